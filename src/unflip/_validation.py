@@ -1,0 +1,127 @@
+"""The one door for what users pass in: labels, probabilities, sample weights."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_array
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import (
+    check_consistent_length,
+    column_or_1d,
+)
+
+Array = NDArray[Any]
+
+MINIMUM_ROWS = 10
+
+
+def check_labels(
+    y: ArrayLike, *, classes: ArrayLike | None = None, binary: bool = True
+) -> tuple[Array, NDArray[np.intp]]:
+    """Return the sorted classes and, for every row, the position of its label among them.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Labels of any type: numbers, strings, booleans, a pandas or polars series.
+    classes : array-like of shape (n_classes,), default=None
+        The classes, where `y` may not hold them all. None: the distinct values of `y`.
+    binary : bool, default=True
+        Whether there must be exactly two classes, or at least two.
+    """
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None.")
+    labels = column_or_1d(y, warn=True)
+    check_array(labels, ensure_2d=False, dtype=None, input_name="y")
+    check_classification_targets(labels)
+    if classes is None:
+        known, codes = np.unique(labels, return_inverse=True)
+    else:
+        known = np.unique(np.asarray(classes))
+        codes = np.searchsorted(known, labels).clip(max=known.size - 1)
+        strangers = labels[known[codes] != labels]
+        if strangers.size:
+            raise ValueError(
+                f"y holds the label {strangers[0]!r}, which is not one of the classes "
+                f"{known.tolist()}."
+            )
+    if known.size < 2:
+        raise ValueError(
+            f"y holds one class only ({known.tolist()}), and two are needed. Look at how the rows "
+            "were chosen; where the other class is merely absent from this sample, pass "
+            "classes=[negative, positive] to the functions that take it."
+        )
+    if binary and known.size > 2:
+        raise ValueError(
+            "Only binary classification is supported. The type of the target is "
+            f"{type_of_target(labels)}: y holds {known.size} classes."
+        )
+    return known, codes
+
+
+def check_weights(sample_weight: ArrayLike | None, n_samples: int) -> NDArray[np.float64]:
+    """Return one weight >= 0 per row, not all zero; ones where none are given."""
+    if sample_weight is None:
+        return np.ones(n_samples)
+    if np.ndim(sample_weight) == 0:
+        return np.full(n_samples, check_nonnegative_number(sample_weight))
+    weight = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+    )
+    if weight.ndim != 1 or weight.shape[0] != n_samples:
+        raise ValueError(
+            f"sample_weight has shape {weight.shape}, expected ({n_samples},): one weight per row."
+        )
+    if weight.min() < 0:
+        raise ValueError(f"sample_weight must be >= 0, got {weight.min()} as its smallest value.")
+    if not weight.any():
+        raise ValueError("sample_weight is zero for every row: there is nothing to learn from.")
+    return weight
+
+
+def check_nonnegative_number(value: Any) -> float:
+    """Return a scalar weight as a float, refusing zero, negatives and NaN."""
+    number = float(value)
+    if not 0 < number < np.inf:
+        raise ValueError(f"a scalar sample_weight must be a finite number > 0, got {value!r}.")
+    return number
+
+
+def check_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    """Return `values` as floats in [0, 1], or say which value is not."""
+    probabilities = np.asarray(values, dtype=np.float64)
+    outside = ~((probabilities >= 0) & (probabilities <= 1))  # NaN is outside too
+    if outside.any():
+        raise ValueError(
+            f"{name} must hold probabilities in [0, 1], got {probabilities[outside].flat[0]!r} "
+            f"among {probabilities.size} values."
+        )
+    return probabilities
+
+
+def check_probability_per_row(values: ArrayLike, n_samples: int, name: str) -> NDArray[np.float64]:
+    """Return one probability per row."""
+    probabilities = check_probabilities(values, name)
+    if probabilities.shape != (n_samples,):
+        raise ValueError(
+            f"{name} has shape {probabilities.shape}, expected ({n_samples},): one per row."
+        )
+    return probabilities
+
+
+def check_enough_rows(X: Any, y: Any) -> None:
+    """Refuse samples on which no noise rate can be told apart from chance."""
+    check_consistent_length(X, y)
+    n_samples = len(y)
+    if n_samples < MINIMUM_ROWS:
+        raise ValueError(
+            f"Found n_samples={n_samples} rows, at least {MINIMUM_ROWS} are required: label noise "
+            "cannot be told apart from chance on fewer. Collect more rows."
+        )
+
+
+def check_choice(value: Any, choices: tuple[str, ...], name: str) -> None:
+    """Refuse a string parameter that is not one of its choices."""
+    if value not in choices:
+        raise ValueError(f"{name}={value!r} is not one of {list(choices)}.")

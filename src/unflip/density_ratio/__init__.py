@@ -1,0 +1,1 @@
+from unflip.density_ratio._kliep import KLIEP

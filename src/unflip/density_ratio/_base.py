@@ -1,0 +1,161 @@
+"""What every density-ratio estimator shares: two samples in, r(x) = p_num(x) / p_den(x) out."""
+
+from abc import ABCMeta, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from unflip._validation import check_weights
+from unflip.density_ratio._kernel import GaussianDesign
+
+Array = NDArray[Any]
+
+
+class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
+    """r(x) = p_num(x) / p_den(x), estimated from a sample of each distribution.
+
+    Subclasses implement `_fit(X_num, X_den, weight_num, weight_den)`, which returns the fitted
+    attributes, and `_ratio(X)`. Nothing is set on the object before everything succeeded.
+    """
+
+    def fit(
+        self,
+        X_num: Any,
+        X_den: Any,
+        *,
+        weight_num: ArrayLike | None = None,
+        weight_den: ArrayLike | None = None,
+    ) -> Self:
+        """Estimate the ratio from rows of both distributions.
+
+        Parameters
+        ----------
+        X_num : {array-like, sparse matrix} of shape (n_num, n_features)
+            Rows drawn from the numerator's distribution.
+        X_den : {array-like, sparse matrix} of shape (n_den, n_features)
+            Rows drawn from the denominator's distribution.
+        weight_num, weight_den : array-like of shape (n_num,) and (n_den,), default=None
+            How often each row counts.
+        """
+        numerator = self._check_rows(X_num, "X_num")
+        denominator = self._check_rows(X_den, "X_den")
+        if numerator.shape[1] != denominator.shape[1]:
+            raise ValueError(
+                f"X_num has {numerator.shape[1]} features and X_den {denominator.shape[1]}: both "
+                "samples must have the same columns."
+            )
+        if sparse.issparse(numerator) != sparse.issparse(denominator):
+            raise TypeError("X_num and X_den must both be dense or both be sparse.")
+        if numerator.dtype != denominator.dtype:
+            numerator = numerator.astype(np.float64)
+            denominator = denominator.astype(np.float64)
+        numerator, w_num = _without_zero_weights(numerator, weight_num)
+        denominator, w_den = _without_zero_weights(denominator, weight_den)
+        fitted = self._fit(numerator, denominator, w_num, w_den)
+        validate_data(self, X_den, skip_check_array=True)
+        for name, value in fitted.items():
+            setattr(self, name, value)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Return the estimated ratio p_num(x) / p_den(x) >= 0 for every row."""
+        check_is_fitted(self)
+        return self._ratio(
+            validate_data(
+                self, X, reset=False, accept_sparse="csr", dtype=(np.float64, np.float32)
+            )
+        )
+
+    def score(self, X_num: Any, X_den: Any) -> float:
+        """Return mean_num r - mean_den r^2 / 2 on new rows: higher is better.
+
+        Up to a constant this is minus half the mean squared error of r under p_den.
+        """
+        r_num, r_den = self.predict(X_num), self.predict(X_den)
+        return float(np.mean(r_num, dtype=float) - np.mean(r_den**2, dtype=float) / 2)
+
+    @abstractmethod
+    def _fit(self, X_num: Any, X_den: Any, weight_num: Array, weight_den: Array) -> dict[str, Any]:
+        """Return the fitted attributes by name."""
+
+    @abstractmethod
+    def _ratio(self, X: Any) -> Array:
+        """Return the ratio at validated rows."""
+
+    def _check_rows(self, X: Any, name: str) -> Any:
+        return check_array(
+            X,
+            accept_sparse="csr",
+            dtype=(np.float64, np.float32),
+            estimator=self,
+            input_name=name,
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+
+class KernelDensityRatio(BaseDensityRatio):
+    """r(x) = sum_l theta_l exp(-|x - c_l|^2 / (2 s^2)), theta >= 0, centres c_l numerator rows.
+
+    Subclasses implement `_fit_kernel` and have the parameters `n_centers` and `random_state`.
+    """
+
+    n_centers: int
+    random_state: int | np.random.RandomState | None
+
+    centers_: Array
+    coef_: Array
+    bandwidth_: float
+
+    def _fit(self, X_num: Any, X_den: Any, weight_num: Array, weight_den: Array) -> dict[str, Any]:
+        if not (isinstance(self.n_centers, (int, np.integer)) and self.n_centers >= 1):
+            raise ValueError(f"n_centers must be an integer >= 1, got {self.n_centers!r}.")
+        random_state = check_random_state(self.random_state)
+        rows = random_state.permutation(X_num.shape[0])[: self.n_centers]
+        centers = X_num[rows]
+        centers = centers.toarray() if sparse.issparse(centers) else centers
+        fitted = self._fit_kernel(X_num, X_den, weight_num, weight_den, centers, random_state)
+        return {"centers_": centers} | fitted
+
+    @abstractmethod
+    def _fit_kernel(
+        self,
+        X_num: Any,
+        X_den: Any,
+        weight_num: Array,
+        weight_den: Array,
+        centers: Array,
+        random_state: np.random.RandomState,
+    ) -> dict[str, Any]:
+        """Return at least `coef_` and `bandwidth_`."""
+
+    def _ratio(self, X: Any) -> Array:
+        design = GaussianDesign(X, self.centers_.astype(X.dtype), self.bandwidth_)
+        return design.dot(self.coef_.astype(X.dtype))
+
+
+def check_positive(value: Any, name: str) -> float:
+    """Return a number > 0, or say what was given."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a number > 0, got {value!r}.") from None
+    if not 0 < number < np.inf:
+        raise ValueError(f"{name} must be a finite number > 0, got {value!r}.")
+    return number
+
+
+def _without_zero_weights(X: Any, weight: ArrayLike | None) -> tuple[Any, Array]:
+    weights = check_weights(weight, X.shape[0])
+    if weights.all():
+        return X, weights
+    return X[weights > 0], weights[weights > 0]
