@@ -15,6 +15,8 @@ from unflip.density_ratio._kernel import GaussianDesign
 
 Array = NDArray[Any]
 
+FLOATS = (np.float64, np.float32)
+
 
 class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
     """r(x) = p_num(x) / p_den(x), estimated from a sample of each distribution.
@@ -64,12 +66,7 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
 
     def predict(self, X: Any) -> Array:
         """Return the estimated ratio p_num(x) / p_den(x) >= 0 for every row."""
-        check_is_fitted(self)
-        return self._ratio(
-            validate_data(
-                self, X, reset=False, accept_sparse="csr", dtype=(np.float64, np.float32)
-            )
-        )
+        return self._ratio(self._check_new_rows(X))
 
     def score(self, X_num: Any, X_den: Any) -> float:
         """Return mean_num r - mean_den r^2 / 2 on new rows: higher is better.
@@ -87,13 +84,13 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
     def _ratio(self, X: Any) -> Array:
         """Return the ratio at validated rows."""
 
+    def _check_new_rows(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+
     def _check_rows(self, X: Any, name: str) -> Any:
         return check_array(
-            X,
-            accept_sparse="csr",
-            dtype=(np.float64, np.float32),
-            estimator=self,
-            input_name=name,
+            X, accept_sparse="csr", dtype=FLOATS, estimator=self, input_name=name
         )
 
     def __sklearn_tags__(self) -> Any:
@@ -139,6 +136,9 @@ class KernelDensityRatio(BaseDensityRatio):
         """Return at least `coef_` and `bandwidth_`."""
 
     def _ratio(self, X: Any) -> Array:
+        return self._linear_ratio(X)
+
+    def _linear_ratio(self, X: Any) -> Array:
         design = GaussianDesign(X, self.centers_.astype(X.dtype), self.bandwidth_)
         return design.dot(self.coef_.astype(X.dtype))
 
@@ -152,6 +152,14 @@ def check_positive(value: Any, name: str) -> float:
     if not 0 < number < np.inf:
         raise ValueError(f"{name} must be a finite number > 0, got {value!r}.")
     return number
+
+
+def check_positives(values: ArrayLike, name: str) -> Array:
+    """Return a one-dimensional array of numbers > 0, or say what was given."""
+    numbers = np.asarray(values, dtype=float)
+    if numbers.ndim != 1 or numbers.size == 0:
+        raise ValueError(f"{name} must be a list of numbers > 0, got {values!r}.")
+    return np.array([check_positive(number, name) for number in numbers])
 
 
 def _without_zero_weights(X: Any, weight: ArrayLike | None) -> tuple[Any, Array]:

@@ -14,6 +14,9 @@ Array = NDArray[Any]
 BLOCK_BYTES = 2**24
 """Size of one block of kernel values (16 MiB: 20 972 rows of 100 centres in float64)."""
 
+SELECTION_ROWS = 10_000
+"""At most this many rows of each sample, drawn at random, take part in choosing a width."""
+
 CACHE_BYTES = 2**27
 """A design of up to this size (128 MiB) is kept; a larger one is computed again at every pass."""
 
@@ -25,15 +28,28 @@ def row_blocks(n_rows: int, n_columns: int, itemsize: int = 8) -> Iterator[slice
         yield slice(start, min(start + step, n_rows))
 
 
-def squared_distances(X: Any, centers: Array) -> Array:
-    """Return D[i, l] = |x_i - c_l|^2, by one matrix product."""
-    if not sparse.issparse(X):  # an origin amid the centres keeps the cancellation small
-        origin = centers.mean(axis=0)
-        X, centers = X - origin, centers - origin
-    distances = safe_sparse_dot(X, -2.0 * centers.T, dense_output=True)
-    distances += row_norms(X, squared=True)[:, None]
-    distances += row_norms(centers, squared=True)
-    return np.maximum(distances, 0.0, out=distances)
+class DistancesTo:
+    """D[i, l] = |x_i - c_l|^2 to fixed centres, by one matrix product a block of rows."""
+
+    def __init__(self, centers: Any, *, sparse_rows: bool = False) -> None:
+        # an origin amid the centres keeps cancellation small; sparse rows cannot be shifted
+        self.origin = None if sparse_rows else centers.mean(axis=0)
+        shifted = centers if self.origin is None else centers - self.origin
+        self.minus_twice = -2.0 * shifted.T
+        self.norms = row_norms(shifted, squared=True)
+
+    def __call__(self, X: Any) -> Array:
+        """Return the squared distances of the rows of X."""
+        shifted = X if self.origin is None else X - self.origin
+        distances = safe_sparse_dot(shifted, self.minus_twice, dense_output=True)
+        distances += row_norms(shifted, squared=True)[:, None]
+        distances += self.norms
+        return np.maximum(distances, 0.0, out=distances)
+
+
+def squared_distances(X: Any, centers: Any) -> Array:
+    """Return D[i, l] = |x_i - c_l|^2."""
+    return DistancesTo(centers, sparse_rows=sparse.issparse(X))(X)
 
 
 def gaussian(distances: Array, bandwidth: float) -> Array:
@@ -108,18 +124,39 @@ class GaussianDesign(Design):
             return
         keep = self.n_rows * self.n_centers * itemsize <= CACHE_BYTES
         kept = []
+        distances = DistancesTo(self.centers, sparse_rows=sparse.issparse(self.X))
         for rows in slices:
-            block = gaussian(squared_distances(self.X[rows], self.centers), self.bandwidth)
+            block = gaussian(distances(self.X[rows]), self.bandwidth)
             if keep:
                 kept.append(block)
             yield rows, block
         self._kept = kept
 
 
-def median_distance(X: Any, centers: Array, random_state: np.random.RandomState) -> float:
-    """Return the median distance between centres and (at most 1000) rows: a scale for widths."""
-    if X.shape[0] > 1000:
-        X = X[random_state.choice(X.shape[0], 1000, replace=False)]
-    distances = squared_distances(X, centers)
-    positive = distances[distances > 1e-12 * max(1.0, float(distances.max()))]
-    return float(np.sqrt(np.median(positive))) if positive.size else 1.0
+def median_distance(centers: Array) -> float:
+    """Return the median distance between distinct centres: a scale for widths."""
+    distances = squared_distances(centers, centers)
+    apart = distances[distances > 1e-12 * distances.max()]
+    return float(np.sqrt(np.median(apart))) if apart.size else 1.0
+
+
+def width_grid(centers: Array) -> Array:
+    """Return nine widths from 1/8 to 2 times the median distance between centres."""
+    return median_distance(centers) * 2.0 ** np.linspace(-3, 1, 9)
+
+
+def smooth(X: Any, rows: Any, values: Array, weight: Array, bandwidth: float) -> Array:
+    """Nadaraya-Watson: sum_i w_i k(x, x_i) v_i / sum_i w_i k(x, x_i) for every row x of X.
+
+    Kernels are taken relative to the nearest row's, so that far from all rows the nearest one
+    decides rather than 0 / 0.
+    """
+    weighted = np.column_stack([weight[:, None] * values, weight])
+    smoothed = np.empty((X.shape[0], values.shape[1]))
+    distances_to = DistancesTo(rows, sparse_rows=sparse.issparse(X))
+    for block in row_blocks(X.shape[0], rows.shape[0]):
+        distances = distances_to(X[block])
+        distances -= distances.min(axis=1, keepdims=True)
+        sums = gaussian(distances, bandwidth) @ weighted
+        smoothed[block] = sums[:, :-1] / sums[:, -1:]
+    return smoothed

@@ -12,20 +12,18 @@ from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 
 from unflip._validation import check_choice
-from unflip.density_ratio._base import KernelDensityRatio, check_positive
+from unflip.density_ratio._base import KernelDensityRatio, check_positive, check_positives
 from unflip.density_ratio._kernel import (
+    SELECTION_ROWS,
     Design,
     GaussianDesign,
     MatrixDesign,
     gaussian,
-    median_distance,
     squared_distances,
+    width_grid,
 )
 
 Array = NDArray[Any]
-
-SELECTION_ROWS = 10_000
-"""At most this many rows of each sample, drawn at random, take part in choosing the width."""
 
 NEWTON_START_ROWS = 10_000
 """With more than twice as many numerator rows, Newton's method starts on a sample of this size."""
@@ -248,18 +246,11 @@ class KLIEP(KernelDensityRatio):
         if self.search == "downward":
             candidates = _downward_search(score)
         else:
-            candidates = ((width, score(width)) for width in self._grid(centers, random_state))
+            grid = width_grid(centers) if self.bandwidths is None else self.bandwidths
+            widths = check_positives(grid, "bandwidths")
+            candidates = ((float(width), score(width)) for width in widths)
         tried = np.array(list(candidates))
         return float(tried[np.argmax(tried[:, 1]), 0]), tried
-
-    def _grid(self, centers: Array, random_state: np.random.RandomState) -> list[float]:
-        if self.bandwidths is None:
-            scale = median_distance(centers, centers, random_state)
-            return list(scale * 2.0 ** np.linspace(-3, 1, 9))
-        widths = np.atleast_1d(np.asarray(self.bandwidths, dtype=float))
-        if widths.ndim != 1 or widths.size == 0:
-            raise ValueError(f"bandwidths must be a list of widths, got {self.bandwidths!r}.")
-        return [check_positive(width, "bandwidths") for width in widths]
 
 
 def _downward_search(score: Callable[[float], float]) -> Iterator[tuple[float, float]]:
