@@ -1,5 +1,6 @@
 """The one door for what users pass in: labels, probabilities, sample weights."""
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import (
     check_consistent_length,
     column_or_1d,
+    validate_data,
 )
 
 Array = NDArray[Any]
@@ -64,8 +66,8 @@ def check_weights(sample_weight: ArrayLike | None, n_samples: int) -> NDArray[np
     """Return one weight >= 0 per row, not all zero; ones where none are given."""
     if sample_weight is None:
         return np.ones(n_samples)
-    if np.ndim(sample_weight) == 0:
-        return np.full(n_samples, check_nonnegative_number(sample_weight))
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(n_samples, float(sample_weight))
     weight = check_array(
         sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
     )
@@ -78,14 +80,6 @@ def check_weights(sample_weight: ArrayLike | None, n_samples: int) -> NDArray[np
     if not weight.any():
         raise ValueError("sample_weight is zero for every row: there is nothing to learn from.")
     return weight
-
-
-def check_nonnegative_number(value: Any) -> float:
-    """Return a scalar weight as a float, refusing zero, negatives and NaN."""
-    number = float(value)
-    if not 0 < number < np.inf:
-        raise ValueError(f"a scalar sample_weight must be a finite number > 0, got {value!r}.")
-    return number
 
 
 def check_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
@@ -119,6 +113,19 @@ def check_enough_rows(X: Any, y: Any) -> None:
             f"Found n_samples={n_samples} rows, at least {MINIMUM_ROWS} are required: label noise "
             "cannot be told apart from chance on fewer. Collect more rows."
         )
+
+
+def check_table(estimator: Any, X: Any, *, reset: bool) -> None:
+    """Check rows that are handed on as they are: two dimensions, and the columns seen in `fit`.
+
+    With `reset` the columns are recorded on `estimator`.
+    """
+    if getattr(X, "ndim", 2) == 1:
+        raise ValueError(
+            "Expected 2D array, got 1D array instead. Reshape your data: X.reshape(-1, 1) for one "
+            "feature, X.reshape(1, -1) for one row."
+        )
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
 
 
 def check_choice(value: Any, choices: tuple[str, ...], name: str) -> None:

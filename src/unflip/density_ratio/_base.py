@@ -117,9 +117,9 @@ class KernelDensityRatio(BaseDensityRatio):
         if not (isinstance(self.n_centers, (int, np.integer)) and self.n_centers >= 1):
             raise ValueError(f"n_centers must be an integer >= 1, got {self.n_centers!r}.")
         random_state = check_random_state(self.random_state)
-        rows = random_state.permutation(X_num.shape[0])[: self.n_centers]
-        centers = X_num[rows]
-        centers = centers.toarray() if sparse.issparse(centers) else centers
+        rows = X_num[random_state.permutation(X_num.shape[0])[: self.n_centers]]
+        # a row drawn twice would add nothing but a singular direction
+        centers = np.unique(rows.toarray() if sparse.issparse(rows) else rows, axis=0)
         fitted = self._fit_kernel(X_num, X_den, weight_num, weight_den, centers, random_state)
         return {"centers_": centers} | fitted
 

@@ -33,7 +33,8 @@ class KMM(BaseDensityRatio):
     upper_bound : float, default=1000
         Bound on a weight.
     epsilon : float, default=None
-        How far the mean weight may be from 1. None: 1 / sqrt(number of denominator rows).
+        How far the mean weight may be from 1. None: 1 / sqrt(number of denominator rows)
+        (counted by their weights).
     block_size : int, default=2000
         Largest quadratic programme. More denominator rows are dealt at random into blocks of
         nearly equal size, each matched to as many numerator rows; every row gets a weight.
@@ -104,7 +105,7 @@ class KMM(BaseDensityRatio):
         if upper < 1:
             raise ValueError(f"upper_bound must be >= 1 (the mean weight), got {upper:g}.")
         n_den = X_den.shape[0]
-        epsilon = n_den**-0.5 if self.epsilon is None else float(self.epsilon)
+        epsilon = weight_den.sum() ** -0.5 if self.epsilon is None else float(self.epsilon)
         if not epsilon >= 0:
             raise ValueError(f"epsilon must be >= 0, got {self.epsilon!r}.")
         if not (isinstance(self.block_size, (int, np.integer)) and self.block_size >= 2):

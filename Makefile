@@ -1,0 +1,54 @@
+# Every target sets up what it needs, in a virtual environment of its own (.venv).
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: demo test test-slow lint format docs bench clean
+
+demo: $(VENV)/.cli
+	@$(BIN)/unflip demo
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -n auto
+
+test-slow: $(VENV)/.test
+	$(BIN)/python -m pytest -m slow
+
+lint: $(VENV)/.lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.lint
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
+bench: $(VENV)/.bench
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) docs/_build docs/auto_examples docs/reference/generated
+
+# One stamp per group of dependencies; pyproject.toml is where they are listed.
+$(VENV)/.created:
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) not found: make PYTHON=/path/to/python >= 3.11"; exit 1; }
+	@echo "creating $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) install --upgrade "pip>=25.1"
+	@touch $@
+
+$(VENV)/.cli: $(VENV)/.created pyproject.toml
+	@echo "installing unflip ..."
+	@$(PIP) install -e ".[cli]"
+	@touch $@
+
+$(VENV)/.test $(VENV)/.lint $(VENV)/.docs $(VENV)/.bench: $(VENV)/.%: $(VENV)/.cli
+	@echo "installing the $* dependencies ..."
+	@$(PIP) install --group $*
+	@touch $@

@@ -1,0 +1,5 @@
+"""`python -m unflip` is the command `unflip`."""
+
+from unflip.cli import main
+
+main()

@@ -1,0 +1,96 @@
+"""Handling other people's estimators: seeds and sample weights into any of them."""
+
+from inspect import Parameter, signature
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_random_state
+
+
+def clone_seeded(estimator: Any, random_state: int | np.random.RandomState | None) -> Any:
+    """Return a clone whose unset `random_state` parameters, nested ones too, are seeded.
+
+    Without a `random_state` they stay unset.
+    """
+    copy = clone(estimator)
+    if random_state is None:
+        return copy
+    generator = check_random_state(random_state)
+    seeds = {}
+    for name, value in sorted(copy.get_params(deep=True).items(), key=lambda item: item[0]):
+        if value is None and (name == "random_state" or name.endswith("__random_state")):
+            seeds[name] = generator.randint(np.iinfo(np.int32).max)
+    return copy.set_params(**seeds)
+
+
+def fit_weighted(
+    estimator: Any, X: Any, y: Any, sample_weight: ArrayLike, *, row_weight: ArrayLike | None = None
+) -> Any:
+    """Fit `estimator` (in place) with weights for its loss, and return it.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Anything whose `fit` takes `sample_weight`; of a Pipeline, the last step; of a search, the
+        estimator that it tunes.
+    X, y : array-like
+        Rows and labels.
+    sample_weight : array-like of shape (n_samples,)
+        Weights of the rows in the loss.
+    row_weight : array-like of shape (n_samples,), default=None
+        How often each row counts, for the steps of a Pipeline before the last: importance weights
+        change what is learnt from a row, not how many rows there are.
+    """
+    parameters = weight_parameters(estimator)
+    weights = {name: sample_weight if last else row_weight for name, last in parameters.items()}
+    weights = {name: weight for name, weight in weights.items() if weight is not None}
+    # weights are addressed to their steps by name, whatever routing the user has switched on
+    with config_context(enable_metadata_routing=False):
+        return estimator.fit(X, y, **weights)
+
+
+def weight_parameters(estimator: Any) -> dict[str, bool]:
+    """Return the names under which `fit` takes weights, and whether each reaches the loss.
+
+    Raises where no weight would reach the loss.
+    """
+    parameters = _weight_parameters(estimator)
+    if not any(parameters.values()):
+        raise TypeError(
+            f"{_innermost(estimator)} does not take sample_weight in its fit, so it cannot learn "
+            "from weighted examples. Use one that does, such as LogisticRegression, SVC or "
+            "HistGradientBoostingClassifier, as it is or as the last step of a Pipeline."
+        )
+    return parameters
+
+
+def _weight_parameters(estimator: Any) -> dict[str, bool]:
+    if isinstance(estimator, Pipeline):
+        names = {}
+        for position, (name, step) in enumerate(estimator.steps):
+            is_last = position == len(estimator.steps) - 1
+            if step not in (None, "passthrough"):
+                for key, reaches_loss in _weight_parameters(step).items():
+                    names[f"{name}__{key}"] = reaches_loss and is_last
+        return names
+    parameters = signature(estimator.fit).parameters
+    if "sample_weight" in parameters:
+        return {"sample_weight": True}
+    if not any(p.kind is Parameter.VAR_KEYWORD for p in parameters.values()):
+        return {}
+    # a search, or another meta-estimator that hands on to its `estimator` what it is given
+    inner = getattr(estimator, "estimator", None)
+    return {"sample_weight": True} if inner is None else _weight_parameters(inner)
+
+
+def _innermost(estimator: Any) -> str:
+    """Return the class's name of the estimator that meets the loss."""
+    if isinstance(estimator, Pipeline):
+        return f"{_innermost(estimator.steps[-1][1])} (last step of the Pipeline)"
+    inner = getattr(estimator, "estimator", None)
+    name = type(estimator).__name__
+    return name if inner is None else f"{_innermost(inner)} (inside {name})"

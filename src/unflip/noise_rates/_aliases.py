@@ -1,0 +1,47 @@
+"""Rate estimators by name."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from unflip._estimators import clone_seeded
+from unflip._validation import check_choice
+from unflip.noise_rates._base import BaseRates
+from unflip.noise_rates._minimum import MinimumRates
+
+ALIASES: dict[str, Callable[[], BaseRates]] = {
+    "auto": lambda: MinimumRates(quantile=0.05),
+    "minimum": MinimumRates,
+    "quantile": lambda: MinimumRates(quantile=0.05),
+}
+
+
+def make_rates(
+    noise_rates: Any, random_state: int | np.random.RandomState | None = None
+) -> BaseRates:
+    """Return an unfitted rate estimator for an alias or an estimator.
+
+    Parameters
+    ----------
+    noise_rates : str or BaseRates
+        "minimum", "quantile" (the 5 % quantile of the posterior), "auto" (now the same as
+        "quantile"); or a rate estimator.
+    random_state : int, RandomState instance or None, default=None
+        Seed for every random choice of the estimator that has no seed of its own.
+
+    Examples
+    --------
+    >>> from unflip.noise_rates import make_rates
+    >>> make_rates("quantile")
+    MinimumRates(quantile=0.05)
+    """
+    if isinstance(noise_rates, str):
+        check_choice(noise_rates, tuple(ALIASES), "noise_rates")
+        noise_rates = ALIASES[noise_rates]()
+    elif not isinstance(noise_rates, BaseRates):
+        raise TypeError(
+            f"noise_rates must be one of {list(ALIASES)}, NoiseRates(positive=..., negative=...) "
+            f"or an estimator of unflip.noise_rates, got {noise_rates!r}."
+        )
+    return clone_seeded(noise_rates, random_state)

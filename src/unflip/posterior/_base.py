@@ -1,0 +1,104 @@
+"""The contract of stage 1, P(noisy y | x), and cross-fitting for all of it in one place."""
+
+from abc import ABCMeta, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.utils import ClassifierTags, check_random_state
+from sklearn.utils.validation import check_consistent_length
+
+from unflip._validation import check_labels
+
+Array = NDArray[Any]
+
+
+class BasePosterior(BaseEstimator, metaclass=ABCMeta):
+    """An estimator of P(noisy y | x): `fit(X, y, sample_weight)`, then `predict_proba(X)`.
+
+    It is no classifier: what it learns are the noisy labels, and its rows need not sum to one.
+    """
+
+    classes_: Array
+
+    @abstractmethod
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn P(noisy y | x)."""
+
+    @abstractmethod
+    def predict_proba(self, X: Any) -> Array:
+        """Return P(noisy y | x), one column per class in the order of `classes_`."""
+
+    def predict(self, X: Any) -> Array:
+        """Return the most likely noisy label of every row."""
+        codes = np.argmax(self.predict_proba(X), axis=1)
+        return self.classes_[codes]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        tags.target_tags.one_d_labels = True
+        tags.classifier_tags = ClassifierTags()
+        return tags
+
+
+def fit_posterior(
+    posterior: BasePosterior,
+    X: Any,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    *,
+    cv: Any = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> tuple[BasePosterior, NDArray[np.float64]]:
+    """Fit `posterior` (in place) and return it with P(noisy y | x) of the training rows.
+
+    Parameters
+    ----------
+    posterior : BasePosterior
+        What to fit.
+    X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+        Rows.
+    y : array-like of shape (n_samples,)
+        Noisy labels.
+    sample_weight : array-like of shape (n_samples,), default=None
+        How often each row counts.
+    cv : int, cross-validation splitter, iterable of splits or None, default=None
+        None: the rows' probabilities come from the posterior that was fitted on them. Otherwise
+        each row's come from a posterior that did not see its label (the one returned saw all);
+        an integer is the number of stratified, shuffled folds.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the shuffle.
+    """
+    check_consistent_length(X, y)
+    classes, codes = check_labels(y, binary=False)
+    if cv is None:
+        fitted = posterior.fit(X, y, sample_weight)
+        return fitted, np.asarray(fitted.predict_proba(X), dtype=float)
+    if isinstance(cv, (int, np.integer)):
+        cv = _stratified_folds(int(cv), classes, codes, check_random_state(random_state))
+    params = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)}
+    held_out = cross_val_predict(
+        posterior, X, np.asarray(y), cv=cv, method="predict_proba", params=params
+    )
+    return posterior.fit(X, y, sample_weight), np.asarray(held_out, dtype=float)
+
+
+def _stratified_folds(
+    n_folds: int, classes: Array, codes: Array, random_state: np.random.RandomState
+) -> StratifiedKFold:
+    if n_folds < 2:
+        raise ValueError(f"cv must be at least 2 folds, or None for none, got {n_folds}.")
+    counts = np.bincount(codes)
+    rarest = int(np.argmin(counts))
+    if counts[rarest] < n_folds:
+        raise ValueError(
+            f"class {classes[rarest].item()!r} has {counts[rarest]} rows, fewer than the "
+            f"cv={n_folds} folds, so some folds would lack it. Use cv={max(2, counts[rarest])} or "
+            "fewer, or cv=None."
+        )
+    seed = random_state.randint(np.iinfo(np.int32).max)
+    return StratifiedKFold(n_folds, shuffle=True, random_state=seed)

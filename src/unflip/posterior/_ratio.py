@@ -1,0 +1,101 @@
+"""P(noisy y | x) as the noisy prior times a density ratio."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from unflip._validation import check_labels, check_weights
+from unflip.density_ratio import KLIEP, BaseDensityRatio
+from unflip.density_ratio._base import FLOATS
+from unflip.posterior._base import BasePosterior
+
+Array = NDArray[Any]
+
+
+class DensityRatioPosterior(BasePosterior):
+    r"""P(noisy y | x) = P(noisy y) p(x | noisy y) / p(x), one density ratio per class.
+
+    Parameters
+    ----------
+    ratio : density-ratio estimator, default=None
+        One of :mod:`unflip.density_ratio`, used for every class: numerator the class's rows,
+        denominator all rows. None: :class:`~unflip.density_ratio.KLIEP` with its defaults.
+    normalize : bool, default=False
+        Whether a row's probabilities are made to sum to one. The ratios are estimated separately,
+        so by themselves they need not; the paper leaves them so. None exceeds one either way.
+
+    Attributes
+    ----------
+    ratios_ : list of density-ratio estimators
+        The fitted ratios, in the order of `classes_`.
+    prior_ : ndarray of shape (n_classes,)
+        The noisy class shares.
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from unflip.density_ratio import ULSIF
+    >>> from unflip.posterior import DensityRatioPosterior
+    >>> X, y = make_moons(noise=0.2, random_state=0)
+    >>> posterior = DensityRatioPosterior(ULSIF(random_state=0), normalize=True).fit(X, y)
+    >>> posterior.predict_proba(X[:2]).round(1)
+    array([[0., 1.],
+           [1., 0.]])
+    """
+
+    ratios_: list[Any]
+    prior_: Array
+
+    def __init__(self, ratio: BaseDensityRatio | None = None, *, normalize: bool = False) -> None:
+        self.ratio = ratio
+        self.normalize = normalize
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit one density ratio per noisy class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Noisy labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts.
+        """
+        rows = check_array(X, accept_sparse="csr", dtype=FLOATS, estimator=self, input_name="X")
+        check_consistent_length(rows, y)
+        classes, codes = check_labels(y, binary=False)
+        weight = check_weights(sample_weight, len(codes))
+        rows, codes, weight = rows[weight > 0], codes[weight > 0], weight[weight > 0]
+        mass = np.bincount(codes, weight, minlength=classes.size)
+        if not mass.all():
+            raise ValueError(
+                f"all rows of class {classes[np.argmin(mass)].item()!r} have sample_weight zero."
+            )
+        ratios = [
+            clone(KLIEP() if self.ratio is None else self.ratio).fit(
+                rows[codes == k], rows, weight_num=weight[codes == k], weight_den=weight
+            )
+            for k in range(classes.size)
+        ]
+        validate_data(self, X, skip_check_array=True)
+        self.classes_, self.ratios_, self.prior_ = classes, ratios, mass / mass.sum()
+        return self
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return P(noisy y | x), one column per class in the order of `classes_`."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        ratios = np.column_stack([ratio.predict(X) for ratio in self.ratios_]).astype(float)
+        joint = self.prior_ * ratios
+        if not self.normalize:
+            return np.minimum(joint, 1.0)
+        total = joint.sum(axis=1, keepdims=True)
+        # out of reach of every kernel nothing is known but the prior
+        return np.where(total > 0, joint / np.where(total > 0, total, 1), self.prior_)

@@ -1,0 +1,202 @@
+r"""Stage 3: how far each label is to be believed.
+
+beta(x, y) = P(true=y | x) / P(noisy=y | x), so that a risk weighted by beta over the noisy sample
+has the clean risk as its expectation, whatever the loss. Pure functions of arrays; the positive
+class is the greater label.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unflip._validation import check_labels, check_probability_per_row
+from unflip.noise import InverseRates, NoiseRates
+
+Floats = NDArray[np.float64]
+
+
+def importance_weights(
+    noisy_posterior: ArrayLike, y: ArrayLike, rates: NoiseRates, *, classes: ArrayLike | None = None
+) -> Floats:
+    r"""Lemma 1: beta = (P(noisy=y|x) - rho_other) / ((1 - rho_pos - rho_neg) P(noisy=y|x)).
+
+    rho_other is the flip rate of the class that y is not. Under these rates P(noisy=y|x) lies in
+    [rho_other, 1 - rho_own], hence beta in [0, 1 / (1 - rho_own)]; an estimated posterior that
+    leaves its range gets the weight at the nearer end. The weight is 0 where P(noisy=y|x) is 0.
+
+    Parameters
+    ----------
+    noisy_posterior : array-like of shape (n_samples,)
+        P(noisy=y_i | x_i) of each row's *given* label.
+    y : array-like of shape (n_samples,)
+        Noisy labels of two classes.
+    rates : NoiseRates
+        Both noise rates.
+    classes : array-like of shape (2,), default=None
+        The two classes, needed only where `y` may hold just one of them.
+
+    Returns
+    -------
+    beta : ndarray of shape (n_samples,)
+
+    Examples
+    --------
+    >>> from unflip import NoiseRates, importance_weights
+    >>> importance_weights([0.4, 0.65, 0.6], [1, 1, -1], NoiseRates(0.3, 0.1)).round(3)
+    array([1.25 , 1.41 , 0.833])
+    """
+    posterior, own, other = _by_row(noisy_posterior, y, rates, classes)
+    return np.clip(_lemma_1(posterior, other, rates.youden), 0.0, 1 / (1 - own))
+
+
+def importance_weights_from_inverse(
+    noisy_posterior: ArrayLike,
+    y: ArrayLike,
+    inverse_rates: InverseRates,
+    noisy_prior: float,
+    *,
+    classes: ArrayLike | None = None,
+) -> Floats:
+    """Return Lemma 1's weights from inverse rates, turned into noise rates by the noisy prior.
+
+    Parameters
+    ----------
+    noisy_posterior : array-like of shape (n_samples,)
+        P(noisy=y_i | x_i) of each row's given label.
+    y : array-like of shape (n_samples,)
+        Noisy labels of two classes.
+    inverse_rates : InverseRates
+        pi_pos and pi_neg.
+    noisy_prior : float
+        P(noisy=+1), the share of positive labels.
+    classes : array-like of shape (2,), default=None
+        The two classes, needed only where `y` may hold just one of them.
+    """
+    rates = inverse_rates.to_rates(noisy_prior=noisy_prior)
+    return importance_weights(noisy_posterior, y, rates, classes=classes)
+
+
+def printed_lemma_2_weights(
+    noisy_posterior: ArrayLike,
+    y: ArrayLike,
+    inverse_rates: InverseRates,
+    *,
+    classes: ArrayLike | None = None,
+) -> Floats:
+    r"""Lemma 2 as the paper prints it: beta = (1 - pi_pos - pi_neg) + pi_other / P(noisy=y|x).
+
+    Kept to reproduce the paper, and **not to be used** for class-conditional noise: its proof
+    takes P(true | noisy, x) for P(true | noisy), which holds only when the true label is drawn
+    given the noisy one, independently of x. Under class-conditional noise the weights fall where
+    they should rise. Use :func:`importance_weights_from_inverse`.
+
+    Parameters
+    ----------
+    noisy_posterior : array-like of shape (n_samples,)
+        P(noisy=y_i | x_i) of each row's given label.
+    y : array-like of shape (n_samples,)
+        Noisy labels of two classes.
+    inverse_rates : InverseRates
+        pi_pos and pi_neg.
+    classes : array-like of shape (2,), default=None
+        The two classes, needed only where `y` may hold just one of them.
+    """
+    posterior, _, other = _by_row(noisy_posterior, y, inverse_rates, classes)
+    contrast = 1 - inverse_rates.positive - inverse_rates.negative
+    weights = np.zeros_like(posterior)
+    np.divide(contrast * posterior + other, posterior, out=weights, where=posterior > 0)
+    return weights
+
+
+def mislabel_probability(
+    noisy_posterior: ArrayLike, y: ArrayLike, rates: NoiseRates, *, classes: ArrayLike | None = None
+) -> Floats:
+    """P(true label differs from the given one | x, given label) = 1 - (1 - rho_own) beta.
+
+    Parameters
+    ----------
+    noisy_posterior : array-like of shape (n_samples,)
+        P(noisy=y_i | x_i) of each row's given label.
+    y : array-like of shape (n_samples,)
+        Noisy labels of two classes.
+    rates : NoiseRates
+        Both noise rates.
+    classes : array-like of shape (2,), default=None
+        The two classes, needed only where `y` may hold just one of them.
+    """
+    _, own, _ = _by_row(noisy_posterior, y, rates, classes)
+    beta = importance_weights(noisy_posterior, y, rates, classes=classes)
+    return np.clip(1 - (1 - own) * beta, 0.0, 1.0)
+
+
+def clipped_share(
+    noisy_posterior: ArrayLike, y: ArrayLike, rates: NoiseRates, *, classes: ArrayLike | None = None
+) -> float:
+    """Return the share of rows whose P(noisy=y|x) the rates do not allow, so that beta is clipped.
+
+    Parameters
+    ----------
+    noisy_posterior : array-like of shape (n_samples,)
+        P(noisy=y_i | x_i) of each row's given label.
+    y : array-like of shape (n_samples,)
+        Noisy labels of two classes.
+    rates : NoiseRates
+        Both noise rates.
+    classes : array-like of shape (2,), default=None
+        The two classes, needed only where `y` may hold just one of them.
+    """
+    posterior, own, other = _by_row(noisy_posterior, y, rates, classes)
+    slack = 1e-12
+    return float(np.mean((posterior < other - slack) | (posterior > 1 - own + slack)))
+
+
+def effective_sample_size(weights: ArrayLike) -> float:
+    """Return (sum w)^2 / sum w^2: how many equally weighted rows would vary as much.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n_samples,)
+        Weights >= 0.
+
+    Examples
+    --------
+    >>> from unflip.weights import effective_sample_size
+    >>> effective_sample_size([1, 1, 0, 0])
+    2.0
+    """
+    weight = np.asarray(weights, dtype=float)
+    largest = weight.max(initial=0.0)
+    if not largest > 0:
+        return 0.0
+    scaled = weight / largest
+    return float(scaled.sum() ** 2 / (scaled**2).sum())
+
+
+def _lemma_1(posterior: Floats, other: Floats, youden: float) -> Floats:
+    """beta before clipping, and 0 where the posterior is 0."""
+    beta = np.zeros_like(posterior)
+    return np.divide(posterior - other, youden * posterior, out=beta, where=posterior > 0)
+
+
+def _by_row(
+    noisy_posterior: ArrayLike,
+    y: ArrayLike,
+    rates: NoiseRates | InverseRates,
+    classes: ArrayLike | None,
+) -> tuple[Floats, Floats, Floats]:
+    """Return for each row the posterior, the rate of its label's class and of the other class."""
+    if not isinstance(rates, (NoiseRates, InverseRates)):
+        raise TypeError(
+            f"rates must be NoiseRates(positive=..., negative=...), got {rates!r}."
+        )
+    _, codes = check_labels(y, classes=classes)
+    posterior = check_probability_per_row(noisy_posterior, codes.size, "noisy_posterior")
+    pair: Any = rates.both() if isinstance(rates, NoiseRates) else (rates.positive, rates.negative)
+    positive, negative = pair
+    is_positive = codes == 1
+    return (
+        posterior,
+        np.where(is_positive, positive, negative),
+        np.where(is_positive, negative, positive),
+    )

@@ -1,0 +1,49 @@
+"""scikit-learn's contract, whole: every public estimator, no expected failure."""
+
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from unflip import ImportanceReweightingClassifier, NoiseRates
+from unflip.density_ratio import KLIEP, KMM, ULSIF, BregmanRatio, RuLSIF
+from unflip.noise_rates import MinimumRates
+from unflip.posterior import (
+    DensityRatioPosterior,
+    KernelDensityPosterior,
+    ProbabilisticPosterior,
+)
+
+RATES = NoiseRates(positive=0.1, negative=0.1)
+
+INSTANCES = [
+    ProbabilisticPosterior(),
+    ProbabilisticPosterior(LogisticRegression()),
+    KernelDensityPosterior(),
+    KernelDensityPosterior("cv", random_state=0),
+    # density ratios have two samples for (X, y): they meet these checks inside a posterior
+    DensityRatioPosterior(KLIEP(bandwidth=1.0)),
+    DensityRatioPosterior(RuLSIF(bandwidth=1.0, regularization=0.1), normalize=True),
+    DensityRatioPosterior(ULSIF(bandwidth=1.0, regularization=0.1)),
+    DensityRatioPosterior(KMM(bandwidth=1.0, tol=1e-14)),
+    DensityRatioPosterior(BregmanRatio(bandwidth=1.0)),
+    MinimumRates(),
+    MinimumRates("kde", quantile=0.1),
+    ImportanceReweightingClassifier(),
+    ImportanceReweightingClassifier(noise_rates=RATES),
+    ImportanceReweightingClassifier(posterior="kde", noise_rates="minimum"),
+    ImportanceReweightingClassifier(SVC(gamma=1.0, tol=1e-12), noise_rates=RATES),
+    ImportanceReweightingClassifier(
+        DecisionTreeClassifier(max_depth=2),
+        posterior=DecisionTreeClassifier(max_depth=2),
+        noise_rates=RATES,
+    ),
+]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@parametrize_with_checks(INSTANCES)
+def test_scikit_learn_contract(estimator: BaseEstimator, check) -> None:
+    check(estimator)
