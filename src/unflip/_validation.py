@@ -45,7 +45,7 @@ def check_labels(
         strangers = labels[known[codes] != labels]
         if strangers.size:
             raise ValueError(
-                f"y holds the label {strangers[0]!r}, which is not one of the classes "
+                f"y holds the label {strangers[:1].tolist()[0]!r}, which is not one of the classes "
                 f"{known.tolist()}."
             )
     if known.size < 2:

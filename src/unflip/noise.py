@@ -40,7 +40,7 @@ class NoiseRates:
     >>> rates = NoiseRates(positive=0.3, negative=0.1)
     >>> round(float(rates.noisy_posterior(0.5)), 3)
     0.4
-    >>> rates.inverse(clean_prior=0.3)
+    >>> print(rates.inverse(clean_prior=0.3))
     InverseRates(positive=0.25, negative=0.125)
     """
 
@@ -49,6 +49,9 @@ class NoiseRates:
 
     def __post_init__(self) -> None:
         _check_pair(self, "noise rates")
+
+    def __str__(self) -> str:
+        return _rounded(self)
 
     @property
     def known(self) -> bool:
@@ -156,6 +159,9 @@ class InverseRates:
     def __post_init__(self) -> None:
         _check_pair(self, "inverse noise rates")
 
+    def __str__(self) -> str:
+        return _rounded(self)
+
     def to_rates(self, *, noisy_prior: float, clean_prior: float | None = None) -> NoiseRates:
         """Return rho_pos = pi_neg (1-q) / p and rho_neg = pi_pos q / (1-p).
 
@@ -215,6 +221,15 @@ def flip_labels(
 def _share(part: float, whole: float) -> float:
     """part / whole, and 0 where there is no whole to take a part of."""
     return part / whole if whole > 0 else 0.0
+
+
+def _rounded(pair: NoiseRates | InverseRates) -> str:
+    """The pair as people read it; `repr` has all digits."""
+    fields = (
+        f"{name}={value if value is None else format(value, '.3g')}"
+        for name, value in (("positive", pair.positive), ("negative", pair.negative))
+    )
+    return f"{type(pair).__name__}({', '.join(fields)})"
 
 
 def _check_pair(pair: NoiseRates | InverseRates, noun: str) -> None:

@@ -47,7 +47,10 @@ def importance_weights(
     array([1.25 , 1.41 , 0.833])
     """
     posterior, own, other = _by_row(noisy_posterior, y, rates, classes)
-    return np.clip(_lemma_1(posterior, other, rates.youden), 0.0, 1 / (1 - own))
+    possible = np.clip(posterior, other, 1 - own)
+    clean_share = np.zeros_like(posterior)
+    np.divide(possible - other, possible, out=clean_share, where=possible > 0)
+    return clean_share / rates.youden
 
 
 def importance_weights_from_inverse(
@@ -171,12 +174,6 @@ def effective_sample_size(weights: ArrayLike) -> float:
         return 0.0
     scaled = weight / largest
     return float(scaled.sum() ** 2 / (scaled**2).sum())
-
-
-def _lemma_1(posterior: Floats, other: Floats, youden: float) -> Floats:
-    """beta before clipping, and 0 where the posterior is 0."""
-    beta = np.zeros_like(posterior)
-    return np.divide(posterior - other, youden * posterior, out=beta, where=posterior > 0)
 
 
 def _by_row(

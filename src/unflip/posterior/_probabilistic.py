@@ -54,8 +54,8 @@ class ProbabilisticPosterior(BasePosterior):
     >>> from unflip.posterior import ProbabilisticPosterior
     >>> X, y = make_classification(random_state=0)
     >>> ProbabilisticPosterior().fit(X, y).predict_proba(X[:2]).round(2)
-    array([[0.99, 0.01],
-           [0.02, 0.98]])
+    array([[0.66, 0.34],
+           [0.6 , 0.4 ]])
     """
 
     estimator_: Any

@@ -45,8 +45,8 @@ class DensityRatioPosterior(BasePosterior):
     >>> X, y = make_moons(noise=0.2, random_state=0)
     >>> posterior = DensityRatioPosterior(ULSIF(random_state=0), normalize=True).fit(X, y)
     >>> posterior.predict_proba(X[:2]).round(1)
-    array([[0., 1.],
-           [1., 0.]])
+    array([[0.9, 0.1],
+           [0. , 1. ]])
     """
 
     ratios_: list[Any]

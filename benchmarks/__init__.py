@@ -1,0 +1,1 @@
+"""Speed, memory and accuracy beside other libraries: `python -m benchmarks`."""

@@ -1,0 +1,189 @@
+"""Lemma 1 and its relatives against Bayes' rule."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from tests.test_noise import noise_rates, probability
+from unflip import InverseRates, NoiseRates, importance_weights
+from unflip.weights import (
+    clipped_share,
+    effective_sample_size,
+    importance_weights_from_inverse,
+    mislabel_probability,
+    printed_lemma_2_weights,
+)
+
+CLASSES = [-1, 1]
+RATES = NoiseRates(positive=0.3, negative=0.1)
+
+
+def test_golden_weights_and_mislabel_probabilities():
+    noisy = np.array([0.15, 0.40, 0.65])
+    positive, negative = np.ones(3), -np.ones(3)
+    np.testing.assert_allclose(
+        importance_weights(noisy, positive, RATES, classes=CLASSES),
+        [0.555556, 1.25, 1.410256],
+        atol=1e-6,
+    )
+    np.testing.assert_allclose(
+        importance_weights(1 - noisy, negative, RATES, classes=CLASSES),
+        [1.078431, 0.833333, 0.238095],
+        atol=1e-6,
+    )
+    np.testing.assert_allclose(
+        mislabel_probability(noisy, positive, RATES, classes=CLASSES),
+        [0.611111, 0.125, 0.012821],
+        atol=1e-6,
+    )
+    np.testing.assert_allclose(
+        mislabel_probability(1 - noisy, negative, RATES, classes=CLASSES),
+        [0.029412, 0.25, 0.785714],
+        atol=1e-6,
+    )
+
+
+def given_posterior(clean, label, rates):
+    """P(noisy = label | x) and P(true = label | x) by summing over the true class."""
+    true = np.array([1 - clean, clean])
+    noisy = true @ rates.transition_matrix
+    column = (label + 1) // 2
+    return min(noisy[column], 1.0), true[column]
+
+
+@given(noise_rates(most=0.95), probability, st.sampled_from(CLASSES))
+def test_lemma_1_is_the_ratio_of_clean_to_noisy_posterior(rates, clean, label):
+    noisy, true = given_posterior(clean, label, rates)
+    assume(noisy > 1e-6)
+    beta = importance_weights([noisy], [label], rates, classes=CLASSES)
+    assert beta[0] == pytest.approx(true / noisy, abs=1e-6)
+
+
+@given(noise_rates(most=0.95), probability, st.sampled_from(CLASSES))
+def test_mislabel_probability_is_bayes_rule(rates, clean, label):
+    noisy, _ = given_posterior(clean, label, rates)
+    assume(noisy > 1e-6)
+    joint = np.array([1 - clean, clean])[:, None] * rates.transition_matrix
+    column = (label + 1) // 2
+    wrong = joint[1 - column, column] / joint[:, column].sum()
+    assert mislabel_probability([noisy], [label], rates, classes=CLASSES)[0] == pytest.approx(
+        wrong, abs=1e-6
+    )
+
+
+@given(noise_rates(most=0.9), st.floats(0.02, 0.98), probability, st.sampled_from(CLASSES))
+def test_inverse_rates_give_the_weights_of_the_rates_they_come_from(rates, prior, clean, label):
+    noisy, _ = given_posterior(clean, label, rates)
+    assume(noisy > 1e-6)
+    noisy_prior = rates.noisy_prior(prior)
+    inverse = rates.inverse(noisy_prior=noisy_prior)
+    np.testing.assert_allclose(
+        importance_weights_from_inverse([noisy], [label], inverse, noisy_prior, classes=CLASSES),
+        importance_weights([noisy], [label], rates, classes=CLASSES),
+        atol=1e-6,
+    )
+
+
+@given(noise_rates(most=0.95), st.floats(0.001, 1), st.sampled_from(CLASSES))
+def test_printed_lemma_2_is_exact_when_the_true_label_is_drawn_given_the_noisy_one(
+    pi, noisy, label
+):
+    # P(true=y|x) = sum over noisy labels of P(true=y | noisy) P(noisy | x): constant inverse rates
+    inverse = InverseRates(*pi.both())
+    wrong_here = inverse.positive if label == 1 else inverse.negative
+    wrong_there = inverse.negative if label == 1 else inverse.positive
+    true = (1 - wrong_here) * noisy + wrong_there * (1 - noisy)
+    beta = printed_lemma_2_weights([noisy], [label], inverse, classes=CLASSES)
+    assert beta[0] == pytest.approx(true / noisy, rel=1e-9)
+
+
+def test_printed_lemma_2_falls_where_it_should_rise_under_class_conditional_noise():
+    clean = np.linspace(0, 1, 6)
+    noisy = RATES.noisy_posterior(clean)
+    labels = np.ones(6)
+    inverse = RATES.inverse(clean_prior=0.3)
+    right = importance_weights(noisy, labels, RATES, classes=CLASSES)
+    printed = printed_lemma_2_weights(noisy, labels, inverse, classes=CLASSES)
+    np.testing.assert_allclose(right, clean / noisy)
+    np.testing.assert_allclose(right, [0, 0.91, 1.18, 1.30, 1.38, 1.43], atol=0.005)
+    np.testing.assert_allclose(printed, [1.875, 1.193, 0.993, 0.897, 0.841, 0.804], atol=0.001)
+    assert (np.diff(right) > 0).all()
+    assert (np.diff(printed) < 0).all()
+
+
+@given(
+    noise_rates(),
+    st.lists(st.tuples(probability, st.sampled_from(CLASSES)), min_size=1, max_size=20),
+)
+def test_weights_are_finite_and_between_zero_and_their_bound(rates, rows):
+    posterior, labels = map(np.array, zip(*rows, strict=True))
+    beta = importance_weights(posterior, labels, rates, classes=CLASSES)
+    positive, negative = rates.both()
+    bound = 1 / (1 - np.where(labels == 1, positive, negative))
+    assert np.isfinite(beta).all()
+    assert (beta >= 0).all()
+    assert (beta <= bound + 1e-12).all()
+    assert (beta[posterior == 0] == 0).all()
+
+
+@given(st.lists(st.tuples(st.floats(1e-6, 1), st.sampled_from(CLASSES)), min_size=1))
+def test_without_noise_every_weight_is_one(rows):
+    posterior, labels = map(np.array, zip(*rows, strict=True))
+    clean = NoiseRates(positive=0.0, negative=0.0)
+    beta = importance_weights(posterior, labels, clean, classes=CLASSES)
+    np.testing.assert_allclose(beta, 1)
+    assert clipped_share(posterior, labels, clean, classes=CLASSES) == 0
+
+
+@given(noise_rates(), st.lists(st.tuples(probability, st.sampled_from(CLASSES)), min_size=1))
+def test_renaming_the_classes_with_their_rates_changes_no_weight(rates, rows):
+    posterior, labels = map(np.array, zip(*rows, strict=True))
+    np.testing.assert_allclose(
+        importance_weights(posterior, labels, rates, classes=CLASSES),
+        importance_weights(posterior, -labels, rates.swapped(), classes=CLASSES),
+    )
+
+
+@given(noise_rates(), st.permutations(range(6)))
+def test_permuting_rows_permutes_the_weights(rates, order):
+    posterior = np.array([0.1, 0.3, 0.5, 0.7, 0.9, 0.0])
+    labels = np.array([1, -1, 1, -1, 1, -1])
+    beta = importance_weights(posterior, labels, rates)
+    order = list(order)
+    np.testing.assert_array_equal(
+        importance_weights(posterior[order], labels[order], rates), beta[order]
+    )
+
+
+@given(noise_rates(most=0.9), probability)
+def test_weights_average_to_one_over_the_noisy_label(rates, clean):
+    noisy = np.clip(float(rates.noisy_posterior(clean)), 0, 1)
+    beta = importance_weights([noisy, 1 - noisy], [1, -1], rates)
+    assert noisy * beta[0] + (1 - noisy) * beta[1] == pytest.approx(1, abs=1e-6)
+
+
+def test_the_clipped_share_counts_rows_outside_what_the_rates_allow():
+    posterior = [0.05, 0.1, 0.5, 0.7, 0.9]
+    assert clipped_share(posterior, [1] * 5, RATES, classes=CLASSES) == pytest.approx(0.4)
+
+
+@given(st.lists(st.floats(1e-3, 1e3), min_size=1), st.floats(1e-3, 1e3))
+def test_effective_sample_size_is_scale_free_and_at_most_the_rows(weights, scale):
+    size = effective_sample_size(weights)
+    assert 1 - 1e-9 <= size <= len(weights) + 1e-9
+    assert effective_sample_size(scale * np.array(weights)) == pytest.approx(size)
+
+
+def test_effective_sample_size_of_equal_weights_is_their_number():
+    assert effective_sample_size([3.0] * 7) == pytest.approx(7)
+    assert effective_sample_size([0.0, 0.0]) == 0
+
+
+def test_misshapen_input_is_refused():
+    with pytest.raises(ValueError, match=r"shape \(2,\), expected \(3,\)"):
+        importance_weights([0.5, 0.5], [1, -1, 1], RATES)
+    with pytest.raises(TypeError, match="rates must be NoiseRates"):
+        importance_weights([0.5, 0.5], [1, -1], (0.3, 0.1))
+    with pytest.raises(ValueError, match="must hold probabilities"):
+        importance_weights([0.5, np.nan], [1, -1], RATES)
