@@ -2,25 +2,32 @@
 
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from unflip._validation import check_choice
 from unflip.density_ratio._base import KernelDensityRatio, check_positive
 from unflip.density_ratio._kernel import GaussianDesign, median_distance
+from unflip.density_ratio._newton import nonnegative_newton_target
 
 Array = NDArray[Any]
 
+TOLERANCE = 1e-6
+"""Bound on the KKT gap at which Newton's method stops."""
+
+TINY = 1e-150
+"""Stands for r = 0 where f' has a pole: a row that no basis function reaches."""
+
 
 class BregmanDivergence(ABC):
-    """A strictly convex f; the divergence's part that depends on r is
+    """A strictly convex f; what depends on r is E_den[f'(r) r - f(r)] - E_num[f'(r)].
 
-    BR(r) = E_den[f'(r) r - f(r)] - E_num[f'(r)].
-    """  # noqa: D400, D415
+    The fit is a convex problem where f''' <= 0 and f''(r) + r f'''(r) >= 0.
+    """
 
     @abstractmethod
     def value(self, r: Array) -> Array:
@@ -31,8 +38,12 @@ class BregmanDivergence(ABC):
         """f'(r)."""
 
     @abstractmethod
-    def curvature(self, r: Array) -> Array:
+    def second(self, r: Array) -> Array:
         """f''(r)."""
+
+    @abstractmethod
+    def third(self, r: Array) -> Array:
+        """f'''(r)."""
 
 
 class SquaredDivergence(BregmanDivergence):
@@ -46,9 +57,13 @@ class SquaredDivergence(BregmanDivergence):
         """r - 1."""
         return r - 1
 
-    def curvature(self, r: Array) -> Array:
+    def second(self, r: Array) -> Array:
         """1."""
         return np.ones_like(r)
+
+    def third(self, r: Array) -> Array:
+        """0."""
+        return np.zeros_like(r)
 
 
 class KullbackLeiblerDivergence(BregmanDivergence):
@@ -62,9 +77,13 @@ class KullbackLeiblerDivergence(BregmanDivergence):
         """log r."""
         return np.log(r)
 
-    def curvature(self, r: Array) -> Array:
+    def second(self, r: Array) -> Array:
         """1 / r."""
         return 1 / r
+
+    def third(self, r: Array) -> Array:
+        """-1 / r^2."""
+        return -1 / r**2
 
 
 class BasuDivergence(BregmanDivergence):
@@ -90,9 +109,13 @@ class BasuDivergence(BregmanDivergence):
         """((1 + power) r^power - 1) / power."""
         return ((1 + self.power) * r**self.power - 1) / self.power
 
-    def curvature(self, r: Array) -> Array:
+    def second(self, r: Array) -> Array:
         """(1 + power) r^(power-1)."""
         return (1 + self.power) * r ** (self.power - 1)
+
+    def third(self, r: Array) -> Array:
+        """(1 + power) (power - 1) r^(power-2)."""
+        return (1 + self.power) * (self.power - 1) * r ** (self.power - 2)
 
 
 DIVERGENCES = {
@@ -118,8 +141,8 @@ class BregmanRatio(KernelDensityRatio):
         Number of basis functions (at most the number of numerator rows).
     regularization : float, default=0
         Ridge penalty on theta.
-    max_iter : int, default=5000
-        Bound on the steps of L-BFGS-B.
+    max_iter : int, default=200
+        Bound on Newton's iterations.
     random_state : int, RandomState instance or None, default=None
         Seed of the centres.
 
@@ -131,6 +154,9 @@ class BregmanRatio(KernelDensityRatio):
         The centres and theta.
     objective_ : float
         The minimum.
+    kkt_gap_ : float
+        How far the solution is from the fixed point of a projected gradient step, in
+        alpha = theta * mean_den phi.
 
     References
     ----------
@@ -149,6 +175,7 @@ class BregmanRatio(KernelDensityRatio):
     """
 
     objective_: float
+    kkt_gap_: float
 
     def __init__(
         self,
@@ -157,7 +184,7 @@ class BregmanRatio(KernelDensityRatio):
         n_centers: int = 100,
         *,
         regularization: float = 0.0,
-        max_iter: int = 5000,
+        max_iter: int = 200,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.divergence = divergence
@@ -193,45 +220,74 @@ class BregmanRatio(KernelDensityRatio):
         scale = denominator.mean(weight_den)
         if not scale.min() > 0:
             raise ValueError("no denominator row is within reach of some centre: widen bandwidth.")
+        samples = [
+            (denominator, weight_den / weight_den.sum(), _denominator_terms),
+            (numerator, weight_num / weight_num.sum(), _numerator_terms),
+        ]
 
-        def objective(alpha: Array) -> tuple[float, Array]:
-            """Value and gradient in alpha = theta * scale, on which r depends alike."""
+        def evaluate(alpha: Array) -> tuple[float, Array, Array]:
+            """Value, gradient and Hessian in alpha = theta * scale, on which r depends alike."""
             theta = alpha / scale
             value = self.regularization * theta @ theta / 2
             gradient = self.regularization * theta
-            for design, weight, sign in (
-                (denominator, weight_den / weight_den.sum(), 1),
-                (numerator, weight_num / weight_num.sum(), -1),
-            ):
+            hessian = self.regularization * np.eye(theta.size)
+            for design, weight, terms in samples:
                 for rows, block in design.blocks():
-                    r = np.maximum(block @ theta, 1e-300)
-                    slope = f.derivative(r)
-                    bend = f.curvature(r)
-                    if sign > 0:
-                        value += weight[rows] @ (slope * r - f.value(r))
-                        gradient = gradient + (weight[rows] * bend * r) @ block
-                    else:
-                        value -= weight[rows] @ slope
-                        gradient = gradient - (weight[rows] * bend) @ block
-            return float(value), gradient / scale
+                    r = np.maximum(block @ theta, TINY)
+                    values, slopes, bends = (weight[rows] * term for term in terms(f, r))
+                    value += values.sum()
+                    gradient = gradient + slopes @ block
+                    hessian += (block * bends[:, None]).T @ block
+            return float(value), gradient / scale, hessian / scale / scale[:, None]
 
-        result = minimize(
-            objective,
-            np.full(scale.size, 1.0 / scale.size),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(0, None)] * scale.size,
-            options={"maxiter": self.max_iter, "maxfun": 2 * self.max_iter, "ftol": 1e-14,
-                     "gtol": 1e-8, "maxcor": 30},
-        )
-        if not result.success:
+        alpha, kkt_gap = _minimise(evaluate, np.full(scale.size, 1 / scale.size), self.max_iter)
+        if not kkt_gap <= TOLERANCE:
             warnings.warn(
-                f"BregmanRatio did not converge: {result.message}. Raise max_iter.",
+                f"BregmanRatio stopped after {self.max_iter} Newton steps at a KKT gap of "
+                f"{kkt_gap:.2g}, above {TOLERANCE:g}. Raise max_iter, or use a wider bandwidth.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
         return {
             "bandwidth_": bandwidth,
-            "coef_": result.x / scale,
-            "objective_": float(result.fun),
+            "coef_": alpha / scale,
+            "objective_": evaluate(alpha)[0],
+            "kkt_gap_": kkt_gap,
         }
+
+
+def _denominator_terms(f: BregmanDivergence, r: Array) -> tuple[Array, Array, Array]:
+    """f'(r) r - f(r) with its first two derivatives in r."""
+    return f.derivative(r) * r - f.value(r), f.second(r) * r, f.second(r) + r * f.third(r)
+
+
+def _numerator_terms(f: BregmanDivergence, r: Array) -> tuple[Array, Array, Array]:
+    """-f'(r) with its first two derivatives in r."""
+    return -f.derivative(r), -f.second(r), -f.third(r)
+
+
+def _minimise(
+    evaluate: Callable[[Array], tuple[float, Array, Array]], alpha: Array, max_iter: int
+) -> tuple[Array, float]:
+    """Newton's method under alpha >= 0 with an Armijo line search; also return the KKT gap."""
+    value, gradient, hessian = evaluate(alpha)
+    for _ in range(max_iter):
+        if _kkt_gap(alpha, gradient) <= TOLERANCE:
+            break
+        direction = nonnegative_newton_target(hessian, gradient, alpha) - alpha
+        step = 1.0
+        while True:
+            proposal = evaluate(alpha + step * direction)
+            if proposal[0] <= value + 1e-4 * step * gradient @ direction:
+                break
+            step /= 2
+            if step < 1e-10:  # the limits of arithmetic: nothing improves
+                return alpha, _kkt_gap(alpha, gradient)
+        alpha = alpha + step * direction
+        value, gradient, hessian = proposal
+    return alpha, _kkt_gap(alpha, gradient)
+
+
+def _kkt_gap(alpha: Array, gradient: Array) -> float:
+    """Return how far alpha is from the fixed point max(alpha - gradient, 0)."""
+    return float(np.abs(alpha - np.maximum(alpha - gradient, 0)).max())

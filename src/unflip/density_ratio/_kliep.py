@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import LinAlgError, cholesky, solve_triangular
-from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 
 from unflip._validation import check_choice
@@ -22,6 +20,7 @@ from unflip.density_ratio._kernel import (
     squared_distances,
     width_grid,
 )
+from unflip.density_ratio._newton import nonnegative_newton_target
 
 Array = NDArray[Any]
 
@@ -321,7 +320,8 @@ def _newton(
     n_iter = 0
     while current.kkt_gap > tol and n_iter < max_iter:
         n_iter += 1
-        target = np.where(usable, _quadratic_step(current), 0.0)
+        step_to = nonnegative_newton_target(current.hessian, 1 - current.gradient, current.alpha)
+        target = np.where(usable, step_to, 0.0)
         full = _likelihood(design, mean_den, fit_weight, target)
         step = _armijo(current, full, fit_weight)
         if step == 0:  # the limits of arithmetic: nothing improves
@@ -357,23 +357,6 @@ def _likelihood(design: Design, mean_den: Array, weight: Array, alpha: Array) ->
         gradient * scale / total,
         hessian * scale * scale[:, None] / total,
     )
-
-
-def _quadratic_step(state: _Likelihood) -> Array:
-    """Return the maximiser over z >= 0 of the quadratic model of F around alpha.
-
-    With H alpha = g it is argmin z'Hz / 2 - (2g - 1)'z: non-negative least squares in H's
-    Cholesky factor. A ridge, tiny unless H is nearly singular, leaves the optimum in place.
-    """
-    ridge = 1e-12 * np.trace(state.hessian)
-    for _ in range(8):
-        try:
-            factor = cholesky(state.hessian + ridge * np.eye(state.alpha.size), lower=True)
-            linear = 2 * state.gradient - 1 + ridge * state.alpha
-            return nnls(factor.T, solve_triangular(factor, linear, lower=True))[0]
-        except (LinAlgError, RuntimeError):  # not positive definite, or nnls cycles
-            ridge *= 100
-    return state.alpha
 
 
 def _armijo(current: _Likelihood, full: _Likelihood, weight: Array) -> float:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -13,6 +14,9 @@ from unflip.density_ratio._base import BaseDensityRatio, check_positive
 from unflip.density_ratio._kernel import gaussian, median_distance, smooth, squared_distances
 
 Array = NDArray[Any]
+
+NARROWEST_BAND = 1e-6
+"""The interior-point method needs some room around a mean weight of 1."""
 
 
 class KMM(BaseDensityRatio):
@@ -34,16 +38,16 @@ class KMM(BaseDensityRatio):
         Bound on a weight.
     epsilon : float, default=None
         How far the mean weight may be from 1. None: 1 / sqrt(number of denominator rows)
-        (counted by their weights).
+        (counted by their weights). Below 1e-6 it is taken as 1e-6.
     block_size : int, default=2000
         Largest quadratic programme. More denominator rows are dealt at random into blocks of
         nearly equal size, each matched to as many numerator rows; every row gets a weight.
         Memory is O(block_size^2) and time linear in the rows; the error of the weights is that
         of a sample of `block_size` rows.
     tol : float, default=1e-6
-        Bound on the optimality gap of the objective above (the dual gap, see `gap_`).
-    max_iter : int, default=10000
-        Bound on the solver's steps for a block.
+        Bound on the optimality gap of the objective above (see `gap_`).
+    max_iter : int, default=100
+        Bound on the interior-point steps for a block.
     random_state : int, RandomState instance or None, default=None
         Seed of the blocks.
 
@@ -89,7 +93,7 @@ class KMM(BaseDensityRatio):
         epsilon: float | None = None,
         block_size: int = 2000,
         tol: float = 1e-6,
-        max_iter: int = 10_000,
+        max_iter: int = 100,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.bandwidth = bandwidth
@@ -108,6 +112,7 @@ class KMM(BaseDensityRatio):
         epsilon = weight_den.sum() ** -0.5 if self.epsilon is None else float(self.epsilon)
         if not epsilon >= 0:
             raise ValueError(f"epsilon must be >= 0, got {self.epsilon!r}.")
+        epsilon = max(epsilon, NARROWEST_BAND)
         if not (isinstance(self.block_size, (int, np.integer)) and self.block_size >= 2):
             raise ValueError(f"block_size must be an integer >= 2, got {self.block_size!r}.")
         random_state = check_random_state(self.random_state)
@@ -165,7 +170,7 @@ def _match(
     tol: float,
     max_iter: int,
 ) -> tuple[Array, float]:
-    """Solve one block: accelerated projected gradient until the dual gap is at most `tol`.
+    """Return the weights of one block of denominator rows, and their optimality gap.
 
     The unknowns are g_i = mass_i w_i / n, which sum to about one; the objective is
     g'Kg - 2 k'g with k_i = sum_j mass_j kernel(x_i, x_j).
@@ -175,23 +180,77 @@ def _match(
     k = gaussian(squared_distances(X_den, X_num), bandwidth).astype(float) @ mass_num
     ceiling = upper * mass_den / n
     low, high = max(0.0, 1 - epsilon), min(1 + epsilon, ceiling.sum())
-    lipschitz = K.sum(axis=1).max()  # bounds the largest eigenvalue of a non-negative matrix
-    g = previous = _project(np.full(n, 1.0 / n) * mass_den, ceiling, low, high)
-    momentum = 1.0
-    gap = np.inf
-    ahead = g
-    for step in range(max_iter):
-        if step % 10 == 0:
-            gap = _dual_gap(g, 2 * (K @ g - k), ceiling, low, high)
-            if gap <= tol:
-                break
-        previous, g = g, _project(ahead - (K @ ahead - k) / lipschitz, ceiling, low, high)
-        if (ahead - g) @ (g - previous) > 0:  # overshot: restart the acceleration
-            momentum = 1.0
-        following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
-        ahead = g + (momentum - 1) / following * (g - previous)
-        momentum = following
+    g, gap = _interior_point(K, k, ceiling, low, high, tol, max_iter)
     return g * n / mass_den, gap
+
+
+def _interior_point(
+    K: Array, k: Array, ceiling: Array, low: float, high: float, tol: float, max_iter: int
+) -> tuple[Array, float]:
+    """Minimise g'Kg - 2 k'g over 0 <= g <= ceiling, low <= sum g <= high.
+
+    Mehrotra's predictor-corrector method on the constraints G g <= h, where G stacks
+    I, -I and rows of 1 and -1. Each step is one Cholesky factorisation.
+    """
+    n = k.size
+    limits = np.concatenate([ceiling, np.zeros(n), [high, -low]])
+
+    def constraints(g: Array) -> Array:
+        total = g.sum()
+        return np.concatenate([g, -g, [total, -total]])
+
+    def transposed(v: Array) -> Array:
+        return v[:n] - v[n : 2 * n] + (v[2 * n] - v[2 * n + 1])
+
+    g = ceiling * ((low + high) / 2 / ceiling.sum())
+    slack = np.maximum(limits - constraints(g), 1e-3 / n)
+    dual = np.full(limits.size, 1.0)
+    best, best_gap = g, np.inf
+    for _ in range(max_iter):
+        feasible = _project(g, ceiling, low, high)
+        gap = _dual_gap(feasible, 2 * (K @ feasible - k), ceiling, low, high)
+        if gap < best_gap:
+            best, best_gap = feasible, gap
+        if best_gap <= tol:
+            break
+        scale = dual / slack
+        system = 2 * K + (scale[2 * n] + scale[2 * n + 1])
+        system[np.diag_indices(n)] += scale[:n] + scale[n : 2 * n]
+        try:
+            factor = cho_factor(system, overwrite_a=True, check_finite=False)
+        except LinAlgError:  # the limits of arithmetic: what was found so far is returned
+            break
+        stationarity = 2 * (K @ g - k) + transposed(dual)
+        infeasibility = constraints(g) + slack - limits
+
+        def direction(
+            complementarity: Array,
+            factor: Any = factor,
+            stationarity: Array = stationarity,
+            infeasibility: Array = infeasibility,
+        ) -> tuple[Array, Array, Array]:
+            known = (dual * infeasibility - complementarity) / slack
+            step = cho_solve(factor, -stationarity - transposed(known), check_finite=False)
+            moved = constraints(step)
+            return step, -infeasibility - moved, known + dual / slack * moved
+
+        _, slack_step, dual_step = direction(slack * dual)
+        mean = slack @ dual / slack.size
+        ahead = min(_reach(slack, slack_step), _reach(dual, dual_step))
+        predicted = (slack + ahead * slack_step) @ (dual + ahead * dual_step) / slack.size
+        centring = (predicted / mean) ** 3 * mean
+        step, slack_step, dual_step = direction(slack * dual + slack_step * dual_step - centring)
+        ahead = 0.995 * min(_reach(slack, slack_step), _reach(dual, dual_step))
+        g = g + ahead * step
+        slack = slack + ahead * slack_step
+        dual = dual + ahead * dual_step
+    return best, best_gap
+
+
+def _reach(values: Array, step: Array) -> float:
+    """Return how much of the step, at most all of it, keeps the values positive."""
+    falling = step < 0
+    return min(1.0, float(np.min(-values[falling] / step[falling], initial=np.inf)))
 
 
 def _project(z: Array, ceiling: Array, low: float, high: float) -> Array:

@@ -1,0 +1,127 @@
+"""Kernel mean matching: the quadratic programme is solved, and every row is weighted."""
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog, minimize
+from sklearn.exceptions import ConvergenceWarning
+
+from tests.density_ratio.test_kliep import two_samples
+from unflip.density_ratio import KMM
+from unflip.density_ratio._kmm import _dual_gap, _project
+
+
+def gram(A, B, bandwidth):
+    return np.exp(-((A[:, None] - B[None]) ** 2).sum(axis=2) / (2 * bandwidth**2))
+
+
+@pytest.mark.parametrize(("upper", "epsilon"), [(1000.0, 0.1), (1.5, 0.05), (3.0, 0.0), (2.0, 5.0)])
+def test_the_solution_is_scipys(upper, epsilon):
+    X_num, X_den = two_samples(60, 2, 0)
+    kmm = KMM(1.0, upper_bound=upper, epsilon=epsilon, tol=1e-10).fit(X_num, X_den)
+    n = len(X_den)
+    K, k = gram(X_den, X_den, 1.0) / n**2, gram(X_den, X_num, 1.0).mean(axis=1) / n
+
+    def discrepancy(w):
+        return w @ K @ w - 2 * k @ w, 2 * (K @ w - k)
+
+    limits = [{"type": "ineq", "fun": lambda w: w.mean() - (1 - epsilon)}]
+    limits += [{"type": "ineq", "fun": lambda w: (1 + epsilon) - w.mean()}]
+    best = minimize(
+        discrepancy,
+        np.ones(n),
+        jac=True,
+        bounds=[(0, upper)] * n,
+        constraints=limits,
+        method="SLSQP",
+        options={"maxiter": 2000, "ftol": 1e-15},
+    )
+    assert discrepancy(kmm.weights_)[0] == pytest.approx(best.fun, abs=1e-7)
+    assert kmm.weights_.min() >= 0
+    assert kmm.weights_.max() <= upper + 1e-9
+    assert abs(kmm.weights_.mean() - 1) <= max(epsilon, 1e-6) + 1e-9
+
+
+def test_the_gap_bounds_the_distance_to_the_optimum():
+    X_num, X_den = two_samples(150, 2, 1)
+    rough = KMM(1.0, tol=1e-3).fit(X_num, X_den)
+    fine = KMM(1.0, tol=1e-10).fit(X_num, X_den)
+    n = len(X_den)
+    K, k = gram(X_den, X_den, 1.0), gram(X_den, X_num, 1.0).mean(axis=1)
+
+    def value(w):
+        return w @ K @ w / n**2 - 2 * k @ w / n
+
+    assert 0 <= value(rough.weights_) - value(fine.weights_) + 1e-12 <= rough.gap_ + 1e-9
+
+
+def test_the_same_sample_twice_gets_weights_near_one():
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    np.testing.assert_allclose(KMM(1.0).fit(X, X).weights_, 1, atol=0.05)
+
+
+@pytest.mark.parametrize("n_den", [101, 250, 399])
+def test_every_row_of_every_block_is_weighted(n_den):
+    rng = np.random.default_rng(0)
+    X_den, X_num = rng.normal(size=(n_den, 1)), rng.normal(0.3, 1, size=(150, 1))
+    kmm = KMM(block_size=100, random_state=0).fit(X_num, X_den)
+    assert kmm.weights_.shape == (n_den,)
+    assert np.isfinite(kmm.weights_).all()
+    assert (kmm.weights_ > 0).mean() > 0.5
+    assert kmm.weights_.mean() == pytest.approx(1, abs=0.15)
+    assert kmm.support_.shape == (100, 1)
+
+
+def test_weights_follow_the_known_ratio():
+    rng = np.random.default_rng(0)
+    X_den, X_num = rng.normal(0, 1, (1500, 1)), rng.normal(0.5, 0.8, (1500, 1))
+    truth = np.exp(0.5 * X_den**2 - 0.5 * ((X_den - 0.5) / 0.8) ** 2)[:, 0] / 0.8
+    estimate = KMM(0.5, random_state=0).fit(X_num, X_den).predict(X_den)
+    assert np.corrcoef(estimate, truth)[0, 1] > 0.95
+
+
+def test_projection_is_the_nearest_feasible_point():
+    rng = np.random.default_rng(0)
+    for low, high in [(0.9, 1.1), (1.0, 1.0), (3.0, 4.0), (0.0, 0.2)]:
+        z, ceiling = rng.normal(size=8), rng.uniform(0.3, 1.0, size=8)
+        g = _project(z, ceiling, low, high)
+        assert low - 1e-12 <= g.sum() <= high + 1e-12
+        assert ((g >= 0) & (g <= ceiling)).all()
+        # variational inequality: no feasible direction points towards z
+        assert _dual_gap(g, g - z, ceiling, low, high) <= 1e-9
+
+
+def test_the_dual_gap_is_a_linear_programme():
+    rng = np.random.default_rng(1)
+    for low, high in [(0.9, 1.1), (2.0, 2.5), (0.0, 0.4)]:
+        gradient, ceiling = rng.normal(size=7), rng.uniform(0.2, 1.0, size=7)
+        g = _project(rng.normal(size=7), ceiling, low, high)
+        solved = linprog(
+            gradient,
+            A_ub=[np.ones(7), -np.ones(7)],
+            b_ub=[high, -low],
+            bounds=list(zip(np.zeros(7), ceiling, strict=True)),
+        )
+        assert _dual_gap(g, gradient, ceiling, low, high) == pytest.approx(
+            gradient @ g - solved.fun, abs=1e-9
+        )
+
+
+def test_stopping_early_warns_with_the_gap():
+    X_num, X_den = two_samples(200, 2, 0)
+    with pytest.warns(ConvergenceWarning, match=r"optimality gap of .* Raise max_iter"):
+        KMM(0.3, max_iter=1, tol=1e-12).fit(X_num, X_den)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"upper_bound": 0.5}, "upper_bound must be >= 1"),
+        ({"epsilon": -0.1}, "epsilon must be >= 0"),
+        ({"block_size": 1}, "block_size must be an integer >= 2"),
+        ({"bandwidth": "mean"}, "bandwidth='mean' is not one of"),
+    ],
+)
+def test_bad_parameters_are_named(parameters, message):
+    X_num, X_den = two_samples(50, 2, 0)
+    with pytest.raises(ValueError, match=message):
+        KMM(**parameters).fit(X_num, X_den)
