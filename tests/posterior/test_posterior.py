@@ -1,0 +1,283 @@
+"""Stage 1: P(noisy y | x) by three routes, and cross-fitting."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+from unflip.density_ratio import KLIEP, KMM, ULSIF, RuLSIF
+from unflip.posterior import (
+    DensityRatioPosterior,
+    KernelDensityPosterior,
+    ProbabilisticPosterior,
+    fit_posterior,
+    make_posterior,
+)
+
+POSTERIORS = {
+    "probabilistic": ProbabilisticPosterior(),
+    "kde": KernelDensityPosterior(0.4),
+    "kliep": DensityRatioPosterior(KLIEP(random_state=0)),
+    "ulsif": DensityRatioPosterior(ULSIF(1.0, 0.1, random_state=0), normalize=True),
+}
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    clean = 1 / (1 + np.exp(-3 * X[:, 0]))
+    return X, np.where(rng.uniform(size=300) < 0.1 + 0.6 * clean, "yes", "no")
+
+
+@pytest.mark.parametrize("posterior", POSTERIORS.values(), ids=POSTERIORS)
+def test_probabilities_track_the_truth(posterior):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(3000, 2))
+    truth = 0.1 + 0.6 / (1 + np.exp(-3 * X[:, 0]))
+    y = (rng.uniform(size=3000) < truth).astype(int)
+    estimate = clone(posterior).fit(X, y).predict_proba(X)
+    assert ((estimate >= 0) & (estimate <= 1)).all()
+    assert np.mean((estimate[:, 1] - truth) ** 2) < 0.25 * np.var(truth)
+
+
+@pytest.mark.parametrize("posterior", POSTERIORS.values(), ids=POSTERIORS)
+def test_any_labels_any_container(posterior, data):
+    X, y = data
+    expected = clone(posterior).fit(X, y).predict_proba(X)
+    for labels in (y == "yes", np.where(y == "yes", 1, -1), np.where(y == "yes", 1, 0)):
+        np.testing.assert_allclose(clone(posterior).fit(X, labels).predict_proba(X), expected)
+    for frame, series in ((pd.DataFrame, pd.Series), (pl.DataFrame, pl.Series)):
+        table = frame({"a": X[:, 0], "b": X[:, 1]})
+        fitted = clone(posterior).fit(table, series(y))
+        assert fitted.classes_.tolist() == ["no", "yes"]
+        assert fitted.feature_names_in_.tolist() == ["a", "b"]
+        np.testing.assert_allclose(fitted.predict_proba(table), expected)
+
+
+@pytest.mark.parametrize("name", ["kde", "kliep", "ulsif"])
+def test_sparse_rows_give_the_dense_posterior(name, data):
+    X, y = data
+    if name == "kliep":  # the widths of a grid are compared by rounding where they tie
+        posterior = DensityRatioPosterior(KLIEP(1.0, random_state=0))
+    else:
+        posterior = POSTERIORS[name]
+    dense = clone(posterior).fit(X, y).predict_proba(X)
+    rows = sparse.csr_array(X)
+    np.testing.assert_allclose(
+        clone(posterior).fit(rows, y).predict_proba(rows), dense, rtol=1e-5, atol=1e-6
+    )
+
+
+def test_three_classes_have_three_columns():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2)) + 3 * np.eye(3)[:, :2].repeat(100, axis=0)
+    y = np.repeat(["a", "b", "c"], 100)
+    for posterior in POSTERIORS.values():
+        fitted = clone(posterior).fit(X, y)
+        assert fitted.predict_proba(X).shape == (300, 3)
+        assert np.mean(fitted.predict(X) == y) > 0.8
+
+
+# --- kernel densities
+
+
+def test_kernel_posterior_is_bayes_rule_on_kernel_sums(data):
+    X, y = data
+    posterior = KernelDensityPosterior(0.7).fit(X, y)
+    scaled = X / X.std(axis=0) / 0.7
+    kernel = np.exp(-((scaled[:, None] - scaled[None]) ** 2).sum(axis=2) / 2)
+    density = np.column_stack([kernel[:, y == c].mean(axis=1) for c in ("no", "yes")])
+    joint = density * [np.mean(y == "no"), np.mean(y == "yes")]
+    np.testing.assert_allclose(
+        posterior.predict_proba(X), joint / joint.sum(axis=1, keepdims=True), rtol=1e-9
+    )
+
+
+def test_far_from_all_rows_the_nearest_decides():
+    posterior = KernelDensityPosterior().fit([[0.0], [1.0], [2.0]], [0, 0, 1])
+    np.testing.assert_array_equal(
+        posterior.predict_proba([[1e8], [-1e8]]), [[0, 1], [1, 0]]
+    )
+
+
+def test_scaling_the_features_changes_nothing(data):
+    X, y = data
+    one = KernelDensityPosterior().fit(X, y).predict_proba(X)
+    other = KernelDensityPosterior().fit(X * [1000, 0.001] + 5, y).predict_proba(
+        X * [1000, 0.001] + 5
+    )
+    np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+def test_the_chosen_width_has_the_highest_left_out_likelihood(data):
+    X, y = data
+    widths = [0.05, 0.4, 3.0]
+    chosen = KernelDensityPosterior("cv", bandwidths=widths).fit(X, y).bandwidth_
+    scaled = X / X.std(axis=0)
+    squared = ((scaled[:, None] - scaled[None]) ** 2).sum(axis=2)
+    np.fill_diagonal(squared, np.inf)
+    squared -= squared.min(axis=1, keepdims=True)
+    scores = []
+    for width in widths:
+        kernel = np.exp(-squared / (2 * width**2))
+        own = (kernel * (y[:, None] == y)).sum(axis=1) / kernel.sum(axis=1)
+        scores.append(np.log(np.maximum(own, 0.5 / len(y))).sum())
+    assert chosen == widths[int(np.argmax(scores))]
+
+
+# --- density ratios
+
+
+def test_ratio_posterior_is_prior_times_ratio(data):
+    X, y = data
+    posterior = DensityRatioPosterior(KLIEP(1.0, random_state=0)).fit(X, y)
+    by_hand = [
+        np.mean(y == c) * KLIEP(1.0, random_state=0).fit(X[y == c], X).predict(X)
+        for c in ("no", "yes")
+    ]
+    np.testing.assert_allclose(posterior.predict_proba(X), np.minimum(by_hand, 1).T)
+
+
+def test_normalised_rows_sum_to_one_even_out_of_reach(data):
+    X, y = data
+    posterior = DensityRatioPosterior(KLIEP(0.5, random_state=0), normalize=True).fit(X, y)
+    probabilities = posterior.predict_proba(np.vstack([X, [[1e6, 1e6]]]))
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    np.testing.assert_allclose(probabilities[-1], posterior.prior_)
+    raw = DensityRatioPosterior(KLIEP(0.5, random_state=0)).fit(X, y).predict_proba(X)
+    assert not np.allclose(raw.sum(axis=1), 1)
+
+
+def test_a_class_without_weight_is_refused(data):
+    X, y = data
+    with pytest.raises(ValueError, match="all rows of class 'no' have sample_weight zero"):
+        DensityRatioPosterior().fit(X, y, sample_weight=(y == "yes").astype(float))
+
+
+# --- classifiers
+
+
+def test_a_classifier_without_probabilities_needs_calibration(data):
+    X, y = data
+    with pytest.raises(TypeError, match="LinearSVC has no predict_proba.*calibration"):
+        ProbabilisticPosterior(LinearSVC()).fit(X, y)
+    calibrated = ProbabilisticPosterior(LinearSVC(), calibration="sigmoid").fit(X, y)
+    np.testing.assert_allclose(calibrated.predict_proba(X).sum(axis=1), 1)
+
+
+def test_a_pipeline_gets_the_weights_in_every_step(data):
+    X, y = data
+    weight = np.random.default_rng(0).integers(0, 4, len(y))
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, tol=1e-8))
+    weighted = ProbabilisticPosterior(model).fit(X, y, sample_weight=weight)
+    repeated = ProbabilisticPosterior(model).fit(X.repeat(weight, axis=0), y.repeat(weight))
+    np.testing.assert_allclose(
+        weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-5
+    )
+
+
+# --- aliases
+
+
+@pytest.mark.parametrize(
+    ("alias", "kind"),
+    [("kliep", KLIEP), ("ulsif", ULSIF), ("rulsif", RuLSIF), ("kmm", KMM)],
+)
+def test_ratio_aliases(alias, kind):
+    assert type(make_posterior(alias).ratio) is kind
+
+
+def test_aliases_instances_and_classifiers_become_unfitted_posteriors():
+    assert isinstance(make_posterior("auto"), ProbabilisticPosterior)
+    assert isinstance(make_posterior("kde"), KernelDensityPosterior)
+    mine = KernelDensityPosterior(0.5)
+    assert make_posterior(mine) is not mine
+    assert make_posterior(mine).bandwidth == 0.5
+    assert isinstance(make_posterior(LogisticRegression()).estimator, LogisticRegression)
+    with pytest.raises(ValueError, match="posterior='knn' is not one of"):
+        make_posterior("knn")
+    with pytest.raises(TypeError, match="posterior must be one of"):
+        make_posterior(3)
+
+
+def test_seeds_reach_nested_parts_that_have_none_of_their_own():
+    seeded = make_posterior("kliep", random_state=0).ratio.random_state
+    assert seeded == make_posterior("kliep", random_state=0).ratio.random_state
+    assert seeded is not None
+    assert make_posterior("kliep").ratio.random_state is None
+    kept = DensityRatioPosterior(KLIEP(random_state=7))
+    assert make_posterior(kept, random_state=0).ratio.random_state == 7
+
+
+# --- cross-fitting
+
+
+class Memory(ClassifierMixin, BaseEstimator):
+    """Says 1 for the label it saw with a row, and 1/2 for rows it did not see."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.classes_ = np.unique(y)
+        self.seen_ = {tuple(row): label for row, label in zip(X, y, strict=True)}
+        return self
+
+    def predict_proba(self, X):
+        return np.array(
+            [
+                np.where(self.classes_ == self.seen_[tuple(row)], 1.0, 0.0)
+                if tuple(row) in self.seen_
+                else np.full(self.classes_.size, 1 / self.classes_.size)
+                for row in X
+            ]
+        )
+
+
+def test_cross_fitting_never_shows_a_model_the_label_it_predicts(data):
+    X, y = data
+    memory = ProbabilisticPosterior(Memory())
+    _, in_sample = fit_posterior(clone(memory), X, y)
+    assert set(in_sample.ravel()) == {0.0, 1.0}
+    fitted, held_out = fit_posterior(clone(memory), X, y, cv=5, random_state=0)
+    assert (held_out == 0.5).all()
+    assert len(fitted.estimator_.seen_) == len(X)  # what is returned saw all rows
+
+
+def test_cross_fitted_rows_come_back_in_their_order(data):
+    X, y = data
+    forest = RandomForestClassifier(n_estimators=30, min_samples_leaf=5, random_state=0)
+    _, held_out = fit_posterior(ProbabilisticPosterior(forest), X, y, cv=3, random_state=0)
+    assert np.corrcoef(held_out[:, 1], X[:, 0])[0, 1] > 0.5
+    np.testing.assert_allclose(held_out.sum(axis=1), 1)
+
+
+def test_a_class_with_fewer_rows_than_folds_is_refused():
+    X, y = np.arange(30.0)[:, None], np.array(["common"] * 27 + ["rare"] * 3)
+    with pytest.raises(ValueError, match=r"class 'rare' has 3 rows, fewer than the cv=5 folds"):
+        fit_posterior(ProbabilisticPosterior(), X, y, cv=5)
+    with pytest.raises(ValueError, match="cv must be at least 2 folds"):
+        fit_posterior(ProbabilisticPosterior(), X, y, cv=1)
+    fit_posterior(ProbabilisticPosterior(), X, y, cv=3)
+
+
+@pytest.mark.parametrize("posterior", POSTERIORS.values(), ids=POSTERIORS)
+def test_failed_fits_leave_nothing_behind(posterior, data):
+    X, y = data
+    fresh = clone(posterior)
+    broken = X.copy()
+    broken[0, 0] = np.nan
+    for rows, labels, message in [
+        (broken, y, "NaN"),
+        (X, np.full(len(y), "yes"), "one class only"),
+        (X[:-1], y, "inconsistent numbers of samples"),
+        (X[:, :0], y, r"0 feature\(s\)"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            fresh.fit(rows, labels)
+        assert not any(name.endswith("_") for name in vars(fresh))
