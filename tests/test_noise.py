@@ -92,9 +92,7 @@ def test_inverse_rates_are_bayes_rule_on_the_joint_table(rates, clean_prior):
 @given(noise_rates(most=0.9), st.floats(0.01, 0.99))
 def test_a_known_clean_prior_gives_the_same_rates(rates, clean_prior):
     inverse = rates.inverse(clean_prior=clean_prior)
-    back = inverse.to_rates(
-        noisy_prior=rates.noisy_prior(clean_prior), clean_prior=clean_prior
-    )
+    back = inverse.to_rates(noisy_prior=rates.noisy_prior(clean_prior), clean_prior=clean_prior)
     np.testing.assert_allclose(back.both(), rates.both(), atol=1e-9)
 
 

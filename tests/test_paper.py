@@ -31,7 +31,7 @@ def benchmark_table(name: str) -> tuple[np.ndarray, np.ndarray]:
     if not path.exists():
         pytest.skip(f"{path} is absent: point UNFLIP_DATA at the benchmark tables")
     with path.open() as file:
-        rows = np.array([line for line in csv.reader(file)][1:], dtype=float)
+        rows = np.array(list(csv.reader(file))[1:], dtype=float)
     return rows[:, :-1], rows[:, -1]
 
 

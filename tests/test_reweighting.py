@@ -52,7 +52,9 @@ def test_clean_probabilities_are_learnt_not_noisy_ones():
     y = (rng.uniform(size=len(X)) < clean).astype(int)
     y_noisy = flip_labels(y, RATES, random_state=0)
     clf = ImportanceReweightingClassifier(
-        noise_rates=RATES, posterior=HistGradientBoostingClassifier(max_depth=4), cv=5,
+        noise_rates=RATES,
+        posterior=HistGradientBoostingClassifier(max_depth=4),
+        cv=5,
         random_state=0,
     ).fit(X, y_noisy)
     assert np.abs(clf.predict_proba(X)[:, 1] - clean).mean() < 0.03
@@ -110,9 +112,7 @@ def test_every_posterior_trains(data, posterior):
         make_pipeline(StandardScaler(), SVC()),
         make_pipeline(StandardScaler(), make_pipeline(StandardScaler(), LogisticRegression())),
         GridSearchCV(LogisticRegression(), {"C": [0.1, 1]}, cv=3),
-        GridSearchCV(
-            make_pipeline(StandardScaler(), SVC()), {"svc__C": [0.1, 1]}, cv=3
-        ),
+        GridSearchCV(make_pipeline(StandardScaler(), SVC()), {"svc__C": [0.1, 1]}, cv=3),
     ],
     ids=lambda estimator: str(estimator)[:40].replace("\n", ""),
 )
@@ -128,9 +128,7 @@ def test_weights_reach_the_last_step_of_a_pipeline(data):
     X, _, y_noisy = data
     pipeline = make_pipeline(StandardScaler(), LogisticRegression())
     clf = ImportanceReweightingClassifier(pipeline, noise_rates=RATES).fit(X, y_noisy)
-    by_hand = clone(pipeline).fit(
-        X, y_noisy, logisticregression__sample_weight=clf.sample_weight_
-    )
+    by_hand = clone(pipeline).fit(X, y_noisy, logisticregression__sample_weight=clf.sample_weight_)
     np.testing.assert_array_equal(clf.predict_proba(X), by_hand.predict_proba(X))
     with config_context(enable_metadata_routing=True):
         routed = ImportanceReweightingClassifier(pipeline, noise_rates=RATES).fit(X, y_noisy)
@@ -176,9 +174,7 @@ def test_own_weights_are_repetitions_of_rows(data):
         np.testing.assert_allclose(
             weighted.noise_rates_.both(), repeated.noise_rates_.both(), rtol=1e-4
         )
-        np.testing.assert_allclose(
-            weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-3
-        )
+        np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-3)
 
 
 def test_string_and_bool_labels_and_signs_give_one_model(data):
@@ -195,9 +191,7 @@ def test_string_and_bool_labels_and_signs_give_one_model(data):
         assert clf.noise_rates_ == expected.noise_rates_
         assert clf.classes_.dtype == np.asarray(labels).dtype
         np.testing.assert_allclose(clf.predict_proba(X), expected.predict_proba(X))
-        np.testing.assert_array_equal(
-            clf.predict(X) == clf.classes_[1], expected.predict(X) == 1
-        )
+        np.testing.assert_array_equal(clf.predict(X) == clf.classes_[1], expected.predict(X) == 1)
 
 
 def test_swapping_the_classes_swaps_the_rates_and_mirrors_the_model(data):
@@ -237,9 +231,7 @@ def test_frames_reach_the_parts_as_they_are(data):
         (pl.DataFrame(numbers | {"colour": colours}), pl.Series(y_noisy)),
     ]
     model = make_pipeline(
-        make_column_transformer(
-            (StandardScaler(), list(numbers)), (OneHotEncoder(), ["colour"])
-        ),
+        make_column_transformer((StandardScaler(), list(numbers)), (OneHotEncoder(), ["colour"])),
         LogisticRegression(),
     )
     probabilities = []
@@ -266,9 +258,7 @@ def test_sparse_rows_give_the_dense_model(data):
         for container in (sparse.csr_array, sparse.csc_matrix):
             rows = container(X)
             thin = clone(clf).fit(rows, y_noisy)
-            np.testing.assert_allclose(
-                thin.predict_proba(rows), dense.predict_proba(X), atol=1e-3
-            )
+            np.testing.assert_allclose(thin.predict_proba(rows), dense.predict_proba(X), atol=1e-3)
 
 
 def test_gaps_are_allowed_where_the_parts_allow_them(data):
@@ -356,8 +346,8 @@ class ZeroPosterior(KernelDensityPosterior):
 BAD_INPUT = {
     "one class": (lambda X, y: (X, np.zeros_like(y)), {}, "one class only"),
     "three classes": (lambda X, y: (X, np.arange(len(y)) % 3), {}, "Only binary"),
-    "NaN": (lambda X, y: (np.where(X == X[0, 0], np.nan, X), y), {}, "NaN"),
-    "infinity": (lambda X, y: (np.where(X == X[0, 0], np.inf, X), y), {}, "infinity"),
+    "NaN": (lambda X, y: (np.where(X[0, 0] == X, np.nan, X), y), {}, "NaN"),
+    "infinity": (lambda X, y: (np.where(X[0, 0] == X, np.inf, X), y), {}, "infinity"),
     "no columns": (lambda X, y: (X[:, :0], y), {}, r"0 feature\(s\)"),
     "nine rows": (lambda X, y: (X[:9], np.arange(9) % 2), {}, "n_samples=9"),
     "unequal lengths": (lambda X, y: (X[:-1], y), {}, "inconsistent numbers"),

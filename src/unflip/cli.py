@@ -74,9 +74,7 @@ def _parse_rates(text: str) -> NoiseRates:
         positive, negative = (float(part) for part in text.split(","))
         return NoiseRates(positive=positive, negative=negative)
     except ValueError as error:
-        print(
-            f"--rates {text!r}: expected two numbers such as 0.3,0.1 ({error})", file=sys.stderr
-        )
+        print(f"--rates {text!r}: expected two numbers such as 0.3,0.1 ({error})", file=sys.stderr)
         raise typer.Exit(2) from None
 
 

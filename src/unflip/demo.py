@@ -26,9 +26,7 @@ class DemoResult:
     n_splits: int
 
 
-def run_demo(
-    rates: NoiseRates, *, n_splits: int = 10, random_state: int | None = 0
-) -> DemoResult:
+def run_demo(rates: NoiseRates, *, n_splits: int = 10, random_state: int | None = 0) -> DemoResult:
     """Flip the training labels of the breast-cancer table and learn from them in three ways.
 
     Parameters

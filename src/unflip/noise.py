@@ -219,12 +219,12 @@ def flip_labels(
 
 
 def _share(part: float, whole: float) -> float:
-    """part / whole, and 0 where there is no whole to take a part of."""
+    """Part / whole, and 0 where there is no whole to take a part of."""
     return part / whole if whole > 0 else 0.0
 
 
 def _rounded(pair: NoiseRates | InverseRates) -> str:
-    """The pair as people read it; `repr` has all digits."""
+    """Return the pair as people read it; `repr` has all digits."""
     fields = (
         f"{name}={value if value is None else format(value, '.3g')}"
         for name, value in (("positive", pair.positive), ("negative", pair.negative))

@@ -184,9 +184,7 @@ def _by_row(
 ) -> tuple[Floats, Floats, Floats]:
     """Return for each row the posterior, the rate of its label's class and of the other class."""
     if not isinstance(rates, (NoiseRates, InverseRates)):
-        raise TypeError(
-            f"rates must be NoiseRates(positive=..., negative=...), got {rates!r}."
-        )
+        raise TypeError(f"rates must be NoiseRates(positive=..., negative=...), got {rates!r}.")
     _, codes = check_labels(y, classes=classes)
     posterior = check_probability_per_row(noisy_posterior, codes.size, "noisy_posterior")
     pair: Any = rates.both() if isinstance(rates, NoiseRates) else (rates.positive, rates.negative)

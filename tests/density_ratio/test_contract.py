@@ -92,9 +92,7 @@ def test_dataframes_work_and_their_columns_are_remembered(ratio, samples):
     columns = ["a", "b", "c"]
     plain = clone(ratio).fit(X_num, X_den).predict(X_den)
     for frame in (pd.DataFrame, pl.DataFrame):
-        num, den = (
-            frame(dict(zip(columns, sample.T, strict=True))) for sample in (X_num, X_den)
-        )
+        num, den = (frame(dict(zip(columns, sample.T, strict=True))) for sample in (X_num, X_den))
         fitted = clone(ratio).fit(num, den)
         assert fitted.feature_names_in_.tolist() == columns
         np.testing.assert_allclose(fitted.predict(den), plain)

@@ -52,7 +52,9 @@ def test_weights_are_repetitions_and_rows_of_weight_zero_do_not_count():
     lowest = int(np.argmin(posterior[:, 1]))
     without = np.ones(100)
     without[lowest] = 0
-    assert MinimumRates().fit_posterior(posterior, y, without).rates_.negative > posterior[lowest, 1]
+    assert (
+        MinimumRates().fit_posterior(posterior, y, without).rates_.negative > posterior[lowest, 1]
+    )
 
 
 def test_swapping_the_labels_swaps_the_rates():

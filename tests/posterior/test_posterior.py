@@ -103,16 +103,14 @@ def test_kernel_posterior_is_bayes_rule_on_kernel_sums(data):
 
 def test_far_from_all_rows_the_nearest_decides():
     posterior = KernelDensityPosterior().fit([[0.0], [1.0], [2.0]], [0, 0, 1])
-    np.testing.assert_array_equal(
-        posterior.predict_proba([[1e8], [-1e8]]), [[0, 1], [1, 0]]
-    )
+    np.testing.assert_array_equal(posterior.predict_proba([[1e8], [-1e8]]), [[0, 1], [1, 0]])
 
 
 def test_scaling_the_features_changes_nothing(data):
     X, y = data
     one = KernelDensityPosterior().fit(X, y).predict_proba(X)
-    other = KernelDensityPosterior().fit(X * [1000, 0.001] + 5, y).predict_proba(
-        X * [1000, 0.001] + 5
+    other = (
+        KernelDensityPosterior().fit(X * [1000, 0.001] + 5, y).predict_proba(X * [1000, 0.001] + 5)
     )
     np.testing.assert_allclose(one, other, rtol=1e-6)
 
@@ -167,7 +165,7 @@ def test_a_class_without_weight_is_refused(data):
 
 def test_a_classifier_without_probabilities_needs_calibration(data):
     X, y = data
-    with pytest.raises(TypeError, match="LinearSVC has no predict_proba.*calibration"):
+    with pytest.raises(TypeError, match=r"LinearSVC has no predict_proba.*calibration"):
         ProbabilisticPosterior(LinearSVC()).fit(X, y)
     calibrated = ProbabilisticPosterior(LinearSVC(), calibration="sigmoid").fit(X, y)
     np.testing.assert_allclose(calibrated.predict_proba(X).sum(axis=1), 1)
@@ -179,9 +177,7 @@ def test_a_pipeline_gets_the_weights_in_every_step(data):
     model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, tol=1e-8))
     weighted = ProbabilisticPosterior(model).fit(X, y, sample_weight=weight)
     repeated = ProbabilisticPosterior(model).fit(X.repeat(weight, axis=0), y.repeat(weight))
-    np.testing.assert_allclose(
-        weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-5
-    )
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-5)
 
 
 # --- aliases

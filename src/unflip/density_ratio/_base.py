@@ -89,9 +89,7 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
         return validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
 
     def _check_rows(self, X: Any, name: str) -> Any:
-        return check_array(
-            X, accept_sparse="csr", dtype=FLOATS, estimator=self, input_name=name
-        )
+        return check_array(X, accept_sparse="csr", dtype=FLOATS, estimator=self, input_name=name)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

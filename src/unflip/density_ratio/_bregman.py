@@ -54,7 +54,7 @@ class SquaredDivergence(BregmanDivergence):
         return (r - 1) ** 2 / 2
 
     def derivative(self, r: Array) -> Array:
-        """r - 1."""
+        """R - 1."""
         return r - 1
 
     def second(self, r: Array) -> Array:
@@ -70,11 +70,11 @@ class KullbackLeiblerDivergence(BregmanDivergence):
     """f(t) = t log t - t: KLIEP, whose constraint the minimiser meets by itself."""
 
     def value(self, r: Array) -> Array:
-        """r log r - r."""
+        """R log r - r."""
         return r * np.log(r) - r
 
     def derivative(self, r: Array) -> Array:
-        """log r."""
+        """Log r."""
         return np.log(r)
 
     def second(self, r: Array) -> Array:

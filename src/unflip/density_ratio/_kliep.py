@@ -377,7 +377,7 @@ def _between(current: _Likelihood, full: _Likelihood, step: float) -> Array:
 
 
 def _projected_gradient(design: Design, mean_den: Array, weight: Array) -> _Solution:
-    """Gradient ascent as published: theta += e Phi'(1 / Phi theta), then back to the constraints."""
+    """Gradient ascent as published: theta += e Phi'(1 / Phi theta), then made feasible."""
     row_weight = weight * (weight.size / weight.sum())
 
     def project(theta: Array) -> Array:

@@ -194,17 +194,9 @@ def _interior_point(
     """
     n = k.size
     limits = np.concatenate([ceiling, np.zeros(n), [high, -low]])
-
-    def constraints(g: Array) -> Array:
-        total = g.sum()
-        return np.concatenate([g, -g, [total, -total]])
-
-    def transposed(v: Array) -> Array:
-        return v[:n] - v[n : 2 * n] + (v[2 * n] - v[2 * n + 1])
-
     g = ceiling * ((low + high) / 2 / ceiling.sum())
-    slack = np.maximum(limits - constraints(g), 1e-3 / n)
-    dual = np.full(limits.size, 1.0)
+    slack = np.maximum(limits - _constraints(g), 1e-3 / n)
+    dual = np.ones(limits.size)
     best, best_gap = g, np.inf
     for _ in range(max_iter):
         feasible = _project(g, ceiling, low, high)
@@ -213,38 +205,49 @@ def _interior_point(
             best, best_gap = feasible, gap
         if best_gap <= tol:
             break
-        scale = dual / slack
-        system = 2 * K + (scale[2 * n] + scale[2 * n + 1])
-        system[np.diag_indices(n)] += scale[:n] + scale[n : 2 * n]
+        pull = dual / slack
+        system = 2 * K + (pull[2 * n] + pull[2 * n + 1])
+        system[np.diag_indices(n)] += pull[:n] + pull[n : 2 * n]
         try:
             factor = cho_factor(system, overwrite_a=True, check_finite=False)
         except LinAlgError:  # the limits of arithmetic: what was found so far is returned
             break
-        stationarity = 2 * (K @ g - k) + transposed(dual)
-        infeasibility = constraints(g) + slack - limits
-
-        def direction(
-            complementarity: Array,
-            factor: Any = factor,
-            stationarity: Array = stationarity,
-            infeasibility: Array = infeasibility,
-        ) -> tuple[Array, Array, Array]:
-            known = (dual * infeasibility - complementarity) / slack
-            step = cho_solve(factor, -stationarity - transposed(known), check_finite=False)
-            moved = constraints(step)
-            return step, -infeasibility - moved, known + dual / slack * moved
-
-        _, slack_step, dual_step = direction(slack * dual)
-        mean = slack @ dual / slack.size
+        slope = 2 * (K @ g - k) + _transposed_constraints(dual)
+        miss = _constraints(g) + slack - limits
+        # predict how far complementarity can fall, then aim for that with a second-order term
+        _, slack_step, dual_step = _newton_step(factor, slope, miss, slack, dual, slack * dual)
         ahead = min(_reach(slack, slack_step), _reach(dual, dual_step))
+        mean = slack @ dual / slack.size
         predicted = (slack + ahead * slack_step) @ (dual + ahead * dual_step) / slack.size
-        centring = (predicted / mean) ** 3 * mean
-        step, slack_step, dual_step = direction(slack * dual + slack_step * dual_step - centring)
+        excess = slack * dual + slack_step * dual_step - (predicted / mean) ** 3 * mean
+        step, slack_step, dual_step = _newton_step(factor, slope, miss, slack, dual, excess)
         ahead = 0.995 * min(_reach(slack, slack_step), _reach(dual, dual_step))
         g = g + ahead * step
         slack = slack + ahead * slack_step
         dual = dual + ahead * dual_step
     return best, best_gap
+
+
+def _newton_step(
+    factor: Any, slope: Array, miss: Array, slack: Array, dual: Array, excess: Array
+) -> tuple[Array, Array, Array]:
+    """Return the steps of g, slack and dual that bring slope, miss and excess to zero."""
+    known = (dual * miss - excess) / slack
+    step = cho_solve(factor, -slope - _transposed_constraints(known), check_finite=False)
+    moved = _constraints(step)
+    return step, -miss - moved, known + dual / slack * moved
+
+
+def _constraints(g: Array) -> Array:
+    """G g: the unknowns, their negatives, their sum and its negative."""
+    total = g.sum()
+    return np.concatenate([g, -g, [total, -total]])
+
+
+def _transposed_constraints(v: Array) -> Array:
+    """G'v."""
+    n = (v.size - 2) // 2
+    return v[:n] - v[n : 2 * n] + (v[2 * n] - v[2 * n + 1])
 
 
 def _reach(values: Array, step: Array) -> float:

@@ -168,8 +168,10 @@ class RuLSIF(KernelDensityRatio):
         random_state: np.random.RandomState,
     ) -> Array:
         if min(X_num.shape[0], X_den.shape[0]) < 2:
-            raise ValueError("leave-one-out needs at least two rows in each sample: give both "
-                             "bandwidth and regularization.")
+            raise ValueError(
+                "leave-one-out needs at least two rows in each sample: give both "
+                "bandwidth and regularization."
+            )
         num = random_state.permutation(X_num.shape[0])[:SELECTION_ROWS]
         den = random_state.permutation(X_den.shape[0])[:SELECTION_ROWS]
         distances_num = squared_distances(X_num[num], centers).astype(np.float64)

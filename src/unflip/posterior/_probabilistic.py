@@ -13,8 +13,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._validation import check_labels, check_table, check_weights
 from unflip._estimators import fit_weighted
+from unflip._validation import check_labels, check_table, check_weights
 from unflip.posterior._base import BasePosterior
 
 Array = NDArray[Any]
@@ -81,10 +81,7 @@ class ProbabilisticPosterior(BasePosterior):
         """
         classes, codes = check_labels(y, binary=False)
         labels = classes[codes]
-        if self.estimator is None:
-            estimator = default_classifier(X)
-        else:
-            estimator = clone(self.estimator)
+        estimator = default_classifier(X) if self.estimator is None else clone(self.estimator)
         if self.calibration is not None:
             estimator = CalibratedClassifierCV(estimator, method=self.calibration, cv=self.cv)
         if not hasattr(estimator, "predict_proba"):
