@@ -1,5 +1,5 @@
 # Every target sets up what it needs, in a virtual environment of its own (.venv).
-PYTHON ?= python3.11
+PYTHON ?= $(shell command -v python3.11 || command -v python3 || echo python3)
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -37,7 +37,7 @@ clean:
 
 # One stamp per group of dependencies; pyproject.toml is where they are listed.
 $(VENV)/.created:
-	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) not found: make PYTHON=/path/to/python >= 3.11"; exit 1; }
+	@command -v $(PYTHON) >/dev/null || { echo "no $(PYTHON) here: make PYTHON=/path/to/python3.11"; exit 1; }
 	@echo "creating $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) install --upgrade "pip>=25.1"

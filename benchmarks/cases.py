@@ -21,6 +21,9 @@ Array = NDArray[Any]
 Fitted = tuple[Array, Array, Array]
 """A kernel ratio's centres, its coefficients, and the ratio at all rows."""
 
+PEERS = ("densratio", "skada", "cleanlab")
+"""Contenders that are left out where the package of that name is not installed."""
+
 SEED = 0
 N_FEATURES = 20
 N_CENTERS = 100
@@ -61,26 +64,22 @@ def noisy_gaussians(n: int, seed: int = SEED) -> tuple[Array, Array, Array]:
 def ratio_work(n: int, solve: Callable[[Array, Array], Fitted], *, kkt: bool) -> Work:
     X, y_noisy, _ = noisy_gaussians(n)
     X_num = X[y_noisy == 1]
-    return Work(
-        lambda: solve(X_num, X), lambda fitted: judge_ratio(*fitted, X, y_noisy == 1, kkt=kkt)
-    )
+    return Work(lambda: solve(X_num, X), partial(judge_ratio, X=X, num=y_noisy == 1, kkt=kkt))
 
 
-def judge_ratio(
-    centers: Array, coef: Array, ratio: Array, X: Array, numerator: Array, *, kkt: bool
-) -> str:
+def judge_ratio(fitted: Fitted, X: Array, num: Array, *, kkt: bool) -> str:
     """Say mean_num log r with r scaled to mean_den r = 1, and how far KLIEP is from optimal.
 
     The gap is max_l mean_num(phi_l / r) / mean_den(phi_l) - 1: it bounds what the objective lacks.
     """
-    ratio = ratio / ratio.mean()
-    note = f"objective {np.log(ratio[numerator]).mean():.5f}"
+    centers, coef, ratio = fitted
+    note = f"objective {np.log(ratio[num] / ratio.mean()).mean():.5f}"
     if not kkt:
         return note
     phi = np.exp(cdist(X, centers, "sqeuclidean") / (-2 * WIDTH**2))
-    r = phi @ coef / (phi.mean(axis=0) @ coef)
-    gap = ((phi[numerator].T @ (1 / r[numerator])) / numerator.sum() / phi.mean(axis=0)).max() - 1
-    return f"{note}, KKT gap {gap:.0e}"
+    mean_den = phi.mean(axis=0)
+    relative = phi[num].T @ (mean_den @ coef / (phi[num] @ coef)) / num.sum() / mean_den
+    return f"{note}, KKT gap {relative.max() - 1:.0e}"
 
 
 def unflip_ratio(X_num: Array, X: Array, *, model: Any) -> Fitted:
@@ -120,7 +119,7 @@ def floor_work(n: int) -> Work:
             part = left[start : start + FLOOR_ROWS]
             np.exp(np.matmul(part, right, out=block[: len(part)]), out=block[: len(part)])
 
-    return Work(run, lambda _: "one GEMM + exp, n x 100")
+    return Work(run, lambda _: f"one GEMM + exp, n x {len(centers)}")
 
 
 # Classifiers on noisy labels, judged by true ones.
@@ -128,11 +127,12 @@ def floor_work(n: int) -> Work:
 
 def classifier_work(n: int, make: Callable[[], Any]) -> Work:
     X, y_noisy, _ = noisy_gaussians(n)
-    X_test, _, y_test = noisy_gaussians(20_000, seed=SEED + 1)
-    return Work(
-        lambda: make().fit(X, y_noisy),
-        lambda fitted: f"clean accuracy {np.mean(fitted.predict(X_test) == y_test):.4f}",
-    )
+
+    def judge(fitted: Any) -> str:
+        X_test, _, y_test = noisy_gaussians(20_000, seed=SEED + 1)
+        return f"clean accuracy {np.mean(fitted.predict(X_test) == y_test):.4f}"
+
+    return Work(lambda: make().fit(X, y_noisy), judge)
 
 
 def clean_learning() -> Any:

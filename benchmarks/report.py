@@ -3,15 +3,17 @@
 import csv
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
+from math import isfinite
 from pathlib import Path
 
-from benchmarks.harness import Result
+from benchmarks.cases import PEERS
+from benchmarks.harness import OURS, Result
 
 COLUMNS = ("case", "n", "who", "seconds", "ratio to ours", "added MiB", "note")
-OURS = "unflip"
-PACKAGES = ("numpy", "scipy", "scikit-learn", "densratio", "numba", "skada", "cleanlab")
-# Okabe and Ito's palette, told apart by the colour-blind, and markers besides
-STYLES = (("#0072B2", "o"), ("#56B4E9", "v"), ("#D55E00", "s"), ("#CC79A7", "D"), ("#000000", "x"))
+PACKAGES = ("numpy", "scipy", "scikit-learn", *PEERS, "numba")
+# Okabe and Ito's palette for the colour-blind, grey for its pale yellow, and markers besides
+COLOURS = ["#0072B2", "#56B4E9", "#D55E00", "#CC79A7", "#000000", "#E69F00", "#009E73", "#888888"]
+MARKERS = "ovsDx^P*"
 
 
 def versions() -> str:
@@ -25,24 +27,25 @@ def versions() -> str:
     return ", ".join(found)
 
 
-def rows(results: Sequence[Result]) -> list[tuple[str, ...]]:
+def rows(results: Sequence[Result]) -> list[list[str]]:
     """Return the table's cells."""
     ours = {(r.case, r.n): r.seconds for r in results if r.who == OURS}
-    table = []
-    for r in results:
-        base = ours[r.case, r.n]
-        table.append(
-            (
-                r.case,
-                str(r.n),
-                r.who,
-                "-" if r.seconds is None else f"{r.seconds:.4f}",
-                "-" if r.seconds is None or base is None else f"{r.seconds / base:.2f}",
-                "-" if r.added_mib is None else f"{r.added_mib:.1f}",
-                r.note,
-            )
-        )
-    return table
+    return [
+        [
+            r.case,
+            str(r.n),
+            r.who,
+            _number(r.seconds, 4) if r.limit is None else f"> {r.limit:g}",
+            _number(r.seconds / ours[r.case, r.n], 2),
+            _number(r.added_mib, 1),
+            r.note,
+        ]
+        for r in results
+    ]
+
+
+def _number(value: float, digits: int) -> str:
+    return f"{value:.{digits}f}" if isfinite(value) else "-"
 
 
 def text_table(cells: Sequence[Sequence[str]]) -> str:
@@ -71,19 +74,24 @@ def draw(results: Sequence[Result], path: Path) -> None:
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.lines import Line2D
 
-    cases = list(dict.fromkeys(r.case for r in results))
-    figure, axes = plt.subplots(
-        1, len(cases), figsize=(3.6 * len(cases), 4.2), sharey=True, layout="constrained"
+    timed = [r for r in results if isfinite(r.seconds)]
+    cases = list(dict.fromkeys(r.case for r in timed))
+    styles = dict(
+        zip(dict.fromkeys(r.who for r in timed), zip(COLOURS, MARKERS, strict=True), strict=False)
     )
-    for axis, case in zip(axes, cases, strict=True):
-        mine = [r for r in results if r.case == case and r.seconds is not None]
-        for who, (colour, marker) in zip(dict.fromkeys(r.who for r in mine), STYLES, strict=False):
-            line = [(r.n, r.seconds) for r in mine if r.who == who]
-            axis.plot(*zip(*line, strict=True), color=colour, marker=marker, label=who)
+    figure = plt.figure(figsize=(12, 4.5), layout="constrained")
+    axes = figure.subplots(1, max(len(cases), 1), sharex=True, sharey=True, squeeze=False)[0]
+    for axis, case in zip(axes, cases, strict=False):
+        for who, (colour, marker) in styles.items():
+            line = [(r.n, r.seconds) for r in timed if (r.case, r.who) == (case, who)]
+            if line:
+                axis.plot(*zip(*line, strict=True), color=colour, marker=marker)
         axis.set(title=case, xlabel="rows", xscale="log", yscale="log")
         axis.grid(alpha=0.3)
-        axis.legend(fontsize="small", frameon=False)
+    handles = [Line2D([], [], color=c, marker=m, label=who) for who, (c, m) in styles.items()]
+    figure.legend(handles=handles, loc="outside lower center", ncols=8, frameon=False)
     axes[0].set_ylabel("seconds (median)")
     figure.savefig(path, dpi=150)
     plt.close(figure)

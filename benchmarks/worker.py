@@ -1,5 +1,6 @@
 """One measurement in a process of its own: `python -m benchmarks.worker CASE WHO N REPEATS`."""
 
+import ctypes
 import json
 import re
 import sys
@@ -18,6 +19,8 @@ def peak_memory(*, reset: bool = False) -> float:
     """Return the peak resident memory in MiB, since the last reset; NaN where /proc is missing."""
     try:
         if reset:
+            with suppress(AttributeError):  # freed memory goes back, so that its use is seen again
+                ctypes.CDLL(None).malloc_trim(0)
             with suppress(PermissionError):  # then it is the peak since the start
                 Path("/proc/self/clear_refs").write_text("5")
         found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())

@@ -27,7 +27,7 @@ INSTANCES = [
     DensityRatioPosterior(KLIEP(bandwidth=1.0)),
     DensityRatioPosterior(RuLSIF(bandwidth=1.0, regularization=0.1), normalize=True),
     DensityRatioPosterior(ULSIF(bandwidth=1.0, regularization=0.1)),
-    DensityRatioPosterior(KMM(bandwidth=1.0, tol=1e-14)),
+    DensityRatioPosterior(KMM(bandwidth=1.0, tol=0.0)),
     DensityRatioPosterior(BregmanRatio(bandwidth=1.0)),
     MinimumRates(),
     MinimumRates("kde", quantile=0.1),

@@ -215,8 +215,8 @@ class BregmanRatio(KernelDensityRatio):
             bandwidth = median_distance(centers)
         else:
             bandwidth = check_positive(self.bandwidth, "bandwidth")
-        numerator = GaussianDesign(X_num, centers, bandwidth)
-        denominator = GaussianDesign(X_den, centers, bandwidth)
+        numerator = GaussianDesign(X_num, centers, bandwidth, many_passes=True)
+        denominator = GaussianDesign(X_den, centers, bandwidth, many_passes=True)
         scale = denominator.mean(weight_den)
         if not scale.min() > 0:
             raise ValueError("no denominator row is within reach of some centre: widen bandwidth.")

@@ -11,14 +11,14 @@ from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 Array = NDArray[Any]
 
-BLOCK_BYTES = 2**24
-"""Size of one block of kernel values (16 MiB: 20 972 rows of 100 centres in float64)."""
+BLOCK_BYTES = 2**21
+"""Size of one block of kernel values (2 MiB: 2621 rows of 100 centres in float64)."""
 
 SELECTION_ROWS = 10_000
 """At most this many rows of each sample, drawn at random, take part in choosing a width."""
 
 CACHE_BYTES = 2**27
-"""A design of up to this size (128 MiB) is kept; a larger one is computed again at every pass."""
+"""A design that is passed over many times is kept up to this size (128 MiB), else recomputed."""
 
 
 def row_blocks(n_rows: int, n_columns: int, itemsize: int = 8) -> Iterator[slice]:
@@ -107,22 +107,28 @@ class MatrixDesign(Design):
 
 
 class GaussianDesign(Design):
-    """Phi[i, l] = exp(-|x_i - c_l|^2 / (2 s^2)), computed when asked for."""
+    """Phi[i, l] = exp(-|x_i - c_l|^2 / (2 s^2)), computed when asked for.
 
-    def __init__(self, X: Any, centers: Array, bandwidth: float) -> None:
+    With `many_passes` the values are kept after the first pass, where they are few enough.
+    """
+
+    def __init__(
+        self, X: Any, centers: Array, bandwidth: float, *, many_passes: bool = False
+    ) -> None:
         self.X, self.centers, self.bandwidth = X, centers, bandwidth
+        self.many_passes = many_passes
         self.n_rows, self.n_centers = int(X.shape[0]), centers.shape[0]
         self.dtype = centers.dtype
         self._kept: list[Array] = []
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:
-        """Yield the kernel values by slices, kept for the next pass where they are few."""
+        """Yield the kernel values by slices."""
         itemsize = self.centers.itemsize
         slices = list(row_blocks(self.n_rows, self.n_centers, itemsize))
         if len(self._kept) == len(slices):
             yield from zip(slices, self._kept, strict=True)
             return
-        keep = self.n_rows * self.n_centers * itemsize <= CACHE_BYTES
+        keep = self.many_passes and self.n_rows * self.n_centers * itemsize <= CACHE_BYTES
         kept = []
         distances = DistancesTo(self.centers, sparse_rows=sparse.issparse(self.X))
         for rows in slices:

@@ -51,7 +51,9 @@ class KLIEP(KernelDensityRatio):
     search : {"grid", "downward"}, default="grid"
         How "cv" looks for the width: over `bandwidths`, or by the published search that goes down
         from 10 in steps of 1, then 0.1, ..., 1e-5, each level until the score stops rising.
-        The published search presumes standardised features.
+        The published search presumes standardised features, and holds out numerator rows only;
+        the grid holds out denominator rows as well, without which it would favour widths so small
+        that r explodes between the denominator's rows.
     bandwidths : array-like, default=None
         Widths of the grid. None: nine, from 1/8 to 2 times the median distance.
     cv : int, default=5
@@ -157,11 +159,11 @@ class KLIEP(KernelDensityRatio):
         mean_den = GaussianDesign(X_den, centers, bandwidth).mean(weight_den)
         if self.solver == "newton" and X_num.shape[0] > 2 * NEWTON_START_ROWS:
             rows = random_state.choice(X_num.shape[0], NEWTON_START_ROWS, replace=False)
-            sample = GaussianDesign(X_num[rows], centers, bandwidth)
+            sample = GaussianDesign(X_num[rows], centers, bandwidth, many_passes=True)
             start = self._solve(sample, mean_den, weight_num[rows], tol=1e-3).alpha
         else:
             start = None
-        design = GaussianDesign(X_num, centers, bandwidth)
+        design = GaussianDesign(X_num, centers, bandwidth, many_passes=True)
         solution = self._solve(design, mean_den, weight_num, start=start)
         tol = _reachable(self.tol, centers.dtype)
         if self.solver == "newton" and not solution.kkt_gap <= tol:
@@ -221,25 +223,34 @@ class KLIEP(KernelDensityRatio):
         den = random_state.permutation(X_den.shape[0])[:SELECTION_ROWS]
         distances_num = squared_distances(X_num[num], centers)
         distances_den = squared_distances(X_den[den], centers)
-        n_folds = min(self.cv, num.size)
-        fold = np.arange(num.size) * n_folds // num.size  # rows are in random order already
         weight_num, weight_den = weight_num[num], weight_den[den]
+        # rows are in random order already
+        n_folds = min(self.cv, num.size)
+        fold = np.arange(num.size) * n_folds // num.size
+        fold_den = np.arange(den.size) * n_folds // den.size
+        hold_out_den = self.search == "grid" and den.size >= n_folds
 
         def score(bandwidth: float) -> float:
-            """Mean over folds of the held-out mean log r."""
+            """Mean over folds of the held-out mean log r, less log mean r of held-out X_den."""
             phi = gaussian(distances_num.copy(), bandwidth)
-            mean_den = MatrixDesign(gaussian(distances_den.copy(), bandwidth)).mean(weight_den)
-            if not mean_den.max() > 0:
-                return float(np.log(TINY))
+            phi_den = gaussian(distances_den.copy(), bandwidth)
             scores, start = [], None
             for k in range(n_folds):
-                train, held_out = fold != k, fold == k
+                train, train_den = fold != k, fold_den != k
+                if not hold_out_den:
+                    train_den = np.ones_like(train_den)
+                mean_den = weight_den[train_den] @ phi_den[train_den] / weight_den[train_den].sum()
+                if not mean_den.max() > 0:
+                    return float(np.log(TINY))
                 solution = self._solve(
                     MatrixDesign(phi[train]), mean_den, weight_num[train], tol=1e-4, start=start
                 )
-                start = solution.alpha
-                ratio = phi[held_out] @ solution.coef(mean_den)
-                scores.append(_mean_log(ratio, weight_num[held_out]))
+                start, coef = solution.alpha, solution.coef(mean_den)
+                value = _mean_log(phi[~train] @ coef, weight_num[~train])
+                if hold_out_den:
+                    ratio = phi_den[~train_den] @ coef
+                    value -= np.log(max(np.average(ratio, weights=weight_den[~train_den]), TINY))
+                scores.append(value)
             return float(np.mean(scores))
 
         if self.search == "downward":

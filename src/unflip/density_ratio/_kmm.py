@@ -22,7 +22,7 @@ NARROWEST_BAND = 1e-6
 class KMM(BaseDensityRatio):
     r"""Kernel mean matching.
 
-    Finds a weight for every denominator row by the quadratic programme
+    Finds a weight for every denominator row by the quadratic programme ::
 
         min_w  | mean_den w_i phi(x_i) - mean_num phi(x_j) |^2
         subject to  0 <= w_i <= upper_bound  and  | mean_den w_i - 1 | <= epsilon,
@@ -197,17 +197,16 @@ def _interior_point(
     g = ceiling * ((low + high) / 2 / ceiling.sum())
     slack = np.maximum(limits - _constraints(g), 1e-3 / n)
     dual = np.ones(limits.size)
-    best, best_gap = g, np.inf
     for _ in range(max_iter):
         feasible = _project(g, ceiling, low, high)
         gap = _dual_gap(feasible, 2 * (K @ feasible - k), ceiling, low, high)
-        if gap < best_gap:
-            best, best_gap = feasible, gap
-        if best_gap <= tol:
+        mean = slack @ dual / slack.size
+        if gap <= tol or mean < 1e-26:
             break
         pull = dual / slack
         system = 2 * K + (pull[2 * n] + pull[2 * n + 1])
-        system[np.diag_indices(n)] += pull[:n] + pull[n : 2 * n]
+        # the ridge keeps duplicated rows from making the system singular
+        system[np.diag_indices(n)] += pull[:n] + pull[n : 2 * n] + 1e-12
         try:
             factor = cho_factor(system, overwrite_a=True, check_finite=False)
         except LinAlgError:  # the limits of arithmetic: what was found so far is returned
@@ -217,7 +216,6 @@ def _interior_point(
         # predict how far complementarity can fall, then aim for that with a second-order term
         _, slack_step, dual_step = _newton_step(factor, slope, miss, slack, dual, slack * dual)
         ahead = min(_reach(slack, slack_step), _reach(dual, dual_step))
-        mean = slack @ dual / slack.size
         predicted = (slack + ahead * slack_step) @ (dual + ahead * dual_step) / slack.size
         excess = slack * dual + slack_step * dual_step - (predicted / mean) ** 3 * mean
         step, slack_step, dual_step = _newton_step(factor, slope, miss, slack, dual, excess)
@@ -225,7 +223,7 @@ def _interior_point(
         g = g + ahead * step
         slack = slack + ahead * slack_step
         dual = dual + ahead * dual_step
-    return best, best_gap
+    return feasible, gap
 
 
 def _newton_step(

@@ -26,7 +26,8 @@ class RuLSIF(KernelDensityRatio):
     r_a(x) = sum_l theta_l exp(-|x - c_l|^2 / (2 bandwidth^2)) with
     theta = max(0, (H + regularization I)^-1 h), h = mean_num phi and
     H = a mean_num phi phi' + (1-a) mean_den phi phi'.
-    `predict` turns it into the plain ratio r = (1-a) r_a / (1 - a r_a).
+    `predict` turns it into the plain ratio r = (1-a) r_a / (1 - a r_a), where an estimate of r_a
+    that reaches its bound counts as 0.999 / a.
 
     Parameters
     ----------
@@ -116,7 +117,7 @@ class RuLSIF(KernelDensityRatio):
         relative = self._linear_ratio(X)
         if self.alpha == 0:
             return relative
-        relative = np.minimum(relative, (1 - 1e-6) / self.alpha)  # the bound that r_a obeys
+        relative = np.minimum(relative, 0.999 / self.alpha)  # r_a itself is at most 1 / a
         return (1 - self.alpha) * relative / (1 - self.alpha * relative)
 
     def _fit_kernel(
@@ -180,9 +181,10 @@ class RuLSIF(KernelDensityRatio):
         for width in widths:
             phi_num = gaussian(distances_num.copy(), width)
             phi_den = gaussian(distances_den.copy(), width)
-            for penalty in penalties:
-                score = -leave_one_out_loss(phi_num, phi_den, penalty, self.alpha)
-                tried.append((width, penalty, score))
+            losses = leave_one_out_losses(phi_num, phi_den, penalties, self.alpha)
+            tried += [
+                (width, penalty, -loss) for penalty, loss in zip(penalties, losses, strict=True)
+            ]
         return np.array(tried)
 
 
@@ -220,8 +222,10 @@ class ULSIF(RuLSIF):
         self.random_state = random_state
 
 
-def leave_one_out_loss(phi_num: Array, phi_den: Array, penalty: float, alpha: float) -> float:
-    """Return the mean loss on left-out pairs, each of one numerator and one denominator row.
+def leave_one_out_losses(
+    phi_num: Array, phi_den: Array, penalties: Array, alpha: float
+) -> list[float]:
+    """Return each penalty's mean loss on left-out pairs of a numerator and a denominator row.
 
     Without pair i, (H_i + penalty I) theta_i = h_i differs from the full system by two rank-one
     terms, so theta_i follows from one factorisation for all pairs and a 2 x 2 system for each.
@@ -229,21 +233,25 @@ def leave_one_out_loss(phi_num: Array, phi_den: Array, penalty: float, alpha: fl
     n_num, n_den = len(phi_num), len(phi_den)
     n_pairs = min(n_num, n_den)
     d_num, d_den = alpha / (n_num - 1), (1 - alpha) / (n_den - 1)
-    A = d_num * phi_num.T @ phi_num + d_den * phi_den.T @ phi_den
-    A[np.diag_indices_from(A)] += penalty
-    inverse = cho_solve(cho_factor(A), np.eye(len(A)))
+    H = d_num * phi_num.T @ phi_num + d_den * phi_den.T @ phi_den
+    total = phi_num.sum(axis=0)
     num, den = phi_num[:n_pairs], phi_den[:n_pairs]
-    A_num, A_den = num @ inverse, den @ inverse
-    # theta with the left-out row gone from h only, then gone from H as well
-    theta = (phi_num.sum(axis=0) @ inverse - A_num) / (n_num - 1)
-    nn, nd, dd = _rowwise_dot(A_num, num), _rowwise_dot(A_num, den), _rowwise_dot(A_den, den)
-    c_num, c_den = _rowwise_dot(num, theta), _rowwise_dot(den, theta)
-    determinant = (1 - nn * d_num) * (1 - dd * d_den) - nd**2 * d_num * d_den
-    m_num = ((1 - dd * d_den) * c_num + nd * d_den * c_den) / determinant
-    m_den = (nd * d_num * c_num + (1 - nn * d_num) * c_den) / determinant
-    theta += A_num * (d_num * m_num)[:, None] + A_den * (d_den * m_den)[:, None]
-    np.maximum(theta, 0.0, out=theta)
-    return _squared_loss(_rowwise_dot(num, theta), _rowwise_dot(den, theta), alpha)
+    losses = []
+    for penalty in penalties:
+        identity = np.eye(len(H))
+        inverse = cho_solve(cho_factor(H + penalty * identity), identity)
+        A_num, A_den = num @ inverse, den @ inverse
+        # theta with the left-out row gone from h only, then gone from H as well
+        theta = (total @ inverse - A_num) / (n_num - 1)
+        nn, nd, dd = _rowwise_dot(A_num, num), _rowwise_dot(A_num, den), _rowwise_dot(A_den, den)
+        c_num, c_den = _rowwise_dot(num, theta), _rowwise_dot(den, theta)
+        determinant = (1 - nn * d_num) * (1 - dd * d_den) - nd**2 * d_num * d_den
+        m_num = ((1 - dd * d_den) * c_num + nd * d_den * c_den) / determinant
+        m_den = (nd * d_num * c_num + (1 - nn * d_num) * c_den) / determinant
+        theta += A_num * (d_num * m_num)[:, None] + A_den * (d_den * m_den)[:, None]
+        np.maximum(theta, 0.0, out=theta)
+        losses.append(_squared_loss(_rowwise_dot(num, theta), _rowwise_dot(den, theta), alpha))
+    return losses
 
 
 def _squared_loss(r_num: Array, r_den: Array, alpha: float) -> float:

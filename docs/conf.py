@@ -1,0 +1,88 @@
+"""Configuration of the documentation; `make docs` builds it."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+
+from unflip import __version__
+
+project = "unflip"
+author = "The unflip developers"
+copyright = author
+version = release = __version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "auto_examples/**/*.ipynb"]
+templates_path = ["_templates"]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+
+# links to headings of a page, [...](page.md#heading)
+myst_heading_anchors = 3
+
+autosummary_generate = True
+autodoc_typehints = "none"  # the numpydoc sections say it shorter
+autodoc_member_order = "bysource"
+autodoc_default_options = {
+    "members": True,
+    "inherited-members": "BaseEstimator, ClassifierMixin",
+    # scikit-learn's own plumbing, the same in every estimator
+    "exclude-members": (
+        "get_metadata_routing, get_params, set_params, "
+        "set_fit_request, set_predict_request, set_score_request"
+    ),
+}
+numpydoc_show_class_members = False
+
+html_theme = "furo"
+html_title = f"unflip {release}"
+html_static_path = ["_static"]
+html_css_files = ["custom.css"]
+html_copy_source = False
+html_show_sphinx = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": str(Path("..", "examples")),
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"plot_",
+    "within_subsection_order": "ExampleTitleSortKey",
+    "backreferences_dir": str(Path("reference", "generated", "backreferences")),
+    "doc_module": ("unflip",),
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,
+}
+
+_OPENING_BAR = re.compile(r"(?<!\\)\|(?=\S)")
+
+
+def escape_bars(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Keep the bars of P(y|x) and |x - c|^2 in docstrings from being read as reST markup."""
+    lines[:] = [
+        line if line.lstrip().startswith((">>>", "...")) else _OPENING_BAR.sub(r"\\|", line)
+        for line in lines
+    ]
+
+
+def trim_code(app: Any, doctree: nodes.document) -> None:
+    """Drop the blank line that ends the output of a doctest before the closing fence."""
+    for block in doctree.findall(nodes.literal_block):
+        if block.rawsource == block.astext():  # plain text, to be highlighted
+            block.rawsource = block.rawsource.rstrip()
+            block.children = [nodes.Text(block.rawsource)]
+
+
+def setup(app: Any) -> None:
+    """Register the hooks."""
+    app.connect("doctree-read", trim_code)
+    app.connect("autodoc-process-docstring", escape_bars)
