@@ -15,7 +15,11 @@ from sklearn.utils.validation import (
 
 Array = NDArray[Any]
 
+FLOATS = (np.float64, np.float32)
+"""Precisions that are kept as they come."""
+
 MINIMUM_ROWS = 10
+"""Noise rates are not estimated on fewer."""
 
 
 def check_labels(

@@ -92,9 +92,9 @@ def _print_demo(console: Console, result: DemoResult) -> None:
     accuracy.add_row("noisy labels, reweighted", f"[bold]{result.reweighted:.1%}[/bold]")
     accuracy.add_row("clean labels", f"{result.clean_labels:.1%}")
     console.print(
-        f"\nBreast-cancer table ({result.n_rows} rows), training labels flipped; logistic "
-        f"regression,\nmean of {result.n_splits} random 75/25 splits. The rates are estimated from "
-        "the noisy labels alone.\n"
+        f"\nBreast-cancer table ({result.n_rows} rows), training labels flipped. Logistic "
+        f"regression,\nmean of {result.n_splits} random 75/25 splits; rates estimated from the "
+        "noisy labels alone.\n"
     )
     console.print(rates)
     console.print()

@@ -1,6 +1,7 @@
 """What every density-ratio estimator shares: two samples in, r(x) = p_num(x) / p_den(x) out."""
 
 from abc import ABCMeta, abstractmethod
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -10,19 +11,33 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unflip._validation import check_weights
+from unflip._validation import FLOATS, check_weights
 from unflip.density_ratio._kernel import GaussianDesign
 
 Array = NDArray[Any]
 
-FLOATS = (np.float64, np.float32)
+
+@dataclass(frozen=True)
+class TwoSamples:
+    """Rows of the numerator's and of the denominator's distribution, and how often each counts."""
+
+    num: Any
+    den: Any
+    weight_num: Array
+    weight_den: Array
+
+    def drawn(self, n_rows: int, random_state: np.random.RandomState) -> "TwoSamples":
+        """Return at most `n_rows` rows of each sample, in random order."""
+        num = random_state.permutation(self.num.shape[0])[:n_rows]
+        den = random_state.permutation(self.den.shape[0])[:n_rows]
+        return TwoSamples(self.num[num], self.den[den], self.weight_num[num], self.weight_den[den])
 
 
 class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
     """r(x) = p_num(x) / p_den(x), estimated from a sample of each distribution.
 
-    Subclasses implement `_fit(X_num, X_den, weight_num, weight_den)`, which returns the fitted
-    attributes, and `_ratio(X)`. Nothing is set on the object before everything succeeded.
+    Subclasses implement `_fit(samples)`, which returns the fitted attributes, and `_ratio(X)`.
+    Nothing is set on the object before everything succeeded.
     """
 
     def fit(
@@ -58,7 +73,7 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
             denominator = denominator.astype(np.float64)
         numerator, w_num = _without_zero_weights(numerator, weight_num)
         denominator, w_den = _without_zero_weights(denominator, weight_den)
-        fitted = self._fit(numerator, denominator, w_num, w_den)
+        fitted = self._fit(TwoSamples(numerator, denominator, w_num, w_den))
         validate_data(self, X_den, skip_check_array=True)
         for name, value in fitted.items():
             setattr(self, name, value)
@@ -77,7 +92,7 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
         return float(np.mean(r_num, dtype=float) - np.mean(r_den**2, dtype=float) / 2)
 
     @abstractmethod
-    def _fit(self, X_num: Any, X_den: Any, weight_num: Array, weight_den: Array) -> dict[str, Any]:
+    def _fit(self, samples: TwoSamples) -> dict[str, Any]:
         """Return the fitted attributes by name."""
 
     @abstractmethod
@@ -111,25 +126,18 @@ class KernelDensityRatio(BaseDensityRatio):
     coef_: Array
     bandwidth_: float
 
-    def _fit(self, X_num: Any, X_den: Any, weight_num: Array, weight_den: Array) -> dict[str, Any]:
+    def _fit(self, samples: TwoSamples) -> dict[str, Any]:
         if not (isinstance(self.n_centers, (int, np.integer)) and self.n_centers >= 1):
             raise ValueError(f"n_centers must be an integer >= 1, got {self.n_centers!r}.")
         random_state = check_random_state(self.random_state)
-        rows = X_num[random_state.permutation(X_num.shape[0])[: self.n_centers]]
+        rows = samples.num[random_state.permutation(samples.num.shape[0])[: self.n_centers]]
         # a row drawn twice would add nothing but a singular direction
         centers = np.unique(rows.toarray() if sparse.issparse(rows) else rows, axis=0)
-        fitted = self._fit_kernel(X_num, X_den, weight_num, weight_den, centers, random_state)
-        return {"centers_": centers} | fitted
+        return {"centers_": centers} | self._fit_kernel(samples, centers, random_state)
 
     @abstractmethod
     def _fit_kernel(
-        self,
-        X_num: Any,
-        X_den: Any,
-        weight_num: Array,
-        weight_den: Array,
-        centers: Array,
-        random_state: np.random.RandomState,
+        self, samples: TwoSamples, centers: Array, random_state: np.random.RandomState
     ) -> dict[str, Any]:
         """Return at least `coef_` and `bandwidth_`."""
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from unflip._validation import check_choice
-from unflip.density_ratio._base import KernelDensityRatio, check_positive
+from unflip.density_ratio._base import KernelDensityRatio, TwoSamples, check_positive
 from unflip.density_ratio._kernel import GaussianDesign, median_distance
 from unflip.density_ratio._newton import nonnegative_newton_target
 
@@ -195,13 +195,7 @@ class BregmanRatio(KernelDensityRatio):
         self.random_state = random_state
 
     def _fit_kernel(
-        self,
-        X_num: Any,
-        X_den: Any,
-        weight_num: Array,
-        weight_den: Array,
-        centers: Array,
-        random_state: np.random.RandomState,
+        self, samples: TwoSamples, centers: Array, random_state: np.random.RandomState
     ) -> dict[str, Any]:
         if isinstance(self.divergence, str):
             check_choice(self.divergence, tuple(DIVERGENCES), "divergence")
@@ -215,14 +209,14 @@ class BregmanRatio(KernelDensityRatio):
             bandwidth = median_distance(centers)
         else:
             bandwidth = check_positive(self.bandwidth, "bandwidth")
-        numerator = GaussianDesign(X_num, centers, bandwidth, many_passes=True)
-        denominator = GaussianDesign(X_den, centers, bandwidth, many_passes=True)
-        scale = denominator.mean(weight_den)
+        numerator = GaussianDesign(samples.num, centers, bandwidth, many_passes=True)
+        denominator = GaussianDesign(samples.den, centers, bandwidth, many_passes=True)
+        scale = denominator.mean(samples.weight_den)
         if not scale.min() > 0:
             raise ValueError("no denominator row is within reach of some centre: widen bandwidth.")
-        samples = [
-            (denominator, weight_den / weight_den.sum(), _denominator_terms),
-            (numerator, weight_num / weight_num.sum(), _numerator_terms),
+        sides = [
+            (denominator, samples.weight_den / samples.weight_den.sum(), _denominator_terms),
+            (numerator, samples.weight_num / samples.weight_num.sum(), _numerator_terms),
         ]
 
         def evaluate(alpha: Array) -> tuple[float, Array, Array]:
@@ -231,7 +225,7 @@ class BregmanRatio(KernelDensityRatio):
             value = self.regularization * theta @ theta / 2
             gradient = self.regularization * theta
             hessian = self.regularization * np.eye(theta.size)
-            for design, weight, terms in samples:
+            for design, weight, terms in sides:
                 for rows, block in design.blocks():
                     r = np.maximum(block @ theta, TINY)
                     values, slopes, bends = (weight[rows] * term for term in terms(f, r))

@@ -10,7 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from unflip._validation import check_choice
-from unflip.density_ratio._base import KernelDensityRatio, check_positive, check_positives
+from unflip.density_ratio._base import (
+    KernelDensityRatio,
+    TwoSamples,
+    check_positive,
+    check_positives,
+)
 from unflip.density_ratio._kernel import (
     SELECTION_ROWS,
     Design,
@@ -138,33 +143,27 @@ class KLIEP(KernelDensityRatio):
         return _mean_log(self.predict(X_num))
 
     def _fit_kernel(
-        self,
-        X_num: Any,
-        X_den: Any,
-        weight_num: Array,
-        weight_den: Array,
-        centers: Array,
-        random_state: np.random.RandomState,
+        self, samples: TwoSamples, centers: Array, random_state: np.random.RandomState
     ) -> dict[str, Any]:
         check_choice(self.solver, ("newton", "projected_gradient"), "solver")
         check_choice(self.search, ("grid", "downward"), "search")
         tried = np.empty((0, 2))
         if isinstance(self.bandwidth, str):
             check_choice(self.bandwidth, ("cv",), "bandwidth")
-            bandwidth, tried = self._choose_bandwidth(
-                X_num, X_den, weight_num, weight_den, centers, random_state
-            )
+            drawn = samples.drawn(SELECTION_ROWS, random_state)
+            bandwidth, tried = self._choose_bandwidth(drawn, centers)
         else:
             bandwidth = check_positive(self.bandwidth, "bandwidth")
-        mean_den = GaussianDesign(X_den, centers, bandwidth).mean(weight_den)
-        if self.solver == "newton" and X_num.shape[0] > 2 * NEWTON_START_ROWS:
-            rows = random_state.choice(X_num.shape[0], NEWTON_START_ROWS, replace=False)
-            sample = GaussianDesign(X_num[rows], centers, bandwidth, many_passes=True)
-            start = self._solve(sample, mean_den, weight_num[rows], tol=1e-3).alpha
+        mean_den = GaussianDesign(samples.den, centers, bandwidth).mean(samples.weight_den)
+        n_num = samples.num.shape[0]
+        if self.solver == "newton" and n_num > 2 * NEWTON_START_ROWS:
+            rows = random_state.choice(n_num, NEWTON_START_ROWS, replace=False)
+            sample = GaussianDesign(samples.num[rows], centers, bandwidth, many_passes=True)
+            start = self._solve(sample, mean_den, samples.weight_num[rows], tol=1e-3).alpha
         else:
             start = None
-        design = GaussianDesign(X_num, centers, bandwidth, many_passes=True)
-        solution = self._solve(design, mean_den, weight_num, start=start)
+        design = GaussianDesign(samples.num, centers, bandwidth, many_passes=True)
+        solution = self._solve(design, mean_den, samples.weight_num, start=start)
         tol = _reachable(self.tol, centers.dtype)
         if self.solver == "newton" and not solution.kkt_gap <= tol:
             warnings.warn(
@@ -202,33 +201,25 @@ class KLIEP(KernelDensityRatio):
         tol = _reachable(self.tol if tol is None else tol, design.dtype)
         return _newton(design, mean_den, weight, tol, self.max_iter, start)
 
-    def _choose_bandwidth(
-        self,
-        X_num: Any,
-        X_den: Any,
-        weight_num: Array,
-        weight_den: Array,
-        centers: Array,
-        random_state: np.random.RandomState,
-    ) -> tuple[float, Array]:
-        """Return the width with the best cross-validated likelihood, and all that were tried."""
-        n_num = X_num.shape[0]
+    def _choose_bandwidth(self, samples: TwoSamples, centers: Array) -> tuple[float, Array]:
+        """Return the width with the best cross-validated likelihood, and all that were tried.
+
+        The rows of `samples` are in random order.
+        """
+        n_num, n_den = samples.num.shape[0], samples.den.shape[0]
         if n_num < 2:
             raise ValueError(
                 "bandwidth='cv' needs at least two numerator rows, got 1: give a width."
             )
         if not (isinstance(self.cv, (int, np.integer)) and self.cv >= 2):
             raise ValueError(f"cv must be an integer >= 2, got {self.cv!r}.")
-        num = random_state.permutation(n_num)[:SELECTION_ROWS]
-        den = random_state.permutation(X_den.shape[0])[:SELECTION_ROWS]
-        distances_num = squared_distances(X_num[num], centers)
-        distances_den = squared_distances(X_den[den], centers)
-        weight_num, weight_den = weight_num[num], weight_den[den]
-        # rows are in random order already
-        n_folds = min(self.cv, num.size)
-        fold = np.arange(num.size) * n_folds // num.size
-        fold_den = np.arange(den.size) * n_folds // den.size
-        hold_out_den = self.search == "grid" and den.size >= n_folds
+        distances_num = squared_distances(samples.num, centers)
+        distances_den = squared_distances(samples.den, centers)
+        weight_num, weight_den = samples.weight_num, samples.weight_den
+        n_folds = min(self.cv, n_num)
+        fold = np.arange(n_num) * n_folds // n_num
+        fold_den = np.arange(n_den) * n_folds // n_den
+        hold_out_den = self.search == "grid" and n_den >= n_folds
 
         def score(bandwidth: float) -> float:
             """Mean over folds of the held-out mean log r, less log mean r of held-out X_den."""

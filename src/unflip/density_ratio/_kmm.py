@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from unflip._validation import check_choice
-from unflip.density_ratio._base import BaseDensityRatio, check_positive
+from unflip.density_ratio._base import BaseDensityRatio, TwoSamples, check_positive
 from unflip.density_ratio._kernel import gaussian, median_distance, smooth, squared_distances
 
 Array = NDArray[Any]
@@ -104,10 +104,11 @@ class KMM(BaseDensityRatio):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def _fit(self, X_num: Any, X_den: Any, weight_num: Array, weight_den: Array) -> dict[str, Any]:
+    def _fit(self, samples: TwoSamples) -> dict[str, Any]:
         upper = check_positive(self.upper_bound, "upper_bound")
         if upper < 1:
             raise ValueError(f"upper_bound must be >= 1 (the mean weight), got {upper:g}.")
+        X_den, weight_den = samples.den, samples.weight_den
         n_den = X_den.shape[0]
         epsilon = weight_den.sum() ** -0.5 if self.epsilon is None else float(self.epsilon)
         if not epsilon >= 0:
@@ -124,12 +125,12 @@ class KMM(BaseDensityRatio):
             bandwidth = check_positive(self.bandwidth, "bandwidth")
         weights, gaps = np.empty(n_den), []
         for block in np.array_split(order, -(-n_den // self.block_size)):
-            num = random_state.permutation(X_num.shape[0])[: self.block_size]
+            num = random_state.permutation(samples.num.shape[0])[: self.block_size]
             weights[block], gap = _match(
                 X_den[block],
-                X_num[num],
+                samples.num[num],
                 weight_den[block] / weight_den[block].mean(),
-                weight_num[num] / weight_num[num].sum(),
+                samples.weight_num[num] / samples.weight_num[num].sum(),
                 bandwidth,
                 upper,
                 epsilon,

@@ -7,7 +7,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from unflip._validation import check_choice
-from unflip.density_ratio._base import KernelDensityRatio, check_positive, check_positives
+from unflip.density_ratio._base import (
+    KernelDensityRatio,
+    TwoSamples,
+    check_positive,
+    check_positives,
+)
 from unflip.density_ratio._kernel import (
     SELECTION_ROWS,
     GaussianDesign,
@@ -121,13 +126,7 @@ class RuLSIF(KernelDensityRatio):
         return (1 - self.alpha) * relative / (1 - self.alpha * relative)
 
     def _fit_kernel(
-        self,
-        X_num: Any,
-        X_den: Any,
-        weight_num: Array,
-        weight_den: Array,
-        centers: Array,
-        random_state: np.random.RandomState,
+        self, samples: TwoSamples, centers: Array, random_state: np.random.RandomState
     ) -> dict[str, Any]:
         if not 0 <= self.alpha < 1:
             raise ValueError(f"alpha must lie in [0, 1), got {self.alpha!r}.")
@@ -135,15 +134,19 @@ class RuLSIF(KernelDensityRatio):
         penalties = self._candidates("regularization", np.logspace(-3, 1, 9))
         tried = np.empty((0, 3))
         if len(widths) * len(penalties) > 1:
-            tried = self._leave_one_out(X_num, X_den, centers, widths, penalties, random_state)
+            tried = self._leave_one_out(
+                samples.drawn(SELECTION_ROWS, random_state), centers, widths, penalties
+            )
             bandwidth, penalty, _ = (float(value) for value in tried[np.argmax(tried[:, 2])])
         else:
             bandwidth, penalty = float(widths[0]), float(penalties[0])
-        numerator = GaussianDesign(X_num, centers, bandwidth)
-        H = (1 - self.alpha) * GaussianDesign(X_den, centers, bandwidth).gram(weight_den)
+        numerator = GaussianDesign(samples.num, centers, bandwidth)
+        denominator = GaussianDesign(samples.den, centers, bandwidth)
+        H = (1 - self.alpha) * denominator.gram(samples.weight_den)
         if self.alpha > 0:
-            H += self.alpha * numerator.gram(weight_num)
-        theta = cho_solve(cho_factor(H + penalty * np.eye(len(H))), numerator.mean(weight_num))
+            H += self.alpha * numerator.gram(samples.weight_num)
+        h = numerator.mean(samples.weight_num)
+        theta = cho_solve(cho_factor(H + penalty * np.eye(len(H))), h)
         return {
             "bandwidth_": bandwidth,
             "regularization_": penalty,
@@ -160,23 +163,15 @@ class RuLSIF(KernelDensityRatio):
         return default if grid is None else check_positives(grid, f"{name}s")
 
     def _leave_one_out(
-        self,
-        X_num: Any,
-        X_den: Any,
-        centers: Array,
-        widths: Array,
-        penalties: Array,
-        random_state: np.random.RandomState,
+        self, samples: TwoSamples, centers: Array, widths: Array, penalties: Array
     ) -> Array:
-        if min(X_num.shape[0], X_den.shape[0]) < 2:
+        if min(samples.num.shape[0], samples.den.shape[0]) < 2:
             raise ValueError(
                 "leave-one-out needs at least two rows in each sample: give both "
                 "bandwidth and regularization."
             )
-        num = random_state.permutation(X_num.shape[0])[:SELECTION_ROWS]
-        den = random_state.permutation(X_den.shape[0])[:SELECTION_ROWS]
-        distances_num = squared_distances(X_num[num], centers).astype(np.float64)
-        distances_den = squared_distances(X_den[den], centers).astype(np.float64)
+        distances_num = squared_distances(samples.num, centers).astype(np.float64)
+        distances_den = squared_distances(samples.den, centers).astype(np.float64)
         tried = []
         for width in widths:
             phi_num = gaussian(distances_num.copy(), width)

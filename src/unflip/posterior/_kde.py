@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unflip._validation import check_choice, check_labels, check_weights
-from unflip.density_ratio._base import FLOATS, check_positive, check_positives
+from unflip._validation import FLOATS, check_choice
+from unflip.density_ratio._base import check_positive, check_positives
 from unflip.density_ratio._kernel import SELECTION_ROWS, DistancesTo, gaussian, row_blocks, smooth
-from unflip.posterior._base import BasePosterior
+from unflip.posterior._base import BasePosterior, check_rows
 
 Array = NDArray[Any]
 
@@ -84,11 +84,7 @@ class KernelDensityPosterior(BasePosterior):
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts.
         """
-        rows = check_array(X, accept_sparse="csr", dtype=FLOATS, estimator=self, input_name="X")
-        check_consistent_length(rows, y)
-        classes, codes = check_labels(y, binary=False)
-        weight = check_weights(sample_weight, len(codes))
-        rows, codes, weight = rows[weight > 0], codes[weight > 0], weight[weight > 0]
+        rows, classes, codes, weight = check_rows(self, X, y, sample_weight)
         scaler = StandardScaler(with_mean=not sparse.issparse(rows)).fit(rows, sample_weight=weight)
         scaled = scaler.transform(rows)
         if isinstance(self.bandwidth, str):

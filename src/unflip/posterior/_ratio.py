@@ -5,13 +5,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.utils import check_array
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unflip._validation import check_labels, check_weights
+from unflip._validation import FLOATS
 from unflip.density_ratio import KLIEP, BaseDensityRatio
-from unflip.density_ratio._base import FLOATS
-from unflip.posterior._base import BasePosterior
+from unflip.posterior._base import BasePosterior, check_rows
 
 Array = NDArray[Any]
 
@@ -68,11 +66,7 @@ class DensityRatioPosterior(BasePosterior):
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts.
         """
-        rows = check_array(X, accept_sparse="csr", dtype=FLOATS, estimator=self, input_name="X")
-        check_consistent_length(rows, y)
-        classes, codes = check_labels(y, binary=False)
-        weight = check_weights(sample_weight, len(codes))
-        rows, codes, weight = rows[weight > 0], codes[weight > 0], weight[weight > 0]
+        rows, classes, codes, weight = check_rows(self, X, y, sample_weight)
         mass = np.bincount(codes, weight, minlength=classes.size)
         if not mass.all():
             raise ValueError(
