@@ -42,7 +42,7 @@ for name, ratio in ESTIMATORS.items():
 # %%
 # One panel for each, the truth in black. The ticks at the bottom are denominator rows: an estimate
 # is worth little where there are none. KMM finds weights of the denominator rows; between them it
-# can only smooth, and its curve is flatter than the truth.
+# averages those around.
 
 ORANGE, BLUE = "#D55E00", "#0072B2"
 fig, axes = plt.subplots(2, 3, figsize=(11, 6.5), sharex=True, sharey=True)

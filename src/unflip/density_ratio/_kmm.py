@@ -27,8 +27,8 @@ class KMM(BaseDensityRatio):
         min_w  | mean_den w_i phi(x_i) - mean_num phi(x_j) |^2
         subject to  0 <= w_i <= upper_bound  and  | mean_den w_i - 1 | <= epsilon,
 
-    with phi the feature map of a Gaussian kernel. New rows get the kernel-weighted mean of the
-    weights of the denominator rows around them.
+    with phi the feature map of a Gaussian kernel. `predict` gives a row the kernel-weighted mean of
+    the weights of n denominator rows, with the width bandwidth * n^(-1 / (n_features + 4)).
 
     Parameters
     ----------
@@ -156,8 +156,10 @@ class KMM(BaseDensityRatio):
         }
 
     def _ratio(self, X: Any) -> Array:
+        rate = -1 / (self.support_.shape[1] + 4)  # Scott's rule
+        width = self.bandwidth_ * max(1.0, self._support_mass.sum()) ** rate
         values = self.support_weights_[:, None]
-        return smooth(X, self.support_, values, self._support_mass, self.bandwidth_)[:, 0]
+        return smooth(X, self.support_, values, self._support_mass, width)[:, 0]
 
 
 def _match(
