@@ -8,8 +8,10 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from unflip import ImportanceReweightingClassifier, NoiseRates
+from unflip.baselines import LabelDependentCostClassifier, StPMKL, UnbiasedLossClassifier
 from unflip.density_ratio import KLIEP, KMM, ULSIF, BregmanRatio, RuLSIF
-from unflip.noise_rates import MinimumRates
+from unflip.learners import KernelClassifier, LinearClassifier
+from unflip.noise_rates import CrossValidatedRates, MinimumRates, ScottRates
 from unflip.posterior import (
     DensityRatioPosterior,
     KernelDensityPosterior,
@@ -31,6 +33,18 @@ INSTANCES = [
     DensityRatioPosterior(BregmanRatio(bandwidth=1.0)),
     MinimumRates(),
     MinimumRates("kde", quantile=0.1),
+    ScottRates(),
+    CrossValidatedRates(ImportanceReweightingClassifier(), grid=[(0, 0), (0.1, 0.2)]),
+    LinearClassifier(),
+    LinearClassifier("squared"),
+    LinearClassifier("hinge"),
+    LinearClassifier("modified_huber", alpha=0.1, tol=1e-9),
+    LinearClassifier("logistic", alpha=0.1, penalty="elasticnet", tol=1e-10),
+    KernelClassifier(alpha=0.01, tol=1e-10),
+    KernelClassifier("squared", alpha=0.01),
+    UnbiasedLossClassifier(noise_rates=RATES, learner=LinearClassifier(alpha=0.1, tol=1e-9)),
+    LabelDependentCostClassifier(noise_rates=RATES),
+    StPMKL(noise_rates=RATES),
     ImportanceReweightingClassifier(),
     ImportanceReweightingClassifier(noise_rates=RATES),
     ImportanceReweightingClassifier(posterior="kde", noise_rates="minimum"),

@@ -24,6 +24,7 @@ from unflip import ImportanceReweightingClassifier, NoiseRates, flip_labels, imp
 from unflip.density_ratio import KLIEP
 from unflip.noise_rates import MinimumRates
 from unflip.posterior import DensityRatioPosterior, KernelDensityPosterior
+from unflip.reweighting import eiw, iw
 
 RATES = NoiseRates(positive=0.4, negative=0.1)
 
@@ -409,3 +410,22 @@ def test_results_that_hang_on_next_to_nothing_come_with_a_warning(data):
     share = np.mean(y_noisy)
     with pytest.warns(UserWarning, match="contradicts the data"):
         ImportanceReweightingClassifier(noise_rates=NoiseRates(0.0, share + 0.1)).fit(X, y_noisy)
+
+
+def test_the_papers_presets_are_configured_parts(data):
+    X, y, y_noisy = data
+    model = LogisticRegression()
+    published = {"solver": "projected_gradient", "search": "downward"}
+    for preset in (eiw, iw):
+        clf = preset(model, random_state=0)
+        assert clf.posterior.ratio.get_params().items() >= published.items()
+        assert clf.fit(X[:300], y_noisy[:300]).score(X[300:], y[300:]) > 0.7
+    assert eiw().noise_rates == "minimum"
+    assert iw().noise_rates.scoring == "noisy_accuracy"
+
+
+def test_cross_validated_rates_are_those_of_the_classifier_itself(data):
+    X, _, y_noisy = data
+    inside = ImportanceReweightingClassifier(noise_rates="cv", random_state=0).fit(X, y_noisy)
+    assert inside.noise_rates_.known
+    assert clone(inside).fit(X, y_noisy).noise_rates_ == inside.noise_rates_

@@ -19,9 +19,10 @@ from unflip._validation import (
     check_table,
     check_weights,
 )
+from unflip.density_ratio import KLIEP
 from unflip.noise import NoiseRates
-from unflip.noise_rates import PosteriorRates, make_rates
-from unflip.posterior import fit_posterior, make_posterior
+from unflip.noise_rates import CrossValidatedRates, estimate_rates
+from unflip.posterior import DensityRatioPosterior, fit_posterior, make_posterior
 from unflip.weights import (
     clipped_share,
     effective_sample_size,
@@ -63,8 +64,8 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         "probabilistic": logistic regression on standardised features.
     noise_rates : str, NoiseRates or rate estimator, default="auto"
         The rates you know, as :class:`~unflip.NoiseRates` (of which one may be None, and is then
-        estimated as by "auto"), or how to estimate them: "minimum", "quantile", or one of
-        :mod:`unflip.noise_rates`. "auto" is "quantile": the 5 % quantile of P(noisy y | x).
+        estimated as by "auto"), or how to estimate them: "minimum", "quantile", "scott",
+        "cv", or one of :mod:`unflip.noise_rates`. "auto" is "quantile": the 5 % quantile of P(noisy y | x).
     weighting : {"rho", "pi", "pi_printed"}, default="rho"
         "rho": Lemma 1 with the noise rates. "pi": through the inverse rates and back, which gives
         the same weights. "pi_printed": the paper's Lemma 2 as printed, wrong under
@@ -175,7 +176,15 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
             cv=self.cv,
             random_state=random_state,
         )
-        rates = self._estimate_rates(X, labels, row_weight, noisy_posterior, random_state)
+        rates = estimate_rates(
+            self.noise_rates,
+            X,
+            labels,
+            row_weight,
+            random_state,
+            noisy_posterior=noisy_posterior,
+            method=self,
+        )
         given = noisy_posterior[np.arange(codes.size), codes]
         noisy_prior = float(np.average(codes, weights=row_weight))
         beta = self._weights(given, labels, rates, noisy_prior)
@@ -222,24 +231,6 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         check_table(self, X, reset=False)
         return self.estimator_
 
-    def _estimate_rates(
-        self,
-        X: Any,
-        labels: Array,
-        row_weight: Floats | None,
-        noisy_posterior: Floats,
-        random_state: np.random.RandomState | None,
-    ) -> NoiseRates:
-        known = self.noise_rates if isinstance(self.noise_rates, NoiseRates) else None
-        if known is not None and known.known:
-            return known
-        estimator = make_rates("auto" if known is not None else self.noise_rates, random_state)
-        if isinstance(estimator, PosteriorRates) and estimator.posterior is None:
-            estimator.fit_posterior(noisy_posterior, labels, row_weight)
-        else:
-            estimator.fit(X, labels, row_weight)
-        return estimator.rates_ if known is None else known.completed_by(estimator.rates_)
-
     def _weights(
         self, given: Floats, labels: Array, rates: NoiseRates, noisy_prior: float
     ) -> Floats:
@@ -258,6 +249,50 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         tags.input_tags.sparse = all(part.sparse for part in inner)
         tags.input_tags.allow_nan = all(part.allow_nan for part in inner)
         return tags
+
+
+def eiw(
+    estimator: Any = None, *, random_state: int | np.random.RandomState | None = None
+) -> ImportanceReweightingClassifier:
+    """Return the paper's eIW: KLIEP as published, and the rates as the smallest posteriors.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        What to train.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+    """
+    return ImportanceReweightingClassifier(
+        estimator,
+        posterior=_published_posterior(),
+        noise_rates="minimum",
+        random_state=random_state,
+    )
+
+
+def iw(
+    estimator: Any = None, *, random_state: int | np.random.RandomState | None = None
+) -> ImportanceReweightingClassifier:
+    """Return the paper's IW: KLIEP as published, and the rates by threefold noisy accuracy.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        What to train.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+    """
+    return ImportanceReweightingClassifier(
+        estimator,
+        posterior=_published_posterior(),
+        noise_rates=CrossValidatedRates(scoring="noisy_accuracy", cv=3),
+        random_state=random_state,
+    )
+
+
+def _published_posterior() -> DensityRatioPosterior:
+    return DensityRatioPosterior(KLIEP(solver="projected_gradient", search="downward"))
 
 
 def _check_weights_teach(

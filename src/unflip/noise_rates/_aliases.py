@@ -8,12 +8,16 @@ import numpy as np
 from unflip._estimators import clone_seeded
 from unflip._validation import check_choice
 from unflip.noise_rates._base import BaseRates
+from unflip.noise_rates._cross_validation import CrossValidatedRates
 from unflip.noise_rates._minimum import MinimumRates
+from unflip.noise_rates._scott import ScottRates
 
 ALIASES: dict[str, Callable[[], BaseRates]] = {
     "auto": lambda: MinimumRates(quantile=0.05),
+    "cv": CrossValidatedRates,
     "minimum": MinimumRates,
     "quantile": lambda: MinimumRates(quantile=0.05),
+    "scott": ScottRates,
 }
 
 
@@ -26,7 +30,8 @@ def make_rates(
     ----------
     noise_rates : str or BaseRates
         "minimum", "quantile" (the 5 % quantile of the posterior), "auto" (now the same as
-        "quantile"); or a rate estimator.
+        "quantile"), "scott" (mixture proportions), "cv" (cross-validation of a classifier); or a
+        rate estimator.
     random_state : int, RandomState instance or None, default=None
         Seed for every random choice of the estimator that has no seed of its own.
 

@@ -67,7 +67,7 @@ class PosteriorRates(BaseRates):
             "auto" if self.posterior is None else self.posterior, self.random_state
         )
         _, noisy_posterior = fit_posterior(
-            posterior, X, y, sample_weight, cv=self.cv, random_state=self.random_state
+            posterior, X, y, sample_weight, cv=self._folds(codes), random_state=self.random_state
         )
         self.fit_posterior(noisy_posterior, y, sample_weight)
         check_table(self, X, reset=True)
@@ -101,6 +101,10 @@ class PosteriorRates(BaseRates):
         rates = self._rates(probabilities[counts], codes[counts], weight[counts])
         self.classes_, self.rates_ = classes, rates
         return self
+
+    def _folds(self, codes: Array) -> Any:
+        """Return the folds of cross-fitting, or None for none."""
+        return self.cv
 
     @abstractmethod
     def _rates(self, noisy_posterior: Array, codes: Array, weight: Array) -> NoiseRates:

@@ -1,0 +1,10 @@
+"""The methods that importance reweighting is compared with, behind the same API."""
+
+from unflip.baselines._natarajan import (
+    LabelDependentCostClassifier,
+    UnbiasedLoss,
+    UnbiasedLossClassifier,
+)
+from unflip.baselines._stpmkl import StPMKL
+
+__all__ = ["LabelDependentCostClassifier", "StPMKL", "UnbiasedLoss", "UnbiasedLossClassifier"]

@@ -1,0 +1,353 @@
+"""Natarajan et al.'s two methods: unbiased losses, and label-dependent costs."""
+
+from abc import ABCMeta, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from unflip._estimators import clone_seeded
+from unflip._validation import (
+    check_enough_rows,
+    check_labels,
+    check_table,
+    check_weights,
+)
+from unflip.learners import LinearClassifier, LossClassifier
+from unflip.losses import Loss, get_loss
+from unflip.noise import NoiseRates
+from unflip.noise_rates import estimate_rates
+
+Array = NDArray[Any]
+
+
+class UnbiasedLoss(Loss):
+    r"""l~(t, y) = [(1 - rho_other) l(t, y) - rho_own l(t, -y)] / (1 - rho_pos - rho_neg).
+
+    Its mean over the noisy label, given the true one, is l(t, true label), for every t.
+
+    Parameters
+    ----------
+    loss : str or Loss
+        l.
+    rates : NoiseRates
+        Both noise rates.
+    reach : float, default=2.0
+        Where l~ is not convex it may fall faster than any penalty rises. Beyond |t| = reach l is
+        therefore continued by its tangent, which a ridge penalty does bound.
+
+    Notes
+    -----
+    l~ is convex if l is convex and l''(t, +1) = l''(t, -1): logistic, squared, modified Huber and
+    unhinged. It is not bounded below in general.
+    """
+
+    smooth = True
+    bounded = False
+
+    def __init__(self, loss: str | Loss, rates: NoiseRates, reach: float = 2.0) -> None:
+        self.loss = get_loss(loss)
+        self.rates = rates
+        self.reach = reach
+        self.convex = self.loss.convex and self.loss.even_curvature
+        self.even_curvature = self.loss.even_curvature
+        self.smooth = self.loss.smooth
+        self.calibrated = self.loss.calibrated
+        self.symmetric = self.loss.symmetric
+        self.probability = self.loss.probability
+
+    def _mix(self, of_label: Any, t: Array, y: Array) -> Array:
+        """Return [(1 - rho_other) g(t, y) - rho_own g(t, -y)] / youden of a function g."""
+        positive, negative = self.rates.both()
+        own, other = np.where(y > 0, positive, negative), np.where(y > 0, negative, positive)
+        return ((1 - other) * of_label(t, y) - own * of_label(t, -y)) / self.rates.youden
+
+    def _value(self, t: Array, y: Array) -> Array:
+        return self._mix(self._continued, t, y)
+
+    def _derivative(self, t: Array, y: Array) -> Array:
+        near = t if self.convex else np.clip(t, -self.reach, self.reach)
+        return self._mix(self.loss.derivative, near, y)
+
+    def _second(self, t: Array, y: Array) -> Array:
+        bend = self._mix(self.loss.second, t, y)
+        return bend if self.convex else np.where(np.abs(t) <= self.reach, bend, 0.0)
+
+    def _continued(self, t: Array, y: Array) -> Array:
+        if self.convex:
+            return self.loss.value(t, y)
+        near = np.clip(t, -self.reach, self.reach)
+        return self.loss.value(near, y) + (t - near) * self.loss.derivative(near, y)
+
+    def __repr__(self) -> str:
+        return f"UnbiasedLoss({self.loss!r}, {self.rates})"
+
+
+def _learner_has(name: str) -> Any:
+    def check(self: "_RatesClassifier") -> bool:
+        getattr(getattr(self, "learner_", self._template()), name)
+        return True
+
+    return check
+
+
+class _RatesClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
+    """A learner of some loss, told the noise rates."""
+
+    loss: str | Loss
+    noise_rates: Any
+    learner: LossClassifier | None
+    random_state: Any
+
+    classes_: Array
+    noise_rates_: NoiseRates
+    learner_: Any
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Estimate the rates where they are not known, then train the learner.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Noisy labels of two classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts.
+        """
+        classes, codes = check_labels(y)
+        check_enough_rows(X, codes)
+        weight = check_weights(sample_weight, codes.size)
+        random_state = None if self.random_state is None else check_random_state(self.random_state)
+        learner = clone_seeded(self._template(), random_state)
+        fitted = self._fit(learner, X, classes[codes], weight, random_state)
+        check_table(self, X, reset=True)
+        self.classes_ = classes
+        for name, value in fitted.items():
+            setattr(self, name, value)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Return the most likely true label of every row."""
+        return np.asarray(self._fitted_for(X).predict(X))
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the decision value of every row: positive for the positive class."""
+        return np.asarray(self._fitted_for(X).decision_function(X))
+
+    @abstractmethod
+    def _fit(
+        self,
+        learner: Any,
+        X: Any,
+        y: Array,
+        weight: Array,
+        random_state: np.random.RandomState | None,
+    ) -> dict[str, Any]:
+        """Return the fitted attributes, `learner_` among them."""
+
+    def _rates(
+        self, X: Any, y: Array, weight: Array, random_state: np.random.RandomState | None
+    ) -> NoiseRates:
+        return estimate_rates(self.noise_rates, X, y, weight, random_state, method=self)
+
+    def _template(self) -> LossClassifier:
+        template = LinearClassifier() if self.learner is None else clone(self.learner)
+        return template.set_params(loss=self.loss)
+
+    def _fitted_for(self, X: Any) -> Any:
+        check_is_fitted(self)
+        check_table(self, X, reset=False)
+        return self.learner_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = get_tags(self._template()).input_tags.sparse
+        return tags
+
+
+class UnbiasedLossClassifier(_RatesClassifier):
+    r"""Natarajan's method of unbiased estimators.
+
+    Minimises the mean of l~(t, y) = [(1 - rho_other) l(t, y) - rho_own l(t, -y)] / (1 - rho_pos -
+    rho_neg) plus the learner's penalty: its expectation on noisy labels is that of l on clean ones.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="logistic"
+        l: any of :mod:`unflip.losses`.
+    noise_rates : str, NoiseRates or rate estimator, default="auto"
+        As for :class:`~unflip.ImportanceReweightingClassifier`.
+    learner : LinearClassifier or KernelClassifier, default=None
+        What minimises it, with its penalty; its `loss` is replaced.
+        None: :class:`~unflip.learners.LinearClassifier` with its defaults.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the rate estimator and the learner.
+
+    Attributes
+    ----------
+    learner_ : LinearClassifier or KernelClassifier
+        The fitted learner, whose loss is an :class:`UnbiasedLoss`.
+    noise_rates_ : NoiseRates
+        The rates used.
+    classes_ : ndarray of shape (2,)
+        The labels, the positive class last.
+
+    Notes
+    -----
+    The objective is convex for the logistic, squared, modified Huber and unhinged losses. For the
+    others it is not: they are minimised from several starts, and l is continued by its tangent
+    beyond |t| = 2, without which no penalty would bound the objective below. Since it may fall
+    without end along the intercept, that is penalised too. No negative weight is handed to a
+    library. The variance grows as 1 / (1 - rho_pos - rho_neg)^2: raise the learner's `alpha` with
+    the noise.
+
+    References
+    ----------
+    Natarajan, Dhillon, Ravikumar, Tewari (2013), "Learning with noisy labels", NeurIPS.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from unflip import NoiseRates, flip_labels
+    >>> from unflip.baselines import UnbiasedLossClassifier
+    >>> X, y = make_classification(2000, class_sep=1.5, random_state=0)
+    >>> rates = NoiseRates(positive=0.4, negative=0.1)
+    >>> clf = UnbiasedLossClassifier(noise_rates=rates).fit(X, flip_labels(y, rates, 0))
+    >>> clf.score(X, y)
+    0.9...
+    """
+
+    def __init__(
+        self,
+        loss: str | Loss = "logistic",
+        noise_rates: Any = "auto",
+        *,
+        learner: LossClassifier | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.loss = loss
+        self.noise_rates = noise_rates
+        self.learner = learner
+        self.random_state = random_state
+
+    @available_if(_learner_has("predict_proba"))
+    def predict_proba(self, X: Any) -> Array:
+        """Return P(true y | x), one column per class in the order of `classes_`."""
+        return np.asarray(self._fitted_for(X).predict_proba(X))
+
+    def _fit(
+        self,
+        learner: Any,
+        X: Any,
+        y: Array,
+        weight: Array,
+        random_state: np.random.RandomState | None,
+    ) -> dict[str, Any]:
+        rates = self._rates(X, y, weight, random_state)
+        if any(rates.both()):
+            learner.set_params(loss=UnbiasedLoss(self.loss, rates))
+        return {"noise_rates_": rates, "learner_": learner.fit(X, y, sample_weight=weight)}
+
+
+class LabelDependentCostClassifier(_RatesClassifier):
+    r"""Natarajan's method of label-dependent costs.
+
+    Minimises the mean of (1 - a) l(t, +1) over positive labels and a l(t, -1) over negative ones.
+    With a = (1 - rho_pos + rho_neg) / 2 the minimiser of a calibrated loss has the sign of the
+    clean Bayes rule.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="logistic"
+        l: any of :mod:`unflip.losses`.
+    noise_rates : str, NoiseRates or rate estimator, default="auto"
+        As for :class:`~unflip.ImportanceReweightingClassifier`. Not used with another `cost`.
+    cost : "rates", "cv" or float, default="rates"
+        a: from the rates; or the best of 0.05, 0.1, ..., 0.95 by threefold cross-validated accuracy
+        on noisy labels, as published (which tends to 1/2 whatever the noise); or a number in
+        (0, 1).
+    learner : LinearClassifier or KernelClassifier, default=None
+        What minimises it, with its penalty; its `loss` is replaced.
+        None: :class:`~unflip.learners.LinearClassifier` with its defaults.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the rate estimator, the folds and the learner.
+
+    Attributes
+    ----------
+    cost_ : float
+        a.
+    learner_ : LinearClassifier or KernelClassifier
+        The fitted learner.
+    noise_rates_ : NoiseRates
+        The rates used; absent with another `cost`.
+    classes_ : ndarray of shape (2,)
+        The labels, the positive class last.
+
+    Notes
+    -----
+    Only rho_pos - rho_neg matters, so symmetric noise is not corrected. A learner that cannot
+    express the Bayes rule is led elsewhere than clean labels would lead it, which importance
+    weights and unbiased losses are not. Its decision values are no clean probabilities.
+
+    References
+    ----------
+    Natarajan, Dhillon, Ravikumar, Tewari (2013), "Learning with noisy labels", NeurIPS.
+    """
+
+    cost_: float
+
+    def __init__(
+        self,
+        loss: str | Loss = "logistic",
+        noise_rates: Any = "auto",
+        *,
+        cost: str | float = "rates",
+        learner: LossClassifier | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.loss = loss
+        self.noise_rates = noise_rates
+        self.cost = cost
+        self.learner = learner
+        self.random_state = random_state
+
+    def _fit(
+        self,
+        learner: Any,
+        X: Any,
+        y: Array,
+        weight: Array,
+        random_state: np.random.RandomState | None,
+    ) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        if self.cost == "rates":
+            rates = self._rates(X, y, weight, random_state)
+            positive, negative = rates.both()
+            cost = (1 - positive + negative) / 2
+            found["noise_rates_"] = rates
+        elif self.cost == "cv":
+            cost = self._choose_cost(X, y, weight, random_state)
+        elif isinstance(self.cost, str):
+            raise ValueError(f"cost={self.cost!r} is not 'rates', 'cv' or a number in (0, 1).")
+        else:
+            cost = float(self.cost)
+            if not 0 < cost < 1:
+                raise ValueError(f"cost must lie in (0, 1), got {self.cost!r}.")
+        # factors 2 (1-a) and 2 a leave the weights as they are at a = 1/2
+        factor = np.where(y == np.unique(y)[1], 2 * (1 - cost), 2 * cost)
+        return found | {"cost_": cost, "learner_": learner.fit(X, y, sample_weight=weight * factor)}
+
+    def _choose_cost(
+        self, X: Any, y: Array, weight: Array, random_state: np.random.RandomState | None
+    ) -> float:
+        seed = None if random_state is None else random_state.randint(np.iinfo(np.int32).max)
+        folds = StratifiedKFold(3, shuffle=True, random_state=seed)
+        search = GridSearchCV(clone(self), {"cost": list(np.linspace(0.05, 0.95, 19))}, cv=folds)
+        return float(search.fit(X, y, sample_weight=weight).best_params_["cost"])

@@ -1,0 +1,216 @@
+"""Any surrogate loss with a function of a reproducing kernel Hilbert space."""
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.svm import SVC
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from unflip._validation import FLOATS
+from unflip.density_ratio._kernel import row_blocks
+from unflip.learners._linear import LossClassifier
+from unflip.learners._solvers import LinearProblem, solve
+from unflip.losses import Hinge, Loss, get_loss
+
+Array = NDArray[Any]
+
+
+class KernelClassifier(LossClassifier):
+    r"""sign(f(x) + b) with the least penalised weighted risk, f in the kernel's Hilbert space.
+
+    Minimises sum_i w_i loss(f(x_i) + b, y_i) / sum_i w_i + alpha |f|^2 / 2 over
+    f(x) = sum_l c_l k(z_l, x). Up to `max_exact` distinct rows the z_l are the rows themselves,
+    which is exact (the representer theorem); beyond that they are `n_landmarks` rows drawn at
+    random (Nystroem's approximation).
+
+    Parameters
+    ----------
+    loss : str or Loss, default="logistic"
+        A name of :mod:`unflip.losses` or an instance.
+    kernel : str or callable, default="rbf"
+        As for :func:`~sklearn.metrics.pairwise.pairwise_kernels`.
+    gamma : float or "scale", default="scale"
+        The kernel's gamma: 1 / (2 width^2) of a Gaussian. "scale" is 1 / (n_features * variance).
+    degree, coef0 : float, default=3, 1
+        Of polynomial and sigmoid kernels.
+    alpha : float, default=1e-3
+        The penalty; scikit-learn's C is 1 / (alpha * sum of weights).
+    max_exact : int, default=3000
+        Largest number of distinct rows that are all used as centres.
+    n_landmarks : int, default=500
+        Number of centres beyond that.
+    tol : float, default=1e-6
+        As in :class:`LinearClassifier`.
+    max_iter : int, default=1000
+        Bound on the solver's steps.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the landmarks.
+
+    Attributes
+    ----------
+    landmarks_ : ndarray of shape (n_centres, n_features)
+        The z_l.
+    dual_coef_ : ndarray of shape (n_centres,)
+        The c_l.
+    intercept_ : float
+        b.
+    gamma_ : float
+        The kernel's gamma.
+    gap_, n_iter_ : float, int
+        As in :class:`LinearClassifier`; the exact hinge reports its duality gap too.
+    classes_ : ndarray of shape (2,)
+        The labels, the positive class last.
+
+    Notes
+    -----
+    With K = L L' on the centres, the problem is a linear one in the rows of L, and is solved as
+    such; the exact hinge is left to libsvm (:class:`~sklearn.svm.SVC`).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from unflip.learners import KernelClassifier
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> KernelClassifier(loss="exponential").fit(X, y).score(X, y)
+    1.0
+    """
+
+    landmarks_: Array
+    dual_coef_: Array
+    intercept_: float
+    gamma_: float
+    gap_: float
+    n_iter_: int
+
+    def __init__(
+        self,
+        loss: str | Loss = "logistic",
+        *,
+        kernel: str | Callable[..., Any] = "rbf",
+        gamma: float | str = "scale",
+        degree: float = 3,
+        coef0: float = 1,
+        alpha: float = 1e-3,
+        max_exact: int = 3000,
+        n_landmarks: int = 500,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.loss = loss
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.alpha = alpha
+        self.max_exact = max_exact
+        self.n_landmarks = n_landmarks
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Minimise the penalised weighted risk.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels of two classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights >= 0 of the rows.
+        """
+        rows, classes, signs, weight = self._check_training(
+            X, y, sample_weight, accept_sparse=False
+        )
+        loss, gamma = get_loss(self.loss), self._gamma(rows, weight)
+        landmarks, position = np.unique(rows, axis=0, return_inverse=True)
+        exact = len(landmarks) <= self.max_exact
+        if not exact:
+            chosen = check_random_state(self.random_state).permutation(len(landmarks))
+            landmarks = landmarks[chosen[: self.n_landmarks]]
+        K = self._kernel(landmarks, landmarks, gamma)
+        if exact and type(loss) is Hinge:
+            solution = _libsvm(K, position, signs, weight, self.alpha, self.tol)
+        else:
+            factor = _factor(K)
+            if exact:
+                features = factor[position]
+            else:
+                kernel = self._kernel(rows, landmarks, gamma)
+                features = solve_triangular(factor, kernel.T, lower=True).T
+            fitted = solve(
+                LinearProblem(features, signs, weight, loss, self.alpha), self.tol, self.max_iter
+            )
+            coef = solve_triangular(factor, fitted.coef, lower=True, trans="T")
+            solution = coef, fitted.intercept, fitted.gap, fitted.n_iter
+        validate_data(self, X, skip_check_array=True)
+        self.classes_, self.landmarks_, self.gamma_ = classes, landmarks, gamma
+        self.dual_coef_, self.intercept_, self.gap_, self.n_iter_ = solution
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        """Return f(x) + b: positive for the positive class."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=FLOATS)
+        values = np.empty(X.shape[0])
+        for block in row_blocks(X.shape[0], len(self.landmarks_)):
+            kernel = self._kernel(X[block], self.landmarks_, self.gamma_)
+            values[block] = kernel @ self.dual_coef_ + self.intercept_
+        return values
+
+    def _kernel(self, A: Array, B: Array, gamma: float) -> Array:
+        if callable(self.kernel):
+            return np.asarray(pairwise_kernels(A, B, metric=self.kernel))
+        parameters = {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
+        return np.asarray(
+            pairwise_kernels(A, B, metric=self.kernel, filter_params=True, **parameters),
+            dtype=float,
+        )
+
+    def _gamma(self, rows: Array, weight: Array) -> float:
+        if self.gamma != "scale":
+            gamma = float(self.gamma)
+            if not 0 < gamma < np.inf:
+                raise ValueError(f"gamma must be 'scale' or a number > 0, got {self.gamma!r}.")
+            return gamma
+        row_weight = np.repeat(weight[:, None], rows.shape[1], axis=1)
+        mean = np.average(rows, weights=row_weight)
+        variance = float(np.average((rows - mean) ** 2, weights=row_weight))
+        return 1 / (rows.shape[1] * variance) if variance > 0 else 1.0
+
+
+def _factor(K: Array) -> Array:
+    """Return the lower Cholesky factor of K, with the least ridge that lets it exist."""
+    diagonal = np.diag_indices(len(K))
+    K, ridge = K.copy(), 1e-12 * np.trace(K) / len(K)
+    for _ in range(6):
+        K[diagonal] += ridge
+        try:
+            return np.asarray(cholesky(K, lower=True, check_finite=False))
+        except LinAlgError:
+            ridge *= 100
+    raise ValueError("the kernel matrix is not positive semi-definite: use another kernel.")
+
+
+def _libsvm(
+    K: Array, position: Array, signs: Array, weight: Array, alpha: float, tol: float
+) -> tuple[Array, float, float, int]:
+    """Solve the hinge by libsvm, and compute the duality gap that it reaches."""
+    share = weight / weight.sum()
+    svc = SVC(C=1 / alpha, kernel="precomputed", tol=min(1e-3, 10 * tol), cache_size=500)
+    svc.fit(K[position][:, position], signs, sample_weight=share)
+    rows = np.zeros(signs.size)
+    rows[svc.support_] = svc.dual_coef_[0]
+    coef = np.bincount(position, rows, minlength=len(K))
+    decision = (K @ coef)[position] + svc.intercept_[0]
+    norm = float(coef @ K @ coef)
+    primal = float(share @ np.maximum(0, 1 - signs * decision)) + alpha * norm / 2
+    dual = alpha * float(rows @ signs) - alpha * norm / 2
+    return coef, float(svc.intercept_[0]), (primal - dual) / max(1.0, primal), int(svc.n_iter_[0])

@@ -1,0 +1,198 @@
+"""Any surrogate loss with a linear function."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_array
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from unflip._validation import FLOATS, check_choice, check_labels, check_weights
+from unflip.learners._solvers import LinearProblem, solve
+from unflip.losses import Loss, get_loss
+
+Array = NDArray[Any]
+
+
+def _gives_probabilities(self: "LossClassifier") -> bool:
+    if get_loss(self.loss).probability is None:
+        raise AttributeError(f"loss={self.loss!r} gives no probabilities, only decisions.")
+    return True
+
+
+class LossClassifier(ClassifierMixin, BaseEstimator):
+    """What the linear and the kernel learner share: from decision values to labels."""
+
+    loss: str | Loss
+    alpha: float
+    classes_: Array
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the decision value of every row: positive for the positive class."""
+        raise NotImplementedError
+
+    def predict(self, X: Any) -> Array:
+        """Return the label of every row."""
+        positive = (self.decision_function(X) > 0).astype(int)
+        return self.classes_[positive]
+
+    @available_if(_gives_probabilities)
+    def predict_proba(self, X: Any) -> Array:
+        """Return P(y | x) as the loss's minimiser tells it, one column per class."""
+        t = self.decision_function(X)
+        probability = get_loss(self.loss).probability
+        assert probability is not None
+        positive = probability(t)
+        return np.column_stack([1 - positive, positive])
+
+    def _check_training(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, *, accept_sparse: Any
+    ) -> tuple[Any, Array, Array, Array]:
+        """Return rows, classes, labels as -1 and +1, and weights, of the rows that count."""
+        if not 0 < self.alpha < np.inf:
+            raise ValueError(
+                f"alpha must be a finite number > 0, got {self.alpha!r}: without a penalty some "
+                "losses have no minimum."
+            )
+        rows = check_array(
+            X, accept_sparse=accept_sparse, dtype=FLOATS, estimator=self, input_name="X"
+        )
+        check_consistent_length(rows, y)
+        classes, codes = check_labels(y)
+        weight = check_weights(sample_weight, codes.size)
+        counts = weight > 0
+        if np.unique(codes[counts]).size < 2:
+            raise ValueError(
+                "all rows of one class have sample_weight zero: two classes are needed."
+            )
+        return rows[counts], classes, 2.0 * codes[counts] - 1, weight[counts]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+class LinearClassifier(LossClassifier):
+    r"""sign(x'v + b) with the least penalised weighted risk of any surrogate loss.
+
+    Minimises sum_i w_i loss(x_i'v + b, y_i) / sum_i w_i + alpha |v|^2 / 2; the elastic net has
+    alpha (l1_ratio |v|_1 + (1 - l1_ratio) |v|^2 / 2) in place of the last term.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="logistic"
+        A name of :mod:`unflip.losses` ("hinge", "squared_hinge", "logistic", "squared",
+        "exponential", "asymmetric_exponential", "modified_huber", "cauchy", "welsch", "unhinged",
+        "sigmoid") or an instance, your own too.
+    alpha : float, default=1e-3
+        The penalty. It stands beside a mean, so it need not change with the number of rows;
+        scikit-learn's C is 1 / (alpha * sum of weights). Choose it by
+        :class:`~sklearn.model_selection.GridSearchCV` over `alpha`.
+    penalty : {"l2", "elasticnet"}, default="l2"
+        The form of the penalty.
+    l1_ratio : float, default=0.5
+        Share of the l1 norm in the elastic net.
+    fit_intercept : bool, default=True
+        Whether to fit b, which is not penalised (but for a loss that is unbounded below).
+    tol : float, default=1e-6
+        The solver stops when no entry of the gradient exceeds it; for the hinge, when the relative
+        duality gap does not.
+    max_iter : int, default=1000
+        Bound on the solver's steps.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+        v.
+    intercept_ : ndarray of shape (1,)
+        b.
+    gap_ : float
+        How far from optimal: the duality gap of the hinge, else the largest entry of the gradient
+        (not small for a loss with a kink other than the hinge).
+    n_iter_ : int
+        Steps taken.
+    classes_ : ndarray of shape (2,)
+        The labels, the positive class last.
+
+    Notes
+    -----
+    Logistic and squared losses are solved by scikit-learn's LogisticRegression and Ridge, the
+    hinge by Newton steps on a smoothed hinge whose width goes to zero, the others by L-BFGS. A
+    loss that is not convex is minimised from three starts (zero, the logistic solution, and four
+    times it) and the best minimum is kept; it need not be the global one.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from unflip.learners import LinearClassifier
+    >>> X, y = make_classification(random_state=0)
+    >>> LinearClassifier(loss="hinge", alpha=0.01).fit(X, y).score(X, y)
+    0.9...
+    """
+
+    coef_: Array
+    intercept_: Array
+    gap_: float
+    n_iter_: int
+
+    def __init__(
+        self,
+        loss: str | Loss = "logistic",
+        alpha: float = 1e-3,
+        *,
+        penalty: str = "l2",
+        l1_ratio: float = 0.5,
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+    ) -> None:
+        self.loss = loss
+        self.alpha = alpha
+        self.penalty = penalty
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Minimise the penalised weighted risk.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels of two classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights >= 0 of the rows.
+        """
+        check_choice(self.penalty, ("l2", "elasticnet"), "penalty")
+        l1_ratio = self.l1_ratio if self.penalty == "elasticnet" else 0.0
+        if not 0 <= l1_ratio <= 1:
+            raise ValueError(f"l1_ratio must lie in [0, 1], got {self.l1_ratio!r}.")
+        rows, classes, signs, weight = self._check_training(
+            X, y, sample_weight, accept_sparse="csr"
+        )
+        problem = LinearProblem(
+            rows, signs, weight, get_loss(self.loss), self.alpha, l1_ratio, self.fit_intercept
+        )
+        solution = solve(problem, self.tol, self.max_iter)
+        validate_data(self, X, skip_check_array=True)
+        self.classes_ = classes
+        self.coef_, self.intercept_ = solution.coef[None, :], np.array([solution.intercept])
+        self.gap_, self.n_iter_ = solution.gap, solution.n_iter
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        """Return x'v + b: positive for the positive class."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        return np.asarray(X @ self.coef_[0]) + self.intercept_[0]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,277 @@
+"""Minimise a penalised, weighted empirical risk of a linear function."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression, Ridge
+
+from unflip.losses import Hinge, Logistic, Loss, MarginLoss, Squared
+
+Array = NDArray[Any]
+
+NEWTON_COLUMNS = 1000
+"""The smoothed hinge takes Newton steps up to this many columns, beyond it L-BFGS."""
+
+
+@dataclass(frozen=True)
+class LinearProblem:
+    """sum_i w_i l(x_i'v + b, y_i) / sum_i w_i + alpha (r |v|_1 + (1-r) |v|^2 / 2).
+
+    y is -1 or +1. The intercept b is penalised, by alpha b^2 / 2, only where the loss is not
+    bounded below.
+    """
+
+    X: Any
+    y: Array
+    weight: Array
+    loss: Loss
+    alpha: float
+    l1_ratio: float = 0.0
+    fit_intercept: bool = True
+
+    def with_loss(self, loss: Loss) -> "LinearProblem":
+        """Return the same problem with another loss."""
+        return LinearProblem(
+            self.X, self.y, self.weight, loss, self.alpha, self.l1_ratio, self.fit_intercept
+        )
+
+    def decision(self, parameters: Array) -> Array:
+        """Return x_i'v + b for all rows; the intercept is the last parameter."""
+        return np.asarray(self.X @ parameters[:-1]) + parameters[-1]
+
+    def value(self, parameters: Array) -> float:
+        """Return the objective, the l1 part included."""
+        v = parameters[:-1]
+        return self.smooth_part(parameters)[0] + self.alpha * self.l1_ratio * float(np.abs(v).sum())
+
+    def smooth_part(self, parameters: Array) -> tuple[float, Array]:
+        """Return value and gradient of all but the l1 part."""
+        t, v = self.decision(parameters), parameters[:-1]
+        share = self.weight / self.weight.sum()
+        ridge = self.alpha * (1 - self.l1_ratio)
+        with np.errstate(over="ignore"):  # a trial step may overflow: it is then refused
+            value = float(self.loss.value(t, self.y, share).sum()) + ridge * float(v @ v) / 2
+            slope = self.loss.derivative(t, self.y, share)
+        gradient = np.zeros_like(parameters)
+        gradient[:-1] = np.asarray(self.X.T @ slope) + ridge * v
+        if self.fit_intercept:
+            pull = 0.0 if self.loss.bounded else self.alpha
+            value += pull * float(parameters[-1]) ** 2 / 2
+            gradient[-1] = slope.sum() + pull * parameters[-1]
+        return value, gradient
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Coefficients, intercept, and how good they are."""
+
+    coef: Array
+    intercept: float
+    n_iter: int
+    gap: float
+    """Duality gap for the hinge, else the largest entry of the gradient where it is defined."""
+
+
+def solve(problem: LinearProblem, tol: float, max_iter: int) -> Solution:
+    """Return the minimiser; of a non-convex problem, the best local one from several starts."""
+    smooth_penalty = problem.l1_ratio == 0
+    if smooth_penalty and type(problem.loss) is Logistic:
+        return _by_scikit_learn(
+            problem,
+            LogisticRegression(
+                C=1 / (problem.alpha * problem.weight.sum()),
+                fit_intercept=problem.fit_intercept,
+                tol=tol,
+                max_iter=max_iter,
+            ),
+        )
+    if smooth_penalty and type(problem.loss) is Squared:
+        return _by_scikit_learn(
+            problem,
+            Ridge(
+                alpha=problem.alpha * problem.weight.sum() / 2, fit_intercept=problem.fit_intercept
+            ),
+        )
+    if type(problem.loss) is Hinge:
+        return _smoothed_hinge(problem, tol, max_iter)
+    starts = [np.zeros(problem.X.shape[1] + 1)]
+    if not problem.loss.convex:
+        convex = solve(problem.with_loss(Logistic()), tol, max_iter)
+        guide = np.append(convex.coef, convex.intercept)
+        starts += [guide, 4 * guide]
+    runs = [_lbfgs(problem, start, tol, max_iter) for start in starts]
+    best = min(runs, key=lambda run: problem.value(run[0]))
+    return _solution(problem, *best)
+
+
+def _by_scikit_learn(problem: LinearProblem, estimator: Any) -> Solution:
+    estimator.fit(problem.X, problem.y, sample_weight=problem.weight)
+    intercept = float(np.ravel(estimator.intercept_)[0]) if problem.fit_intercept else 0.0
+    parameters = np.append(np.ravel(estimator.coef_), intercept)
+    n_iter = 1 if estimator.n_iter_ is None else int(np.max(estimator.n_iter_))
+    return _solution(problem, parameters, n_iter)
+
+
+def _solution(problem: LinearProblem, parameters: Array, n_iter: int) -> Solution:
+    _, gradient = problem.smooth_part(parameters)
+    if problem.l1_ratio > 0:
+        v, pull = parameters[:-1], problem.alpha * problem.l1_ratio
+        gradient[:-1] = np.where(
+            v == 0,
+            np.sign(gradient[:-1]) * np.maximum(0, np.abs(gradient[:-1]) - pull),
+            gradient[:-1] + pull * np.sign(v),
+        )
+    return Solution(parameters[:-1], float(parameters[-1]), n_iter, float(np.abs(gradient).max()))
+
+
+def _lbfgs(problem: LinearProblem, start: Array, tol: float, max_iter: int) -> tuple[Array, int]:
+    """L-BFGS-B; an l1 penalty by splitting v into its positive and its negative part."""
+    options = {
+        "maxiter": max_iter,
+        "maxfun": 4 * max_iter,
+        "gtol": tol,
+        "ftol": 1e-15,
+        "maxcor": 20,
+    }
+    if problem.l1_ratio == 0:
+        result = minimize(problem.smooth_part, start, jac=True, method="L-BFGS-B", options=options)
+        parameters = result.x
+    else:
+        d, pull = start.size - 1, problem.alpha * problem.l1_ratio
+
+        def split(both: Array) -> tuple[float, Array]:
+            value, gradient = problem.smooth_part(_joined(both))
+            parts = np.concatenate([gradient[:d] + pull, -gradient[:d] + pull, gradient[d:]])
+            return value + pull * float(both[: 2 * d].sum()), parts
+
+        both = np.concatenate([np.maximum(start[:d], 0), np.maximum(-start[:d], 0), start[d:]])
+        bounds = [(0, None)] * (2 * d) + [(None, None)]
+        result = minimize(split, both, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+        parameters = _joined(result.x)
+    if result.nit >= max_iter and problem.loss.convex:
+        warnings.warn(
+            f"stopped after {max_iter} L-BFGS steps before tol={tol:g} was reached. Scale the "
+            "features, or raise max_iter, alpha or tol.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
+    return parameters, int(result.nit)
+
+
+def _joined(both: Array) -> Array:
+    d = (both.size - 1) // 2
+    return np.append(both[:d] - both[d : 2 * d], both[-1])
+
+
+class _SmoothedHinge(MarginLoss):
+    """The hinge with its kink replaced by a parabola over [1 - width, 1]."""
+
+    def __init__(self, width: float) -> None:
+        self.width = width
+
+    def of_margin(self, m: Array) -> Array:
+        below = np.clip(1 - m, 0, self.width)
+        return below**2 / (2 * self.width) + np.maximum(1 - m - self.width, 0)
+
+    def slope(self, m: Array) -> Array:
+        return -np.clip((1 - m) / self.width, 0, 1)
+
+    def curvature(self, m: Array) -> Array:
+        return ((m < 1) & (m > 1 - self.width)) / self.width
+
+
+def _smoothed_hinge(problem: LinearProblem, tol: float, max_iter: int) -> Solution:
+    """Follow the smoothed hinge to the hinge until the duality gap is at most `tol`.
+
+    The gap is relative to the objective where that exceeds one. With an l1 part no dual is
+    computed: the path ends at the smallest width.
+    """
+    parameters = np.zeros(problem.X.shape[1] + 1)
+    newton = problem.l1_ratio == 0 and problem.X.shape[1] <= NEWTON_COLUMNS
+    n_iter, gap = 0, np.inf
+    for width in 10.0 ** -np.arange(0, 9):
+        smoothed = problem.with_loss(_SmoothedHinge(width))
+        if newton:
+            parameters, steps = _newton(smoothed, parameters, min(tol, width) * 1e-2, max_iter)
+        else:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)  # the gap tells
+                parameters, steps = _lbfgs(smoothed, parameters, tol * 1e-2, max_iter)
+        n_iter += steps
+        if problem.l1_ratio == 0:
+            gap = _hinge_gap(problem, smoothed, parameters)
+            if gap <= tol:
+                break
+    if problem.l1_ratio == 0 and not gap <= tol:
+        warnings.warn(
+            f"the hinge stopped at a relative duality gap of {gap:.2g}, above tol={tol:g}. Scale "
+            "the features, or raise max_iter or tol.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    return Solution(parameters[:-1], float(parameters[-1]), n_iter, float(gap))
+
+
+def _newton(
+    problem: LinearProblem, parameters: Array, tol: float, max_iter: int
+) -> tuple[Array, int]:
+    """Damped Newton steps for a convex loss with a second derivative."""
+    share = problem.weight / problem.weight.sum()
+    value, gradient = problem.smooth_part(parameters)
+    for n_iter in range(max_iter):
+        if np.abs(gradient).max() <= tol:
+            return parameters, n_iter
+        bend = problem.loss.second(problem.decision(parameters), problem.y, share)
+        hessian = _gram(problem.X[bend > 0], bend[bend > 0], problem.fit_intercept)
+        # on the intercept, where the penalty is not, alpha only shortens the step
+        hessian[np.diag_indices(len(hessian))] += problem.alpha
+        step = -cho_solve(cho_factor(hessian), gradient)
+        length = 1.0
+        while True:
+            trial, trial_gradient = problem.smooth_part(parameters + length * step)
+            if trial <= value + 1e-4 * length * float(gradient @ step):
+                break
+            length /= 2
+            if length < 1e-10:
+                return parameters, n_iter
+        parameters, value, gradient = parameters + length * step, trial, trial_gradient
+    return parameters, max_iter
+
+
+def _gram(X: Any, weight: Array, with_ones: bool) -> Array:
+    """Return the weighted sum of outer products of the rows, a last column of ones appended."""
+    gram = np.zeros((X.shape[1] + 1, X.shape[1] + 1))
+    product = X.T @ (X.multiply(weight[:, None]) if sparse.issparse(X) else X * weight[:, None])
+    gram[:-1, :-1] = product.toarray() if sparse.issparse(product) else product
+    if with_ones:
+        gram[:-1, -1] = gram[-1, :-1] = X.T @ weight
+        gram[-1, -1] = weight.sum()
+    return gram
+
+
+def _hinge_gap(problem: LinearProblem, smoothed: LinearProblem, parameters: Array) -> float:
+    """Relative duality gap of the hinge, with the smoothed problem's slopes as dual variables.
+
+    The dual is max_a sum a - |sum_i a_i y_i x_i|^2 / (2 alpha) over 0 <= a_i <= w_i / sum w and,
+    with an intercept, sum a_i y_i = 0.
+    """
+    share = problem.weight / problem.weight.sum()
+    t = problem.decision(parameters)
+    a = -problem.y * smoothed.loss.derivative(t, problem.y, share)
+    if problem.fit_intercept:  # scale the heavier side down
+        sums = {sign: a[problem.y == sign].sum() for sign in (-1, 1)}
+        least = min(sums.values())
+        for sign, total in sums.items():
+            if total > 0:
+                a[problem.y == sign] *= least / total
+    direction = np.asarray(problem.X.T @ (a * problem.y))
+    dual = a.sum() - float(direction @ direction) / (2 * problem.alpha)
+    primal = problem.value(parameters)
+    return float((primal - dual) / max(1.0, primal))

@@ -1,0 +1,301 @@
+"""Natarajan's noise rates: those under which a classifier predicts held-out labels best."""
+
+import warnings
+from collections.abc import Iterable
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.utils import _safe_indexing, check_random_state, indexable
+
+from unflip._estimators import clone_seeded
+from unflip._validation import (
+    MINIMUM_ROWS,
+    check_choice,
+    check_enough_rows,
+    check_labels,
+    check_table,
+    check_weights,
+)
+from unflip.noise import NoiseRates
+from unflip.noise_rates._base import BaseRates
+from unflip.posterior import make_posterior
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+SMALLEST_PROBABILITY = float(np.finfo(float).eps)
+"""No held-out label is less likely than this, so that one row does not decide alone."""
+
+
+class CrossValidatedRates(BaseRates):
+    r"""(rho_pos, rho_neg) = argmax over a grid of the score on held-out noisy labels.
+
+    The classifier is trained with each pair of rates in turn. By default a pair's score is the mean
+    log-likelihood of the held-out noisy labels under
+
+        P(noisy=+1 | x) = rho_neg + (1 - rho_pos - rho_neg) P(true=+1 | x),
+
+    the last factor being the classifier's `predict_proba`.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        Any classifier with a parameter `noise_rates` that takes :class:`~unflip.NoiseRates`, such
+        as :class:`~unflip.ImportanceReweightingClassifier`. None only inside such a classifier.
+    grid : array-like of shape (n_pairs, 2), default=None
+        Pairs (rho_pos, rho_neg) to try. None: all of {0, 0.05, ..., 0.45} x {0, 0.05, ..., 0.45}.
+    scoring : {"forward_loglik", "noisy_accuracy"}, default="forward_loglik"
+        "noisy_accuracy", the share of held-out labels that are predicted, is the published
+        criterion. It is best for the rule that predicts *noisy* labels best, which under asymmetric
+        noise is not the rule that the true rates lead to: it is inconsistent. The likelihood is
+        consistent if the classifier is well specified.
+    cv : int or cross-validation splitter, default=3
+        Folds, an integer being the number of stratified, shuffled ones. They are the same for all
+        pairs.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the folds and of every part of `estimator` that has no seed of its own.
+
+    Attributes
+    ----------
+    rates_ : NoiseRates
+        The pair with the best mean score over the folds. Ties go to the smallest sum, then to the
+        smallest difference, then to the first in the grid.
+    scores_ : ndarray of shape (n_pairs,)
+        Mean score of each pair; -inf where the classifier could not be fitted.
+    grid_ : ndarray of shape (n_pairs, 2)
+        The pairs.
+    classes_ : ndarray of shape (2,)
+        The labels, the positive class last.
+
+    Notes
+    -----
+    It takes (pairs x folds) fits of the classifier: 300 by default. P(noisy y | x) does not depend
+    on the rates, so where the classifier has a parameter `posterior` and does not cross-fit it, it
+    is fitted once per fold. Warnings of the trial fits are silenced, since most pairs of a grid
+    contradict the data.
+
+    References
+    ----------
+    Natarajan, Dhillon, Ravikumar, Tewari (2013), "Learning with noisy labels", NeurIPS.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from unflip import ImportanceReweightingClassifier, NoiseRates, flip_labels
+    >>> from unflip.noise_rates import CrossValidatedRates
+    >>> X, y = make_classification(4000, class_sep=1.5, random_state=0)
+    >>> y_noisy = flip_labels(y, NoiseRates(positive=0.3, negative=0.1), random_state=0)
+    >>> grid = [(a / 10, b / 10) for a in range(5) for b in range(5)]
+    >>> search = CrossValidatedRates(ImportanceReweightingClassifier(), grid, random_state=0)
+    >>> print(search.fit(X, y_noisy).rates_)
+    NoiseRates(positive=0.3, negative=0.1)
+    """
+
+    scores_: Floats
+    grid_: Floats
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        grid: ArrayLike | None = None,
+        *,
+        scoring: str = "forward_loglik",
+        cv: Any = 3,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.grid = grid
+        self.scoring = scoring
+        self.cv = cv
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Train the classifier with every pair on every fold, and keep the best pair.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Noisy labels of two classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts, in training and in the score; rows of weight zero do not
+            take part.
+        """
+        check_choice(self.scoring, ("forward_loglik", "noisy_accuracy"), "scoring")
+        pairs, candidates = _check_grid(self.grid)
+        random_state = None if self.random_state is None else check_random_state(self.random_state)
+        estimator = clone_seeded(self._checked_estimator(), random_state)
+        classes, codes = check_labels(y)
+        check_enough_rows(X, codes)
+        labels, (rows,) = classes[codes], indexable(X)
+        weight = None if sample_weight is None else check_weights(sample_weight, codes.size)
+        splits = _splits(self.cv, rows, labels, weight, random_state)
+
+        scores = [
+            self._score_pairs(estimator, candidates, rows, labels, weight, train, held_out)
+            for train, held_out in splits
+        ]
+        mean_scores = np.mean([values for values, _ in scores], axis=0)
+        if not np.isfinite(mean_scores).any():
+            raise next(error for _, error in scores if error is not None)
+        best = _best(mean_scores, pairs)
+
+        check_table(self, X, reset=True)
+        self.classes_, self.grid_, self.scores_ = classes, pairs, mean_scores
+        self.rates_ = candidates[best]
+        return self
+
+    def _checked_estimator(self) -> Any:
+        if self.estimator is None:
+            raise ValueError(
+                "CrossValidatedRates has no estimator to cross-validate. Pass one that has a "
+                "parameter noise_rates, for example "
+                "CrossValidatedRates(ImportanceReweightingClassifier())."
+            )
+        get_params = getattr(self.estimator, "get_params", dict)
+        if "noise_rates" not in get_params():
+            raise TypeError(
+                f"{type(self.estimator).__name__} has no parameter noise_rates, so there is "
+                "nothing to try the pairs with. Wrap it: "
+                "CrossValidatedRates(ImportanceReweightingClassifier(estimator))."
+            )
+        if self.scoring == "forward_loglik" and not hasattr(self.estimator, "predict_proba"):
+            raise TypeError(
+                f"{type(self.estimator).__name__} has no predict_proba, which "
+                "scoring='forward_loglik' needs. Use a probabilistic classifier in it, or "
+                "scoring='noisy_accuracy'."
+            )
+        return self.estimator
+
+    def _score_pairs(
+        self,
+        estimator: Any,
+        candidates: list[NoiseRates],
+        X: Any,
+        labels: Array,
+        weight: Floats | None,
+        train: Array,
+        held_out: Array,
+    ) -> tuple[Floats, ValueError | None]:
+        """Return each pair's score on the held-out rows, and the first failure if any."""
+        X_train, X_held_out = _safe_indexing(X, train), _safe_indexing(X, held_out)
+        y_train, y_held_out = labels[train], labels[held_out]
+        fit_params = {} if weight is None else {"sample_weight": weight[train]}
+        score_weight = None if weight is None else weight[held_out]
+        estimator = _with_fitted_posterior(estimator, X_train, y_train, **fit_params)
+        scores, first_error = np.full(len(candidates), -np.inf), None
+        for k, rates in enumerate(candidates):
+            trial = clone(estimator).set_params(noise_rates=rates)
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", UserWarning)
+                    trial.fit(X_train, y_train, **fit_params)
+            except ValueError as error:
+                first_error = first_error or error
+                continue
+            if self.scoring == "noisy_accuracy":
+                score = trial.predict(X_held_out) == y_held_out
+            else:
+                positive = y_held_out == labels.max()
+                score = _forward_loglik(trial.predict_proba(X_held_out)[:, 1], positive, rates)
+            scores[k] = np.average(score, weights=score_weight)
+        return scores, first_error
+
+
+def _forward_loglik(clean_posterior: Array, positive: Array, rates: NoiseRates) -> Floats:
+    """Return log P(noisy label | x) of every row."""
+    noisy = rates.noisy_posterior(np.clip(clean_posterior, 0, 1))
+    given = np.where(positive, noisy, 1 - noisy)
+    return np.log(np.clip(given, SMALLEST_PROBABILITY, 1.0))
+
+
+def _with_fitted_posterior(estimator: Any, X: Any, labels: Array, **fit_params: Any) -> Any:
+    """Return the estimator with its posterior, if any, fitted and frozen: no pair changes it.
+
+    Where the estimator cross-fits the posterior it stays as it is: a frozen one saw all labels.
+    """
+    posterior = getattr(estimator, "posterior", None)
+    if posterior is None or getattr(estimator, "cv", None) is not None:
+        return estimator
+    seed = getattr(estimator, "random_state", None)
+    fitted = make_posterior(posterior, seed).fit(X, labels, **fit_params)
+    return clone(estimator).set_params(posterior=FrozenEstimator(fitted))
+
+
+def _check_grid(grid: ArrayLike | None) -> tuple[Floats, list[NoiseRates]]:
+    """Return the pairs as an array and as rates."""
+    if grid is None:
+        values = np.arange(10) / 20
+        grid = [(positive, negative) for positive in values for negative in values]
+    pairs = np.array(grid, dtype=float)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or not pairs.size:
+        raise ValueError(
+            f"grid has shape {pairs.shape}, expected (n_pairs, 2): one (rho_pos, rho_neg) per row."
+        )
+    return pairs, [NoiseRates(*pair) for pair in pairs.tolist()]
+
+
+def _splits(
+    cv: Any,
+    X: Any,
+    labels: Array,
+    weight: Floats | None,
+    random_state: np.random.RandomState | None,
+) -> list[tuple[Array, Array]]:
+    """Return (training rows, held-out rows) of every fold, without rows of weight zero."""
+    counts = np.arange(labels.size) if weight is None else np.flatnonzero(weight)
+    if isinstance(cv, Integral):
+        folds = _stratified_folds(int(cv), labels[counts], random_state)
+        splits = [
+            (counts[train], counts[held_out])
+            for train, held_out in folds.split(counts, labels[counts])
+        ]
+    elif hasattr(cv, "split") or (isinstance(cv, Iterable) and not isinstance(cv, str)):
+        splits = [
+            tuple(np.extract(np.isin(rows, counts), rows) for rows in parts)
+            for parts in check_cv(cv).split(X, labels)
+        ]
+    else:
+        raise ValueError(f"cv must be a number of folds or a splitter, got {cv!r}.")
+    if not all(held_out.size for _, held_out in splits):
+        raise ValueError("cv holds out a part in which every row has sample_weight 0.")
+    smallest = min(train.size for train, _ in splits)
+    if smallest < MINIMUM_ROWS:
+        warnings.warn(
+            f"n_samples={counts.size} rows are too few to hold some out: {smallest} would be left "
+            f"to train on, and at least {MINIMUM_ROWS} are required. The pairs of rates are "
+            "compared on the rows that the classifier was trained on.",
+            UserWarning,
+            stacklevel=3,
+        )
+        return [(counts, counts)]
+    return splits
+
+
+def _stratified_folds(
+    n_folds: int, labels: Array, random_state: np.random.RandomState | None
+) -> StratifiedKFold:
+    classes, counts = np.unique(labels, return_counts=True)
+    rarest = int(np.argmin(counts))
+    if n_folds < 2:
+        raise ValueError(f"cv must be at least 2 folds, got {n_folds}.")
+    if counts[rarest] < n_folds:
+        raise ValueError(
+            f"class {classes[rarest].item()!r} has {counts[rarest]} rows, fewer than the "
+            f"cv={n_folds} folds, so some folds would lack it. Use fewer folds, or more rows."
+        )
+    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+    return StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+
+
+def _best(scores: Floats, pairs: Floats) -> int:
+    """Return the position of the best score; ties assume as little noise as possible."""
+    total = pairs.sum(axis=1).round(12)  # 0.1 + 0.2 is 0.3 here
+    difference = np.abs(pairs[:, 0] - pairs[:, 1]).round(12)
+    return int(np.lexsort([difference, total, -scores])[0])

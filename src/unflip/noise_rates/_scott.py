@@ -1,0 +1,263 @@
+"""Scott's noise rates: how much of each noisy class is a copy of the other."""
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaincinv
+
+from unflip.noise import InverseRates, NoiseRates
+from unflip.noise_rates._base import PosteriorRates, admissible_rates
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+LARGEST_PROPORTION = float(np.nextafter(1.0, 0.0))
+"""A class that is all a copy of the other leaves nothing to tell them apart by."""
+
+
+class ScottRates(PosteriorRates):
+    r"""kappa_neg = min_c P(score >= c | noisy=-1) / P(score >= c | noisy=+1), and its mirror image.
+
+    The score is P(noisy=+1 | x), of which only the ordering matters. kappa_neg is the largest share
+    of the noisy negatives that could be a copy of the noisy positives: the smallest slope from a
+    point of the ROC curve to its corner (1, 1). kappa_pos has the roles and the score reversed.
+    With q = P(noisy=+1), the share of positive labels,
+
+        rho_pos = (1-q) kappa_neg / (q + (1-q) kappa_neg),
+        rho_neg = q kappa_pos / (q kappa_pos + 1-q).
+
+    Parameters
+    ----------
+    posterior : str, posterior or classifier, default=None
+        How to estimate P(noisy y | x): see :func:`~unflip.posterior.make_posterior`. None: as
+        :class:`~unflip.ImportanceReweightingClassifier` estimates it, where this is its
+        `noise_rates`, else "auto".
+    delta : float, default=0.1
+        Both shares in the slope are replaced by confidence limits of level 1 - delta
+        (Clopper-Pearson) that make it larger, so that a few rows at the end of the curve do not
+        decide. None: the shares as they are, whose smallest ratio is too low.
+    clean_prior : float, default=None
+        P(true=+1), where it is known: the rates then come from the inverse rates and it, as in the
+        paper. None: the share of positive labels is enough.
+    cv : int or cross-validation splitter, default=5
+        Folds of cross-fitting, of a number no more than the rarer class has rows; None: in-sample.
+        In-sample scores of a flexible posterior follow the rows' own labels, which makes the
+        rates too low.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the posterior and the folds.
+
+    Attributes
+    ----------
+    rates_ : NoiseRates
+        The estimate.
+    inverse_rates_ : InverseRates
+        The share of wrong labels among the positive and among the negative ones.
+    mixture_proportions_ : tuple of two floats
+        (kappa_pos, kappa_neg).
+    classes_ : ndarray of shape (2,)
+        The labels, the positive class last.
+
+    Notes
+    -----
+    Liu and Tao remark that Scott's inverse rates give noise rates only if P(true=+1) is known. That
+    is mistaken: the inverse rates and the share of positive labels, which is seen, fix it,
+    P(true=+1) = (1-pi_pos) q + pi_neg (1-q).
+
+    As for all estimates of this kind, overlap of the classes is taken for noise, and the more so
+    the fewer the rows. Weights are repetitions: multiplied by ten, they narrow the confidence
+    limits as ten times the rows would.
+
+    References
+    ----------
+    Scott (2015), "A rate of convergence for mixture proportion estimation, with application to
+    learning from noisy labels", AISTATS.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip import NoiseRates, flip_labels
+    >>> from unflip.noise_rates import ScottRates
+    >>> X = np.random.default_rng(0).uniform(size=(4000, 2))
+    >>> y = flip_labels(X.sum(axis=1) > 1, NoiseRates(positive=0.3, negative=0.1), random_state=0)
+    >>> scott = ScottRates(random_state=0).fit(X, y)
+    >>> print(scott.rates_)
+    NoiseRates(positive=0.299, negative=0.112)
+    >>> print(scott.inverse_rates_)
+    InverseRates(positive=0.14, negative=0.246)
+    """
+
+    inverse_rates_: InverseRates
+    mixture_proportions_: tuple[float, float]
+
+    def __init__(
+        self,
+        posterior: Any = None,
+        delta: float | None = 0.1,
+        *,
+        clean_prior: float | None = None,
+        cv: Any = 5,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.posterior = posterior
+        self.delta = delta
+        self.clean_prior = clean_prior
+        self.cv = cv
+        self.random_state = random_state
+
+    def _folds(self, codes: Array) -> Any:
+        if not isinstance(self.cv, Integral):
+            return self.cv
+        return min(int(self.cv), max(2, int(np.bincount(codes).min())))
+
+    def _rates(self, noisy_posterior: Array, codes: Array, weight: Array) -> NoiseRates:
+        for name in ("delta", "clean_prior"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < 1:
+                raise ValueError(f"{name} must lie between 0 and 1, or be None, got {value!r}.")
+        if not 0 < codes.mean() < 1:
+            raise ValueError(
+                "every row of one of the classes has sample_weight 0, and rows of both are needed: "
+                "the rates come from comparing the two."
+            )
+        # each class is looked for where its own probability is highest
+        kappa_pos, kappa_neg = (
+            mixture_proportion(
+                noisy_posterior[codes == component, component],
+                noisy_posterior[codes != component, component],
+                component_weight=weight[codes == component],
+                mixture_weight=weight[codes != component],
+                delta=self.delta,
+            )
+            for component in (0, 1)
+        )
+        noisy_prior = float(np.average(codes, weights=weight))
+        if self.clean_prior is None:
+            rates = rates_from_proportions(kappa_pos, kappa_neg, noisy_prior)
+            inverse = rates.inverse(noisy_prior=noisy_prior)
+        else:
+            inverse = inverse_rates_from_proportions(kappa_pos, kappa_neg)
+            rates = _rates_at(inverse, noisy_prior, self.clean_prior)
+        # all that can fail has succeeded
+        self.mixture_proportions_, self.inverse_rates_ = (kappa_pos, kappa_neg), inverse
+        return rates
+
+
+def mixture_proportion(
+    component: ArrayLike,
+    mixture: ArrayLike,
+    *,
+    component_weight: ArrayLike | None = None,
+    mixture_weight: ArrayLike | None = None,
+    delta: float | None = 0.1,
+) -> float:
+    """Return the largest share of the mixture that is a copy of the component, in [0, 1).
+
+    This is the smallest slope from a point of the ROC curve to (1, 1).
+
+    Parameters
+    ----------
+    component, mixture : array-like of shape (n_component,), (n_mixture,)
+        Scores of the two samples, high where the component is likely.
+    component_weight, mixture_weight : array-like, default=None
+        How often each score counts; None: once.
+    delta : float or None, default=0.1
+        The shares' confidence limits of level 1 - delta, or the shares as they are.
+    """
+    _, in_component, in_mixture = counts_above(component, mixture, component_weight, mixture_weight)
+    # the slope falls with more of the component and rises with more of the mixture, so it is
+    # smallest where a run of the former ends
+    gains_component = np.diff(in_component, prepend=0.0) > 0
+    mixture_next = np.append(np.diff(in_mixture) > 0, True)
+    ends = gains_component & mixture_next
+    totals = in_component[-1], in_mixture[-1]
+    slopes = slopes_to_the_corner(in_component[ends], in_mixture[ends], *totals, delta)
+    return float(np.clip(slopes.min(), 0.0, LARGEST_PROPORTION))
+
+
+def counts_above(
+    component: ArrayLike,
+    mixture: ArrayLike,
+    component_weight: ArrayLike | None = None,
+    mixture_weight: ArrayLike | None = None,
+) -> tuple[Array, Floats, Floats]:
+    """Return each distinct score c, falling, and how many of either sample are >= c."""
+    component, mixture = np.asarray(component), np.asarray(mixture)
+    scores, positions = np.unique(np.concatenate([component, mixture]), return_inverse=True)
+    counts = []
+    for rows, weight in (
+        (positions[: component.size], component_weight),
+        (positions[component.size :], mixture_weight),
+    ):
+        at = np.bincount(rows, weight, minlength=scores.size)
+        counts.append(np.cumsum(at[::-1], dtype=float))
+    return scores[::-1], counts[0], counts[1]
+
+
+def slopes_to_the_corner(
+    in_component: ArrayLike,
+    in_mixture: ArrayLike,
+    n_component: float,
+    n_mixture: float,
+    delta: float | None = 0.1,
+) -> Floats:
+    """Return P(mixture >= c) / P(component >= c) from the counts: the slope of the ROC to (1, 1).
+
+    With `delta` the numerator is its upper and the denominator its lower confidence limit.
+    """
+    in_component, in_mixture = np.asarray(in_component, float), np.asarray(in_mixture, float)
+    if delta is None:
+        above_mixture, above_component = in_mixture / n_mixture, in_component / n_component
+    else:
+        above_mixture = upper_limit(n_mixture, in_mixture, delta)
+        above_component = 1 - upper_limit(n_component, n_component - in_component, delta)
+    with np.errstate(divide="ignore"):  # none of the component above c: no bound on the slope
+        return above_mixture / above_component
+
+
+def upper_limit(n: float, successes: ArrayLike, delta: float) -> Floats:
+    """Return the p at which so few successes in n trials, or fewer, have probability delta.
+
+    This is the upper confidence limit of Clopper and Pearson; counts may be sums of weights.
+    """
+    successes = np.asarray(successes, dtype=float)
+    failures = np.maximum(n - successes, 0.0)
+    limit = betaincinv(successes + 1, np.where(failures > 0, failures, 1.0), 1 - delta)
+    return np.where(failures > 0, limit, 1.0)
+
+
+def rates_from_proportions(kappa_pos: float, kappa_neg: float, noisy_prior: float) -> NoiseRates:
+    """Return rho_pos = (1-q) kappa_neg / (q + (1-q) kappa_neg) and its mirror image."""
+    q = noisy_prior
+    return admissible_rates(
+        positive=(1 - q) * kappa_neg / (q + (1 - q) * kappa_neg),
+        negative=q * kappa_pos / (q * kappa_pos + 1 - q),
+    )
+
+
+def inverse_rates_from_proportions(kappa_pos: float, kappa_neg: float) -> InverseRates:
+    """Return pi_pos = kappa_pos (1-kappa_neg) / (1 - kappa_pos kappa_neg) and its mirror image."""
+    remainder = 1 - kappa_pos * kappa_neg
+    positive = kappa_pos * (1 - kappa_neg) / remainder
+    negative = kappa_neg * (1 - kappa_pos) / remainder
+    if positive + negative > 1 - 1e-9:
+        raise ValueError(
+            f"the labels carry no information: the mixture proportions are {kappa_pos:.3g} and "
+            f"{kappa_neg:.3g}, so rows labelled positive and rows labelled negative look alike, "
+            "and the inverse rates are not defined. Choose another posterior or other features."
+        )
+    return InverseRates(positive=positive, negative=negative)
+
+
+def _rates_at(inverse: InverseRates, noisy_prior: float, clean_prior: float) -> NoiseRates:
+    """Return the rates by the paper's formula, or say that the clean prior cannot be."""
+    try:
+        rates = inverse.to_rates(noisy_prior=noisy_prior, clean_prior=clean_prior)
+    except ValueError as error:
+        implied = (1 - inverse.positive) * noisy_prior + inverse.negative * (1 - noisy_prior)
+        raise ValueError(
+            f"clean_prior={clean_prior:g} contradicts the data: {inverse} and a share of positive "
+            f"labels of {noisy_prior:.4g} make it {implied:.4g}. Leave it out (clean_prior=None)."
+        ) from error
+    return admissible_rates(*rates.both())

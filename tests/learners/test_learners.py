@@ -1,0 +1,277 @@
+"""Linear and kernel learners: optimal, weighted, and scikit-learn's where they overlap."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.optimize import minimize
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.svm import SVC, LinearSVC
+
+from unflip.learners import KernelClassifier, LinearClassifier
+from unflip.learners._solvers import LinearProblem, _hinge_gap, _SmoothedHinge, solve
+from unflip.losses import LOSSES, hinge
+
+ALPHA = 0.02
+CONVEX = [name for name, loss in LOSSES.items() if loss.convex]
+SMOOTH = [name for name, loss in LOSSES.items() if loss.smooth]
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y = make_classification(
+        150, n_features=4, n_informative=3, n_redundant=0, flip_y=0.2, random_state=0
+    )
+    return X, y, np.random.default_rng(0).integers(0, 4, len(y))
+
+
+def problem(data, name, **parameters):
+    X, y, weight = data
+    return LinearProblem(X, 2.0 * y - 1, weight.astype(float), LOSSES[name], ALPHA, **parameters)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_the_linear_objectives_gradient_is_a_finite_difference(data, name):
+    objective = problem(data, name)
+    rng, step = np.random.default_rng(0), 1e-6
+    parameters = rng.normal(size=5)
+    _, gradient = objective.smooth_part(parameters)
+    numeric = [
+        (objective.smooth_part(parameters + e)[0] - objective.smooth_part(parameters - e)[0])
+        / (2 * step)
+        for e in step * np.eye(5)
+    ]
+    np.testing.assert_allclose(gradient, numeric, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_the_kernel_objectives_gradient_is_a_finite_difference(data, name):
+    """The kernel problem is the linear one in the rows of a Cholesky factor of the kernel."""
+    X, y, weight = data
+    K = np.exp(-((X[:40, None] - X[None, :40]) ** 2).sum(axis=2) / 2)
+    factor = np.linalg.cholesky(K + 1e-10 * np.eye(40))
+    objective = LinearProblem(factor, 2.0 * y[:40] - 1, weight[:40] + 1.0, LOSSES[name], ALPHA)
+    rng, step = np.random.default_rng(1), 1e-6
+    parameters = rng.normal(size=41)
+    coef = np.linalg.solve(factor.T, parameters[:-1])
+    share = objective.weight / objective.weight.sum()
+    decision = K @ coef + parameters[-1]
+    in_the_space = share @ LOSSES[name].value(decision, objective.y) + ALPHA * coef @ K @ coef / 2
+    if not LOSSES[name].bounded:
+        in_the_space += ALPHA * parameters[-1] ** 2 / 2
+    value, gradient = objective.smooth_part(parameters)
+    assert value == pytest.approx(in_the_space, rel=1e-6)
+    direction = rng.normal(size=41)
+    numeric = (
+        objective.smooth_part(parameters + step * direction)[0]
+        - objective.smooth_part(parameters - step * direction)[0]
+    ) / (2 * step)
+    assert gradient @ direction == pytest.approx(numeric, rel=1e-4)
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_smooth_losses_reach_a_stationary_point(data, name):
+    X, y, weight = data
+    linear = LinearClassifier(name, ALPHA).fit(X, y, sample_weight=weight)
+    kernel = KernelClassifier(name, alpha=ALPHA).fit(X, y, sample_weight=weight)
+    assert linear.gap_ <= 1e-5
+    assert kernel.gap_ <= 1e-5
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("alpha", [1.0, 1e-2, 1e-4])
+def test_the_hinge_reaches_its_duality_gap(data, alpha, fit_intercept):
+    X, y, _ = data
+    fitted = LinearClassifier("hinge", alpha, fit_intercept=fit_intercept).fit(X, y)
+    assert 0 <= fitted.gap_ <= 1e-6
+    if fit_intercept:
+        svc = SVC(kernel="linear", C=1 / (alpha * len(y)), tol=1e-8).fit(X, y)
+        objective = LinearProblem(X, 2.0 * y - 1, np.ones(len(y)), hinge, alpha)
+        ours = objective.value(np.append(fitted.coef_, fitted.intercept_))
+        theirs = objective.value(np.append(svc.coef_, svc.intercept_))
+        assert ours == pytest.approx(theirs, abs=2e-6)
+
+
+def test_the_duality_gap_bounds_the_distance_to_the_optimum(data):
+    X, y, _ = data
+    objective = LinearProblem(X, 2.0 * y - 1, np.ones(len(y)), hinge, ALPHA)
+    best = solve(objective, 1e-9, 1000)
+    optimum = objective.value(np.append(best.coef, best.intercept))
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        point = np.append(best.coef, best.intercept) + rng.normal(scale=0.1, size=5)
+        smoothed = objective.with_loss(_SmoothedHinge(0.1))
+        gap = _hinge_gap(objective, smoothed, point) * max(1.0, objective.value(point))
+        assert gap >= objective.value(point) - optimum - 1e-8
+
+
+@pytest.mark.parametrize("name", ["logistic", "squared", "squared_hinge", "exponential"])
+def test_convex_linear_fits_are_scipys_minimum(data, name):
+    objective = problem(data, name)
+    best = minimize(objective.value, np.zeros(5), method="BFGS", options={"gtol": 1e-7})
+    fitted = solve(objective, 1e-7, 1000)
+    assert objective.value(np.append(fitted.coef, fitted.intercept)) == pytest.approx(
+        best.fun, abs=1e-7
+    )
+
+
+def test_losses_shared_with_scikit_learn_agree_with_it(data):
+    X, y, weight = data
+    C = 1 / (ALPHA * weight.sum())
+    logistic = LogisticRegression(C=C, tol=1e-8).fit(X, y, sample_weight=weight)
+    ours = LinearClassifier("logistic", ALPHA, tol=1e-8).fit(X, y, sample_weight=weight)
+    np.testing.assert_allclose(ours.coef_, logistic.coef_, rtol=1e-5)
+    np.testing.assert_allclose(ours.predict_proba(X), logistic.predict_proba(X), rtol=1e-5)
+    ridge = Ridge(alpha=ALPHA * weight.sum() / 2).fit(X, 2 * y - 1, sample_weight=weight)
+    np.testing.assert_allclose(
+        LinearClassifier("squared", ALPHA).fit(X, y, sample_weight=weight).coef_[0], ridge.coef_
+    )
+    svm = LinearSVC(
+        C=C, loss="squared_hinge", tol=1e-10, intercept_scaling=1e4, max_iter=100_000
+    ).fit(X, y, sample_weight=weight)  # a large scaling all but frees the intercept
+    np.testing.assert_allclose(
+        LinearClassifier("squared_hinge", ALPHA, tol=1e-9).fit(X, y, weight).coef_,
+        svm.coef_,
+        rtol=0.02,
+    )
+    svc = SVC(C=C, gamma=0.5, tol=1e-8).fit(X, y, sample_weight=weight)
+    machine = KernelClassifier("hinge", gamma=0.5, alpha=ALPHA, tol=1e-8).fit(X, y, weight)
+    np.testing.assert_allclose(machine.decision_function(X), svc.decision_function(X), atol=1e-4)
+    assert abs(machine.gap_) <= 1e-6
+
+
+def test_kernel_logistic_regression_is_linear_when_its_kernel_is(data):
+    X, y, _ = data
+    linear = LinearClassifier("logistic", ALPHA, tol=1e-9).fit(X, y)
+    kernel = KernelClassifier("logistic", kernel="linear", alpha=ALPHA, tol=1e-9).fit(X, y)
+    np.testing.assert_allclose(kernel.decision_function(X), linear.decision_function(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("name", CONVEX)
+def test_integer_weights_are_repetitions(data, name):
+    X, y, weight = data
+    X_repeated, y_repeated = X.repeat(weight, axis=0), y.repeat(weight)
+    for learner in (
+        LinearClassifier(name, ALPHA, tol=1e-8),
+        KernelClassifier(name, gamma=0.5, alpha=ALPHA, tol=1e-8),
+    ):
+        weighted = clone(learner).fit(X, y, sample_weight=weight)
+        repeated = clone(learner).fit(X_repeated, y_repeated)
+        np.testing.assert_allclose(
+            weighted.decision_function(X), repeated.decision_function(X), rtol=1e-3, atol=2e-4
+        )
+
+
+@pytest.mark.parametrize("name", ["logistic", "modified_huber", "squared_hinge", "hinge"])
+def test_the_elastic_net_meets_its_optimality_conditions(data, name):
+    X, y, weight = data
+    fitted = LinearClassifier(
+        name, 0.1, penalty="elasticnet", l1_ratio=0.7, tol=1e-8, max_iter=20_000
+    ).fit(X, y, sample_weight=weight)
+    objective = LinearProblem(X, 2.0 * y - 1, weight.astype(float), LOSSES[name], 0.1, 0.7)
+    point = np.append(fitted.coef_, fitted.intercept_)
+    value = objective.value(point)
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        assert objective.value(point + rng.normal(scale=0.01, size=5)) >= value - 1e-6
+    if name != "hinge":
+        assert fitted.gap_ <= 1e-5
+
+
+def test_a_strong_l1_penalty_leaves_coefficients_at_zero():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 10))
+    y = (X[:, 0] + 0.3 * rng.normal(size=400) > 0).astype(int)
+    fitted = LinearClassifier("logistic", 0.2, penalty="elasticnet", l1_ratio=1.0).fit(X, y)
+    assert np.abs(fitted.coef_[0, 0]) > 0.1
+    assert (fitted.coef_[0, 1:] == 0).all()
+
+
+def test_non_convex_losses_keep_the_best_of_their_starts(data):
+    objective = problem(data, "welsch")
+    best = solve(objective, 1e-7, 1000)
+    kept = objective.value(np.append(best.coef, best.intercept))
+    for start in (np.zeros(5), np.array([0.5, -0.5, 0.5, -0.5, 0.0])):
+        run = minimize(objective.smooth_part, start, jac=True, method="L-BFGS-B")
+        if np.allclose(start, 0):
+            assert kept <= run.fun + 1e-9
+
+
+def test_landmarks_approach_the_exact_kernel_fit(data):
+    X, y = make_classification(400, n_features=4, flip_y=0.1, random_state=1)
+    exact = KernelClassifier(alpha=0.01).fit(X, y).decision_function(X)
+    errors = []
+    for n_landmarks in (10, 50, 200):
+        few = KernelClassifier(
+            alpha=0.01, max_exact=100, n_landmarks=n_landmarks, random_state=0
+        ).fit(X, y)
+        assert few.landmarks_.shape == (n_landmarks, 4)
+        errors.append(np.abs(few.decision_function(X) - exact).mean())
+    assert errors[2] < errors[1] < errors[0]
+    assert errors[2] < 0.02
+    hinge_few = KernelClassifier("hinge", alpha=0.01, max_exact=100, n_landmarks=200)
+    hinge_all = KernelClassifier("hinge", alpha=0.01)
+    agree = hinge_few.fit(X, y).predict(X) == hinge_all.fit(X, y).predict(X)
+    assert agree.mean() > 0.98
+
+
+@pytest.mark.parametrize("kernel", ["poly", "laplacian", lambda a, b: a @ b])
+def test_other_kernels_work(data, kernel):
+    X, y, _ = data
+    assert KernelClassifier(kernel=kernel, alpha=0.01).fit(X, y).score(X, y) > 0.6
+
+
+def test_sparse_rows_give_the_dense_linear_fit(data):
+    X, y, _ = data
+    for name in ("logistic", "squared", "hinge", "squared_hinge"):
+        dense = LinearClassifier(name, 0.1, tol=1e-7).fit(X, y)
+        thin = LinearClassifier(name, 0.1, tol=1e-7).fit(sparse.csr_array(X), y)
+        np.testing.assert_allclose(thin.coef_, dense.coef_, atol=2e-3)
+
+
+def test_probabilities_exist_where_the_loss_tells_them(data):
+    X, y, _ = data
+    for name, loss in LOSSES.items():
+        assert hasattr(LinearClassifier(name), "predict_proba") == (loss.probability is not None)
+    probabilities = LinearClassifier("exponential").fit(X, y).predict_proba(X)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+
+
+def test_alpha_is_chosen_by_grid_search(data):
+    X, y, _ = data
+    search = GridSearchCV(LinearClassifier("squared_hinge"), {"alpha": [1e-4, 1e-2, 1.0]}, cv=3)
+    assert search.fit(X, y).best_params_["alpha"] in (1e-4, 1e-2, 1.0)
+
+
+def test_stopping_early_warns(data):
+    X, y, _ = data
+    with pytest.warns(ConvergenceWarning, match="stopped after 2 L-BFGS steps"):
+        LinearClassifier("squared_hinge", max_iter=2).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="relative duality gap"):
+        LinearClassifier("hinge", max_iter=1).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("learner", "message"),
+    [
+        (LinearClassifier(alpha=0.0), "alpha must be a finite number > 0, got 0.0"),
+        (LinearClassifier(penalty="l3"), "penalty='l3' is not one of"),
+        (LinearClassifier(penalty="elasticnet", l1_ratio=2), r"l1_ratio must lie in \[0, 1\]"),
+        (LinearClassifier("zero-one"), "loss='zero-one' is not one of"),
+        (KernelClassifier(gamma=-1.0), "gamma must be 'scale' or a number > 0"),
+    ],
+)
+def test_bad_parameters_are_named_and_leave_nothing_behind(data, learner, message):
+    X, y, _ = data
+    with pytest.raises(ValueError, match=message):
+        learner.fit(X, y)
+    assert not any(name.endswith("_") for name in vars(learner))
+
+
+def test_a_class_of_weight_zero_is_refused(data):
+    X, y, _ = data
+    with pytest.raises(ValueError, match="all rows of one class have sample_weight zero"):
+        LinearClassifier().fit(X, y, sample_weight=y.astype(float))
