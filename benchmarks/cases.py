@@ -12,9 +12,11 @@ from scipy.spatial.distance import cdist
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KernelDensity
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
 from unflip import ImportanceReweightingClassifier, NoiseRates, flip_labels
 from unflip.density_ratio import KLIEP, ULSIF
+from unflip.learners import KernelClassifier, LinearClassifier
 from unflip.posterior import KernelDensityPosterior
 
 Array = NDArray[Any]
@@ -50,11 +52,13 @@ class Case:
     contenders: dict[str, Callable[[int], Work]]
 
 
-def noisy_gaussians(n: int, seed: int = SEED) -> tuple[Array, Array, Array]:
+def noisy_gaussians(
+    n: int, seed: int = SEED, n_features: int = N_FEATURES
+) -> tuple[Array, Array, Array]:
     """Return rows of two Gaussians (Bayes accuracy 0.90), their noisy and their true labels."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, n)
-    X = rng.normal(size=(n, N_FEATURES)) + (y[:, None] - 0.5) * 2.56 / np.sqrt(N_FEATURES)
+    X = rng.normal(size=(n, n_features)) + (y[:, None] - 0.5) * 2.56 / np.sqrt(n_features)
     return X, flip_labels(y, RATES, random_state=seed), y
 
 
@@ -125,14 +129,21 @@ def floor_work(n: int) -> Work:
 # Classifiers on noisy labels, judged by true ones.
 
 
-def classifier_work(n: int, make: Callable[[], Any]) -> Work:
-    X, y_noisy, _ = noisy_gaussians(n)
+def classifier_work(n: int, make: Callable[..., Any], n_features: int = N_FEATURES) -> Work:
+    X, y_noisy, _ = noisy_gaussians(n, n_features=n_features)
 
     def judge(fitted: Any) -> str:
-        X_test, _, y_test = noisy_gaussians(20_000, seed=SEED + 1)
+        X_test, _, y_test = noisy_gaussians(20_000, seed=SEED + 1, n_features=n_features)
         return f"clean accuracy {np.mean(fitted.predict(X_test) == y_test):.4f}"
 
     return Work(lambda: make().fit(X, y_noisy), judge)
+
+
+def same_logistic(n: int) -> Work:
+    """LogisticRegression with the penalty and the tolerance of LinearClassifier's defaults."""
+    ours = LinearClassifier()
+    make = partial(LogisticRegression, C=1 / (ours.alpha * n), tol=ours.tol)
+    return classifier_work(n, make, n_features=50)
 
 
 def clean_learning() -> Any:
@@ -199,6 +210,22 @@ CASES = {
             "unflip": partial(classifier_work, make=ImportanceReweightingClassifier),
             "plain logistic": partial(classifier_work, make=LogisticRegression),
             "cleanlab": partial(classifier_work, make=clean_learning),
+        },
+    ),
+    "linear logistic": Case(
+        (100_000,),
+        1_000,
+        {
+            "unflip": partial(classifier_work, make=LinearClassifier, n_features=50),
+            "scikit-learn": same_logistic,
+        },
+    ),
+    "kernel logistic": Case(
+        (2_000,),
+        500,
+        {
+            "unflip": partial(classifier_work, make=KernelClassifier),
+            "SVC": partial(classifier_work, make=SVC),
         },
     ),
     "kernel posterior": Case(

@@ -65,7 +65,8 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
     noise_rates : str, NoiseRates or rate estimator, default="auto"
         The rates you know, as :class:`~unflip.NoiseRates` (of which one may be None, and is then
         estimated as by "auto"), or how to estimate them: "minimum", "quantile", "scott",
-        "cv", or one of :mod:`unflip.noise_rates`. "auto" is "quantile": the 5 % quantile of P(noisy y | x).
+        "cv", or one of :mod:`unflip.noise_rates`. "auto" is "quantile": the 5 % quantile of
+        P(noisy y | x).
     weighting : {"rho", "pi", "pi_printed"}, default="rho"
         "rho": Lemma 1 with the noise rates. "pi": through the inverse rates and back, which gives
         the same weights. "pi_printed": the paper's Lemma 2 as printed, wrong under

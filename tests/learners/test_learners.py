@@ -75,8 +75,8 @@ def test_the_kernel_objectives_gradient_is_a_finite_difference(data, name):
 @pytest.mark.parametrize("name", SMOOTH)
 def test_smooth_losses_reach_a_stationary_point(data, name):
     X, y, weight = data
-    linear = LinearClassifier(name, ALPHA).fit(X, y, sample_weight=weight)
-    kernel = KernelClassifier(name, alpha=ALPHA).fit(X, y, sample_weight=weight)
+    linear = LinearClassifier(name, ALPHA, tol=1e-6).fit(X, y, sample_weight=weight)
+    kernel = KernelClassifier(name, alpha=ALPHA, tol=1e-6).fit(X, y, sample_weight=weight)
     assert linear.gap_ <= 1e-5
     assert kernel.gap_ <= 1e-5
 
@@ -85,7 +85,7 @@ def test_smooth_losses_reach_a_stationary_point(data, name):
 @pytest.mark.parametrize("alpha", [1.0, 1e-2, 1e-4])
 def test_the_hinge_reaches_its_duality_gap(data, alpha, fit_intercept):
     X, y, _ = data
-    fitted = LinearClassifier("hinge", alpha, fit_intercept=fit_intercept).fit(X, y)
+    fitted = LinearClassifier("hinge", alpha, fit_intercept=fit_intercept, tol=1e-6).fit(X, y)
     assert 0 <= fitted.gap_ <= 1e-6
     if fit_intercept:
         svc = SVC(kernel="linear", C=1 / (alpha * len(y)), tol=1e-8).fit(X, y)
@@ -202,11 +202,11 @@ def test_non_convex_losses_keep_the_best_of_their_starts(data):
 
 def test_landmarks_approach_the_exact_kernel_fit(data):
     X, y = make_classification(400, n_features=4, flip_y=0.1, random_state=1)
-    exact = KernelClassifier(alpha=0.01).fit(X, y).decision_function(X)
+    exact = KernelClassifier(alpha=0.01, tol=1e-6).fit(X, y).decision_function(X)
     errors = []
     for n_landmarks in (10, 50, 200):
         few = KernelClassifier(
-            alpha=0.01, max_exact=100, n_landmarks=n_landmarks, random_state=0
+            alpha=0.01, max_exact=100, n_landmarks=n_landmarks, tol=1e-6, random_state=0
         ).fit(X, y)
         assert few.landmarks_.shape == (n_landmarks, 4)
         errors.append(np.abs(few.decision_function(X) - exact).mean())

@@ -44,7 +44,7 @@ class KernelClassifier(LossClassifier):
         Largest number of distinct rows that are all used as centres.
     n_landmarks : int, default=500
         Number of centres beyond that.
-    tol : float, default=1e-6
+    tol : float, default=1e-4
         As in :class:`LinearClassifier`.
     max_iter : int, default=1000
         Bound on the solver's steps.
@@ -98,7 +98,7 @@ class KernelClassifier(LossClassifier):
         alpha: float = 1e-3,
         max_exact: int = 3000,
         n_landmarks: int = 500,
-        tol: float = 1e-6,
+        tol: float = 1e-4,
         max_iter: int = 1000,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -140,11 +140,14 @@ class KernelClassifier(LossClassifier):
             solution = _libsvm(K, position, signs, weight, self.alpha, self.tol)
         else:
             factor = _factor(K)
-            if exact:
-                features = factor[position]
-            else:
+            if not exact:
                 kernel = self._kernel(rows, landmarks, gamma)
                 features = solve_triangular(factor, kernel.T, lower=True).T
+            elif len(landmarks) == len(rows):  # no row twice: sort the labels, not the factor
+                order = np.argsort(position)
+                features, signs, weight = factor, signs[order], weight[order]
+            else:
+                features = factor[position]
             fitted = solve(
                 LinearProblem(features, signs, weight, loss, self.alpha), self.tol, self.max_iter
             )

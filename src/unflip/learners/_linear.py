@@ -97,7 +97,7 @@ class LinearClassifier(LossClassifier):
         Share of the l1 norm in the elastic net.
     fit_intercept : bool, default=True
         Whether to fit b, which is not penalised (but for a loss that is unbounded below).
-    tol : float, default=1e-6
+    tol : float, default=1e-4
         The solver stops when no entry of the gradient exceeds it; for the hinge, when the relative
         duality gap does not.
     max_iter : int, default=1000
@@ -146,7 +146,7 @@ class LinearClassifier(LossClassifier):
         penalty: str = "l2",
         l1_ratio: float = 0.5,
         fit_intercept: bool = True,
-        tol: float = 1e-6,
+        tol: float = 1e-4,
         max_iter: int = 1000,
     ) -> None:
         self.loss = loss
