@@ -56,7 +56,7 @@ for rates in PAIRS:
     as_they_are = {loss: accuracy(loss, y_noisy) for loss in LOSSES}
     reweighted = {loss: accuracy(loss, y_noisy, beta) for loss in LOSSES}
     for loss in LOSSES:
-        difference = reweighted[loss] - clean[loss]
+        difference = round(reweighted[loss] - clean[loss], 2) + 0.0  # no -0.00
         print(
             f"{loss:24}{clean[loss]:8.2f}{as_they_are[loss]:13.2f}{reweighted[loss]:12.2f}"
             f"{difference:+12.2f}"
@@ -65,9 +65,9 @@ for rates in PAIRS:
     results.append((as_they_are, reweighted))
 
 # %%
-# As they are, noisy labels cost every loss some points, and the robust ones are not spared: under
-# rates (0, 0.4) the bounded and slowly growing losses lose most. Reweighted, each is where clean
-# labels put it. The losses need no correction of their own.
+# As they are, noisy labels cost every loss some points. Losses that are known as robust are not
+# spared: under rates (0, 0.4) Cauchy's and Welsch's lose most. Reweighted, each loss is where clean
+# labels put it, and needs no correction of its own.
 
 fig, axes = plt.subplots(1, 2, figsize=(10, 5), sharex=True, sharey=True, layout="constrained")
 names = [loss.replace("_", " ") for loss in LOSSES]

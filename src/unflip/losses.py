@@ -158,7 +158,11 @@ class Logistic(MarginLoss):
     """log(1 + exp(-m)): logistic regression's."""
 
     even_curvature = True
-    probability = staticmethod(expit)
+
+    @staticmethod
+    def probability(t: Floats) -> Floats:
+        """1 / (1 + exp(-t))."""
+        return expit(t)
 
     def of_margin(self, m: Floats) -> Floats:
         """log(1 + exp(-m))."""

@@ -110,8 +110,9 @@ class LinearClassifier(LossClassifier):
     intercept_ : ndarray of shape (1,)
         b.
     gap_ : float
-        How far from optimal: the duality gap of the hinge, else the largest entry of the gradient
-        (not small for a loss with a kink other than the hinge).
+        How far from optimal: the duality gap of the hinge (infinite with an elastic net, for which
+        none is computed), else the largest entry of the gradient (not small for a loss with a
+        kink other than the hinge).
     n_iter_ : int
         Steps taken.
     classes_ : ndarray of shape (2,)

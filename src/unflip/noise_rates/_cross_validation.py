@@ -56,7 +56,8 @@ class CrossValidatedRates(BaseRates):
         consistent if the classifier is well specified.
     cv : int or cross-validation splitter, default=3
         Folds, an integer being the number of stratified, shuffled ones. They are the same for all
-        pairs.
+        pairs. Where fewer than ten rows would be left to train on, none are held out, with a
+        warning.
     random_state : int, RandomState instance or None, default=None
         Seed of the folds and of every part of `estimator` that has no seed of its own.
 
@@ -78,6 +79,10 @@ class CrossValidatedRates(BaseRates):
     on the rates, so where the classifier has a parameter `posterior` and does not cross-fit it, it
     is fitted once per fold. Warnings of the trial fits are silenced, since most pairs of a grid
     contradict the data.
+
+    A classifier that is blunter than the truth (strongly regularised, on classes with a sharp
+    border) is not well specified: its own doubt takes the place of noise, and the rates of the
+    likelihood are too low.
 
     References
     ----------
@@ -133,12 +138,12 @@ class CrossValidatedRates(BaseRates):
         estimator = clone_seeded(self._checked_estimator(), random_state)
         classes, codes = check_labels(y)
         check_enough_rows(X, codes)
-        labels, (rows,) = classes[codes], indexable(X)
+        (rows,) = indexable(X)
         weight = None if sample_weight is None else check_weights(sample_weight, codes.size)
-        splits = _splits(self.cv, rows, labels, weight, random_state)
+        splits = _splits(self.cv, rows, classes[codes], weight, random_state)
 
         scores = [
-            self._score_pairs(estimator, candidates, rows, labels, weight, train, held_out)
+            self._score_pairs(estimator, candidates, rows, classes, codes, weight, train, held_out)
             for train, held_out in splits
         ]
         mean_scores = np.mean([values for values, _ in scores], axis=0)
@@ -178,14 +183,15 @@ class CrossValidatedRates(BaseRates):
         estimator: Any,
         candidates: list[NoiseRates],
         X: Any,
-        labels: Array,
+        classes: Array,
+        codes: Array,
         weight: Floats | None,
         train: Array,
         held_out: Array,
     ) -> tuple[Floats, ValueError | None]:
         """Return each pair's score on the held-out rows, and the first failure if any."""
         X_train, X_held_out = _safe_indexing(X, train), _safe_indexing(X, held_out)
-        y_train, y_held_out = labels[train], labels[held_out]
+        y_train, y_held_out = classes[codes[train]], classes[codes[held_out]]
         fit_params = {} if weight is None else {"sample_weight": weight[train]}
         score_weight = None if weight is None else weight[held_out]
         estimator = _with_fitted_posterior(estimator, X_train, y_train, **fit_params)
@@ -202,7 +208,7 @@ class CrossValidatedRates(BaseRates):
             if self.scoring == "noisy_accuracy":
                 score = trial.predict(X_held_out) == y_held_out
             else:
-                positive = y_held_out == labels.max()
+                positive = y_held_out == classes[1]
                 score = _forward_loglik(trial.predict_proba(X_held_out)[:, 1], positive, rates)
             scores[k] = np.average(score, weights=score_weight)
         return scores, first_error
@@ -258,13 +264,16 @@ def _splits(
         ]
     elif hasattr(cv, "split") or (isinstance(cv, Iterable) and not isinstance(cv, str)):
         splits = [
-            tuple(np.extract(np.isin(rows, counts), rows) for rows in parts)
-            for parts in check_cv(cv).split(X, labels)
+            (_among(train, counts), _among(held_out, counts))
+            for train, held_out in check_cv(cv).split(X, labels)
         ]
     else:
         raise ValueError(f"cv must be a number of folds or a splitter, got {cv!r}.")
-    if not all(held_out.size for _, held_out in splits):
-        raise ValueError("cv holds out a part in which every row has sample_weight 0.")
+    if not splits or not all(held_out.size for _, held_out in splits):
+        raise ValueError(
+            f"cv={cv!r} must have at least one split, and each must hold out rows of positive "
+            "sample_weight."
+        )
     smallest = min(train.size for train, _ in splits)
     if smallest < MINIMUM_ROWS:
         warnings.warn(
@@ -276,6 +285,11 @@ def _splits(
         )
         return [(counts, counts)]
     return splits
+
+
+def _among(rows: ArrayLike, counts: Array) -> Array:
+    """Return those of the rows that count, in their order and as often."""
+    return np.extract(np.isin(rows, counts), rows)
 
 
 def _stratified_folds(

@@ -83,9 +83,9 @@ class ScottRates(PosteriorRates):
     >>> y = flip_labels(X.sum(axis=1) > 1, NoiseRates(positive=0.3, negative=0.1), random_state=0)
     >>> scott = ScottRates(random_state=0).fit(X, y)
     >>> print(scott.rates_)
-    NoiseRates(positive=0.299, negative=0.112)
+    NoiseRates(positive=0.282, negative=0.0943)
     >>> print(scott.inverse_rates_)
-    InverseRates(positive=0.14, negative=0.246)
+    InverseRates(positive=0.133, negative=0.21)
     """
 
     inverse_rates_: InverseRates
@@ -134,11 +134,11 @@ class ScottRates(PosteriorRates):
         )
         noisy_prior = float(np.average(codes, weights=weight))
         if self.clean_prior is None:
-            rates = rates_from_proportions(kappa_pos, kappa_neg, noisy_prior)
+            rates = admissible_rates(*rates_from_proportions(kappa_pos, kappa_neg, noisy_prior))
             inverse = rates.inverse(noisy_prior=noisy_prior)
         else:
             inverse = inverse_rates_from_proportions(kappa_pos, kappa_neg)
-            rates = _rates_at(inverse, noisy_prior, self.clean_prior)
+            rates = admissible_rates(*_rates_at(inverse, noisy_prior, self.clean_prior))
         # all that can fail has succeeded
         self.mixture_proportions_, self.inverse_rates_ = (kappa_pos, kappa_neg), inverse
         return rates
@@ -227,13 +227,14 @@ def upper_limit(n: float, successes: ArrayLike, delta: float) -> Floats:
     return np.where(failures > 0, limit, 1.0)
 
 
-def rates_from_proportions(kappa_pos: float, kappa_neg: float, noisy_prior: float) -> NoiseRates:
-    """Return rho_pos = (1-q) kappa_neg / (q + (1-q) kappa_neg) and its mirror image."""
+def rates_from_proportions(
+    kappa_pos: float, kappa_neg: float, noisy_prior: float
+) -> tuple[float, float]:
+    """Return rho_pos = (1-q) kappa_neg / (q + (1-q) kappa_neg) and its mirror image, rho_neg."""
     q = noisy_prior
-    return admissible_rates(
-        positive=(1 - q) * kappa_neg / (q + (1 - q) * kappa_neg),
-        negative=q * kappa_pos / (q * kappa_pos + 1 - q),
-    )
+    positive = (1 - q) * kappa_neg / (q + (1 - q) * kappa_neg)
+    negative = q * kappa_pos / (q * kappa_pos + 1 - q)
+    return positive, negative
 
 
 def inverse_rates_from_proportions(kappa_pos: float, kappa_neg: float) -> InverseRates:
@@ -250,14 +251,13 @@ def inverse_rates_from_proportions(kappa_pos: float, kappa_neg: float) -> Invers
     return InverseRates(positive=positive, negative=negative)
 
 
-def _rates_at(inverse: InverseRates, noisy_prior: float, clean_prior: float) -> NoiseRates:
-    """Return the rates by the paper's formula, or say that the clean prior cannot be."""
+def _rates_at(inverse: InverseRates, noisy_prior: float, clean_prior: float) -> tuple[float, float]:
+    """Return (rho_pos, rho_neg) by the paper's formula, or say that the clean prior cannot be."""
     try:
-        rates = inverse.to_rates(noisy_prior=noisy_prior, clean_prior=clean_prior)
+        return inverse.to_rates(noisy_prior=noisy_prior, clean_prior=clean_prior).both()
     except ValueError as error:
         implied = (1 - inverse.positive) * noisy_prior + inverse.negative * (1 - noisy_prior)
         raise ValueError(
             f"clean_prior={clean_prior:g} contradicts the data: {inverse} and a share of positive "
             f"labels of {noisy_prior:.4g} make it {implied:.4g}. Leave it out (clean_prior=None)."
         ) from error
-    return admissible_rates(*rates.both())
