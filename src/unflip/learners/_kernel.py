@@ -1,11 +1,13 @@
 """Any surrogate loss with a function of a reproducing kernel Hilbert space."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.svm import SVC
 from sklearn.utils import check_random_state
@@ -14,8 +16,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from unflip._validation import FLOATS
 from unflip.density_ratio._kernel import row_blocks
 from unflip.learners._linear import LossClassifier
+from unflip.learners._metric_lbfgs import KernelProblem, minimise
 from unflip.learners._solvers import LinearProblem, solve
-from unflip.losses import Hinge, Loss, get_loss
+from unflip.losses import Hinge, Logistic, Loss, Squared, get_loss
 
 Array = NDArray[Any]
 
@@ -68,8 +71,10 @@ class KernelClassifier(LossClassifier):
 
     Notes
     -----
-    With K = L L' on the centres, the problem is a linear one in the rows of L, and is solved as
-    such; the exact hinge is left to libsvm (:class:`~sklearn.svm.SVC`).
+    Smooth losses are minimised by L-BFGS in the geometry of the kernel, which takes one product
+    with the kernel matrix a step; the exact hinge is left to libsvm (:class:`~sklearn.svm.SVC`).
+    Otherwise, with K = L L' on the centres, the problem is a linear one in the rows of L, and is
+    solved as such.
 
     Examples
     --------
@@ -138,16 +143,16 @@ class KernelClassifier(LossClassifier):
         K = self._kernel(landmarks, landmarks, gamma)
         if exact and type(loss) is Hinge:
             solution = _libsvm(K, position, signs, weight, self.alpha, self.tol)
+        elif exact and loss.smooth and type(loss) is not Squared:
+            problem = KernelProblem(K, position, signs, weight, loss, self.alpha)
+            solution = _best_start(problem, self.tol, self.max_iter)
         else:
             factor = _factor(K)
-            if not exact:
+            if exact:
+                features = factor[position]
+            else:
                 kernel = self._kernel(rows, landmarks, gamma)
                 features = solve_triangular(factor, kernel.T, lower=True).T
-            elif len(landmarks) == len(rows):  # no row twice: sort the labels, not the factor
-                order = np.argsort(position)
-                features, signs, weight = factor, signs[order], weight[order]
-            else:
-                features = factor[position]
             fitted = solve(
                 LinearProblem(features, signs, weight, loss, self.alpha), self.tol, self.max_iter
             )
@@ -187,6 +192,26 @@ class KernelClassifier(LossClassifier):
         mean = np.average(rows, weights=row_weight)
         variance = float(np.average((rows - mean) ** 2, weights=row_weight))
         return 1 / (rows.shape[1] * variance) if variance > 0 else 1.0
+
+
+def _best_start(
+    problem: KernelProblem, tol: float, max_iter: int
+) -> tuple[Array, float, float, int]:
+    """Return the minimum; of a loss that is not convex, the best from three starts."""
+    starts = [problem.origin()]
+    if not problem.loss.convex:
+        guide, _, _ = minimise(problem.with_loss(Logistic()), starts[0], tol, max_iter)
+        starts += [guide, 4 * guide]
+    runs = [minimise(problem, start, tol, max_iter) for start in starts]
+    point, gap, n_iter = min(runs, key=lambda run: problem.value(run[0]))
+    if n_iter >= max_iter:
+        warnings.warn(
+            f"stopped after {max_iter} L-BFGS steps before tol={tol:g} was reached. Raise "
+            "max_iter, alpha or tol.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    return point[0, :-1], float(point[0, -1]), gap, max(1, n_iter)
 
 
 def _factor(K: Array) -> Array:

@@ -62,12 +62,14 @@ class LossClassifier(ClassifierMixin, BaseEstimator):
         check_consistent_length(rows, y)
         classes, codes = check_labels(y)
         weight = check_weights(sample_weight, codes.size)
-        counts = weight > 0
-        if np.unique(codes[counts]).size < 2:
-            raise ValueError(
-                "all rows of one class have sample_weight zero: two classes are needed."
-            )
-        return rows[counts], classes, 2.0 * codes[counts] - 1, weight[counts]
+        if not weight.all():  # else there is nothing to copy
+            counts = weight > 0
+            rows, codes, weight = rows[counts], codes[counts], weight[counts]
+            if np.unique(codes).size < 2:
+                raise ValueError(
+                    "all rows of one class have sample_weight zero: two classes are needed."
+                )
+        return rows, classes, 2.0 * codes - 1, weight
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -53,8 +53,10 @@ def check_rows(
     check_consistent_length(rows, y)
     classes, codes = check_labels(y, binary=False)
     weight = check_weights(sample_weight, len(codes))
-    counts = weight > 0
-    return rows[counts], classes, codes[counts], weight[counts]
+    if not weight.all():  # else there is nothing to copy
+        counts = weight > 0
+        rows, codes, weight = rows[counts], codes[counts], weight[counts]
+    return rows, classes, codes, weight
 
 
 def fit_posterior(
