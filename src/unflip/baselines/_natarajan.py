@@ -24,6 +24,7 @@ from unflip.noise import NoiseRates
 from unflip.noise_rates import estimate_rates
 
 Array = NDArray[Any]
+Generator = np.random.RandomState | None
 
 
 class UnbiasedLoss(Loss):
@@ -142,18 +143,11 @@ class _RatesClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     @abstractmethod
     def _fit(
-        self,
-        learner: Any,
-        X: Any,
-        y: Array,
-        weight: Array,
-        random_state: np.random.RandomState | None,
+        self, learner: Any, X: Any, y: Array, weight: Array, random_state: Generator
     ) -> dict[str, Any]:
         """Return the fitted attributes, `learner_` among them."""
 
-    def _rates(
-        self, X: Any, y: Array, weight: Array, random_state: np.random.RandomState | None
-    ) -> NoiseRates:
+    def _rates(self, X: Any, y: Array, weight: Array, random_state: Generator) -> NoiseRates:
         return estimate_rates(self.noise_rates, X, y, weight, random_state, method=self)
 
     def _template(self) -> LossClassifier:
@@ -243,12 +237,7 @@ class UnbiasedLossClassifier(_RatesClassifier):
         return np.asarray(self._fitted_for(X).predict_proba(X))
 
     def _fit(
-        self,
-        learner: Any,
-        X: Any,
-        y: Array,
-        weight: Array,
-        random_state: np.random.RandomState | None,
+        self, learner: Any, X: Any, y: Array, weight: Array, random_state: Generator
     ) -> dict[str, Any]:
         rates = self._rates(X, y, weight, random_state)
         if any(rates.both()):
@@ -319,12 +308,7 @@ class LabelDependentCostClassifier(_RatesClassifier):
         self.random_state = random_state
 
     def _fit(
-        self,
-        learner: Any,
-        X: Any,
-        y: Array,
-        weight: Array,
-        random_state: np.random.RandomState | None,
+        self, learner: Any, X: Any, y: Array, weight: Array, random_state: Generator
     ) -> dict[str, Any]:
         found: dict[str, Any] = {}
         if self.cost == "rates":
@@ -344,9 +328,7 @@ class LabelDependentCostClassifier(_RatesClassifier):
         factor = np.where(y == np.unique(y)[1], 2 * (1 - cost), 2 * cost)
         return found | {"cost_": cost, "learner_": learner.fit(X, y, sample_weight=weight * factor)}
 
-    def _choose_cost(
-        self, X: Any, y: Array, weight: Array, random_state: np.random.RandomState | None
-    ) -> float:
+    def _choose_cost(self, X: Any, y: Array, weight: Array, random_state: Generator) -> float:
         seed = None if random_state is None else random_state.randint(np.iinfo(np.int32).max)
         folds = StratifiedKFold(3, shuffle=True, random_state=seed)
         search = GridSearchCV(clone(self), {"cost": list(np.linspace(0.05, 0.95, 19))}, cv=folds)
