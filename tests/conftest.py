@@ -1,8 +1,6 @@
-"""One BLAS thread per worker: several that each take all cores would wait for one another."""
+"""One thread per test worker: several that each take all cores would wait for one another."""
 
 import os
 
-from threadpoolctl import threadpool_limits
-
-if "PYTEST_XDIST_WORKER" in os.environ:
-    threadpool_limits(limits=1)
+if "PYTEST_XDIST_WORKER" in os.environ:  # read once, when numpy is loaded
+    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
