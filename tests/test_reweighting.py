@@ -22,7 +22,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from unflip import ImportanceReweightingClassifier, NoiseRates, flip_labels, importance_weights
 from unflip.density_ratio import KLIEP
-from unflip.noise_rates import MinimumRates
+from unflip.noise_rates import MinimumRates, estimate_rates
 from unflip.posterior import DensityRatioPosterior, KernelDensityPosterior
 from unflip.reweighting import eiw, iw
 
@@ -279,6 +279,13 @@ def test_one_known_rate_is_kept_and_the_other_estimated(data):
     clf = ImportanceReweightingClassifier(noise_rates=half).fit(X, y_noisy)
     auto = ImportanceReweightingClassifier().fit(X, y_noisy)
     assert clf.noise_rates_ == NoiseRates(auto.noise_rates_.positive, 0.1)
+
+
+def test_an_estimate_beside_a_large_known_rate_is_cut_to_the_room_left(data):
+    X, _, y_noisy = data
+    half = NoiseRates(positive=0.9, negative=None)
+    with pytest.warns(UserWarning, match=r"leaves a negative rate of at most 0\.05"):
+        assert estimate_rates(half, X, y_noisy).both() == pytest.approx((0.9, 0.05))
 
 
 def test_a_rate_estimator_with_a_posterior_of_its_own_uses_that(data):

@@ -1,5 +1,6 @@
 """From what a user passes as `noise_rates` to rates."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from sklearn.base import clone
 
 from unflip.noise import NoiseRates
 from unflip.noise_rates._aliases import make_rates
-from unflip.noise_rates._base import PosteriorRates
+from unflip.noise_rates._base import LARGEST_TOTAL, PosteriorRates
 
 
 def estimate_rates(
@@ -52,4 +53,22 @@ def estimate_rates(
         estimator.fit_posterior(noisy_posterior, y, sample_weight)
     else:
         estimator.fit(X, y, sample_weight)
-    return estimator.rates_ if known is None else known.completed_by(estimator.rates_)
+    return estimator.rates_ if known is None else _completed(known, estimator.rates_)
+
+
+def _completed(known: NoiseRates, estimated: NoiseRates) -> NoiseRates:
+    """Return the known rates with the others estimated, as far as they leave room for those."""
+    fixed = known.positive if known.positive is not None else known.negative
+    if fixed is None:
+        return estimated
+    free = "negative" if known.negative is None else "positive"
+    room, estimate = max(0.0, LARGEST_TOTAL - fixed), getattr(estimated, free)
+    if estimate > room:
+        warnings.warn(
+            f"{known} leaves a {free} rate of at most {room:.3g}, and {estimate:.3g} is estimated: "
+            f"{room:.3g} is used. Check the rate that is given.",
+            UserWarning,
+            stacklevel=4,
+        )
+    positive, negative = (min(rate, room) for rate in estimated.both())
+    return known.completed_by(NoiseRates(positive=positive, negative=negative))
