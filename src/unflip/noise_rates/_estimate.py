@@ -43,7 +43,7 @@ def estimate_rates(
     if known is not None and known.known:
         return known
     estimator = make_rates("auto" if known is not None else noise_rates, random_state)
-    if getattr(estimator, "estimator", method) is None:  # "cv" without a method of its own
+    if method is not None and getattr(estimator, "estimator", method) is None:  # "cv" as it is
         estimator.set_params(estimator=clone(method))
     if (
         noisy_posterior is not None
