@@ -28,11 +28,6 @@ app = typer.Typer(
 )
 
 
-def main() -> None:
-    """Run the command line."""
-    app()
-
-
 def _print_version(asked: bool) -> None:
     if asked:
         print(f"unflip {__version__}")
