@@ -11,20 +11,48 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 
 
+def optional_generator(
+    random_state: int | np.random.RandomState | None,
+) -> np.random.RandomState | None:
+    """Return a generator to hand to the parts, or None where they are to stay unseeded."""
+    return None if random_state is None else check_random_state(random_state)
+
+
 def clone_seeded(estimator: Any, random_state: int | np.random.RandomState | None) -> Any:
     """Return a clone whose unset `random_state` parameters, nested ones too, are seeded.
 
     Without a `random_state` they stay unset.
     """
     copy = clone(estimator)
-    if random_state is None:
+    generator = optional_generator(random_state)
+    if generator is None:
         return copy
-    generator = check_random_state(random_state)
     seeds = {}
     for name, value in sorted(copy.get_params(deep=True).items(), key=lambda item: item[0]):
         if value is None and (name == "random_state" or name.endswith("__random_state")):
             seeds[name] = generator.randint(np.iinfo(np.int32).max)
     return copy.set_params(**seeds)
+
+
+def delegated(method: str, *, to: str, unfitted: str) -> Any:
+    """Return the condition that a meta-estimator has a method: that its part has it.
+
+    Parameters
+    ----------
+    method : str
+        The method's name.
+    to : str
+        The attribute that holds the fitted part.
+    unfitted : str
+        The name of the method that returns the part before `fit`.
+    """
+
+    def check(self: Any) -> bool:
+        part = getattr(self, to) if hasattr(self, to) else getattr(self, unfitted)()
+        getattr(part, method)  # its AttributeError says what is missing
+        return True
+
+    return check
 
 
 def fit_weighted(

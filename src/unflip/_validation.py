@@ -1,4 +1,4 @@
-"""The one door for what users pass in: labels, probabilities, sample weights."""
+"""The one door for what users pass in: labels, probabilities, weights, parameters."""
 
 from numbers import Real
 from typing import Any
@@ -117,6 +117,31 @@ def check_enough_rows(X: Any, y: Any) -> None:
             f"Found n_samples={n_samples} rows, at least {MINIMUM_ROWS} are required: label noise "
             "cannot be told apart from chance on fewer. Collect more rows."
         )
+
+
+def check_positive(value: Any, name: str) -> float:
+    """Return a number > 0, or say what was given."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a number > 0, got {value!r}.") from None
+    if not 0 < number < np.inf:
+        raise ValueError(f"{name} must be a finite number > 0, got {value!r}.")
+    return number
+
+
+def check_positives(values: ArrayLike, name: str) -> Array:
+    """Return a one-dimensional array of numbers > 0, or say what was given."""
+    numbers = np.asarray(values, dtype=float)
+    if numbers.ndim != 1 or numbers.size == 0:
+        raise ValueError(f"{name} must be a list of numbers > 0, got {values!r}.")
+    return np.array([check_positive(number, name) for number in numbers])
+
+
+def check_count(value: Any, name: str, *, least: int) -> None:
+    """Refuse a parameter that is not an integer of at least `least`."""
+    if not (isinstance(value, (int, np.integer)) and value >= least):
+        raise ValueError(f"{name} must be an integer >= {least}, got {value!r}.")
 
 
 def check_table(estimator: Any, X: Any, *, reset: bool) -> None:

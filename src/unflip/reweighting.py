@@ -1,17 +1,24 @@
 """All four stages in one estimator."""
 
 import warnings
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._estimators import clone_seeded, fit_weighted, weight_parameters
+from unflip._estimators import (
+    clone_seeded,
+    delegated,
+    fit_weighted,
+    optional_generator,
+    weight_parameters,
+)
 from unflip._validation import (
     check_choice,
     check_enough_rows,
@@ -36,14 +43,7 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
 
-def _estimator_has(name: str) -> Any:
-    """Return a check that the estimator, fitted or to be, has the method."""
-
-    def check(self: "ImportanceReweightingClassifier") -> bool:
-        getattr(getattr(self, "estimator_", self._base_estimator()), name)
-        return True
-
-    return check
+_estimator_has = partial(delegated, to="estimator_", unfitted="_base_estimator")
 
 
 class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -165,7 +165,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         check_enough_rows(X, codes)
         labels = classes[codes]
         row_weight = None if sample_weight is None else check_weights(sample_weight, codes.size)
-        random_state = None if self.random_state is None else check_random_state(self.random_state)
+        random_state = optional_generator(self.random_state)
         estimator = clone_seeded(self._base_estimator(), random_state)
         weight_parameters(estimator)  # refused before any work is done
 

@@ -47,10 +47,7 @@ def importance_weights(
     array([1.25 , 1.41 , 0.833])
     """
     posterior, own, other = _by_row(noisy_posterior, y, rates, classes)
-    possible = np.clip(posterior, other, 1 - own)
-    clean_share = np.zeros_like(posterior)
-    np.divide(possible - other, possible, out=clean_share, where=possible > 0)
-    return clean_share / rates.youden
+    return _lemma_1(posterior, own, other, rates)
 
 
 def importance_weights_from_inverse(
@@ -128,8 +125,8 @@ def mislabel_probability(
     classes : array-like of shape (2,), default=None
         The two classes, needed only where `y` may hold just one of them.
     """
-    _, own, _ = _by_row(noisy_posterior, y, rates, classes)
-    beta = importance_weights(noisy_posterior, y, rates, classes=classes)
+    posterior, own, other = _by_row(noisy_posterior, y, rates, classes)
+    beta = _lemma_1(posterior, own, other, rates)
     return np.clip(1 - (1 - own) * beta, 0.0, 1.0)
 
 
@@ -174,6 +171,14 @@ def effective_sample_size(weights: ArrayLike) -> float:
         return 0.0
     scaled = weight / largest
     return float(scaled.sum() ** 2 / (scaled**2).sum())
+
+
+def _lemma_1(posterior: Floats, own: Floats, other: Floats, rates: NoiseRates) -> Floats:
+    """Return beta at the nearest posterior that the rates allow, and 0 where that is 0."""
+    possible = np.clip(posterior, other, 1 - own)
+    clean_share = np.zeros_like(posterior)
+    np.divide(possible - other, possible, out=clean_share, where=possible > 0)
+    return clean_share / rates.youden
 
 
 def _by_row(

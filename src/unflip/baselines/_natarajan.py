@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._estimators import clone_seeded
+from unflip._estimators import clone_seeded, delegated, optional_generator
 from unflip._validation import (
     check_enough_rows,
     check_labels,
@@ -89,14 +89,6 @@ class UnbiasedLoss(Loss):
         return f"UnbiasedLoss({self.loss!r}, {self.rates})"
 
 
-def _learner_has(name: str) -> Any:
-    def check(self: "_RatesClassifier") -> bool:
-        getattr(getattr(self, "learner_", self._template()), name)
-        return True
-
-    return check
-
-
 class _RatesClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """A learner of some loss, told the noise rates."""
 
@@ -124,7 +116,7 @@ class _RatesClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         classes, codes = check_labels(y)
         check_enough_rows(X, codes)
         weight = check_weights(sample_weight, codes.size)
-        random_state = None if self.random_state is None else check_random_state(self.random_state)
+        random_state = optional_generator(self.random_state)
         learner = clone_seeded(self._template(), random_state)
         fitted = self._fit(learner, X, classes[codes], weight, random_state)
         check_table(self, X, reset=True)
@@ -231,7 +223,7 @@ class UnbiasedLossClassifier(_RatesClassifier):
         self.learner = learner
         self.random_state = random_state
 
-    @available_if(_learner_has("predict_proba"))
+    @available_if(delegated("predict_proba", to="learner_", unfitted="_template"))
     def predict_proba(self, X: Any) -> Array:
         """Return P(true y | x), one column per class in the order of `classes_`."""
         return np.asarray(self._fitted_for(X).predict_proba(X))

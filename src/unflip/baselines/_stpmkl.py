@@ -9,11 +9,17 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unflip._validation import check_enough_rows, check_labels
-from unflip.density_ratio._base import check_positive, check_positives
+from unflip._estimators import optional_generator
+from unflip._validation import (
+    check_count,
+    check_enough_rows,
+    check_labels,
+    check_positive,
+    check_positives,
+)
 from unflip.density_ratio._kernel import DistancesTo, gaussian, row_blocks, squared_distances
 from unflip.noise import NoiseRates
 from unflip.noise_rates._estimate import estimate_rates
@@ -159,8 +165,7 @@ class StPMKL(ClassifierMixin, BaseEstimator):
             2.0 ** np.arange(-3, 7) if self.widths is None else self.widths, "widths"
         )
         C, tol = check_positive(self.C, "C"), check_positive(self.tol, "tol")
-        if not (isinstance(self.max_iter, (int, np.integer)) and self.max_iter >= 1):
-            raise ValueError(f"max_iter must be an integer >= 1, got {self.max_iter!r}.")
+        check_count(self.max_iter, "max_iter", least=1)
         rows = check_array(X, dtype=np.float64, estimator=self, input_name="X")
         classes, codes = check_labels(y)
         check_enough_rows(rows, codes)
@@ -171,7 +176,7 @@ class StPMKL(ClassifierMixin, BaseEstimator):
                 f"{widths.size} kernels of so many rows take {gigabytes:.0f} GB. Draw a sample of "
                 "the rows, or use ImportanceReweightingClassifier with a linear classifier."
             )
-        random_state = None if self.random_state is None else check_random_state(self.random_state)
+        random_state = optional_generator(self.random_state)
         rates = estimate_rates(
             self.noise_rates, X, classes[codes], random_state=random_state, method=self
         )

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unflip._validation import FLOATS, check_weights
+from unflip._validation import FLOATS, check_count, check_weights
 from unflip.density_ratio._kernel import GaussianDesign
 
 Array = NDArray[Any]
@@ -127,8 +127,7 @@ class KernelDensityRatio(BaseDensityRatio):
     bandwidth_: float
 
     def _fit(self, samples: TwoSamples) -> dict[str, Any]:
-        if not (isinstance(self.n_centers, (int, np.integer)) and self.n_centers >= 1):
-            raise ValueError(f"n_centers must be an integer >= 1, got {self.n_centers!r}.")
+        check_count(self.n_centers, "n_centers", least=1)
         random_state = check_random_state(self.random_state)
         rows = samples.num[random_state.permutation(samples.num.shape[0])[: self.n_centers]]
         # a row drawn twice would add nothing but a singular direction
@@ -147,25 +146,6 @@ class KernelDensityRatio(BaseDensityRatio):
     def _linear_ratio(self, X: Any) -> Array:
         design = GaussianDesign(X, self.centers_.astype(X.dtype), self.bandwidth_)
         return design.dot(self.coef_.astype(X.dtype))
-
-
-def check_positive(value: Any, name: str) -> float:
-    """Return a number > 0, or say what was given."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a number > 0, got {value!r}.") from None
-    if not 0 < number < np.inf:
-        raise ValueError(f"{name} must be a finite number > 0, got {value!r}.")
-    return number
-
-
-def check_positives(values: ArrayLike, name: str) -> Array:
-    """Return a one-dimensional array of numbers > 0, or say what was given."""
-    numbers = np.asarray(values, dtype=float)
-    if numbers.ndim != 1 or numbers.size == 0:
-        raise ValueError(f"{name} must be a list of numbers > 0, got {values!r}.")
-    return np.array([check_positive(number, name) for number in numbers])
 
 
 def _without_zero_weights(X: Any, weight: ArrayLike | None) -> tuple[Any, Array]:

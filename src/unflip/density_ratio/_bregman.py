@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from unflip._validation import check_choice
-from unflip.density_ratio._base import KernelDensityRatio, TwoSamples, check_positive
+from unflip._validation import check_choice, check_positive
+from unflip.density_ratio._base import KernelDensityRatio, TwoSamples
 from unflip.density_ratio._kernel import GaussianDesign, median_distance
 from unflip.density_ratio._newton import nonnegative_newton_target
 

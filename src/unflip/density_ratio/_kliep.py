@@ -9,13 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from unflip._validation import check_choice
-from unflip.density_ratio._base import (
-    KernelDensityRatio,
-    TwoSamples,
-    check_positive,
-    check_positives,
-)
+from unflip._validation import check_choice, check_count, check_positive, check_positives
+from unflip.density_ratio._base import KernelDensityRatio, TwoSamples
 from unflip.density_ratio._kernel import (
     SELECTION_ROWS,
     Design,
@@ -211,8 +206,7 @@ class KLIEP(KernelDensityRatio):
             raise ValueError(
                 "bandwidth='cv' needs at least two numerator rows, got 1: give a width."
             )
-        if not (isinstance(self.cv, (int, np.integer)) and self.cv >= 2):
-            raise ValueError(f"cv must be an integer >= 2, got {self.cv!r}.")
+        check_count(self.cv, "cv", least=2)
         distances_num = squared_distances(samples.num, centers)
         distances_den = squared_distances(samples.den, centers)
         weight_num, weight_den = samples.weight_num, samples.weight_den

@@ -9,8 +9,8 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from unflip._validation import check_choice
-from unflip.density_ratio._base import BaseDensityRatio, TwoSamples, check_positive
+from unflip._validation import check_choice, check_count, check_positive
+from unflip.density_ratio._base import BaseDensityRatio, TwoSamples
 from unflip.density_ratio._kernel import gaussian, median_distance, smooth, squared_distances
 
 Array = NDArray[Any]
@@ -114,8 +114,7 @@ class KMM(BaseDensityRatio):
         if not epsilon >= 0:
             raise ValueError(f"epsilon must be >= 0, got {self.epsilon!r}.")
         epsilon = max(epsilon, NARROWEST_BAND)
-        if not (isinstance(self.block_size, (int, np.integer)) and self.block_size >= 2):
-            raise ValueError(f"block_size must be an integer >= 2, got {self.block_size!r}.")
+        check_count(self.block_size, "block_size", least=2)
         random_state = check_random_state(self.random_state)
         order = random_state.permutation(n_den)
         if isinstance(self.bandwidth, str):

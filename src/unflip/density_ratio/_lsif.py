@@ -6,13 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from unflip._validation import check_choice
-from unflip.density_ratio._base import (
-    KernelDensityRatio,
-    TwoSamples,
-    check_positive,
-    check_positives,
-)
+from unflip._validation import check_choice, check_positive, check_positives
+from unflip.density_ratio._base import KernelDensityRatio, TwoSamples
 from unflip.density_ratio._kernel import (
     SELECTION_ROWS,
     GaussianDesign,

@@ -17,8 +17,8 @@ from unflip._validation import FLOATS
 from unflip.density_ratio._kernel import row_blocks
 from unflip.learners._linear import LossClassifier
 from unflip.learners._metric_lbfgs import KernelProblem, minimise
-from unflip.learners._solvers import LinearProblem, solve
-from unflip.losses import Hinge, Logistic, Loss, Squared, get_loss
+from unflip.learners._solvers import LinearProblem, solve, starting_points
+from unflip.losses import Hinge, Loss, Squared, get_loss
 
 Array = NDArray[Any]
 
@@ -198,10 +198,10 @@ def _best_start(
     problem: KernelProblem, tol: float, max_iter: int
 ) -> tuple[Array, float, float, int]:
     """Return the minimum; of a loss that is not convex, the best from three starts."""
-    starts = [problem.origin()]
-    if not problem.loss.convex:
-        guide, _, _ = minimise(problem.with_loss(Logistic()), starts[0], tol, max_iter)
-        starts += [guide, 4 * guide]
+    origin = problem.origin()
+    starts = starting_points(
+        problem, origin, lambda easier: minimise(easier, origin, tol, max_iter)[0]
+    )
     runs = [minimise(problem, start, tol, max_iter) for start in starts]
     point, gap, n_iter = min(runs, key=lambda run: problem.value(run[0]))
     if n_iter >= max_iter:

@@ -1,5 +1,6 @@
 """Any surrogate loss with a linear function."""
 
+from abc import ABCMeta, abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -22,16 +23,16 @@ def _gives_probabilities(self: "LossClassifier") -> bool:
     return True
 
 
-class LossClassifier(ClassifierMixin, BaseEstimator):
+class LossClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """What the linear and the kernel learner share: from decision values to labels."""
 
     loss: str | Loss
     alpha: float
     classes_: Array
 
+    @abstractmethod
     def decision_function(self, X: Any) -> Array:
         """Return the decision value of every row: positive for the positive class."""
-        raise NotImplementedError
 
     def predict(self, X: Any) -> Array:
         """Return the label of every row."""

@@ -1,7 +1,9 @@
 """Minimise a penalised, weighted empirical risk of a linear function."""
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,9 +40,12 @@ class LinearProblem:
 
     def with_loss(self, loss: Loss) -> "LinearProblem":
         """Return the same problem with another loss."""
-        return LinearProblem(
-            self.X, self.y, self.weight, loss, self.alpha, self.l1_ratio, self.fit_intercept
-        )
+        return replace(self, loss=loss)
+
+    @cached_property
+    def share(self) -> Array:
+        """Return each row's share of all weight."""
+        return self.weight / self.weight.sum()
 
     def decision(self, parameters: Array) -> Array:
         """Return x_i'v + b for all rows; the intercept is the last parameter."""
@@ -54,11 +59,10 @@ class LinearProblem:
     def smooth_part(self, parameters: Array) -> tuple[float, Array]:
         """Return value and gradient of all but the l1 part."""
         t, v = self.decision(parameters), parameters[:-1]
-        share = self.weight / self.weight.sum()
         ridge = self.alpha * (1 - self.l1_ratio)
         with np.errstate(over="ignore"):  # a trial step may overflow: it is then refused
-            value = float(self.loss.value(t, self.y, share).sum()) + ridge * float(v @ v) / 2
-            slope = self.loss.derivative(t, self.y, share)
+            value = float(self.loss.value(t, self.y, self.share).sum()) + ridge * float(v @ v) / 2
+            slope = self.loss.derivative(t, self.y, self.share)
         gradient = np.zeros_like(parameters)
         gradient[:-1] = np.asarray(self.X.T @ slope) + ridge * v
         if self.fit_intercept:
@@ -101,14 +105,25 @@ def solve(problem: LinearProblem, tol: float, max_iter: int) -> Solution:
         )
     if type(problem.loss) is Hinge:
         return _smoothed_hinge(problem, tol, max_iter)
-    starts = [np.zeros(problem.X.shape[1] + 1)]
-    if not problem.loss.convex:
-        convex = solve(problem.with_loss(Logistic()), tol, max_iter)
-        guide = np.append(convex.coef, convex.intercept)
-        starts += [guide, 4 * guide]
+
+    def convex_minimum(easier: LinearProblem) -> Array:
+        found = solve(easier, tol, max_iter)
+        return np.append(found.coef, found.intercept)
+
+    starts = starting_points(problem, np.zeros(problem.X.shape[1] + 1), convex_minimum)
     runs = [_lbfgs(problem, start, tol, max_iter) for start in starts]
     best = min(runs, key=lambda run: problem.value(run[0]))
     return _solution(problem, *best)
+
+
+def starting_points(
+    problem: Any, origin: Array, convex_minimum: Callable[[Any], Array]
+) -> list[Array]:
+    """Return zero and, for a loss that is not convex, the logistic minimum and four times it."""
+    if problem.loss.convex:
+        return [origin]
+    guide = convex_minimum(problem.with_loss(Logistic()))
+    return [origin, guide, 4 * guide]
 
 
 def _by_scikit_learn(problem: LinearProblem, estimator: Any) -> Solution:
@@ -223,12 +238,11 @@ def _newton(
     problem: LinearProblem, parameters: Array, tol: float, max_iter: int
 ) -> tuple[Array, int]:
     """Damped Newton steps for a convex loss with a second derivative."""
-    share = problem.weight / problem.weight.sum()
     value, gradient = problem.smooth_part(parameters)
     for n_iter in range(max_iter):
         if np.abs(gradient).max() <= tol:
             return parameters, n_iter
-        bend = problem.loss.second(problem.decision(parameters), problem.y, share)
+        bend = problem.loss.second(problem.decision(parameters), problem.y, problem.share)
         hessian = _gram(problem.X[bend > 0], bend[bend > 0], problem.fit_intercept)
         # on the intercept, where the penalty is not, alpha only shortens the step
         hessian[np.diag_indices(len(hessian))] += problem.alpha
@@ -262,9 +276,8 @@ def _hinge_gap(problem: LinearProblem, smoothed: LinearProblem, parameters: Arra
     The dual is max_a sum a - |sum_i a_i y_i x_i|^2 / (2 alpha) over 0 <= a_i <= w_i / sum w and,
     with an intercept, sum a_i y_i = 0.
     """
-    share = problem.weight / problem.weight.sum()
     t = problem.decision(parameters)
-    a = -problem.y * smoothed.loss.derivative(t, problem.y, share)
+    a = -problem.y * smoothed.loss.derivative(t, problem.y, problem.share)
     if problem.fit_intercept:  # scale the heavier side down
         sums = {sign: a[problem.y == sign].sum() for sign in (-1, 1)}
         least = min(sums.values())

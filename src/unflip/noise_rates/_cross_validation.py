@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import StratifiedKFold, check_cv
-from sklearn.utils import _safe_indexing, check_random_state, indexable
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing, indexable
 
-from unflip._estimators import clone_seeded
+from unflip._estimators import clone_seeded, optional_generator
 from unflip._validation import (
     MINIMUM_ROWS,
     check_choice,
@@ -24,6 +24,7 @@ from unflip._validation import (
 from unflip.noise import NoiseRates
 from unflip.noise_rates._base import BaseRates
 from unflip.posterior import make_posterior
+from unflip.posterior._base import stratified_folds
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -134,13 +135,13 @@ class CrossValidatedRates(BaseRates):
         """
         check_choice(self.scoring, ("forward_loglik", "noisy_accuracy"), "scoring")
         pairs, candidates = _check_grid(self.grid)
-        random_state = None if self.random_state is None else check_random_state(self.random_state)
+        random_state = optional_generator(self.random_state)
         estimator = clone_seeded(self._checked_estimator(), random_state)
         classes, codes = check_labels(y)
         check_enough_rows(X, codes)
         (rows,) = indexable(X)
         weight = None if sample_weight is None else check_weights(sample_weight, codes.size)
-        splits = _splits(self.cv, rows, classes[codes], weight, random_state)
+        splits = _splits(self.cv, rows, classes, codes, weight, random_state)
 
         scores = [
             self._score_pairs(estimator, candidates, rows, classes, codes, weight, train, held_out)
@@ -250,22 +251,23 @@ def _check_grid(grid: ArrayLike | None) -> tuple[Floats, list[NoiseRates]]:
 def _splits(
     cv: Any,
     X: Any,
-    labels: Array,
+    classes: Array,
+    codes: Array,
     weight: Floats | None,
     random_state: np.random.RandomState | None,
 ) -> list[tuple[Array, Array]]:
     """Return (training rows, held-out rows) of every fold, without rows of weight zero."""
-    counts = np.arange(labels.size) if weight is None else np.flatnonzero(weight)
+    counts = np.arange(codes.size) if weight is None else np.flatnonzero(weight)
     if isinstance(cv, Integral):
-        folds = _stratified_folds(int(cv), labels[counts], random_state)
+        strata = codes[counts]
+        folds = stratified_folds(int(cv), classes, strata, random_state, none_allowed=False)
         splits = [
-            (counts[train], counts[held_out])
-            for train, held_out in folds.split(counts, labels[counts])
+            (counts[train], counts[held_out]) for train, held_out in folds.split(counts, strata)
         ]
     elif hasattr(cv, "split") or (isinstance(cv, Iterable) and not isinstance(cv, str)):
         splits = [
             (_among(train, counts), _among(held_out, counts))
-            for train, held_out in check_cv(cv).split(X, labels)
+            for train, held_out in check_cv(cv).split(X, classes[codes])
         ]
     else:
         raise ValueError(f"cv must be a number of folds or a splitter, got {cv!r}.")
@@ -290,22 +292,6 @@ def _splits(
 def _among(rows: ArrayLike, counts: Array) -> Array:
     """Return those of the rows that count, in their order and as often."""
     return np.extract(np.isin(rows, counts), rows)
-
-
-def _stratified_folds(
-    n_folds: int, labels: Array, random_state: np.random.RandomState | None
-) -> StratifiedKFold:
-    classes, counts = np.unique(labels, return_counts=True)
-    rarest = int(np.argmin(counts))
-    if n_folds < 2:
-        raise ValueError(f"cv must be at least 2 folds, got {n_folds}.")
-    if counts[rarest] < n_folds:
-        raise ValueError(
-            f"class {classes[rarest].item()!r} has {counts[rarest]} rows, fewer than the "
-            f"cv={n_folds} folds, so some folds would lack it. Use fewer folds, or more rows."
-        )
-    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
-    return StratifiedKFold(n_folds, shuffle=True, random_state=seed)
 
 
 def _best(scores: Floats, pairs: Floats) -> int:

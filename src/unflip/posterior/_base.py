@@ -93,7 +93,7 @@ def fit_posterior(
         fitted = posterior.fit(X, y, sample_weight)
         return fitted, np.asarray(fitted.predict_proba(X), dtype=float)
     if isinstance(cv, (int, np.integer)):
-        cv = _stratified_folds(int(cv), classes, codes, check_random_state(random_state))
+        cv = stratified_folds(int(cv), classes, codes, random_state, none_allowed=True)
     params = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)}
     held_out = cross_val_predict(
         posterior, X, np.asarray(y), cv=cv, method="predict_proba", params=params
@@ -101,18 +101,26 @@ def fit_posterior(
     return posterior.fit(X, y, sample_weight), np.asarray(held_out, dtype=float)
 
 
-def _stratified_folds(
-    n_folds: int, classes: Array, codes: Array, random_state: np.random.RandomState
+def stratified_folds(
+    n_folds: int,
+    classes: Array,
+    codes: Array,
+    random_state: int | np.random.RandomState | None,
+    *,
+    none_allowed: bool,
 ) -> StratifiedKFold:
+    """Return shuffled folds that each hold every class, or say why there are none."""
     if n_folds < 2:
-        raise ValueError(f"cv must be at least 2 folds, or None for none, got {n_folds}.")
+        otherwise = ", or None for none" if none_allowed else ""
+        raise ValueError(f"cv must be at least 2 folds{otherwise}, got {n_folds}.")
     counts = np.bincount(codes)
     rarest = int(np.argmin(counts))
     if counts[rarest] < n_folds:
+        otherwise = "cv=None" if none_allowed else "more rows"
         raise ValueError(
             f"class {classes[rarest].item()!r} has {counts[rarest]} rows, fewer than the "
             f"cv={n_folds} folds, so some folds would lack it. Use cv={max(2, counts[rarest])} or "
-            "fewer, or cv=None."
+            f"fewer, or {otherwise}."
         )
-    seed = random_state.randint(np.iinfo(np.int32).max)
+    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
     return StratifiedKFold(n_folds, shuffle=True, random_state=seed)

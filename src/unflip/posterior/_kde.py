@@ -9,8 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unflip._validation import FLOATS, check_choice
-from unflip.density_ratio._base import check_positive, check_positives
+from unflip._validation import FLOATS, check_choice, check_positive, check_positives
 from unflip.density_ratio._kernel import SELECTION_ROWS, DistancesTo, gaussian, row_blocks, smooth
 from unflip.posterior._base import BasePosterior, check_rows
 
