@@ -153,10 +153,11 @@ def test_a_consistent_clean_prior_changes_nothing_and_another_one_does():
     assert other.mixture_proportions_ == without.mixture_proportions_
 
 
-def test_an_impossible_clean_prior_is_refused():
+def test_an_impossible_clean_prior_is_scaled_back_with_a_warning():
     scores, y = noisy_sample(2000, NoiseRates(positive=0.3, negative=0.1))
-    with pytest.raises(ValueError, match=r"clean_prior=0\.02 contradicts the data"):
-        ScottRates(clean_prior=0.02).fit_posterior(two_columns(scores), y)
+    with pytest.warns(UserWarning, match="scaled back to sum to 0.95"):
+        scott = ScottRates(clean_prior=0.02).fit_posterior(two_columns(scores), y)
+    np.testing.assert_allclose(sum(scott.rates_.both()), 0.95)
 
 
 def test_swapping_the_labels_swaps_the_rates():

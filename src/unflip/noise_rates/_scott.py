@@ -40,7 +40,8 @@ class ScottRates(PosteriorRates):
         decide. None: the shares as they are, whose smallest ratio is too low.
     clean_prior : float, default=None
         P(true=+1), where it is known: the rates then come from the inverse rates and it, as in the
-        paper. None: the share of positive labels is enough.
+        paper, scaled back with a warning where they sum to more than 0.95. None: the share of
+        positive labels is enough.
     cv : int or cross-validation splitter, default=5
         Folds of cross-fitting, of a number no more than the rarer class has rows; None: in-sample.
         In-sample scores of a flexible posterior follow the rows' own labels, which makes the
@@ -138,7 +139,11 @@ class ScottRates(PosteriorRates):
             inverse = rates.inverse(noisy_prior=noisy_prior)
         else:
             inverse = inverse_rates_from_proportions(kappa_pos, kappa_neg)
-            rates = admissible_rates(*_rates_at(inverse, noisy_prior, self.clean_prior))
+            # the three need not agree, so the formulas may give any numbers >= 0
+            rates = admissible_rates(
+                inverse.negative * (1 - noisy_prior) / self.clean_prior,
+                inverse.positive * noisy_prior / (1 - self.clean_prior),
+            )
         # all that can fail has succeeded
         self.mixture_proportions_, self.inverse_rates_ = (kappa_pos, kappa_neg), inverse
         return rates
@@ -249,15 +254,3 @@ def inverse_rates_from_proportions(kappa_pos: float, kappa_neg: float) -> Invers
             "and the inverse rates are not defined. Choose another posterior or other features."
         )
     return InverseRates(positive=positive, negative=negative)
-
-
-def _rates_at(inverse: InverseRates, noisy_prior: float, clean_prior: float) -> tuple[float, float]:
-    """Return (rho_pos, rho_neg) by the paper's formula, or say that the clean prior cannot be."""
-    try:
-        return inverse.to_rates(noisy_prior=noisy_prior, clean_prior=clean_prior).both()
-    except ValueError as error:
-        implied = (1 - inverse.positive) * noisy_prior + inverse.negative * (1 - noisy_prior)
-        raise ValueError(
-            f"clean_prior={clean_prior:g} contradicts the data: {inverse} and a share of positive "
-            f"labels of {noisy_prior:.4g} make it {implied:.4g}. Leave it out (clean_prior=None)."
-        ) from error
