@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 
-.PHONY: demo test test-slow lint format docs bench clean
+.PHONY: demo test test-slow lint format docs bench reproduce clean
 
 demo: $(VENV)/.cli
 	@$(BIN)/unflip demo
@@ -31,6 +31,9 @@ docs: $(VENV)/.docs
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks
+
+reproduce: $(VENV)/.bench
+	$(BIN)/unflip reproduce all --peers --out docs/reproduction
 
 clean:
 	rm -rf $(VENV) docs/_build docs/auto_examples docs/reference/generated

@@ -20,7 +20,11 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "auto_examples/**/*.ipynb"]
+exclude_patterns = [
+    "_build",
+    "auto_examples/**/*.ipynb",
+    "reproduction/*.md",  # included by reproduction.md
+]
 templates_path = ["_templates"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 

@@ -35,7 +35,8 @@ def figure_1(results: Results) -> str:
         width = 0.8 / len(methods)
         for k, method in enumerate(methods):
             own = [f for f in figures if f.method == method]
-            colour, hatch = COLOURS[1 + k], HATCHES[k]
+            style = experiment.methods.index(method)  # the same in both columns
+            colour, hatch = COLOURS[1 + style], HATCHES[style]
             positions = np.arange(len(own)) + (k - (len(methods) - 1) / 2) * width
             drawn = boxes.boxplot(
                 [f.values for f in own],
@@ -70,7 +71,7 @@ def figure_1(results: Results) -> str:
         lowest = min(min(f.values) for f in results.of("figure1"))
         bars.set_ylim(max(0.0, np.floor(lowest / 10) * 10), 100)
         bars.legend(ncols=len(methods), loc="lower left", fontsize="small")
-    axes[0, 0].set_ylabel("accuracy, ten splits (%)")
+    axes[0, 0].set_ylabel("accuracy over the splits (%)")
     axes[1, 0].set_ylabel("mean accuracy ± sd (%)")
     return _as_svg(plt, figure)
 

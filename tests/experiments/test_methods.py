@@ -1,0 +1,141 @@
+"""What the paper leaves open is the same for every method of a table."""
+
+from importlib.util import find_spec
+
+import pytest
+from sklearn.pipeline import Pipeline
+
+from unflip import NoiseRates
+from unflip.experiments import EXPERIMENTS
+from unflip.experiments._choices import (
+    ALPHA,
+    CROSS_VALIDATION_FOLDS,
+    FEATURE_RANGE,
+    KERNEL_WIDTH,
+    RATE_GRID,
+)
+from unflip.experiments._config import ACCURACY_PAIRS, FIGURE_PAIRS
+from unflip.experiments._methods import make_classifier, make_learner, make_rate_estimator
+
+N_ROWS = 200
+
+CLASSIFIERS = [
+    (method, learner)
+    for experiment in EXPERIMENTS.values()
+    if experiment.name.startswith("table") and not experiment.measures_rates
+    for learner in experiment.learners
+    for method in experiment.methods
+]
+if find_spec("cleanlab"):
+    CLASSIFIERS += [("cleanlab", "kernel-logistic"), ("cleanlab", "linear-logistic")]
+
+
+def values_of(method: str, learner: str) -> dict[str, list]:
+    """Return the values of all parameters, nested ones too, by their last name."""
+    model = make_classifier(method, learner, N_ROWS, None, seed=0)
+    model = model.clf if method == "cleanlab" else model  # has no get_params of its own parts
+    values = {}
+    for name, value in model.get_params().items():
+        values.setdefault(name.split("__")[-1], []).append(value)
+    return values
+
+
+@pytest.mark.parametrize(("method", "learner"), CLASSIFIERS)
+def test_every_method_has_the_same_regularisation(method, learner):
+    values = values_of(method, learner)
+    if method == "stpmkl":
+        assert values["C"] == [pytest.approx(1 / (ALPHA * N_ROWS))]
+    else:
+        assert values["alpha"] == [ALPHA]
+
+
+@pytest.mark.parametrize(("method", "learner"), CLASSIFIERS)
+def test_every_method_sees_the_features_scaled_alike(method, learner):
+    assert values_of(method, learner)["feature_range"] == [FEATURE_RANGE]
+
+
+@pytest.mark.parametrize(
+    ("method", "learner"),
+    [(m, name) for m, name in CLASSIFIERS if name.startswith("kernel") and m != "stpmkl"],
+)
+def test_every_kernel_method_has_the_same_width(method, learner):
+    assert values_of(method, learner)["gamma"] == [pytest.approx(1 / (2 * KERNEL_WIDTH**2))]
+
+
+@pytest.mark.parametrize(("method", "learner"), CLASSIFIERS)
+def test_every_method_has_the_tables_loss_and_learner(method, learner):
+    model = make_classifier(method, learner, N_ROWS, None, seed=0)
+    model = model.clf if method == "cleanlab" else model
+    losses = [value for name, value in model.get_params().items() if name.endswith("loss")]
+    assert method == "stpmkl" or set(losses) == {learner.split("-")[1]}
+    kind = type(make_learner(learner))
+    parts = [value for value in model.get_params().values() if isinstance(value, kind)]
+    assert method == "stpmkl" or len(parts) == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "learner"), [case for case in CLASSIFIERS if case[0] in ("ld", "ub", "stpmkl", "iw")]
+)
+def test_rates_are_cross_validated_alike_where_they_are_not_known(method, learner):
+    values = values_of(method, learner)
+    assert values["scoring"] == ["noisy_accuracy"]
+    assert CROSS_VALIDATION_FOLDS in values["cv"]
+    (grid,) = (grid for grid in values["grid"] if grid is not None)
+    assert {rate for pair in grid for rate in pair} == set(RATE_GRID)
+
+
+@pytest.mark.parametrize("method", ["ub", "iw"])
+def test_the_grid_holds_the_true_rates(method):
+    (grid,) = (g for g in values_of(method, "linear-logistic")["grid"] if g is not None)
+    assert set(ACCURACY_PAIRS) | set(FIGURE_PAIRS) <= set(grid)
+
+
+def test_the_grid_of_the_label_dependent_costs_holds_every_difference_of_rates_once():
+    (grid,) = (g for g in values_of("ld", "linear-logistic")["grid"] if g is not None)
+    differences = [round(a - b, 9) for a, b in grid]
+    every = {round(a - b, 9) for a in RATE_GRID for b in RATE_GRID}
+    assert sorted(differences) == sorted(every)
+
+
+@pytest.mark.parametrize("method", ["ld", "ub", "iw"])
+def test_known_rates_take_the_place_of_cross_validation(method):
+    known = NoiseRates(0.3, 0.1)
+    model = make_classifier(method, "linear-logistic", N_ROWS, known, seed=0)
+    last = model[-1] if isinstance(model, Pipeline) else model
+    assert last.noise_rates == known
+
+
+@pytest.mark.parametrize("method", ["ld", "ub", "stpmkl", "eiw", "iw"])
+def test_the_seed_goes_to_the_method(method):
+    model = make_classifier(method, "linear-logistic", N_ROWS, None, seed=17)
+    last = model[-1] if isinstance(model, Pipeline) else model
+    assert last.random_state == 17
+
+
+def test_the_minimum_is_of_kernel_densities_in_two_dimensions_and_else_of_a_density_ratio():
+    kinds = {
+        dataset: type(make_rate_estimator("liu-tao", dataset, 0.5, seed=0).posterior).__name__
+        for dataset in ("synthetic-2d", "synthetic-20d", "heart", "diabetis")
+    }
+    assert kinds.pop("synthetic-2d") == "KernelDensityPosterior"
+    assert set(kinds.values()) == {"DensityRatioPosterior"}
+
+
+def test_scotts_method_is_given_the_clean_prior():
+    assert make_rate_estimator("scott", "heart", 0.44, seed=0).clean_prior == 0.44
+
+
+def test_an_unknown_method_is_refused_by_name():
+    with pytest.raises(ValueError, match="'forest'"):
+        make_classifier("forest", "linear-logistic", N_ROWS, None, seed=0)
+
+
+def test_an_unknown_rate_estimator_is_refused_by_name():
+    with pytest.raises(ValueError, match="'oracle'"):
+        make_rate_estimator("oracle", "heart", 0.5, seed=0)
+
+
+@pytest.mark.parametrize("learner", ["linear-cubic", "kernel-cubic"])
+def test_an_unknown_loss_is_refused_at_the_latest_by_fit(learner):
+    with pytest.raises(ValueError, match="cubic"):
+        make_learner(learner).fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1])
