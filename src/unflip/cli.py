@@ -115,7 +115,7 @@ def reproduce(
     names = [name for name in EXPERIMENTS if name in asked or "all" in asked]
     try:
         for name in asked:
-            check_choice(name, (*EXPERIMENTS, "all"), "the experiment")
+            check_choice(name, (*EXPERIMENTS, "all"), "experiment")
         _check_parts(names, peers)
         if force:
             (out / JOURNAL).unlink(missing_ok=True)
