@@ -114,6 +114,8 @@ def reproduce(
     asked = what or ["all"]
     names = [name for name in EXPERIMENTS if name in asked or "all" in asked]
     try:
+        if jobs == 0:
+            raise ValueError("--jobs 0: expected a number of processes, or -1 for one per core.")
         for name in asked:
             check_choice(name, (*EXPERIMENTS, "all"), "experiment")
         _check_parts(names, peers)
@@ -212,7 +214,8 @@ def _beside_the_paper(figures: list[Figure]) -> str:
     digits = 3 if len(figures) == 2 else 1
     ours = ", ".join(f"{figure.mean:.{digits}f}" for figure in figures)
     papers = ", ".join(f"{f.paper.mean:.{digits}f}" for f in figures if f.paper is not None)
-    return f"{ours} ({papers})" if papers else ours or "-"
+    between = "\n" if len(figures) == 2 else " "
+    return f"{ours}{between}({papers})" if papers else ours or "-"
 
 
 def _parse_rates(text: str) -> NoiseRates:

@@ -54,7 +54,9 @@ def reproduction_page(results: Results, repeats: int) -> list[Block]:
             "standard deviations from the paper's mean, and ▲ marks more than two above, ▼ more "
             f"than two below; for rates the steps are {RATES_STEP:g} and {2 * RATES_STEP:g}."
         ),
-        Text(f"This page is written by `unflip reproduce {_command(names)} --repeats {repeats}`."),
+        Text(
+            f"This page is written by `unflip reproduce {_command(results)} --repeats {repeats}`."
+        ),
         Heading("In short"),
         *_in_short(results),
         Heading("Choices"),
@@ -73,8 +75,12 @@ def reproduction_page(results: Results, repeats: int) -> list[Block]:
     return blocks
 
 
-def _command(names: Sequence[str]) -> str:
-    return "all" if list(names) == list(EXPERIMENTS) else " ".join(names)
+def _command(results: Results) -> str:
+    """Return the arguments that name what was run."""
+    names = results.experiments
+    what = "all" if names == list(EXPERIMENTS) else " ".join(names)
+    peers = any(figure.method == "cleanlab" for figure in results.figures)
+    return f"{what} --peers" if peers else what
 
 
 def _in_short(results: Results) -> Iterator[Block]:
@@ -201,11 +207,11 @@ def _minimum_agreement(results: Results, name: str) -> str:
         for method in ("cross-validation", "liu-tao")
     }
     wide = spread["cross-validation"] > spread["liu-tao"]
+    verdict = "as the paper says" if wide else "which the paper found the other way round"
     return (
         f"the minimum's means lie within {max(gaps):.3f} of the paper's (mean difference "
         f"{np.mean(gaps):.3f}); {sum(gap <= 0.06 for gap in gaps)} of {len(gaps)} within 0.06. "
-        f"Cross-validation spreads {'more' if wide else 'less'}, as the paper "
-        f"{'says' if wide else 'does not say'}: standard deviation "
+        f"Cross-validation spreads {'more' if wide else 'less'}, {verdict}: standard deviation "
         f"{spread['cross-validation']:.3f} against {spread['liu-tao']:.3f}."
     )
 
@@ -389,7 +395,7 @@ def _figure_ordering(results: Results) -> str:
                     gains.setdefault((upper, lower), []).append(mean[upper] - mean[lower])
     parts = [
         f"{METHOD_NAMES[upper]} is above {METHOD_NAMES[lower]} in "
-        f"{sum(gain >= 0 for gain in differences)} of {len(differences)} "
+        f"{sum(gain > 1e-9 for gain in differences)} of {len(differences)} "
         f"({np.mean(differences):+.1f} points on average)"
         for (upper, lower), differences in gains.items()
     ]
@@ -398,8 +404,8 @@ def _figure_ordering(results: Results) -> str:
 
 def _levels_section(results: Results) -> Iterator[Block]:
     yield Text(
-        "The paper's rows at (0.4, 0.4) are far above what labels flipped at that rate allow. The "
-        "curves show what our plain methods reach at other rates, the same for both classes; a "
+        "Do the paper's rows at (0.4, 0.4) show what labels flipped at that rate allow? The "
+        "curves show what our plain methods reach at any rate, the same for both classes; a "
         "cross is the paper's plain figure at (0.4, 0.4), and the dotted line leads to the rate "
         "that would explain it."
     )
@@ -429,11 +435,12 @@ def _levels_section(results: Results) -> Iterator[Block]:
         "from one standard error above the paper's mean to one below.",
     )
     levels = np.array([point.level for point in explained])
+    lower = int((levels < 0.4).sum())
     yield Text(
-        f"The median is {np.median(levels):.2f}. That is less than the 0.40 that the rows are "
-        "labelled with. Flipping a share 0.4 of rows that are drawn with replacement, for example, "
-        f"would flip 1 - exp(-0.4) = {1 - np.exp(-0.4):.2f} of the labels; the paper does not say "
-        "how its labels were flipped."
+        f"The rate is below 0.40 in {lower} of {levels.size} cells; its median is "
+        f"{np.median(levels):.2f}. The paper does not say how its labels were flipped. Flipping a "
+        "share 0.4 of rows that are drawn with replacement, for example, would flip 1 - exp(-0.4) "
+        f"= {1 - np.exp(-0.4):.2f} of the labels."
     )
 
 

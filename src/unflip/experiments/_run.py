@@ -10,6 +10,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from unflip import __version__
+from unflip._files import write_whole
 from unflip.experiments._choices import stated_choices
 from unflip.experiments._protocol import Outcome, Run, perform
 
@@ -29,6 +30,8 @@ class Journal:
     """
 
     def __init__(self, folder: Path) -> None:
+        if folder.exists() and not folder.is_dir():
+            raise NotADirectoryError(f"{folder} is a file, expected a folder. Choose another.")
         self.path = folder / JOURNAL
         self.outcomes: dict[Run, Outcome] = {}
         self._header = {"unflip": __version__, "choices": stated_choices()}
@@ -37,17 +40,22 @@ class Journal:
 
     def _read(self) -> None:
         whole, _, cut_off = self.path.read_text().rpartition("\n")
-        lines = whole.splitlines()
-        if lines and json.loads(lines[0]) != self._header:
+        try:
+            records = [json.loads(line) for line in whole.splitlines()]
+        except ValueError as error:
+            raise ValueError(
+                f"{self.path} is not a journal of runs ({error}). Choose another folder, or "
+                "overwrite it (--force)."
+            ) from error
+        if records and records[0] != self._header:
             raise ValueError(
                 f"{self.path} holds runs of another version or with other choices than these. "
                 "Choose another folder, or overwrite it (--force)."
             )
-        for line in lines[1:]:
-            record = json.loads(line)
+        for record in records[1:]:
             self.outcomes[Run(**record["run"])] = Outcome(**record["outcome"])
         if cut_off:  # written while the machine or the process stopped
-            self.path.write_text(whole + "\n" if whole else "")
+            write_whole(self.path, whole + "\n" if whole else "")
 
     def __enter__(self) -> Self:
         self.path.parent.mkdir(parents=True, exist_ok=True)

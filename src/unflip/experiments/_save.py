@@ -71,12 +71,8 @@ def as_csv(results: Results) -> str:
 
 def as_json(results: Results, repeats: int) -> str:
     """Return every figure with its values split by split, and the choices."""
-    figures = []
-    for figure in results.figures:
-        record = asdict(figure)
-        record["values"] = [round(value, 6) for value in figure.values]
-        record["seconds"] = round(figure.seconds, 6)
-        figures.append(json.dumps(record))
+    # not rounded: methods that tie must still tie
+    figures = [json.dumps(asdict(figure)) for figure in results.figures]
     head = json.dumps({"unflip": __version__, "choices": stated_choices(), "repeats": repeats})
     return f'{head[:-1]}, "figures": [\n' + ",\n".join(figures) + "\n]}\n"
 

@@ -1,6 +1,6 @@
 """Blocks of a page, and the two ways to write them down.
 
-Text may hold **bold** and `code`; all else in it is shown as it is.
+Text may hold **bold** and `code`. HTML shows all else as it is; Markdown is not escaped.
 """
 
 import html

@@ -1,0 +1,56 @@
+"""Files are written whole or not at all."""
+
+import os
+
+import pytest
+
+from unflip._files import write_whole
+
+
+def test_the_text_is_written_and_nothing_else_is_left(tmp_path):
+    path = tmp_path / "page.md"
+    write_whole(path, "rate ρ ± 0.1\n")
+    assert path.read_text(encoding="utf-8") == "rate ρ ± 0.1\n"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_folder_is_made(tmp_path):
+    write_whole(tmp_path / "a" / "b" / "page.md", "x")
+    assert (tmp_path / "a" / "b" / "page.md").read_text() == "x"
+
+
+def test_an_old_file_is_replaced(tmp_path):
+    path = tmp_path / "page.md"
+    write_whole(path, "a long old text")
+    write_whole(path, "new")
+    assert path.read_text() == "new"
+
+
+@pytest.mark.parametrize("failing", ["write", "replace"])
+def test_a_failure_keeps_the_old_file_and_leaves_no_temporary_one(tmp_path, monkeypatch, failing):
+    path = tmp_path / "page.md"
+    write_whole(path, "old")
+    text, error = "new", OSError
+    if failing == "write":
+        text, error = "new \ud800", UnicodeEncodeError  # half a character
+
+    def refuse(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(error):
+        write_whole(path, text)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")
+@pytest.mark.parametrize(("umask", "expected"), [(0o022, 0o644), (0o077, 0o600), (0o007, 0o660)])
+def test_the_file_has_the_permissions_that_the_umask_gives(tmp_path, umask, expected):
+    before = os.umask(umask)
+    try:
+        write_whole(tmp_path / "page.md", "x")
+        assert os.umask(umask) == umask  # looked at, not changed
+    finally:
+        os.umask(before)
+    assert (tmp_path / "page.md").stat().st_mode & 0o777 == expected
