@@ -139,7 +139,8 @@ def test_a_markdown_table_has_its_caption_rule_marks_and_bold():
 def test_an_html_table_has_its_caption_row_headers_shades_and_bold():
     body = body_of(TABLE)
     assert "<caption>Accuracy.</caption>" in body
-    assert body.count('<th scope="col">') == 3
+    assert body.count('<th scope="col" class=label>') == 2
+    assert body.count('<th scope="col">') == 1
     assert body.count('<th scope="row">') == 6
     cells = re.findall(r"<td.*?</td>", body)
     assert cells == [

@@ -301,11 +301,9 @@ def _ordering(results: Results, name: str) -> str:
         below = [other for other in COMPARED if other in average]
         beaten = [other for other in below if average[method] > average[other]]
         missed = [other for other in below if other not in beaten]
-        text = f"{METHOD_NAMES[method]} ({average[method]:.2f}) is above "
-        text += "all of " if not missed else ""
-        text += _listed(beaten, average) if beaten else "none"
-        if missed:
-            text += f", not above {_listed(missed, average)}"
+        verdicts = [f"above {_listed(beaten, average)}"] if beaten else []
+        verdicts += [f"not above {_listed(missed, average)}"] if missed else []
+        text = f"{METHOD_NAMES[method]} ({average[method]:.2f}) is {', and '.join(verdicts)}"
         parts.append(text)
     holds = all(
         average[method] > average[other]

@@ -160,7 +160,10 @@ def _html_table(table: Table) -> str:
             text += f"<small><{strong}>{_inline(part.below)}</{strong}></small>"
         return text
 
-    head = "".join(f'<th scope="col">{_inline(text)}</th>' for text in table.head)
+    head = "".join(
+        f'<th scope="col"{" class=label" if k < table.n_labels else ""}>{_inline(text)}</th>'
+        for k, text in enumerate(table.head)
+    )
     body = []
     for row in table.rows:
         labels, figures = row[: table.n_labels], row[table.n_labels :]
