@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.experiments.made import made_outcomes, made_results, papers
-from unflip.experiments import EXPERIMENTS, Figure, Results, summarise
+from unflip.experiments import EXPERIMENTS, Figure, Outcome, Results, Run, summarise
 from unflip.experiments._compare import level_at
 from unflip.experiments._published import Published, published
 
@@ -17,9 +17,8 @@ PRINTED = Published(70.0, 2.0)
 
 
 def figure(values=(70.0, 72.0, 77.0), paper=PRINTED) -> Figure:
-    return Figure(
-        "table6", "linear-logistic", "heart", 0.3, 0.1, "plain", "accuracy", values, 1.0, paper
-    )
+    cell = ("table6", "linear-logistic", "heart", 0.3, 0.1, "plain", "accuracy")
+    return Figure(*cell, values, 1.0, paper, rates_error=None)
 
 
 def table_of(means: dict[str, np.ndarray]) -> Results:
@@ -210,3 +209,18 @@ def test_every_figure_of_a_table_has_the_papers_beside_it_and_no_other_has():
     without = {(f.experiment, f.method == "cleanlab") for f in results.figures if f.paper is None}
     assert with_paper == {f"table{k}" for k in range(1, 7)}
     assert without == {("table4", True), ("table6", True), ("figure1", False), ("levels", False)}
+
+
+def test_the_error_of_the_rates_is_over_both_rates_and_all_splits():
+    cell = ("table6", "linear-logistic", "heart", 0.3, 0.1)
+    outcomes = {
+        Run(*cell, method, repeat): Outcome(70.0, *rates, 1.0)
+        for method in ("eiw", "ld", "plain")
+        for repeat, rates in enumerate([(0.3, 0.1), (0.2, 0.4)])
+    }
+    plain = Run(*cell, "plain", 0)
+    outcomes |= {plain: Outcome(70.0, None, None, 1.0)}
+    del outcomes[Run(*cell, "plain", 1)]
+    error = {figure.method: figure.rates_error for figure in summarise(outcomes, 2).figures}
+    np.testing.assert_allclose(error.pop("eiw"), (0 + 0 + 0.1 + 0.3) / 4)
+    assert error == {"ld": None, "plain": None}  # a difference of rates is no pair of rates

@@ -40,6 +40,8 @@ class Figure:
     """Mean processor time of a fit."""
     paper: Published | None
     """What the paper printed, where it did."""
+    rates_error: float | None
+    """Mean absolute error of the rates that the method estimated, where it did."""
 
     @property
     def pair(self) -> Pair:
@@ -86,6 +88,8 @@ class MethodSummary:
     """Rows in which its mean is above that of the plain method."""
     p_value: float | None
     """Of Wilcoxon's paired test against the plain method, over the rows; None for that one."""
+    rates_error: float | None
+    """Mean absolute error of its estimated rates."""
     seconds: float
 
 
@@ -168,6 +172,7 @@ class Results:
                     rank=float(ranks[k]),
                     above_plain=int((gain > 0).sum()),
                     p_value=None if method == "plain" else _wilcoxon(gain),
+                    rates_error=_mean_of_known([figure.rates_error for figure in figures]),
                     seconds=float(np.mean([figure.seconds for figure in figures])),
                 )
             )
@@ -238,6 +243,7 @@ def summarise(outcomes: Mapping[Run, Outcome], repeats: int) -> Results:
                     values=tuple(getattr(outcome, quantity) for outcome in done),
                     seconds=float(np.mean([outcome.seconds for outcome in done])),
                     paper=published().get((cell, quantity)),
+                    rates_error=_rates_error(done, method, rho_pos, rho_neg),
                 )
             )
     return Results(figures)
@@ -260,8 +266,27 @@ def level_at(accuracy: float, levels: Floats, means: Floats) -> float:
 
 
 def _paper_average(figures: list[Figure]) -> float | None:
-    printed = [figure.paper.mean for figure in figures if figure.paper is not None]
-    return float(np.mean(printed)) if printed else None
+    return _mean_of_known([figure.paper.mean if figure.paper else None for figure in figures])
+
+
+def _rates_error(
+    outcomes: list[Outcome], method: str, rho_pos: float, rho_neg: float
+) -> float | None:
+    """Return the error of both rates; None for methods that use a function of them only."""
+    if method in ("ld", "stpmkl"):
+        return None
+    return _mean_of_known(
+        [
+            None if estimate is None else abs(estimate - true)
+            for outcome in outcomes
+            for estimate, true in ((outcome.rho_pos, rho_pos), (outcome.rho_neg, rho_neg))
+        ]
+    )
+
+
+def _mean_of_known(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
 
 
 def _wilcoxon(gain: Floats) -> float:

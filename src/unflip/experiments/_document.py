@@ -264,6 +264,7 @@ def _accuracy_section(results: Results, name: str) -> Iterator[Block]:
             "above plain",
             "Wilcoxon p",
             "average without (0.4, 0.4)",
+            "error of its rates",
             "seconds per fit",
         ),
         tuple(
@@ -280,6 +281,7 @@ def _accuracy_section(results: Results, name: str) -> Iterator[Block]:
                     if summary.paper_checked_average is None
                     else f"{summary.paper_checked_average:.2f}",
                 ),
+                Cell("" if summary.rates_error is None else f"{summary.rates_error:.3f}"),
                 Cell(_seconds(summary.seconds)),
             )
             for summary in summaries
