@@ -11,7 +11,15 @@ from unflip import ImportanceReweightingClassifier, NoiseRates
 from unflip.baselines import LabelDependentCostClassifier, StPMKL, UnbiasedLossClassifier
 from unflip.density_ratio import KLIEP, KMM, ULSIF, BregmanRatio, RuLSIF
 from unflip.learners import KernelClassifier, LinearClassifier
-from unflip.noise_rates import CrossValidatedRates, MinimumRates, ScottRates
+from unflip.noise_rates import (
+    BestBinRates,
+    ConfidentJointRates,
+    CrossValidatedRates,
+    DualTRates,
+    MinimumRates,
+    ScottRates,
+    SelectiveRates,
+)
 from unflip.posterior import (
     DensityRatioPosterior,
     KernelDensityPosterior,
@@ -34,6 +42,11 @@ INSTANCES = [
     MinimumRates(),
     MinimumRates("kde", quantile=0.1),
     ScottRates(),
+    SelectiveRates(),
+    BestBinRates(),
+    DualTRates(),
+    DualTRates(hardened=False),
+    ConfidentJointRates(),
     CrossValidatedRates(ImportanceReweightingClassifier(), grid=[(0, 0), (0.1, 0.2)]),
     LinearClassifier(),
     LinearClassifier("squared"),
@@ -48,6 +61,7 @@ INSTANCES = [
     ImportanceReweightingClassifier(),
     ImportanceReweightingClassifier(noise_rates=RATES),
     ImportanceReweightingClassifier(posterior="kde", noise_rates="minimum"),
+    ImportanceReweightingClassifier(SVC(gamma=1.0, tol=1e-12), cv=2, random_state=0),
     ImportanceReweightingClassifier(SVC(gamma=1.0, tol=1e-12), noise_rates=RATES),
     ImportanceReweightingClassifier(
         DecisionTreeClassifier(max_depth=2),

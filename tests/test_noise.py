@@ -1,6 +1,8 @@
 """The noisy <-> clean algebra against closed forms, brute force and golden numbers."""
 
+import copy
 import dataclasses
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -9,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unflip import InverseRates, NoiseRates, flip_labels
+from unflip import InverseRates, NoiseRates, TransitionMatrix, flip_labels
+from unflip.noise import as_transition_matrix
 
 probability = st.floats(0, 1)
 
@@ -206,6 +209,190 @@ def test_a_sample_of_one_class_is_flipped_when_the_classes_are_named():
         flip_labels([1, 2], NoiseRates(0.5, 0.0), classes=[-1, 1])
 
 
-def test_three_classes_are_refused():
-    with pytest.raises(ValueError, match="Only binary classification is supported"):
+def test_two_rates_for_three_classes_are_refused():
+    with pytest.raises(ValueError, match="noise of 2 classes, and there are 3"):
         flip_labels([0, 1, 2], NoiseRates(0.1, 0.1))
+
+
+# --- any number of classes
+
+
+def random_noise(n_classes, seed, least=0.5):
+    """A transition matrix whose diagonal is above `least`: strictly dominant, so invertible."""
+    rng = np.random.default_rng(seed)
+    flips = rng.dirichlet(np.ones(n_classes), size=n_classes)
+    stay = rng.uniform(least, 1, n_classes)[:, None]
+    return TransitionMatrix(stay * np.eye(n_classes) + (1 - stay) * flips)
+
+
+many_classes = st.tuples(st.integers(2, 7), st.integers(0, 10_000))
+
+T3 = [[0.8, 0.15, 0.05], [0.1, 0.7, 0.2], [0.0, 0.1, 0.9]]
+
+
+def test_the_matrix_has_its_golden_values():
+    noise = TransitionMatrix(T3)
+    np.testing.assert_allclose(noise.noisy_posterior([0.5, 0.3, 0.2]), [0.43, 0.305, 0.265])
+    np.testing.assert_allclose(noise.clean_posterior([0.43, 0.305, 0.265]), [0.5, 0.3, 0.2])
+    first_row = noise.clean_posterior([1.0, 0.0, 0.0], clip=False)
+    np.testing.assert_allclose(first_row, [1.284211, -0.273684, -0.010526], atol=1e-6)
+
+
+@given(many_classes, st.integers(0, 100))
+def test_noisy_posteriors_are_sums_over_the_true_class(case, seed):
+    noise = random_noise(*case)
+    clean = np.random.default_rng(seed).dirichlet(np.ones(noise.n_classes), size=4)
+    noisy = noise.noisy_posterior(clean)
+    for row in range(4):
+        for label in range(noise.n_classes):
+            by_sum = sum(
+                clean[row, true] * noise.matrix[true, label] for true in range(noise.n_classes)
+            )
+            assert noisy[row, label] == pytest.approx(by_sum, abs=1e-12)
+    np.testing.assert_allclose(noise.clean_posterior(noisy), clean, atol=1e-10)
+    np.testing.assert_allclose(noise.clean_posterior(noisy[0]), clean[0], atol=1e-10)
+
+
+@given(many_classes, st.integers(0, 100))
+def test_any_posterior_is_brought_back_into_the_simplex(case, seed):
+    noise = random_noise(*case)
+    noisy = np.random.default_rng(seed).uniform(size=(5, noise.n_classes))
+    clean = noise.clean_posterior(noisy)
+    assert (clean >= 0).all()
+    np.testing.assert_allclose(clean.sum(axis=1), 1)
+    free = noise.clean_posterior(noisy, clip=False)
+    np.testing.assert_allclose(free @ noise.matrix, noisy, atol=1e-9)
+    np.testing.assert_array_equal(clean == 0, free <= 0)
+
+
+@given(noise_rates(most=0.95), probability, st.floats(0.01, 0.99))
+def test_two_classes_are_a_case_of_the_matrix(rates, noisy, prior):
+    noise = as_transition_matrix(rates)
+    assert noise.rates.both() == pytest.approx(rates.both())
+    assert noise.youden == pytest.approx(rates.youden, abs=1e-9)
+    assert noise.clean_posterior([1 - noisy, noisy])[1] == pytest.approx(
+        float(rates.clean_posterior(noisy)), abs=1e-9
+    )
+    inverse = noise.inverse(clean_prior=[1 - prior, prior])
+    expected = rates.inverse(clean_prior=prior)
+    assert inverse[1, 0] == pytest.approx(expected.positive, abs=1e-9)
+    assert inverse[0, 1] == pytest.approx(expected.negative, abs=1e-9)
+
+
+@given(many_classes, st.integers(0, 100))
+def test_the_inverse_matrix_is_bayes_rule_from_either_prior(case, seed):
+    noise = random_noise(*case)
+    prior = np.random.default_rng(seed).dirichlet(np.ones(noise.n_classes))
+    inverse = noise.inverse(clean_prior=prior)
+    noisy_prior = noise.noisy_prior(prior)
+    for label in range(noise.n_classes):
+        for true in range(noise.n_classes):
+            bayes = prior[true] * noise.matrix[true, label] / noisy_prior[label]
+            assert inverse[label, true] == pytest.approx(bayes, abs=1e-9)
+    np.testing.assert_allclose(noise.clean_prior(noisy_prior), prior, atol=1e-10)
+    np.testing.assert_allclose(noise.inverse(noisy_prior=noisy_prior), inverse, atol=1e-6)
+
+
+def test_a_label_that_never_occurs_is_taken_as_right():
+    inverse = TransitionMatrix(np.eye(3)).inverse(clean_prior=[0.5, 0.5, 0.0])
+    np.testing.assert_array_equal(inverse, np.eye(3))
+
+
+def test_uniform_and_pair_flip_noise_are_what_their_names_say():
+    np.testing.assert_allclose(
+        TransitionMatrix.uniform(3, 0.3).matrix,
+        [[0.7, 0.15, 0.15], [0.15, 0.7, 0.15], [0.15, 0.15, 0.7]],
+    )
+    np.testing.assert_allclose(
+        TransitionMatrix.pair_flip(3, 0.3).matrix, [[0.7, 0.3, 0], [0, 0.7, 0.3], [0.3, 0, 0.7]]
+    )
+    assert TransitionMatrix.uniform(2, 0.2).rates == NoiseRates(0.2, 0.2)
+    # eigenvalues of a circulant matrix: 0.7 + 0.3 w, w a root of unity
+    assert TransitionMatrix.pair_flip(10, 0.3).youden == pytest.approx(0.4)
+    assert TransitionMatrix.pair_flip(3, 0.3).youden == pytest.approx(0.7 - 0.15)
+
+
+def test_a_matrix_is_read_only_and_so_are_its_copies():
+    noise = TransitionMatrix(T3)
+    for same in (noise, copy.deepcopy(noise), pickle.loads(pickle.dumps(noise))):  # noqa: S301
+        assert same == noise
+        assert hash(same) == hash(noise)
+        with pytest.raises(ValueError, match="read-only"):
+            same.matrix[0, 0] = 1
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        noise.matrix = np.eye(3)
+    assert noise != TransitionMatrix(np.eye(3))
+    assert eval(repr(noise)) == noise  # noqa: S307
+    values = np.eye(3)
+    kept = TransitionMatrix(values)
+    values[0, 0] = 0.5
+    assert kept.matrix[0, 0] == 1
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        ([[0.9, 0.1]], r"shape \(1, 2\), expected \(n_classes, n_classes\)"),
+        ([[1.0]], "at least two classes"),
+        ([[0.9, 0.2], [0.1, 0.9]], r"row 0 of the transition matrix sums to 1\.1"),
+        ([[1.1, -0.1], [0.1, 0.9]], r"must hold probabilities in \[0, 1\], got 1\.1"),
+        ([[np.nan, 0.1], [0.1, 0.9]], "must hold probabilities"),
+        (np.full((3, 3), 1 / 3), "has no inverse"),
+        ([[0.5, 0.5, 0], [0, 0, 1], [0.25, 0.25, 0.5]], "has no inverse"),
+    ],
+)
+def test_impossible_matrices_are_refused(matrix, message):
+    with pytest.raises(ValueError, match=message):
+        TransitionMatrix(matrix)
+
+
+def test_what_is_no_noise_of_these_classes_is_refused():
+    with pytest.raises(ValueError, match="noise of 3 classes, and there are 4"):
+        as_transition_matrix(T3, 4)
+    with pytest.raises(ValueError, match="noise of 2 classes, and there are 3"):
+        as_transition_matrix(NoiseRates(None, 0.1), 3)
+    with pytest.raises(TypeError, match="rates must be NoiseRates"):
+        as_transition_matrix(0.3)
+    with pytest.raises(ValueError, match="3 classes has no two rates"):
+        _ = TransitionMatrix(T3).rates
+    with pytest.raises(ValueError, match=r"shape \(2,\), expected \(\.\.\., 3\)"):
+        TransitionMatrix(T3).noisy_posterior([0.5, 0.5])
+    with pytest.raises(ValueError, match="contradicts the shares of the labels"):
+        TransitionMatrix(T3).clean_prior([0.98, 0.01, 0.01])
+    with pytest.raises(ValueError, match="exactly one of"):
+        TransitionMatrix(T3).inverse()
+    with pytest.raises(ValueError, match="n_classes must be an integer >= 2"):
+        TransitionMatrix.uniform(1, 0.1)
+
+
+@pytest.mark.parametrize(
+    "rates", [T3, np.array(T3), TransitionMatrix(T3)], ids=lambda r: str(type(r))
+)
+@pytest.mark.parametrize("container", [np.asarray, list, pd.Series, pl.Series])
+def test_flips_of_three_classes_have_the_rates_asked_for(rates, container):
+    y = np.repeat(["ape", "bee", "cat"], 5000)
+    noisy = flip_labels(container(y), rates, random_state=0)
+    assert isinstance(noisy, type(container(y)) if container is not list else np.ndarray)
+    noisy = np.asarray(noisy)
+    seen = [[np.mean(noisy[y == i] == j) for j in np.unique(y)] for i in np.unique(y)]
+    # 5000 draws: four standard errors
+    np.testing.assert_allclose(seen, T3, atol=4 * np.sqrt(0.25 / 5000))
+    assert seen[2][0] == 0
+
+
+def test_the_matrix_of_two_rates_flips_the_labels_that_the_rates_flip():
+    y = np.repeat([0, 1], 200)
+    rates = NoiseRates(0.3, 0.1)
+    expected = flip_labels(y, rates, 7)
+    np.testing.assert_array_equal(flip_labels(y, rates.transition_matrix, 7), expected)
+    uniform = np.random.RandomState(7).uniform(size=400)
+    np.testing.assert_array_equal(
+        expected, np.where(uniform < np.where(y == 1, 0.3, 0.1), 1 - y, y)
+    )
+
+
+def test_a_sample_that_lacks_a_class_is_flipped_when_the_classes_are_named():
+    with pytest.raises(ValueError, match="noise of 3 classes, and there are 2"):
+        flip_labels(["a", "b"], T3, 0)
+    noisy = flip_labels(["a", "b"] * 100, T3, 0, classes=["a", "b", "c"])
+    assert set(noisy) == {"a", "b", "c"}

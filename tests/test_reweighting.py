@@ -353,7 +353,21 @@ class ZeroPosterior(KernelDensityPosterior):
 
 BAD_INPUT = {
     "one class": (lambda X, y: (X, np.zeros_like(y)), {}, "one class only"),
-    "three classes": (lambda X, y: (X, np.arange(len(y)) % 3), {}, "Only binary"),
+    "three classes": (
+        lambda X, y: (X, np.arange(len(y)) % 3),
+        {"noise_rates": RATES, "weighting": "pi"},
+        r"Only binary.*3 classes, 0, 1, 2.*two classes only: noise_rates=.*, weighting=pi",
+    ),
+    "three classes, a two-class estimate": (
+        lambda X, y: (X, np.arange(len(y)) % 3),
+        {"noise_rates": "scott"},
+        r"Only binary.*two classes only: noise_rates=scott",
+    ),
+    "three classes, noise of four": (
+        lambda X, y: (X, np.arange(len(y)) % 3),
+        {"noise_rates": np.eye(4)},
+        "noise of 4 classes, and there are 3",
+    ),
     "NaN": (lambda X, y: (np.where(X[0, 0] == X, np.nan, X), y), {}, "NaN"),
     "infinity": (lambda X, y: (np.where(X[0, 0] == X, np.inf, X), y), {}, "infinity"),
     "no columns": (lambda X, y: (X[:, :0], y), {}, r"0 feature\(s\)"),

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.test_noise import noise_rates, probability
-from unflip import InverseRates, NoiseRates, importance_weights
+from tests.test_noise import T3, many_classes, noise_rates, probability, random_noise
+from unflip import InverseRates, NoiseRates, TransitionMatrix, importance_weights
 from unflip.weights import (
     clipped_share,
     effective_sample_size,
@@ -187,3 +187,119 @@ def test_misshapen_input_is_refused():
         importance_weights([0.5, 0.5], [1, -1], (0.3, 0.1))
     with pytest.raises(ValueError, match="must hold probabilities"):
         importance_weights([0.5, np.nan], [1, -1], RATES)
+
+
+# --- any number of classes
+
+
+def test_golden_weights_of_three_classes():
+    beta = importance_weights([[0.43, 0.305, 0.265]] * 3, ["a", "b", "c"], T3)
+    np.testing.assert_allclose(beta, [1.162791, 0.983607, 0.754717], atol=1e-6)
+
+
+@given(
+    noise_rates(most=0.95),
+    st.lists(st.tuples(probability, st.sampled_from(CLASSES)), min_size=1, max_size=20),
+)
+def test_two_classes_through_the_matrix_are_lemma_1(rates, rows):
+    positive, labels = map(np.array, zip(*rows, strict=True))
+    posterior = np.column_stack([1 - positive, positive])
+    given_label = np.where(labels == 1, positive, 1 - positive)
+    for noise in (rates, rates.transition_matrix):
+        for function in (importance_weights, mislabel_probability):
+            # beta is steep in a posterior near 0, where rounding decides
+            sure = given_label > 1e-6
+            np.testing.assert_allclose(
+                function(posterior, labels, noise, classes=CLASSES)[sure],
+                function(given_label, labels, rates, classes=CLASSES)[sure],
+                atol=1e-7,
+            )
+
+
+def test_the_matrix_of_two_rates_stands_for_the_rates():
+    given_label, labels = [0.2, 0.4, 0.9], [1, -1, 1]
+    for function in (importance_weights, mislabel_probability, clipped_share):
+        expected = function(given_label, labels, RATES)
+        for noise in (RATES.transition_matrix, TransitionMatrix(RATES.transition_matrix)):
+            np.testing.assert_allclose(function(given_label, labels, noise), expected)
+
+
+@pytest.mark.parametrize("n_classes", [3, 5])
+@pytest.mark.parametrize("seed", range(3))
+def test_weighted_noisy_risk_is_the_clean_risk_on_a_discrete_distribution(n_classes, seed):
+    rng = np.random.default_rng(seed)
+    noise = random_noise(n_classes, seed)
+    p_x = rng.dirichlet(np.ones(7))
+    clean = rng.dirichlet(np.ones(n_classes), size=7)  # P(true | x) of seven points
+    loss = rng.normal(size=(7, n_classes))  # any loss of any f
+    clean_risk = sum(p_x[x] * clean[x, k] * loss[x, k] for x in range(7) for k in range(n_classes))
+    noisy_risk = 0.0
+    for x in range(7):
+        noisy = [
+            sum(clean[x, i] * noise.matrix[i, j] for i in range(n_classes))
+            for j in range(n_classes)
+        ]
+        beta = importance_weights([noisy] * n_classes, range(n_classes), noise)
+        noisy_risk += sum(p_x[x] * noisy[k] * beta[k] * loss[x, k] for k in range(n_classes))
+    assert noisy_risk == pytest.approx(clean_risk, abs=1e-10)
+
+
+@given(many_classes, st.integers(0, 100))
+def test_mislabel_probability_of_many_classes_is_bayes_rule(case, seed):
+    noise = random_noise(*case)
+    clean = np.random.default_rng(seed).dirichlet(np.ones(noise.n_classes))
+    joint = clean[:, None] * noise.matrix  # P(true=i, noisy=j | x)
+    right = np.diag(joint) / joint.sum(axis=0)
+    labels = np.arange(noise.n_classes)
+    posterior = [joint.sum(axis=0)] * noise.n_classes
+    np.testing.assert_allclose(mislabel_probability(posterior, labels, noise), 1 - right, atol=1e-7)
+    assert clipped_share(posterior, labels, noise) == 0
+
+
+@given(many_classes, st.integers(0, 100))
+def test_weights_of_many_classes_are_between_zero_and_their_bound(case, seed):
+    noise = random_noise(*case)
+    rng = np.random.default_rng(seed)
+    posterior = rng.uniform(size=(30, noise.n_classes)) * rng.integers(0, 2, (30, 1))
+    codes = rng.integers(0, noise.n_classes, 30)
+    names = np.arange(noise.n_classes)
+    beta = importance_weights(posterior, codes, noise, classes=names)
+    wrong = mislabel_probability(posterior, codes, noise, classes=names)
+    assert (beta >= 0).all()
+    assert (beta <= 1 / noise.matrix[codes, codes] + 1e-12).all()
+    assert ((wrong >= 0) & (wrong <= 1)).all()
+    assert (beta[~posterior.any(axis=1)] == 0).all()
+    # a factor common to a row's probabilities changes nothing
+    halved = importance_weights(posterior / 2, codes, noise, classes=names)
+    np.testing.assert_allclose(halved, beta, atol=1e-9)
+
+
+def test_without_noise_every_weight_of_many_classes_is_one():
+    posterior = np.random.default_rng(0).dirichlet(np.ones(4), size=50)
+    labels = np.arange(50) % 4
+    np.testing.assert_allclose(importance_weights(posterior, labels, np.eye(4)), 1)
+    np.testing.assert_allclose(mislabel_probability(posterior, labels, np.eye(4)), 0, atol=1e-12)
+    assert clipped_share(posterior, labels, np.eye(4)) == 0
+
+
+def test_renaming_many_classes_with_their_noise_changes_no_weight():
+    noise, order = random_noise(4, 0), np.array([2, 0, 3, 1])
+    rng = np.random.default_rng(0)
+    posterior, codes = rng.dirichlet(np.ones(4), size=40), np.arange(40) % 4
+    renamed = TransitionMatrix(noise.matrix[np.ix_(order, order)])
+    np.testing.assert_allclose(
+        importance_weights(posterior[:, order], np.argsort(order)[codes], renamed),
+        importance_weights(posterior, codes, noise),
+    )
+
+
+def test_misshapen_input_of_many_classes_is_refused():
+    labels = [0, 1, 2]
+    with pytest.raises(ValueError, match=r"enough for two classes only, and the rates are of 3"):
+        importance_weights([0.5, 0.5, 0.5], labels, T3)
+    with pytest.raises(ValueError, match=r"y holds 3 classes, 0, 1, 2.*TransitionMatrix"):
+        importance_weights([0.5, 0.5, 0.5], labels, RATES)
+    with pytest.raises(ValueError, match=r"shape \(3, 2\), expected \(3, 3\)"):
+        importance_weights(np.full((3, 2), 0.5), labels, T3)
+    with pytest.raises(ValueError, match="noise of 2 classes, and there are 3"):
+        importance_weights(np.full((3, 3), 0.3), labels, RATES)

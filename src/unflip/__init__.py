@@ -1,6 +1,6 @@
 """unflip trains classifiers on labels that have been flipped."""
 
-from unflip.noise import InverseRates, NoiseRates, flip_labels
+from unflip.noise import InverseRates, NoiseRates, TransitionMatrix, flip_labels
 from unflip.reweighting import ImportanceReweightingClassifier
 from unflip.weights import importance_weights
 
@@ -10,6 +10,7 @@ __all__ = [
     "ImportanceReweightingClassifier",
     "InverseRates",
     "NoiseRates",
+    "TransitionMatrix",
     "__version__",
     "flip_labels",
     "importance_weights",

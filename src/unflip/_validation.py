@@ -23,7 +23,7 @@ MINIMUM_ROWS = 10
 
 
 def check_labels(
-    y: ArrayLike, *, classes: ArrayLike | None = None, binary: bool = True
+    y: ArrayLike, *, classes: ArrayLike | None = None, binary: bool = True, because: str = ""
 ) -> tuple[Array, NDArray[np.intp]]:
     """Return the sorted classes and, for every row, the position of its label among them.
 
@@ -35,6 +35,8 @@ def check_labels(
         The classes, where `y` may not hold them all. None: the distinct values of `y`.
     binary : bool, default=True
         Whether there must be exactly two classes, or at least two.
+    because : str, default=""
+        What the limit to two classes comes from, for the message.
     """
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None.")
@@ -56,14 +58,20 @@ def check_labels(
         raise ValueError(
             f"y holds one class only ({known.tolist()}), and two are needed. Look at how the rows "
             "were chosen; where the other class is merely absent from this sample, pass "
-            "classes=[negative, positive] to the functions that take it."
+            "classes=[...] with all of them to the functions that take it."
         )
     if binary and known.size > 2:
         raise ValueError(
             "Only binary classification is supported. The type of the target is "
-            f"{type_of_target(labels)}: y holds {known.size} classes."
+            f"{type_of_target(labels)}: y holds {known.size} classes, {_some(known)}.{because}"
         )
     return known, codes
+
+
+def _some(classes: Array) -> str:
+    """Return the classes as people read them, the first five of many."""
+    names = ", ".join(repr(label) for label in classes[:5].tolist())
+    return names + (", ..." if classes.size > 5 else "")
 
 
 def check_weights(sample_weight: ArrayLike | None, n_samples: int) -> NDArray[np.float64]:
@@ -92,7 +100,7 @@ def check_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
     outside = ~((probabilities >= 0) & (probabilities <= 1))  # NaN is outside too
     if outside.any():
         raise ValueError(
-            f"{name} must hold probabilities in [0, 1], got {probabilities[outside].flat[0]!r} "
+            f"{name} must hold probabilities in [0, 1], got {float(probabilities[outside][0])} "
             f"among {probabilities.size} values."
         )
     return probabilities
@@ -104,6 +112,19 @@ def check_probability_per_row(values: ArrayLike, n_samples: int, name: str) -> N
     if probabilities.shape != (n_samples,):
         raise ValueError(
             f"{name} has shape {probabilities.shape}, expected ({n_samples},): one per row."
+        )
+    return probabilities
+
+
+def check_probability_per_class(
+    values: ArrayLike, n_samples: int, n_classes: int, name: str
+) -> NDArray[np.float64]:
+    """Return one probability per row and class; a row need not sum to one."""
+    probabilities = check_probabilities(values, name)
+    if probabilities.shape != (n_samples, n_classes):
+        raise ValueError(
+            f"{name} has shape {probabilities.shape}, expected ({n_samples}, {n_classes}): one row "
+            "per label, one column per class in sorted order."
         )
     return probabilities
 

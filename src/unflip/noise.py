@@ -5,7 +5,9 @@ rho_pos = P(noisy=-1 | true=+1), rho_neg = P(noisy=+1 | true=-1). All follows fr
 
     P(noisy=+1 | x) = (1 - rho_pos - rho_neg) * P(true=+1 | x) + rho_neg.
 
-The positive class is the greater of the two labels, as in scikit-learn (``classes_[1]``).
+The positive class is the greater of the two labels, as in scikit-learn (``classes_[1]``). For any
+number of classes, T[i, j] = P(noisy=j | true=i) takes the place of the two rates, and
+P(noisy | x) = P(true | x) T.
 """
 
 from dataclasses import dataclass
@@ -16,9 +18,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from unflip._validation import check_labels, check_probabilities
+from unflip._validation import check_count, check_labels, check_probabilities
 
 Floats = NDArray[np.float64]
+
+LARGEST_CONDITION = 1e12
+"""A transition matrix whose condition number is larger is taken for singular."""
 
 
 @dataclass(frozen=True)
@@ -27,12 +32,11 @@ class NoiseRates:
 
     Parameters
     ----------
-    positive : float or None
-        rho_pos = P(noisy=-1 | true=+1), the share of positive examples labelled negative.
-        None where it is not known.
-    negative : float or None
-        rho_neg = P(noisy=+1 | true=-1), the share of negative examples labelled positive.
-        None where it is not known.
+    positive : float, (low, high) or None
+        rho_pos = P(noisy=-1 | true=+1), the share of positive examples labelled negative. A pair
+        of bounds where no more is known, None where nothing is.
+    negative : float, (low, high) or None
+        rho_neg = P(noisy=+1 | true=-1), the share of negative examples labelled positive, alike.
 
     Examples
     --------
@@ -42,10 +46,12 @@ class NoiseRates:
     0.4
     >>> print(rates.inverse(clean_prior=0.3))
     InverseRates(positive=0.25, negative=0.125)
+    >>> print(NoiseRates(positive=(0.1, 0.3), negative=None))  # to be estimated within bounds
+    NoiseRates(positive=(0.1, 0.3), negative=None)
     """
 
-    positive: float | None
-    negative: float | None
+    positive: float | tuple[float, float] | None
+    negative: float | tuple[float, float] | None
 
     def __post_init__(self) -> None:
         _check_pair(self, "noise rates")
@@ -56,7 +62,7 @@ class NoiseRates:
     @property
     def known(self) -> bool:
         """Whether both rates are known."""
-        return self.positive is not None and self.negative is not None
+        return isinstance(self.positive, float) and isinstance(self.negative, float)
 
     @property
     def youden(self) -> float:
@@ -72,7 +78,7 @@ class NoiseRates:
 
     def both(self) -> tuple[float, float]:
         """Return (rho_pos, rho_neg), or raise where one is unknown."""
-        if self.positive is None or self.negative is None:
+        if not isinstance(self.positive, float) or not isinstance(self.negative, float):
             raise ValueError(
                 f"{self} has an unknown rate, and this computation needs both. Estimate it first, "
                 "for example with unflip.noise_rates.MinimumRates."
@@ -84,11 +90,17 @@ class NoiseRates:
         return NoiseRates(positive=self.negative, negative=self.positive)
 
     def completed_by(self, estimated: "NoiseRates") -> "NoiseRates":
-        """Return these rates with the unknown ones taken from `estimated`."""
-        return NoiseRates(
-            positive=estimated.positive if self.positive is None else self.positive,
-            negative=estimated.negative if self.negative is None else self.negative,
+        """Return these rates with the unknown ones taken from `estimated`, within their bounds."""
+        positive, negative = (
+            float(np.clip(rate, *bounds))
+            for rate, bounds in zip(estimated.both(), self.bounds, strict=True)
         )
+        return NoiseRates(positive=positive, negative=negative)
+
+    @property
+    def bounds(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """(low, high) of rho_pos and of rho_neg: equal where known, 0 and 1 where not."""
+        return _bounds(self.positive), _bounds(self.negative)
 
     def noisy_posterior(self, clean_posterior: ArrayLike) -> Floats:
         """P(noisy=+1 | x) = (1 - rho_pos - rho_neg) P(true=+1 | x) + rho_neg."""
@@ -178,44 +190,283 @@ class InverseRates:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class TransitionMatrix:
+    r"""T[i, j] = P(noisy=j | true=i): how the labels of any number of classes are flipped.
+
+    P(noisy | x) = P(true | x) T. Two classes, in the order negative, positive, have
+    T = [[1 - rho_neg, rho_neg], [rho_pos, 1 - rho_pos]].
+
+    Parameters
+    ----------
+    matrix : array-like of shape (n_classes, n_classes)
+        T, classes in sorted order: entries in [0, 1], rows that sum to one, and an inverse.
+
+    Examples
+    --------
+    >>> from unflip import TransitionMatrix
+    >>> noise = TransitionMatrix([[0.8, 0.2, 0.0], [0.0, 0.9, 0.1], [0.1, 0.1, 0.8]])
+    >>> noise.noisy_posterior([0.5, 0.5, 0.0])
+    array([0.4 , 0.55, 0.05])
+    >>> noise.clean_posterior([0.4, 0.55, 0.05]).round(3)
+    array([0.5, 0.5, 0. ])
+    """
+
+    matrix: Floats
+
+    def __post_init__(self) -> None:
+        matrix = _checked_matrix(self.matrix)
+        matrix.flags.writeable = False
+        object.__setattr__(self, "matrix", matrix)
+
+    @classmethod
+    def uniform(cls, n_classes: int, rate: float) -> "TransitionMatrix":
+        """Return the noise that flips every class at `rate`, to each other class alike.
+
+        Parameters
+        ----------
+        n_classes : int
+            Number of classes.
+        rate : float
+            Share of each class to flip.
+        """
+        check_count(n_classes, "n_classes", least=2)
+        rate = float(check_probabilities(rate, "rate"))
+        matrix = np.full((n_classes, n_classes), rate / (n_classes - 1))
+        np.fill_diagonal(matrix, 1 - rate)
+        return cls(matrix)
+
+    @classmethod
+    def pair_flip(cls, n_classes: int, rate: float) -> "TransitionMatrix":
+        """Return the noise that flips every class at `rate` to the next, and the last to the first.
+
+        Parameters
+        ----------
+        n_classes : int
+            Number of classes.
+        rate : float
+            Share of each class to flip.
+        """
+        check_count(n_classes, "n_classes", least=2)
+        rate = float(check_probabilities(rate, "rate"))
+        stay = np.eye(n_classes)
+        return cls((1 - rate) * stay + rate * np.roll(stay, 1, axis=1))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TransitionMatrix) and np.array_equal(self.matrix, other.matrix)
+
+    def __hash__(self) -> int:
+        return hash((self.n_classes, self.matrix.tobytes()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.matrix,)  # a copy is checked and read-only too
+
+    def __repr__(self) -> str:
+        return f"TransitionMatrix({self.matrix.tolist()})"
+
+    def __str__(self) -> str:
+        return f"TransitionMatrix({self.matrix.round(3).tolist()})"
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.matrix.shape[0]
+
+    @property
+    def youden(self) -> float:
+        """What is left of the labels' information: the smallest real part of T's eigenvalues.
+
+        1 without noise, 1 - rho_pos - rho_neg for two classes, 0 where some classes can no longer
+        be told apart.
+        """
+        return float(np.linalg.eigvals(self.matrix).real.min())
+
+    @property
+    def rates(self) -> NoiseRates:
+        """The two rates, where there are two classes."""
+        if self.n_classes != 2:
+            raise ValueError(
+                f"noise of {self.n_classes} classes has no two rates: use its matrix, T[i, j] = "
+                "P(noisy=j | true=i)."
+            )
+        return NoiseRates(positive=float(self.matrix[1, 0]), negative=float(self.matrix[0, 1]))
+
+    def noisy_posterior(self, clean_posterior: ArrayLike) -> Floats:
+        """P(noisy | x) = P(true | x) T, from probabilities of shape (..., n_classes)."""
+        return self._of_all_classes(clean_posterior, "clean_posterior") @ self.matrix
+
+    def clean_posterior(self, noisy_posterior: ArrayLike, *, clip: bool = True) -> Floats:
+        """P(true | x) = P(noisy | x) T^-1, from probabilities of shape (..., n_classes).
+
+        An estimated posterior may be one that T does not allow, and some of these are negative;
+        `clip` then makes them 0 and scales the others to sum to one.
+        """
+        noisy = self._of_all_classes(noisy_posterior, "noisy_posterior")
+        rows = noisy.reshape(-1, self.n_classes)
+        columns = np.asarray(np.linalg.solve(self.matrix.T, rows.T), dtype=np.float64)
+        clean = columns.T.reshape(noisy.shape)
+        return _onto_simplex(clean) if clip else clean
+
+    def noisy_prior(self, clean_prior: ArrayLike) -> Floats:
+        """P(noisy), the shares of the labels, from P(true)."""
+        return self.noisy_posterior(clean_prior)
+
+    def clean_prior(self, noisy_prior: ArrayLike) -> Floats:
+        """P(true) from the shares of the labels; raises where the two contradict."""
+        prior = self.clean_posterior(noisy_prior, clip=False)
+        if prior.min() < -1e-9:
+            raise ValueError(
+                f"{self} contradicts the shares of the labels: with {np.asarray(noisy_prior)} the "
+                f"true shares would be {prior.round(4)}. Lower the flip rates."
+            )
+        return _onto_simplex(prior)
+
+    def inverse(
+        self, *, noisy_prior: ArrayLike | None = None, clean_prior: ArrayLike | None = None
+    ) -> Floats:
+        """Return P(true=i | noisy=j) = P(true=i) T[i, j] / P(noisy=j), in row j and column i.
+
+        Give either prior, the other follows. A label that never occurs is taken as right.
+        """
+        if (noisy_prior is None) == (clean_prior is None):
+            raise ValueError("give exactly one of noisy_prior and clean_prior.")
+        if clean_prior is None:
+            assert noisy_prior is not None
+            clean_prior = self.clean_prior(noisy_prior)
+        true = self._of_all_classes(clean_prior, "clean_prior")
+        joint = (true[:, None] * self.matrix).T
+        noisy = joint.sum(axis=1, keepdims=True)
+        return np.where(noisy > 0, joint / np.where(noisy > 0, noisy, 1), np.eye(self.n_classes))
+
+    def _of_all_classes(self, values: ArrayLike, name: str) -> Floats:
+        probabilities = check_probabilities(values, name)
+        if probabilities.shape[-1:] != (self.n_classes,):
+            raise ValueError(
+                f"{name} has shape {probabilities.shape}, expected (..., {self.n_classes}): one "
+                "probability per class."
+            )
+        return probabilities
+
+
+def as_transition_matrix(rates: Any, n_classes: int | None = None) -> TransitionMatrix:
+    """Return rates, in any form that users may give them, as a checked K x K matrix.
+
+    Parameters
+    ----------
+    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
+        The noise.
+    n_classes : int, default=None
+        How many classes there must be. None: any number.
+    """
+    if isinstance(rates, NoiseRates):
+        size = 2
+    elif isinstance(rates, TransitionMatrix) or is_matrix(rates):
+        rates = rates if isinstance(rates, TransitionMatrix) else TransitionMatrix(rates)
+        size = rates.n_classes
+    else:
+        raise TypeError(
+            "rates must be NoiseRates(positive=..., negative=...), a TransitionMatrix or a K x K "
+            f"array, got {rates!r}."
+        )
+    if n_classes not in (None, size):
+        raise ValueError(
+            f"{rates} is noise of {size} classes, and there are {n_classes}. Give a "
+            f"TransitionMatrix of shape ({n_classes}, {n_classes}), T[i, j] = P(noisy=j | true=i); "
+            "where y lacks some of its classes, name them all in classes=[...] if there is such "
+            "a parameter."
+        )
+    return TransitionMatrix(rates.transition_matrix) if isinstance(rates, NoiseRates) else rates
+
+
+def is_matrix(rates: Any) -> bool:
+    """Whether a user's rates are an array-like of two dimensions."""
+    is_array = isinstance(rates, (list, tuple)) or hasattr(rates, "__array__")
+    return is_array and np.ndim(rates) == 2
+
+
 def flip_labels(
     y: Any,
-    rates: NoiseRates,
+    rates: Any,
     random_state: int | np.random.RandomState | None = None,
     *,
     classes: ArrayLike | None = None,
 ) -> Any:
-    """Return a copy of `y` in which each label is flipped with its class's rate.
+    """Return a copy of `y` in which a label i becomes j with probability T[i, j].
 
     Parameters
     ----------
     y : array-like of shape (n_samples,)
-        True labels of two classes. A pandas or polars series comes back as one.
-    rates : NoiseRates
-        The share of each class to flip.
+        True labels. A pandas or polars series comes back as one.
+    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
+        How each class is flipped: the two rates of two classes, or T of any number.
     random_state : int, RandomState instance or None, default=None
         Seed of the flips.
-    classes : array-like of shape (2,), default=None
-        The two classes, needed only where `y` may hold just one of them.
+    classes : array-like of shape (n_classes,), default=None
+        The classes, needed only where `y` may lack some of them.
 
     Examples
     --------
-    >>> from unflip import NoiseRates, flip_labels
+    >>> from unflip import NoiseRates, TransitionMatrix, flip_labels
     >>> flip_labels(["no", "yes", "yes"], NoiseRates(positive=0.9, negative=0.0), random_state=0)
     array(['no', 'no', 'no'], dtype='<U3')
+    >>> flip_labels(["a", "b", "c", "a"], TransitionMatrix.pair_flip(3, 0.6), random_state=0)
+    array(['b', 'b', 'c', 'b'], dtype='<U1')
     """
-    known, codes = check_labels(y, classes=classes)
-    positive, negative = rates.both()
-    flip_rate = np.where(codes == 1, positive, negative)
-    flipped = check_random_state(random_state).uniform(size=codes.size) < flip_rate
-    noisy = known[np.where(flipped, 1 - codes, codes)]
+    known, codes = check_labels(y, classes=classes, binary=False)
+    matrix = as_transition_matrix(rates, known.size).matrix
+    uniform = check_random_state(random_state).uniform(size=codes.size)
+    noisy_codes = codes.copy()
+    for k in range(known.size):
+        # a label stays where all ways of leaving it have been passed by
+        others = np.delete(np.arange(known.size), k)
+        passed = np.searchsorted(np.cumsum(matrix[k, others]), uniform[codes == k], side="right")
+        noisy_codes[codes == k] = np.append(others, k)[passed]
+    noisy = known[noisy_codes]
     series = nw.from_native(y, series_only=True, pass_through=True)
     if not isinstance(series, nw.Series):
         return noisy
     # scattering onto the original keeps its name, index and type
-    rows = np.flatnonzero(flipped)
+    rows = np.flatnonzero(noisy_codes != codes)
     values = noisy[rows].astype(bool) if series.dtype == nw.Boolean else noisy[rows]
     return series.scatter(rows, values).to_native()
+
+
+def _checked_matrix(values: ArrayLike) -> Floats:
+    """Return a copy of a square, row-stochastic, invertible matrix, or say what it is not."""
+    matrix = np.array(values, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] < 2:
+        raise ValueError(
+            f"the transition matrix has shape {matrix.shape}, expected (n_classes, n_classes) for "
+            "at least two classes."
+        )
+    check_probabilities(matrix, "the transition matrix")
+    sums = matrix.sum(axis=1)
+    wrong = int(np.argmax(np.abs(sums - 1)))
+    if abs(sums[wrong] - 1) > 1e-6:
+        raise ValueError(
+            f"row {wrong} of the transition matrix sums to {sums[wrong]:.6g}, and every row must "
+            "sum to 1: row i holds P(noisy=j | true=i) for all j."
+        )
+    if not np.linalg.cond(matrix) <= LARGEST_CONDITION:
+        raise ValueError(
+            "the transition matrix has no inverse: some true classes, or mixtures of them, get the "
+            "same noisy labels, so that no data can tell them apart. Lower the flip rates."
+        )
+    return matrix
+
+
+def _onto_simplex(values: Floats) -> Floats:
+    """Return the values with negative ones at 0, scaled to sum to one along the last axis."""
+    positive = np.maximum(values, 0.0)
+    total = positive.sum(axis=-1, keepdims=True)
+    even = 1 / values.shape[-1]  # where nothing is positive, nothing is known
+    return np.where(total > 0, positive / np.where(total > 0, total, 1), even)
+
+
+def _bounds(rate: float | tuple[float, float] | None) -> tuple[float, float]:
+    if rate is None:
+        return 0.0, 1.0
+    return rate if isinstance(rate, tuple) else (rate, rate)
 
 
 def _share(part: float, whole: float) -> float:
@@ -225,31 +476,37 @@ def _share(part: float, whole: float) -> float:
 
 def _rounded(pair: NoiseRates | InverseRates) -> str:
     """Return the pair as people read it; `repr` has all digits."""
-    fields = (
-        f"{name}={value if value is None else format(value, '.3g')}"
-        for name, value in (("positive", pair.positive), ("negative", pair.negative))
+
+    def shown(value: float | tuple[float, float] | None) -> str:
+        if isinstance(value, tuple):
+            return f"({value[0]:.3g}, {value[1]:.3g})"
+        return str(value) if value is None else f"{value:.3g}"
+
+    return (
+        f"{type(pair).__name__}(positive={shown(pair.positive)}, negative={shown(pair.negative)})"
     )
-    return f"{type(pair).__name__}({', '.join(fields)})"
 
 
 def _check_pair(pair: NoiseRates | InverseRates, noun: str) -> None:
     """Turn both fields into floats in [0, 1) that sum to less than one."""
     for name in ("positive", "negative"):
         value = getattr(pair, name)
+        bounded = isinstance(value, (tuple, list)) and isinstance(pair, NoiseRates)
         if value is None and isinstance(pair, NoiseRates):
             continue
         try:
-            rate = float(value)
+            rates = [float(rate) for rate in (value if bounded else [value])]
         except (TypeError, ValueError):
             raise TypeError(f"{noun}: {name} must be a number in [0, 1), got {value!r}.") from None
-        if not 0 <= rate < 1:
+        if not all(0 <= rate < 1 for rate in rates):
             raise ValueError(f"{noun}: {name} must lie in [0, 1), got {value!r}.")
-        object.__setattr__(pair, name, rate)
-    if pair.positive is not None and pair.negative is not None:
-        total = pair.positive + pair.negative
-        if total >= 1:
-            raise ValueError(
-                f"{noun} must sum to less than 1, got {pair.positive:g} + {pair.negative:g} = "
-                f"{total:g}: at 1 the labels say nothing about the true class, and above it the "
-                "two classes have changed names (swap them)."
-            )
+        if bounded and (len(rates) != 2 or rates[0] > rates[1]):
+            raise ValueError(f"{noun}: the bounds of {name} must be (low, high), got {value!r}.")
+        object.__setattr__(pair, name, tuple(rates) if bounded else rates[0])
+    (least_positive, _), (least_negative, _) = _bounds(pair.positive), _bounds(pair.negative)
+    if least_positive + least_negative >= 1:
+        raise ValueError(
+            f"{noun} must sum to less than 1, got {least_positive:g} + {least_negative:g} = "
+            f"{least_positive + least_negative:g}: at 1 the labels say nothing about the true "
+            "class, and above it the two classes have changed names (swap them)."
+        )

@@ -27,8 +27,10 @@ from unflip._validation import (
     check_weights,
 )
 from unflip.density_ratio import KLIEP
-from unflip.noise import NoiseRates
-from unflip.noise_rates import CrossValidatedRates, estimate_rates
+from unflip.noise import NoiseRates, as_transition_matrix
+from unflip.noise_rates import BaseRates, CrossValidatedRates, estimate_rates
+from unflip.noise_rates._aliases import ALIASES
+from unflip.noise_rates._estimate import known_size
 from unflip.posterior import DensityRatioPosterior, fit_posterior, make_posterior
 from unflip.weights import (
     clipped_share,
@@ -42,6 +44,8 @@ from unflip.weights import (
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
+LARGEST_DEFICIT = 0.01
+"""A true share of one of many classes may be so far below 0: that is within an estimate's error."""
 
 _estimator_has = partial(delegated, to="estimator_", unfitted="_base_estimator")
 
@@ -62,15 +66,17 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         How to estimate P(noisy y | x): "probabilistic", "kde", "kliep", "ulsif", "rulsif", "kmm",
         one of :mod:`unflip.posterior`, or a classifier with `predict_proba`. "auto" is
         "probabilistic": logistic regression on standardised features.
-    noise_rates : str, NoiseRates or rate estimator, default="auto"
+    noise_rates : str, NoiseRates, TransitionMatrix, array-like or rate estimator, default="auto"
         The rates you know, as :class:`~unflip.NoiseRates` (of which one may be None, and is then
-        estimated as by "auto"), or how to estimate them: "minimum", "quantile", "scott",
-        "cv", or one of :mod:`unflip.noise_rates`. "auto" is "quantile": the 5 % quantile of
-        P(noisy y | x).
+        estimated as by "auto"), or for any number of classes as a
+        :class:`~unflip.TransitionMatrix` or an array of its shape; or how to estimate them:
+        "minimum", "quantile", "scott", "cv", or one of :mod:`unflip.noise_rates`. "auto" is
+        "quantile": the 5 % quantile of P(noisy y | x). "scott" and "cv" are for two classes.
     weighting : {"rho", "pi", "pi_printed"}, default="rho"
         "rho": Lemma 1 with the noise rates. "pi": through the inverse rates and back, which gives
         the same weights. "pi_printed": the paper's Lemma 2 as printed, wrong under
-        class-conditional noise and kept for comparison.
+        class-conditional noise and kept for comparison. More than two classes take "rho", with
+        the transition matrix.
     cv : int or cross-validation splitter, default=None
         Cross-fitting of the posterior, so that no row's probability comes from a model that saw
         its label. None: in-sample, as in the paper.
@@ -79,8 +85,10 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
 
     Attributes
     ----------
-    noise_rates_ : NoiseRates
-        The rates used.
+    noise_rates_ : NoiseRates or TransitionMatrix
+        The rates used: NoiseRates of two classes, a TransitionMatrix of more.
+    transition_matrix_ : ndarray of shape (n_classes, n_classes)
+        The same as T[i, j] = P(noisy=j | true=i).
     sample_weight_ : ndarray of shape (n_samples,)
         beta >= 0, one per training row.
     mislabel_proba_ : ndarray of shape (n_samples,)
@@ -89,8 +97,8 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         The fitted estimator of P(noisy y | x).
     estimator_ : classifier
         The fitted classifier.
-    classes_ : ndarray of shape (2,)
-        The labels, the positive class last.
+    classes_ : ndarray of shape (n_classes,)
+        The labels in sorted order; of two, the positive class last.
     effective_sample_size_ : float
         (sum w)^2 / sum w^2 of the weights that the classifier was trained with.
     clipped_share_ : float
@@ -122,7 +130,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
     NoiseRates(positive=0.325, negative=0.0781)
     """
 
-    noise_rates_: NoiseRates
+    noise_rates_: Any  # NoiseRates | TransitionMatrix, by the number of classes
     sample_weight_: Floats
     mislabel_proba_: Floats
     posterior_: Any
@@ -156,12 +164,15 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
             Rows, handed to the parts as they are.
         y : array-like of shape (n_samples,)
-            Noisy labels of two classes.
+            Noisy labels of two or more classes.
         sample_weight : array-like of shape (n_samples,), default=None
             Your own weights: how often each row counts. They multiply beta.
         """
         check_choice(self.weighting, ("rho", "pi", "pi_printed"), "weighting")
-        classes, codes = check_labels(y)
+        for_two = self._parts_for_two_classes()
+        classes, codes = check_labels(
+            y, binary=bool(for_two), because=f" For two classes only: {', '.join(for_two)}."
+        )
         check_enough_rows(X, codes)
         labels = classes[codes]
         row_weight = None if sample_weight is None else check_weights(sample_weight, codes.size)
@@ -187,8 +198,12 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
             method=self,
         )
         given = noisy_posterior[np.arange(codes.size), codes]
-        noisy_prior = float(np.average(codes, weights=row_weight))
-        beta = self._weights(given, labels, rates, noisy_prior)
+        noisy_prior = np.array(
+            [np.average(codes == k, weights=row_weight) for k in range(classes.size)]
+        )
+        # of two classes the given label's probability is enough, and the other one is not used
+        believed = given if classes.size == 2 else noisy_posterior
+        beta = self._weights(believed, labels, rates, noisy_prior)
         total_weight = beta if row_weight is None else beta * row_weight
         _check_weights_teach(total_weight, codes, classes, given, rates)
         _warn_if_uninformative(rates, noisy_prior)
@@ -199,11 +214,16 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         self.posterior_ = posterior
         self.noise_rates_ = rates
         self.sample_weight_ = beta
-        self.mislabel_proba_ = mislabel_probability(given, labels, rates)
+        self.mislabel_proba_ = mislabel_probability(believed, labels, rates)
         self.effective_sample_size_ = effective_sample_size(total_weight)
-        self.clipped_share_ = clipped_share(given, labels, rates)
+        self.clipped_share_ = clipped_share(believed, labels, rates)
         self.estimator_ = estimator
         return self
+
+    @property
+    def transition_matrix_(self) -> Floats:
+        """T[i, j] = P(noisy=classes_[j] | true=classes_[i]), as used."""
+        return as_transition_matrix(self.noise_rates_).matrix
 
     def predict(self, X: Any) -> Array:
         """Return the most likely true label of every row."""
@@ -221,7 +241,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
 
     @available_if(_estimator_has("decision_function"))
     def decision_function(self, X: Any) -> Array:
-        """Return the classifier's score of every row: positive for the positive class."""
+        """Return the classifier's score of every row; of two classes, > 0 for the positive one."""
         return np.asarray(self._fitted_for(X).decision_function(X))
 
     def _base_estimator(self) -> Any:
@@ -232,19 +252,35 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         check_table(self, X, reset=False)
         return self.estimator_
 
-    def _weights(
-        self, given: Floats, labels: Array, rates: NoiseRates, noisy_prior: float
-    ) -> Floats:
+    def _weights(self, believed: Floats, labels: Array, rates: Any, noisy_prior: Floats) -> Floats:
         if self.weighting == "rho":
-            return importance_weights(given, labels, rates)
-        inverse = rates.inverse(noisy_prior=noisy_prior)
+            return importance_weights(believed, labels, rates)
+        inverse = rates.inverse(noisy_prior=float(noisy_prior[1]))
         if self.weighting == "pi":
-            return importance_weights_from_inverse(given, labels, inverse, noisy_prior)
-        return printed_lemma_2_weights(given, labels, inverse)
+            return importance_weights_from_inverse(believed, labels, inverse, float(noisy_prior[1]))
+        return printed_lemma_2_weights(believed, labels, inverse)
+
+    def _parts_for_two_classes(self) -> list[str]:
+        """Return the parameters, as they are set, that do not allow more than two classes."""
+        parts = {
+            "estimator": get_tags(self._base_estimator()).classifier_tags,
+            "posterior": get_tags(make_posterior(self.posterior)).classifier_tags,
+        }
+        rates = self.noise_rates
+        if isinstance(rates, str) and rates in ALIASES:
+            rates = ALIASES[rates]()
+        if isinstance(rates, BaseRates):
+            parts["noise_rates"] = get_tags(rates).classifier_tags
+        for_two = [name for name, tags in parts.items() if tags and not tags.multi_class]
+        if known_size(rates) == 2:
+            for_two.append("noise_rates")
+        if self.weighting != "rho":
+            for_two.append("weighting")
+        return [f"{name}={getattr(self, name)}" for name in for_two]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = not self._parts_for_two_classes()
         inner = [get_tags(self._base_estimator()).input_tags]
         inner.append(get_tags(make_posterior(self.posterior)).input_tags)
         tags.input_tags.sparse = all(part.sparse for part in inner)
@@ -297,7 +333,7 @@ def _published_posterior() -> DensityRatioPosterior:
 
 
 def _check_weights_teach(
-    weight: Floats, codes: Array, classes: Array, given: Floats, rates: NoiseRates
+    weight: Floats, codes: Array, classes: Array, given: Floats, rates: Any
 ) -> None:
     """Refuse weights from which no classifier of two classes can be learnt."""
     if not given.any():
@@ -305,29 +341,57 @@ def _check_weights_teach(
             "the posterior gives every row's label probability 0, so no label can be believed: "
             "it does not fit these data. Choose another posterior, or a wider bandwidth."
         )
-    for k, label in enumerate(classes):
-        if not weight[codes == k].any():
-            raise ValueError(
-                f"every row labelled {label.item()!r} would get weight 0 under {rates}: where one "
-                "of them looks likely, its probability is still no more than the other class's "
-                "flip rate. Lower that rate, or choose another posterior."
-            )
-
-
-def _warn_if_uninformative(rates: NoiseRates, noisy_prior: float) -> None:
-    """Say where the result hangs on next to nothing."""
-    positive, negative = rates.both()
-    if rates.youden < 0.2:
+    taught = np.bincount(codes, weight, minlength=classes.size) > 0
+    if taught.all():
+        return
+    label = classes[np.argmin(taught)].item()
+    if classes.size > 2 and taught.sum() >= 2:
         warnings.warn(
-            f"the noise rates sum to {positive + negative:.2f}: the labels say very little about "
-            "the true classes, and the weights amplify every error of the posterior.",
+            f"every row labelled {label!r} gets weight 0 under {rates}, so that the classifier "
+            "will not learn that class: where such a row looks likely, its probability is still "
+            "no more than what the other classes' flips explain. Lower the rates at which they "
+            f"are flipped to {label!r}, or choose another posterior.",
             UserWarning,
             stacklevel=3,
         )
-    if not negative <= noisy_prior <= 1 - positive:
+        return
+    raise ValueError(
+        f"every row labelled {label!r} would get weight 0 under {rates}: where one of them looks "
+        "likely, its probability is still no more than the other class's flip rate. Lower that "
+        "rate, or choose another posterior."
+    )
+
+
+def _warn_if_uninformative(rates: Any, noisy_prior: Floats) -> None:
+    """Say where the result hangs on next to nothing."""
+    if rates.youden < 0.2:
+        amount = (
+            f"the noise rates sum to {sum(rates.both()):.2f}"
+            if isinstance(rates, NoiseRates)
+            else f"the transition matrix has an eigenvalue of real part {rates.youden:.2f}"
+        )
         warnings.warn(
-            f"{rates} contradicts the data: under these rates the share of positive labels lies "
-            f"between {negative:.3f} and {1 - positive:.3f}, and it is {noisy_prior:.3f}.",
+            f"{amount}: the labels say very little about the true classes, and the weights amplify "
+            "every error of the posterior.",
+            UserWarning,
+            stacklevel=3,
+        )
+    if isinstance(rates, NoiseRates):
+        positive, negative = rates.both()
+        share = noisy_prior[1]
+        if not negative <= share <= 1 - positive:
+            warnings.warn(
+                f"{rates} contradicts the data: under these rates the share of positive labels "
+                f"lies between {negative:.3f} and {1 - positive:.3f}, and it is {share:.3f}.",
+                UserWarning,
+                stacklevel=3,
+            )
+        return
+    clean_prior = rates.clean_posterior(noisy_prior, clip=False)
+    if clean_prior.min() < -LARGEST_DEFICIT:
+        warnings.warn(
+            f"{rates} contradicts the data: with the shares of the labels, {noisy_prior.round(3)}, "
+            f"the true shares would be {clean_prior.round(3)}.",
             UserWarning,
             stacklevel=3,
         )

@@ -2,7 +2,7 @@ r"""Stage 3: how far each label is to be believed.
 
 beta(x, y) = P(true=y | x) / P(noisy=y | x), so that a risk weighted by beta over the noisy sample
 has the clean risk as its expectation, whatever the loss. Pure functions of arrays; the positive
-class is the greater label.
+class is the greater label, and more than two classes are in sorted order.
 """
 
 from typing import Any
@@ -10,14 +10,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unflip._validation import check_labels, check_probability_per_row
-from unflip.noise import InverseRates, NoiseRates
+from unflip._validation import (
+    check_labels,
+    check_probability_per_class,
+    check_probability_per_row,
+)
+from unflip.noise import InverseRates, NoiseRates, as_transition_matrix
 
 Floats = NDArray[np.float64]
 
+SLACK = 1e-12
+"""What rounding may add to a bound."""
+
 
 def importance_weights(
-    noisy_posterior: ArrayLike, y: ArrayLike, rates: NoiseRates, *, classes: ArrayLike | None = None
+    noisy_posterior: ArrayLike, y: ArrayLike, rates: Any, *, classes: ArrayLike | None = None
 ) -> Floats:
     r"""Lemma 1: beta = (P(noisy=y|x) - rho_other) / ((1 - rho_pos - rho_neg) P(noisy=y|x)).
 
@@ -25,16 +32,20 @@ def importance_weights(
     [rho_other, 1 - rho_own], hence beta in [0, 1 / (1 - rho_own)]; an estimated posterior that
     leaves its range gets the weight at the nearer end. The weight is 0 where P(noisy=y|x) is 0.
 
+    For any number of classes, with T[i, j] = P(noisy=j | true=i), beta = [P(noisy|x) T^-1]_y /
+    P(noisy=y|x), of which two classes are a case; it is kept within [0, 1 / T[y, y]].
+
     Parameters
     ----------
-    noisy_posterior : array-like of shape (n_samples,)
-        P(noisy=y_i | x_i) of each row's *given* label.
+    noisy_posterior : array-like of shape (n_samples,) or (n_samples, n_classes)
+        P(noisy=y_i | x_i) of each row's *given* label, which is enough for two classes; or
+        P(noisy | x_i) of all classes, in sorted order.
     y : array-like of shape (n_samples,)
-        Noisy labels of two classes.
-    rates : NoiseRates
-        Both noise rates.
-    classes : array-like of shape (2,), default=None
-        The two classes, needed only where `y` may hold just one of them.
+        Noisy labels.
+    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
+        Both noise rates of two classes, or T of any number.
+    classes : array-like of shape (n_classes,), default=None
+        The classes, needed only where `y` may lack some of them.
 
     Returns
     -------
@@ -45,7 +56,13 @@ def importance_weights(
     >>> from unflip import NoiseRates, importance_weights
     >>> importance_weights([0.4, 0.65, 0.6], [1, 1, -1], NoiseRates(0.3, 0.1)).round(3)
     array([1.25 , 1.41 , 0.833])
+    >>> T = [[0.8, 0.15, 0.05], [0.1, 0.7, 0.2], [0, 0.1, 0.9]]
+    >>> importance_weights([[0.43, 0.305, 0.265]] * 3, ["a", "b", "c"], T).round(3)
+    array([1.163, 0.984, 0.755])
     """
+    if np.ndim(noisy_posterior) == 2:
+        return _through_the_matrix(noisy_posterior, y, rates, classes)[0]
+    rates = _both_rates(rates)
     posterior, own, other = _by_row(noisy_posterior, y, rates, classes)
     return _lemma_1(posterior, own, other, rates)
 
@@ -110,45 +127,55 @@ def printed_lemma_2_weights(
 
 
 def mislabel_probability(
-    noisy_posterior: ArrayLike, y: ArrayLike, rates: NoiseRates, *, classes: ArrayLike | None = None
+    noisy_posterior: ArrayLike, y: ArrayLike, rates: Any, *, classes: ArrayLike | None = None
 ) -> Floats:
     """P(true label differs from the given one | x, given label) = 1 - (1 - rho_own) beta.
 
+    rho_own is the flip rate of the class that y is: 1 - T[y, y] for any number of classes.
+
     Parameters
     ----------
-    noisy_posterior : array-like of shape (n_samples,)
-        P(noisy=y_i | x_i) of each row's given label.
+    noisy_posterior : array-like of shape (n_samples,) or (n_samples, n_classes)
+        P(noisy=y_i | x_i) of each row's given label, which is enough for two classes; or
+        P(noisy | x_i) of all classes, in sorted order.
     y : array-like of shape (n_samples,)
-        Noisy labels of two classes.
-    rates : NoiseRates
-        Both noise rates.
-    classes : array-like of shape (2,), default=None
-        The two classes, needed only where `y` may hold just one of them.
+        Noisy labels.
+    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
+        Both noise rates of two classes, or T of any number.
+    classes : array-like of shape (n_classes,), default=None
+        The classes, needed only where `y` may lack some of them.
     """
+    if np.ndim(noisy_posterior) == 2:
+        beta, stays, _ = _through_the_matrix(noisy_posterior, y, rates, classes)
+        return np.clip(1 - stays * beta, 0.0, 1.0)
+    rates = _both_rates(rates)
     posterior, own, other = _by_row(noisy_posterior, y, rates, classes)
     beta = _lemma_1(posterior, own, other, rates)
     return np.clip(1 - (1 - own) * beta, 0.0, 1.0)
 
 
 def clipped_share(
-    noisy_posterior: ArrayLike, y: ArrayLike, rates: NoiseRates, *, classes: ArrayLike | None = None
+    noisy_posterior: ArrayLike, y: ArrayLike, rates: Any, *, classes: ArrayLike | None = None
 ) -> float:
     """Return the share of rows whose P(noisy=y|x) the rates do not allow, so that beta is clipped.
 
     Parameters
     ----------
-    noisy_posterior : array-like of shape (n_samples,)
-        P(noisy=y_i | x_i) of each row's given label.
+    noisy_posterior : array-like of shape (n_samples,) or (n_samples, n_classes)
+        P(noisy=y_i | x_i) of each row's given label, which is enough for two classes; or
+        P(noisy | x_i) of all classes, in sorted order.
     y : array-like of shape (n_samples,)
-        Noisy labels of two classes.
-    rates : NoiseRates
-        Both noise rates.
-    classes : array-like of shape (2,), default=None
-        The two classes, needed only where `y` may hold just one of them.
+        Noisy labels.
+    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
+        Both noise rates of two classes, or T of any number.
+    classes : array-like of shape (n_classes,), default=None
+        The classes, needed only where `y` may lack some of them.
     """
+    if np.ndim(noisy_posterior) == 2:
+        return float(np.mean(_through_the_matrix(noisy_posterior, y, rates, classes)[2]))
+    rates = _both_rates(rates)
     posterior, own, other = _by_row(noisy_posterior, y, rates, classes)
-    slack = 1e-12
-    return float(np.mean((posterior < other - slack) | (posterior > 1 - own + slack)))
+    return float(np.mean((posterior < other - SLACK) | (posterior > 1 - own + SLACK)))
 
 
 def effective_sample_size(weights: ArrayLike) -> float:
@@ -173,6 +200,39 @@ def effective_sample_size(weights: ArrayLike) -> float:
     return float(scaled.sum() ** 2 / (scaled**2).sum())
 
 
+def _through_the_matrix(
+    noisy_posterior: ArrayLike, y: ArrayLike, rates: Any, classes: ArrayLike | None
+) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Return beta = [P(noisy|x) T^-1]_y / P(noisy=y|x), T[y, y], and where beta was clipped."""
+    known, codes = check_labels(y, classes=classes, binary=False)
+    noise = as_transition_matrix(rates, known.size)
+    noisy = check_probability_per_class(noisy_posterior, codes.size, known.size, "noisy_posterior")
+    clean = noise.clean_posterior(noisy, clip=False)
+    own = np.arange(codes.size), codes
+    stays = noise.matrix[codes, codes]
+    # P(noisy=y|x) is at least T[y, y] P(true=y|x); where it is less, beta is at its bound
+    reach = stays * clean[own]
+    clipped = (clean[own] < -SLACK) | (reach > noisy[own] + SLACK)
+    beta = np.zeros_like(stays)
+    np.divide(clean[own], noisy[own], out=beta, where=(noisy[own] > 0) & (clean[own] > 0))
+    np.divide(1.0, stays, out=beta, where=(noisy[own] > 0) & (reach > noisy[own]))
+    return beta, stays, clipped
+
+
+def _both_rates(rates: Any) -> NoiseRates:
+    """Return the rates of two classes from any form that users may give them."""
+    if isinstance(rates, NoiseRates):
+        return rates
+    noise = as_transition_matrix(rates)
+    if noise.n_classes > 2:
+        raise ValueError(
+            "noisy_posterior has one value per row, which is enough for two classes only, and "
+            f"the rates are of {noise.n_classes}. Pass P(noisy | x) of all classes: shape "
+            f"(n_samples, {noise.n_classes})."
+        )
+    return noise.rates
+
+
 def _lemma_1(posterior: Floats, own: Floats, other: Floats, rates: NoiseRates) -> Floats:
     """Return beta at the nearest posterior that the rates allow, and 0 where that is 0."""
     possible = np.clip(posterior, other, 1 - own)
@@ -189,8 +249,12 @@ def _by_row(
 ) -> tuple[Floats, Floats, Floats]:
     """Return for each row the posterior, the rate of its label's class and of the other class."""
     if not isinstance(rates, (NoiseRates, InverseRates)):
-        raise TypeError(f"rates must be NoiseRates(positive=..., negative=...), got {rates!r}.")
-    _, codes = check_labels(y, classes=classes)
+        raise TypeError(f"rates must be a pair (positive=..., negative=...), got {rates!r}.")
+    _, codes = check_labels(
+        y,
+        classes=classes,
+        because=" For more, pass P(noisy | x) of all classes and a TransitionMatrix.",
+    )
     posterior = check_probability_per_row(noisy_posterior, codes.size, "noisy_posterior")
     pair: Any = rates.both() if isinstance(rates, NoiseRates) else (rates.positive, rates.negative)
     positive, negative = pair

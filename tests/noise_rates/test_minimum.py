@@ -5,9 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.test_noise import noise_rates
-from unflip import NoiseRates, flip_labels
-from unflip.noise_rates import MinimumRates, make_rates
+from tests.test_noise import many_classes, noise_rates, random_noise
+from unflip import NoiseRates, TransitionMatrix, flip_labels
+from unflip.noise_rates import MinimumRates, ScottRates, estimate_rates, make_rates
+from unflip.noise_rates._base import PosteriorRates, admissible_matrix, admissible_rates
+from unflip.posterior import KernelDensityPosterior
 
 
 @given(noise_rates(most=0.9), st.integers(0, 1000))
@@ -89,7 +91,8 @@ def test_cross_fitting_is_used_when_asked_for():
         (MinimumRates(), np.full((4, 3), 0.5), [0, 1, 0, 1], r"shape \(4, 3\), expected \(4, 2\)"),
         (MinimumRates(), np.full((4, 2), np.nan), [0, 1, 0, 1], "NaN or infinity"),
         (MinimumRates(), np.full((4, 2), 0.5), [1, 1, 1, 1], "one class only"),
-        (MinimumRates(), np.full((3, 2), 0.5), [0, 1, 2], "Only binary classification"),
+        (MinimumRates(), np.full((3, 2), 0.5), [0, 1, 2], r"shape \(3, 2\), expected \(3, 3\)"),
+        (MinimumRates(quantile=0.5), np.full((3, 3), 0.5), [0, 1, 2], "quantile must lie in"),
     ],
 )
 def test_bad_input_is_named(estimator, posterior, y, message):
@@ -112,3 +115,113 @@ def test_aliases_and_instances():
         make_rates("median")
     with pytest.raises(TypeError, match="NoiseRates"):
         make_rates((0.3, 0.1))
+
+
+# --- more than two classes
+
+
+@given(many_classes, st.integers(0, 100))
+def test_the_true_posterior_has_the_matrix_at_its_anchor_points(case, seed):
+    noise = random_noise(*case)
+    k = noise.n_classes
+    clean = np.random.default_rng(seed).dirichlet(np.ones(k), size=20 * k)
+    clean[:k] = np.eye(k)  # some row surely belongs to each class
+    fitted = MinimumRates().fit_posterior(noise.noisy_posterior(clean), list(range(k)) * 20)
+    np.testing.assert_allclose(fitted.transition_matrix_, noise.matrix, atol=1e-9)
+    assert isinstance(fitted.rates_, TransitionMatrix if k > 2 else NoiseRates)
+
+
+def test_a_quantile_averages_the_rows_around_it():
+    rng = np.random.default_rng(0)
+    posterior, y = rng.dirichlet([1, 1, 1], size=300), np.repeat([0, 1, 2], [200, 80, 20])
+    matrix = MinimumRates(quantile=0.05).fit_posterior(posterior, y).transition_matrix_
+    for k, n_anchors in enumerate([20, 8, 2]):
+        anchors = np.argsort(-posterior[:, k])[:n_anchors]
+        np.testing.assert_allclose(matrix[k], posterior[anchors].mean(axis=0))
+
+
+def test_weights_are_repetitions_with_many_classes():
+    rng = np.random.default_rng(1)
+    posterior, y = rng.dirichlet([1, 1, 1], size=120), np.arange(120) % 3
+    weight = rng.integers(0, 4, 120)
+    weighted = MinimumRates(quantile=0.1).fit_posterior(posterior, y, weight)
+    repeated = MinimumRates(quantile=0.1).fit_posterior(
+        posterior.repeat(weight, axis=0), y.repeat(weight)
+    )
+    np.testing.assert_allclose(weighted.transition_matrix_, repeated.transition_matrix_)
+
+
+def test_the_matrix_is_found_where_three_classes_are_apart():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(6000, 2))
+    y = np.array(["ape", "bee", "cat"])[(3 * X[:, 0]).astype(int)]
+    noise = TransitionMatrix([[0.7, 0.3, 0.0], [0.1, 0.8, 0.1], [0.0, 0.2, 0.8]])
+    fitted = MinimumRates(KernelDensityPosterior(0.2), quantile=0.05)
+    fitted.fit(X, flip_labels(y, noise, random_state=0))
+    assert fitted.classes_.tolist() == ["ape", "bee", "cat"]
+    assert np.abs(fitted.transition_matrix_ - noise.matrix).mean() < 0.03
+
+
+def test_a_matrix_that_leaves_no_information_is_mixed_with_the_identity_with_a_warning():
+    posterior = np.full((30, 3), 1 / 3)
+    with pytest.warns(UserWarning, match=r"leaves 0\.000 of the labels' information.*identity"):
+        noise = MinimumRates().fit_posterior(posterior, [0, 1, 2] * 10).rates_
+    assert noise.youden == pytest.approx(0.05)
+    np.testing.assert_allclose(noise.matrix, TransitionMatrix.uniform(3, 0.95 * 2 / 3).matrix)
+
+
+@given(st.floats(0, 0.99), st.floats(0, 0.99))
+@pytest.mark.filterwarnings("ignore:the estimated:UserWarning")
+def test_two_classes_are_scaled_back_alike_by_rates_and_by_matrix(positive, negative):
+    matrix = admissible_matrix([[1 - negative, negative], [positive, 1 - positive]])
+    rates = admissible_rates(positive, negative)
+    np.testing.assert_allclose(matrix.matrix, rates.transition_matrix, atol=1e-9)
+
+
+def test_a_class_of_which_nothing_is_seen_is_taken_as_clean():
+    posterior = np.array([[0.8, 0.2, 0.0], [0.1, 0.9, 0.0], [0.5, 0.5, 0.0]] * 4)
+    matrix = MinimumRates().fit_posterior(posterior, [0, 1, 2] * 4).transition_matrix_
+    np.testing.assert_allclose(matrix, [[0.8, 0.2, 0], [0.1, 0.9, 0], [0, 0, 1]])
+
+
+class AnyMatrix(PosteriorRates):
+    """Implements the general form only."""
+
+    def __init__(self, posterior=None, *, cv=None, random_state=None):
+        self.posterior = posterior
+        self.cv = cv
+        self.random_state = random_state
+
+    def _transition(self, noisy_posterior, codes, weight):
+        return TransitionMatrix.uniform(noisy_posterior.shape[1], 0.2)
+
+
+def test_an_estimator_may_implement_the_matrix_only_or_the_two_rates_only():
+    two, three = np.full((12, 2), 0.5), np.full((12, 3), 1 / 3)
+    assert AnyMatrix().fit_posterior(two, [0, 1] * 6).rates_ == NoiseRates(0.2, 0.2)
+    assert AnyMatrix().fit_posterior(three, [0, 1, 2] * 4).rates_.n_classes == 3
+    assert AnyMatrix().__sklearn_tags__().classifier_tags.multi_class
+    scott = ScottRates()
+    assert not scott.__sklearn_tags__().classifier_tags.multi_class
+    with pytest.raises(ValueError, match=r"Only binary.*y holds 3 classes, 'a', 'b', 'c'"):
+        scott.fit_posterior(three, ["a", "b", "c"] * 4)
+    with pytest.raises(ValueError, match="ScottRates estimates the rates of two classes, and y ho"):
+        estimate_rates("scott", np.zeros((12, 1)), [0, 1, 2] * 4)
+
+
+def test_known_rates_come_back_in_the_form_of_their_number_of_classes():
+    X, two, three = np.zeros((12, 1)), [0, 1] * 6, [0, 1, 2] * 4
+    rates = NoiseRates(0.3, 0.1)
+    for given_form in (rates, rates.transition_matrix, TransitionMatrix(rates.transition_matrix)):
+        assert estimate_rates(given_form, X, two) == rates
+    for given_form in (np.eye(3), np.eye(3).tolist(), TransitionMatrix(np.eye(3))):
+        assert estimate_rates(given_form, X, three) == TransitionMatrix(np.eye(3))
+    with pytest.raises(ValueError, match="noise of 2 classes, and there are 3"):
+        estimate_rates(NoiseRates(None, 0.1), X, three)
+
+
+def test_every_estimate_has_a_transition_matrix():
+    posterior = np.random.default_rng(0).dirichlet([1, 1], size=50)
+    fitted = MinimumRates(quantile=0.1).fit_posterior(posterior, [0, 1] * 25)
+    np.testing.assert_array_equal(fitted.transition_matrix_, fitted.rates_.transition_matrix)
+    assert not hasattr(MinimumRates(), "transition_matrix_")

@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from unflip.density_ratio import KLIEP, KMM, ULSIF, RuLSIF
+from unflip.learners import LinearClassifier
 from unflip.posterior import (
     DensityRatioPosterior,
     KernelDensityPosterior,
@@ -84,6 +85,19 @@ def test_three_classes_have_three_columns():
         fitted = clone(posterior).fit(X, y)
         assert fitted.predict_proba(X).shape == (300, 3)
         assert np.mean(fitted.predict(X) == y) > 0.8
+
+
+@pytest.mark.parametrize("posterior", POSTERIORS.values(), ids=POSTERIORS)
+def test_probabilities_of_three_classes_track_the_truth(posterior):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(3000, 2))
+    scores = np.exp(2 * X @ [[1, 0, -1], [0, 1, -1]])
+    clean = scores / scores.sum(axis=1, keepdims=True)
+    truth = clean @ [[0.7, 0.3, 0], [0, 0.8, 0.2], [0.1, 0, 0.9]]
+    y = (rng.uniform(size=(3000, 1)) > truth.cumsum(axis=1)[:, :2]).sum(axis=1)
+    estimate = clone(posterior).fit(X, np.array(["a", "b", "c"])[y]).predict_proba(X)
+    assert ((estimate >= 0) & (estimate <= 1)).all()
+    assert (np.mean((estimate - truth) ** 2, axis=0) < 0.25 * np.var(truth, axis=0)).all()
 
 
 # --- kernel densities
@@ -260,6 +274,37 @@ def test_a_class_with_fewer_rows_than_folds_is_refused():
     with pytest.raises(ValueError, match="cv must be at least 2 folds"):
         fit_posterior(ProbabilisticPosterior(), X, y, cv=1)
     fit_posterior(ProbabilisticPosterior(), X, y, cv=3)
+    y[-3:-1] = "common"
+    with pytest.raises(ValueError, match=r"'rare' has 1 rows.* Use cv=None; or leave out the rows"):
+        fit_posterior(ProbabilisticPosterior(), X, y, cv=2)
+
+
+def test_every_fold_holds_every_class_however_rare():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(303, 2)), np.array(["a", "b"] * 150 + ["rare"] * 3)
+    _, held_out = fit_posterior(ProbabilisticPosterior(Memory()), X, y, cv=3, random_state=0)
+    assert (held_out == 1 / 3).all()  # each model knew three classes
+
+
+def test_a_class_that_a_fold_lacks_has_probability_zero_there():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(90, 2)), np.repeat(["a", "b", "c"], 30)
+    lacking = (np.arange(60), np.arange(60, 90))  # trained on a and b only
+    splits = [lacking, (np.arange(30, 90), np.arange(30)), (np.r_[:30, 60:90], np.r_[30:60])]
+    with pytest.warns(RuntimeWarning, match=r"Number of classes in training fold \(2\)"):
+        _, held_out = fit_posterior(ProbabilisticPosterior(), X, y, cv=splits)
+    assert held_out.shape == (90, 3)
+    for k, rows in enumerate([slice(0, 30), slice(30, 60), slice(60, 90)]):
+        assert (held_out[rows, k] == 0).all()
+    np.testing.assert_allclose(held_out.sum(axis=1), 1)
+
+
+def test_a_posterior_of_a_two_class_classifier_says_so():
+    binary = ProbabilisticPosterior(LinearClassifier())
+    assert not binary.__sklearn_tags__().classifier_tags.multi_class
+    assert (
+        ProbabilisticPosterior(LogisticRegression()).__sklearn_tags__().classifier_tags.multi_class
+    )
 
 
 @pytest.mark.parametrize("posterior", POSTERIORS.values(), ids=POSTERIORS)

@@ -2,17 +2,26 @@
 
 from unflip.noise_rates._aliases import make_rates
 from unflip.noise_rates._base import BaseRates, PosteriorRates
+from unflip.noise_rates._channel import ChannelRates
+from unflip.noise_rates._counting import ConfidentJointRates, DualTRates
 from unflip.noise_rates._cross_validation import CrossValidatedRates
 from unflip.noise_rates._estimate import estimate_rates
 from unflip.noise_rates._minimum import MinimumRates
+from unflip.noise_rates._mixture import BestBinRates
 from unflip.noise_rates._scott import ScottRates
+from unflip.noise_rates._selective import SelectiveRates
 
 __all__ = [
     "BaseRates",
+    "BestBinRates",
+    "ChannelRates",
+    "ConfidentJointRates",
     "CrossValidatedRates",
+    "DualTRates",
     "MinimumRates",
     "PosteriorRates",
     "ScottRates",
+    "SelectiveRates",
     "estimate_rates",
     "make_rates",
 ]

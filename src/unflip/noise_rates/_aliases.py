@@ -8,16 +8,25 @@ import numpy as np
 from unflip._estimators import clone_seeded
 from unflip._validation import check_choice
 from unflip.noise_rates._base import BaseRates
+from unflip.noise_rates._channel import ChannelRates
+from unflip.noise_rates._counting import ConfidentJointRates, DualTRates
 from unflip.noise_rates._cross_validation import CrossValidatedRates
 from unflip.noise_rates._minimum import MinimumRates
+from unflip.noise_rates._mixture import BestBinRates
 from unflip.noise_rates._scott import ScottRates
+from unflip.noise_rates._selective import SelectiveRates
 
 ALIASES: dict[str, Callable[[], BaseRates]] = {
     "auto": lambda: MinimumRates(quantile=0.05),
+    "best_bin": BestBinRates,
+    "channel": ChannelRates,
+    "confident_joint": ConfidentJointRates,
     "cv": CrossValidatedRates,
+    "dual_t": DualTRates,
     "minimum": MinimumRates,
     "quantile": lambda: MinimumRates(quantile=0.05),
     "scott": ScottRates,
+    "selective": SelectiveRates,
 }
 
 
@@ -30,8 +39,9 @@ def make_rates(
     ----------
     noise_rates : str or BaseRates
         "minimum", "quantile" (the 5 % quantile of the posterior), "auto" (now the same as
-        "quantile"), "scott" (mixture proportions), "cv" (cross-validation of a classifier); or a
-        rate estimator.
+        "quantile"), "selective" (labels of the surest rows), "scott" and "best_bin" (mixture
+        proportions), "dual_t" and "confident_joint" (counts), "cv" (cross-validation of a
+        classifier); or a rate estimator. "scott", "best_bin" and "cv" are for two classes.
     random_state : int, RandomState instance or None, default=None
         Seed for every random choice of the estimator that has no seed of its own.
 
@@ -46,7 +56,8 @@ def make_rates(
         noise_rates = ALIASES[noise_rates]()
     elif not isinstance(noise_rates, BaseRates):
         raise TypeError(
-            f"noise_rates must be one of {list(ALIASES)}, NoiseRates(positive=..., negative=...) "
-            f"or an estimator of unflip.noise_rates, got {noise_rates!r}."
+            f"noise_rates must be one of {list(ALIASES)}, NoiseRates(positive=..., negative=...), "
+            "a TransitionMatrix, a K x K array or an estimator of unflip.noise_rates, got "
+            f"{noise_rates!r}."
         )
     return clone_seeded(noise_rates, random_state)

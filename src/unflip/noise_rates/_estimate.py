@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
+from sklearn.utils import get_tags
 
-from unflip.noise import NoiseRates
+from unflip._validation import check_labels
+from unflip.noise import NoiseRates, TransitionMatrix, as_transition_matrix, is_matrix
 from unflip.noise_rates._aliases import make_rates
-from unflip.noise_rates._base import LARGEST_TOTAL, PosteriorRates
+from unflip.noise_rates._base import LARGEST_TOTAL, PosteriorRates, admissible_rates
 
 
 def estimate_rates(
@@ -21,28 +23,40 @@ def estimate_rates(
     *,
     noisy_posterior: ArrayLike | None = None,
     method: Any = None,
-) -> NoiseRates:
+) -> Any:
     """Return the rates that are known, and estimate those that are not.
+
+    They come as :class:`~unflip.NoiseRates` for two classes and as a
+    :class:`~unflip.TransitionMatrix` for more.
 
     Parameters
     ----------
-    noise_rates : str, NoiseRates or rate estimator
-        Rates, of which one or both may be None and are then estimated as by "auto"; or how to
-        estimate them: see :func:`make_rates`.
+    noise_rates : str, NoiseRates, TransitionMatrix, array-like or rate estimator
+        Rates, of which one or both may be None and are then estimated as by "auto"; or T, of shape
+        (n_classes, n_classes); or how to estimate them: see :func:`make_rates`.
     X, y, sample_weight : array-like
         The noisy data.
     random_state : int, RandomState instance or None, default=None
         Seed of an estimator that has none of its own.
-    noisy_posterior : array-like of shape (n_samples, 2), default=None
+    noisy_posterior : array-like of shape (n_samples, n_classes), default=None
         P(noisy y | x) at the rows, for the estimators that use it and have no posterior of
         their own.
     method : classifier, default=None
         The method whose rates "cv" chooses.
     """
-    known = noise_rates if isinstance(noise_rates, NoiseRates) else None
+    n_classes = check_labels(y, binary=False)[0].size
+    known = noise_rates if isinstance(noise_rates, NoiseRates) and n_classes == 2 else None
     if known is not None and known.known:
         return known
+    if known is None and known_size(noise_rates) is not None:
+        noise = as_transition_matrix(noise_rates, n_classes)
+        return noise.rates if n_classes == 2 else noise
     estimator = make_rates("auto" if known is not None else noise_rates, random_state)
+    if n_classes > 2 and not get_tags(estimator).classifier_tags.multi_class:
+        raise ValueError(
+            f"{type(estimator).__name__} estimates the rates of two classes, and y holds "
+            f"{n_classes}. Use noise_rates='quantile', or give the TransitionMatrix you know."
+        )
     if method is not None and getattr(estimator, "estimator", method) is None:  # "cv" as it is
         estimator.set_params(estimator=clone(method))
     if (
@@ -53,22 +67,33 @@ def estimate_rates(
         estimator.fit_posterior(noisy_posterior, y, sample_weight)
     else:
         estimator.fit(X, y, sample_weight)
-    return estimator.rates_ if known is None else _completed(known, estimator.rates_)
+    estimated: Any = estimator.rates_
+    return estimated if known is None else _completed(known, estimated)
+
+
+def known_size(noise_rates: Any) -> int | None:
+    """Return of how many classes a user's rates are; None where they are a way to estimate them."""
+    if isinstance(noise_rates, NoiseRates):
+        return 2
+    if isinstance(noise_rates, TransitionMatrix):
+        return noise_rates.n_classes
+    return len(noise_rates) if is_matrix(noise_rates) else None
 
 
 def _completed(known: NoiseRates, estimated: NoiseRates) -> NoiseRates:
-    """Return the known rates with the others estimated, as far as they leave room for those."""
-    fixed = known.positive if known.positive is not None else known.negative
-    if fixed is None:
-        return estimated
-    free = "negative" if known.negative is None else "positive"
-    room, estimate = max(0.0, LARGEST_TOTAL - fixed), getattr(estimated, free)
-    if estimate > room:
-        warnings.warn(
-            f"{known} leaves a {free} rate of at most {room:.3g}, and {estimate:.3g} is estimated: "
-            f"{room:.3g} is used. Check the rate that is given.",
-            UserWarning,
-            stacklevel=4,
-        )
-    positive, negative = (min(rate, room) for rate in estimated.both())
-    return known.completed_by(NoiseRates(positive=positive, negative=negative))
+    """Return the estimates within what is known, as far as that leaves room for them."""
+    least = [low for low, _ in known.bounds]
+    rooms = [max(0.0, LARGEST_TOTAL - other) for other in reversed(least)]
+    rates = list(estimated.both())
+    for k, name in enumerate(("positive", "negative")):
+        if rates[k] > rooms[k] and not isinstance(getattr(known, name), float):
+            warnings.warn(
+                f"{known} leaves a {name} rate of at most {rooms[k]:.3g}, and {rates[k]:.3g} is "
+                f"estimated: {rooms[k]:.3g} is used. Check the rate that is given.",
+                UserWarning,
+                stacklevel=4,
+            )
+            rates[k] = rooms[k]
+        low, high = known.bounds[k]
+        rates[k] = min(max(rates[k], low), high)
+    return admissible_rates(*rates) if sum(rates) >= 1 else NoiseRates(*rates)

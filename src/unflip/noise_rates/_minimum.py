@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unflip.noise import NoiseRates
-from unflip.noise_rates._base import PosteriorRates, admissible_rates
+from unflip.noise import NoiseRates, TransitionMatrix
+from unflip.noise_rates._base import PosteriorRates, admissible_matrix, admissible_rates
 
 Array = NDArray[Any]
 
@@ -17,6 +17,9 @@ class MinimumRates(PosteriorRates):
     P(noisy y | x) is never below the rate at which the other class is flipped into y, and reaches
     it wherever x cannot be of class y. The minimum is over the training rows.
 
+    More than two classes: T[i, j] = P(noisy=j | x) at the x of largest P(noisy=i | x), which surely
+    is of class i (an anchor point).
+
     Parameters
     ----------
     posterior : str, posterior or classifier, default=None
@@ -25,7 +28,10 @@ class MinimumRates(PosteriorRates):
         `noise_rates`, else "auto".
     quantile : float, default=0.0
         Quantile in place of the minimum, in [0, 0.5). The minimum of a noisy estimate is too low;
-        a small quantile is less so, but takes class overlap for noise.
+        a small quantile is less so, but takes class overlap for noise. More than two classes: row
+        i of T is the mean of P(noisy | x) over the rows of highest P(noisy=i | x), as many as
+        2 * `quantile` of those labelled i, so that the quantile is in their middle and a rare
+        class is not asked for more anchors than it has.
     cv : int or cross-validation splitter, default=None
         Folds of cross-fitting; None: in-sample, as in the paper.
     random_state : int, RandomState instance or None, default=None
@@ -33,10 +39,12 @@ class MinimumRates(PosteriorRates):
 
     Attributes
     ----------
-    rates_ : NoiseRates
-        The estimate.
-    classes_ : ndarray of shape (2,)
-        The labels, the positive class last.
+    rates_ : NoiseRates or TransitionMatrix
+        The estimate: NoiseRates of two classes, a TransitionMatrix of more.
+    transition_matrix_ : ndarray of shape (n_classes, n_classes)
+        The same as T[i, j] = P(noisy=j | true=i).
+    classes_ : ndarray of shape (n_classes,)
+        The labels in sorted order; of two, the positive class last.
 
     Notes
     -----
@@ -69,9 +77,27 @@ class MinimumRates(PosteriorRates):
         self.random_state = random_state
 
     def _rates(self, noisy_posterior: Array, codes: Array, weight: Array) -> NoiseRates:
-        if not 0 <= self.quantile < 0.5:
-            raise ValueError(f"quantile must lie in [0, 0.5), got {self.quantile!r}.")
+        self._check_quantile()
         positive, negative = np.quantile(
             noisy_posterior, self.quantile, axis=0, weights=weight, method="inverted_cdf"
         )
         return admissible_rates(positive=float(positive), negative=float(negative))
+
+    def _transition(self, noisy_posterior: Array, codes: Array, weight: Array) -> TransitionMatrix:
+        self._check_quantile()
+        n_classes = noisy_posterior.shape[1]
+        label_mass = np.bincount(codes, weight, minlength=n_classes)
+        matrix = np.eye(n_classes)  # a class of which nothing is seen is taken as clean
+        for k in range(n_classes):
+            own = noisy_posterior[:, k]
+            falling = np.argsort(-own)
+            wanted = 2 * self.quantile * label_mass[k] * (1 - 1e-9)  # rounding adds no row
+            last = np.searchsorted(np.cumsum(weight[falling]), wanted)
+            anchors = own >= own[falling[last]]  # rows that tie count alike
+            if own[anchors].any():
+                matrix[k] = np.average(noisy_posterior[anchors], axis=0, weights=weight[anchors])
+        return admissible_matrix(matrix)
+
+    def _check_quantile(self) -> None:
+        if not 0 <= self.quantile < 0.5:
+            raise ValueError(f"quantile must lie in [0, 0.5), got {self.quantile!r}.")

@@ -1,6 +1,5 @@
 """Scott's noise rates: how much of each noisy class is a copy of the other."""
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -106,11 +105,6 @@ class ScottRates(PosteriorRates):
         self.clean_prior = clean_prior
         self.cv = cv
         self.random_state = random_state
-
-    def _folds(self, codes: Array) -> Any:
-        if not isinstance(self.cv, Integral):
-            return self.cv
-        return min(int(self.cv), max(2, int(np.bincount(codes).min())))
 
     def _rates(self, noisy_posterior: Array, codes: Array, weight: Array) -> NoiseRates:
         for name in ("delta", "clean_prior"):

@@ -83,7 +83,9 @@ def fit_posterior(
     cv : int, cross-validation splitter, iterable of splits or None, default=None
         None: the rows' probabilities come from the posterior that was fitted on them. Otherwise
         each row's come from a posterior that did not see its label (the one returned saw all);
-        an integer is the number of stratified, shuffled folds.
+        an integer is the number of stratified, shuffled folds, of which no class may have fewer
+        rows. A class that a splitter of your own leaves out of a training fold has probability 0
+        in the rows that are held out, with a warning.
     random_state : int, RandomState instance or None, default=None
         Seed of the shuffle.
     """
@@ -101,6 +103,13 @@ def fit_posterior(
     return posterior.fit(X, y, sample_weight), np.asarray(held_out, dtype=float)
 
 
+def folds_within_classes(cv: Any, codes: Array) -> Any:
+    """Return the folds of cross-fitting: where they are a number, no more than the rarest class."""
+    if not isinstance(cv, (int, np.integer)):
+        return cv
+    return min(int(cv), max(2, int(np.bincount(codes).min())))
+
+
 def stratified_folds(
     n_folds: int,
     classes: Array,
@@ -116,11 +125,13 @@ def stratified_folds(
     counts = np.bincount(codes)
     rarest = int(np.argmin(counts))
     if counts[rarest] < n_folds:
-        otherwise = "cv=None" if none_allowed else "more rows"
+        remedies = ["cv=None" if none_allowed else "more rows"]
+        if counts[rarest] > 1:
+            remedies.insert(0, f"cv={counts[rarest]} or fewer")
         raise ValueError(
             f"class {classes[rarest].item()!r} has {counts[rarest]} rows, fewer than the "
-            f"cv={n_folds} folds, so some folds would lack it. Use cv={max(2, counts[rarest])} or "
-            f"fewer, or {otherwise}."
+            f"cv={n_folds} folds, so some folds would lack it. Use {', or '.join(remedies)}; or "
+            "leave out the rows of that class, or merge it with another."
         )
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
     return StratifiedKFold(n_folds, shuffle=True, random_state=seed)

@@ -1,0 +1,113 @@
+"""Features of the noisy channel: an intercept, the columns, and Gaussian bumps around some rows."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+LEAST_EIGENVALUE = 1e-6
+"""Directions of the kernel matrix that are weaker, beside the strongest, are left out."""
+
+N_DISTANCES = 300
+"""Rows whose distances set the scale of the kernel."""
+
+
+class ChannelFeatures:
+    r"""x -> (1, z / sqrt(d), R' k(z, centers) - its mean), z the standardised columns.
+
+    k(z, c) = exp(-|z-c|^2 / (2 width^2 m)) with m the median squared distance of two rows, and
+    R R' = K^-1 for the kernel matrix K of the centers (Nystroem), so that a weight vector
+    w ~ N(0, s I) makes the bumps a Gaussian process of variance s at the centers.
+
+    Parameters
+    ----------
+    width : float or None
+        Width of the bumps; None: no bumps, the columns only.
+    n_centers : int
+        How many rows are centers, at most.
+    """
+
+    def __init__(self, width: float | None, n_centers: int) -> None:
+        self.width = width
+        self.n_centers = n_centers
+
+    def fit(self, X: Floats, weight: Floats, order: Array) -> "ChannelFeatures":
+        """Learn the scales, and take centers from the head of `order`: distinct rows, shuffled."""
+        self.mean = np.average(X, axis=0, weights=weight)
+        deviation = np.sqrt(np.average((X - self.mean) ** 2, axis=0, weights=weight))
+        self.scale = np.where(deviation > 1e-12 * (1 + np.abs(self.mean)), deviation, 1.0)
+        n_columns = X.shape[1]
+        self.block = np.repeat([0, 1], [1, n_columns])
+        if self.width is None:
+            return self
+        some = self._standardised(X[order[:N_DISTANCES]])
+        distances = _squared_distances(some, some)
+        apart = distances[distances > 1e-9 * (1 + distances.max())]
+        self.gamma = 1 / (2 * self.width**2 * (np.median(apart) if apart.size else 1.0))
+        self.centers = self._standardised(X[order[: self.n_centers]])
+        eigenvalues, vectors = np.linalg.eigh(self._kernel(self.centers))
+        keep = eigenvalues > LEAST_EIGENVALUE * eigenvalues[-1]
+        self.root = vectors[:, keep] / np.sqrt(eigenvalues[keep])
+        self.shift = np.average(self._kernel(self._standardised(X)), axis=0, weights=weight)
+        self.block = np.repeat([0, 1, 2], [1, n_columns, int(keep.sum())])
+        return self
+
+    def transform(self, X: Floats) -> Floats:
+        """Return the features, one row per row of X."""
+        Z = self._standardised(X)
+        F = np.empty((len(Z), self.block.size))
+        n_columns = Z.shape[1]
+        F[:, 0] = 1
+        F[:, 1 : 1 + n_columns] = Z / np.sqrt(n_columns)
+        if self.width is not None:
+            np.matmul(self._kernel(Z) - self.shift, self.root, out=F[:, 1 + n_columns :])
+        return F
+
+    def latent(self, X: Floats, coef: Floats) -> Floats:
+        """Return t = F w without F."""
+        Z = self._standardised(X)
+        n_columns = Z.shape[1]
+        t = coef[0] + Z @ (coef[1 : 1 + n_columns] / np.sqrt(n_columns))
+        if self.width is not None:
+            bumps = self.root @ coef[1 + n_columns :]
+            t += self._kernel(Z) @ bumps - self.shift @ bumps
+        return np.asarray(t)
+
+    def _standardised(self, X: Floats) -> Floats:
+        return (X - self.mean) / self.scale
+
+    def _kernel(self, Z: Floats) -> Floats:
+        kernel = _squared_distances(Z, self.centers)
+        kernel *= -self.gamma
+        return np.exp(kernel, out=kernel)
+
+
+def distinct_rows(X: Floats, random_state: np.random.RandomState) -> Array:
+    """Return the positions of the distinct rows of X in a random order.
+
+    The order depends on the rows' values only: neither copies of a row nor the rows' own order
+    change it, so that a weight acts as so many copies.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Rows.
+    random_state : RandomState instance
+        What draws the order.
+    """
+    bits = np.ascontiguousarray(X + 0.0, dtype=np.float64).view(np.uint64)  # 0.0 and -0.0 are one
+    bits = bits ^ (bits >> np.uint64(32))  # short numbers fill the upper half only
+    halves = random_state.randint(0, 2**32, size=(2, X.shape[1]), dtype=np.uint64)
+    odd = (halves[0] << np.uint64(32)) | halves[1] | np.uint64(1)
+    keys = (bits * odd).sum(axis=1, dtype=np.uint64)  # multiplicative hashing, modulo 2^64
+    return np.unique(keys, return_index=True)[1]
+
+
+def _squared_distances(A: Floats, B: Floats) -> Floats:
+    distances = A @ (-2 * B.T)
+    distances += (A**2).sum(axis=1)[:, None]
+    distances += (B**2).sum(axis=1)
+    return np.maximum(distances, 0, out=distances)

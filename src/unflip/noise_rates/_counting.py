@@ -1,0 +1,216 @@
+"""Noise rates by counting: the labels that are seen beside the labels that are predicted."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unflip.noise import TransitionMatrix
+from unflip.noise_rates._base import PosteriorRates, admissible_matrix
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+
+class DualTRates(PosteriorRates):
+    r"""T[i, j] = sum_l P(predicted=l | true=i) P(noisy=j | predicted=l): dual-T.
+
+    The prediction of a row is its likeliest noisy label. The second factor is counted; the first
+    is the identity (`hardened`), so that rho_pos is the share of negative labels among the rows
+    predicted positive, or as published P(noisy=l | x) at the x that surely is of class i.
+
+    Parameters
+    ----------
+    posterior : str, posterior or classifier, default=None
+        How to estimate P(noisy y | x): see :func:`~unflip.posterior.make_posterior`. None: as
+        :class:`~unflip.ImportanceReweightingClassifier` estimates it, where this is its
+        `noise_rates`, else "auto".
+    hardened : bool, default=True
+        Whether an x that surely is of class i counts as predicted i. False: as published, which
+        takes the noise twice, T T, where the posterior is right: there P(noisy | x) is row i of T
+        already. The published form is for posteriors that are too sure of themselves.
+    quantile : float, default=0.03
+        The x that surely is of class i is the one whose P(noisy=i | x) is exceeded by this share of
+        the rows, in [0, 1). A class that is never predicted has P(noisy | x) at that x as its row.
+    cv : int or cross-validation splitter, default=5
+        Folds of cross-fitting, of a number no more than the rarest class has rows; None: in-sample,
+        where a flexible posterior predicts the labels it was given and the counts show no noise.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the posterior and the folds.
+
+    Attributes
+    ----------
+    rates_ : NoiseRates or TransitionMatrix
+        The estimate: NoiseRates of two classes, a TransitionMatrix of more.
+    transition_matrix_ : ndarray of shape (n_classes, n_classes)
+        The same as T[i, j] = P(noisy=j | true=i).
+    classes_ : ndarray of shape (n_classes,)
+        The labels in sorted order; of two, the positive class last.
+
+    Notes
+    -----
+    All rows are counted, those at the boundary too: overlap of the classes is taken for noise, and
+    so are rows on the wrong side of a boundary that the posterior has in the wrong place, as
+    logistic regression has where the two rates differ. :class:`SelectiveRates` counts where the
+    prediction is sure.
+
+    References
+    ----------
+    Yao, Liu, Han, Gong, Deng, Niu, Sugiyama (2020), "Dual T: reducing estimation error for
+    transition matrix in label-noise learning", NeurIPS.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip import NoiseRates, flip_labels
+    >>> from unflip.noise_rates import DualTRates
+    >>> X = np.random.default_rng(0).uniform(size=(4000, 2))
+    >>> y = flip_labels(X.sum(axis=1) > 1, NoiseRates(positive=0.3, negative=0.1), random_state=0)
+    >>> print(DualTRates(random_state=0).fit(X, y).rates_)
+    NoiseRates(positive=0.319, negative=0.242)
+    >>> print(DualTRates(hardened=False, random_state=0).fit(X, y).rates_)
+    NoiseRates(positive=0.382, negative=0.261)
+    """
+
+    def __init__(
+        self,
+        posterior: Any = None,
+        hardened: bool = True,
+        *,
+        quantile: float = 0.03,
+        cv: Any = 5,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.posterior = posterior
+        self.hardened = hardened
+        self.quantile = quantile
+        self.cv = cv
+        self.random_state = random_state
+
+    def _transition(self, noisy_posterior: Array, codes: Array, weight: Array) -> TransitionMatrix:
+        if not 0 <= self.quantile < 1:
+            raise ValueError(f"quantile must lie in [0, 1), got {self.quantile!r}.")
+        anchors = anchor_rows(noisy_posterior, weight, self.quantile)
+        counts = label_counts(codes, noisy_posterior.argmax(axis=1), weight, len(anchors)).T
+        predicted = counts.sum(axis=1, keepdims=True)
+        labels = np.where(predicted > 0, counts / np.where(predicted > 0, predicted, 1), anchors)
+        return admissible_matrix(labels if self.hardened else anchors @ labels)
+
+
+class ConfidentJointRates(PosteriorRates):
+    r"""T[i, j] = C[j, i] / sum_l C[l, i], C[j, i] = the rows labelled j that are confidently i.
+
+    A row is confidently i where P(noisy=i | x) is at least t_i, its mean over the rows labelled i;
+    where that holds for several classes, it is of the likeliest class, and where for none, of
+    none. Every row of C is scaled to the number of labels j. This is cleanlab's estimate, for
+    comparison.
+
+    Parameters
+    ----------
+    posterior : str, posterior or classifier, default=None
+        How to estimate P(noisy y | x): see :func:`~unflip.posterior.make_posterior`. None: as
+        :class:`~unflip.ImportanceReweightingClassifier` estimates it, where this is its
+        `noise_rates`, else "auto".
+    cv : int or cross-validation splitter, default=5
+        Folds of cross-fitting, of a number no more than the rarest class has rows; None: in-sample,
+        where a flexible posterior is confident of the labels it was given.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the posterior and the folds.
+
+    Attributes
+    ----------
+    rates_ : NoiseRates or TransitionMatrix
+        The estimate: NoiseRates of two classes, a TransitionMatrix of more.
+    transition_matrix_ : ndarray of shape (n_classes, n_classes)
+        The same as T[i, j] = P(noisy=j | true=i).
+    confident_joint_ : ndarray of shape (n_classes, n_classes)
+        C, scaled, labels in rows: an estimate of how many rows labelled j are of class i.
+    thresholds_ : ndarray of shape (n_classes,)
+        t, infinity for a class without labels.
+    classes_ : ndarray of shape (n_classes,)
+        The labels in sorted order; of two, the positive class last.
+
+    Notes
+    -----
+    Overlap of the classes is taken for noise. cleanlab rounds C to whole numbers, which moves the
+    rates by less than one row's worth; weights here need not be whole, and C is not rounded.
+
+    References
+    ----------
+    Northcutt, Jiang, Chuang (2021), "Confident learning: estimating uncertainty in dataset labels",
+    JAIR.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip import NoiseRates, flip_labels
+    >>> from unflip.noise_rates import ConfidentJointRates
+    >>> X = np.random.default_rng(0).uniform(size=(4000, 2))
+    >>> y = flip_labels(X.sum(axis=1) > 1, NoiseRates(positive=0.3, negative=0.1), random_state=0)
+    >>> joint = ConfidentJointRates(random_state=0).fit(X, y)
+    >>> print(joint.rates_)
+    NoiseRates(positive=0.264, negative=0.111)
+    >>> joint.confident_joint_.round()
+    array([[2018.,  456.],
+           [ 253., 1273.]])
+    """
+
+    confident_joint_: Floats
+    thresholds_: Floats
+
+    def __init__(
+        self,
+        posterior: Any = None,
+        *,
+        cv: Any = 5,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.posterior = posterior
+        self.cv = cv
+        self.random_state = random_state
+
+    def _transition(self, noisy_posterior: Array, codes: Array, weight: Array) -> TransitionMatrix:
+        counts, thresholds = confident_counts(noisy_posterior, codes, weight)
+        labels = np.bincount(codes, weight, minlength=len(counts))
+        joint = counts * (labels / counts.sum(axis=1))[:, None]
+        # a class into which no row falls is taken as clean
+        matrix = np.where(joint.sum(axis=0) > 0, joint, np.eye(len(joint))).T
+        noise = admissible_matrix(matrix)
+        self.confident_joint_, self.thresholds_ = joint, thresholds
+        return noise
+
+
+def anchor_rows(noisy_posterior: Array, weight: Array, quantile: float) -> Floats:
+    """Return P(noisy | x) where P(noisy=i | x) is its 1 - quantile, for each i; rows sum to one."""
+    anchors = np.eye(noisy_posterior.shape[1])  # a class of which nothing is seen is taken as clean
+    for k, own in enumerate(noisy_posterior.T):
+        level = np.quantile(own, 1 - quantile, weights=weight, method="inverted_cdf")
+        if level > 0:
+            at = own == level
+            anchors[k] = np.average(noisy_posterior[at], axis=0, weights=weight[at])
+    return np.asarray(anchors / anchors.sum(axis=1, keepdims=True))
+
+
+def confident_counts(noisy_posterior: Array, codes: Array, weight: Array) -> tuple[Floats, Floats]:
+    """Return how many rows labelled j are confidently i, unscaled, and the thresholds.
+
+    The diagonal is at least one row, as in cleanlab.
+    """
+    n_classes = noisy_posterior.shape[1]
+    thresholds = np.full(n_classes, np.inf)
+    for k in np.unique(codes):
+        thresholds[k] = np.average(noisy_posterior[codes == k, k], weights=weight[codes == k])
+    confident = noisy_posterior >= thresholds - 1e-6
+    several = confident.sum(axis=1) > 1
+    guess = np.where(several, noisy_posterior.argmax(axis=1), confident.argmax(axis=1))
+    some = confident.any(axis=1)
+    counts = label_counts(codes[some], guess[some], weight[some], n_classes)
+    np.fill_diagonal(counts, np.maximum(counts.diagonal(), 1.0))
+    return counts, thresholds
+
+
+def label_counts(codes: Array, guess: Array, weight: Array, n_classes: int) -> Floats:
+    """Return how many rows have each label and each guess, labels in rows."""
+    counts = np.zeros((n_classes, n_classes))
+    np.add.at(counts, (codes, guess), weight)
+    return counts

@@ -1,0 +1,110 @@
+"""How far an estimate of the rates may be off by chance: the bootstrap on scores."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr, ndtri
+from sklearn.utils import check_random_state
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+LEVEL = 0.95
+"""Confidence of `interval_`."""
+
+DRAWS = 200
+"""Resamples that `interval_` is taken from."""
+
+
+def bootstrap_matrices(
+    estimate: Callable[[Array, Array, Array], Floats],
+    noisy_posterior: Floats,
+    codes: Array,
+    weight: Floats,
+    *,
+    n_draws: int = DRAWS,
+    random_state: Any = None,
+) -> Floats:
+    """Return the transition matrices of resamples, of shape (n_draws, n_classes, n_classes).
+
+    Rows are drawn with replacement, a row of weight w as w rows; P(noisy | x) is not fitted again,
+    so that what its own estimation adds is not in the spread. A resample that leaves out a class,
+    or from which no rates can be estimated, is drawn again.
+
+    Parameters
+    ----------
+    estimate : callable
+        From (noisy_posterior, codes, weight) to T.
+    noisy_posterior : ndarray of shape (n_samples, n_classes)
+        P(noisy y | x).
+    codes : ndarray of shape (n_samples,)
+        Positions of the labels among the classes.
+    weight : ndarray of shape (n_samples,)
+        How often each row counts, > 0.
+    n_draws : int, default=200
+        Resamples.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+    """
+    generator = check_random_state(random_state)
+    n_rows, share = max(1, round(weight.sum())), weight / weight.sum()
+    n_present = np.unique(codes).size
+    matrices: list[Floats] = []
+    failures = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # said of the estimate itself already
+        while len(matrices) < n_draws:
+            counts = generator.multinomial(n_rows, share)
+            drawn = np.flatnonzero(counts)
+            try:
+                if np.unique(codes[drawn]).size < n_present:
+                    raise ValueError("a class is missing")
+                matrices.append(
+                    estimate(noisy_posterior[drawn], codes[drawn], counts[drawn].astype(float))
+                )
+            except ValueError as error:
+                failures += 1
+                if failures > n_draws:
+                    raise ValueError(
+                        f"no interval: most resamples of these {codes.size} rows give no rates "
+                        f"({error})."
+                    ) from error
+    return np.array(matrices)
+
+
+def corrected_interval(draws: Floats, estimate: ArrayLike, level: float = LEVEL) -> Floats:
+    """Return the ends of Efron's bias-corrected percentile interval, of shape (2, ...).
+
+    The quantiles are shifted by twice the normal score of the share of draws below the estimate:
+    an estimate that takes the smallest of many shares is too low, and so are its resamples, again.
+
+    Parameters
+    ----------
+    draws : ndarray of shape (n_draws, ...)
+        What the resamples gave.
+    estimate : array-like of the shape of one draw
+        What the sample itself gave.
+    level : float, default=0.95
+        Confidence.
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
+    centre = np.asarray(estimate, dtype=float)
+    below = (np.mean(draws < centre, axis=0) + np.mean(draws <= centre, axis=0)) / 2
+    edge = 1 / (2 * len(draws))
+    shift = 2 * ndtri(np.clip(below, edge, 1 - edge))
+    ends = [ndtr(shift + ndtri(share)) for share in ((1 - level) / 2, (1 + level) / 2)]
+    return _quantiles(np.sort(draws, axis=0), np.array(ends))
+
+
+def _quantiles(ascending: Floats, shares: Floats) -> Floats:
+    """Return, for every entry of a draw, its own quantiles: `shares` has one more axis in front."""
+    position = shares * (len(ascending) - 1)
+    lower = np.floor(position).astype(np.intp)
+    upper = np.minimum(lower + 1, len(ascending) - 1)
+    at_lower = np.take_along_axis(ascending, lower, axis=0)
+    at_upper = np.take_along_axis(ascending, upper, axis=0)
+    return np.asarray(at_lower + (position - lower) * (at_upper - at_lower))

@@ -1,0 +1,169 @@
+"""Noise rates by best bins: each noisy class as a mixture with a copy of the other in it."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unflip._validation import check_positive
+from unflip.noise import NoiseRates
+from unflip.noise_rates._base import PosteriorRates, admissible_rates
+from unflip.noise_rates._scott import LARGEST_PROPORTION, counts_above, rates_from_proportions
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+
+class BestBinRates(PosteriorRates):
+    r"""kappa_neg = P(score >= c | noisy=-1) / P(score >= c | noisy=+1) at the best c, and mirrored.
+
+    The score is P(noisy=+1 | x), of which only the ordering matters. The ratio is smallest, and
+    kappa_neg then the share of the noisy negatives that is a copy of the noisy positives, where all
+    rows above c are true positives; the best c has the smallest ratio plus its margin of error
+
+        (1 + gamma) (sqrt(log(4/delta) / 2 n_neg) + sqrt(log(4/delta) / 2 n_pos))
+        / P(score >= c | noisy=+1)
+
+    (Dvoretzky-Kiefer-Wolfowitz, n_pos and n_neg labels), which keeps a handful of rows from
+    deciding. kappa_pos has the roles and the score reversed. With q = P(noisy=+1),
+
+        rho_pos = (1-q) kappa_neg / (q + (1-q) kappa_neg),
+        rho_neg = q kappa_pos / (q kappa_pos + 1-q).
+
+    Parameters
+    ----------
+    posterior : str, posterior or classifier, default=None
+        How to estimate P(noisy y | x): see :func:`~unflip.posterior.make_posterior`. None: as
+        :class:`~unflip.ImportanceReweightingClassifier` estimates it, where this is its
+        `noise_rates`, else "auto".
+    delta : float, default=0.1
+        The margin holds for all c together with probability 1 - delta.
+    gamma : float, default=0.01
+        What the margin is widened by, as published.
+    cv : int or cross-validation splitter, default=5
+        Folds of cross-fitting, of a number no more than the rarer class has rows; None: in-sample.
+        In-sample scores of a flexible posterior follow the rows' own labels, which makes the
+        rates too low.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the posterior and the folds.
+
+    Attributes
+    ----------
+    rates_ : NoiseRates
+        The estimate.
+    mixture_proportions_ : tuple of two floats
+        (kappa_pos, kappa_neg).
+    classes_ : ndarray of shape (2,)
+        The labels, the positive class last.
+
+    Notes
+    -----
+    :class:`ScottRates` minimises a ratio of confidence limits and returns it; here the limits
+    choose c only, and the ratio itself is returned, which is less too high. The margin is the same
+    for every c, so that c stays where many rows are above it: with much overlap of the classes,
+    too many. Weights are repetitions: multiplied by ten, they narrow the margin as ten times the
+    rows would.
+
+    References
+    ----------
+    Garg, Wu, Smola, Balakrishnan, Lipton (2021), "Mixture proportion estimation and PU learning: a
+    modern approach", NeurIPS.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip import NoiseRates, flip_labels
+    >>> from unflip.noise_rates import BestBinRates
+    >>> X = np.random.default_rng(0).uniform(size=(4000, 2))
+    >>> y = flip_labels(X.sum(axis=1) > 1, NoiseRates(positive=0.3, negative=0.1), random_state=0)
+    >>> print(BestBinRates(random_state=0).fit(X, y).rates_)
+    NoiseRates(positive=0.312, negative=0.0852)
+    """
+
+    mixture_proportions_: tuple[float, float]
+
+    def __init__(
+        self,
+        posterior: Any = None,
+        delta: float = 0.1,
+        *,
+        gamma: float = 0.01,
+        cv: Any = 5,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.posterior = posterior
+        self.delta = delta
+        self.gamma = gamma
+        self.cv = cv
+        self.random_state = random_state
+
+    def _rates(self, noisy_posterior: Array, codes: Array, weight: Array) -> NoiseRates:
+        if not 0 < self.delta < 1:
+            raise ValueError(f"delta must lie between 0 and 1, got {self.delta!r}.")
+        check_positive(self.gamma, "gamma")
+        if not 0 < codes.mean() < 1:
+            raise ValueError(
+                "every row of one of the classes has sample_weight 0, and rows of both are needed: "
+                "the rates come from comparing the two."
+            )
+        # each class is looked for where its own probability is highest
+        kappa_pos, kappa_neg = (
+            best_bin_proportion(
+                noisy_posterior[codes == component, component],
+                noisy_posterior[codes != component, component],
+                component_weight=weight[codes == component],
+                mixture_weight=weight[codes != component],
+                delta=self.delta,
+                gamma=self.gamma,
+            )
+            for component in (0, 1)
+        )
+        noisy_prior = float(np.average(codes, weights=weight))
+        rates = admissible_rates(*rates_from_proportions(kappa_pos, kappa_neg, noisy_prior))
+        self.mixture_proportions_ = kappa_pos, kappa_neg
+        return rates
+
+
+def best_bin_proportion(
+    component: ArrayLike,
+    mixture: ArrayLike,
+    *,
+    component_weight: ArrayLike | None = None,
+    mixture_weight: ArrayLike | None = None,
+    delta: float = 0.1,
+    gamma: float = 0.01,
+) -> float:
+    """Return the share of the mixture that is a copy of the component, in [0, 1).
+
+    This is P(mixture >= c) / P(component >= c) at the c where :func:`bin_bounds` is smallest.
+
+    Parameters
+    ----------
+    component, mixture : array-like of shape (n_component,), (n_mixture,)
+        Scores of the two samples, high where the component is likely.
+    component_weight, mixture_weight : array-like, default=None
+        How often each score counts; None: once.
+    delta, gamma : float
+        Of the margin of error.
+    """
+    _, in_component, in_mixture = counts_above(component, mixture, component_weight, mixture_weight)
+    in_component, in_mixture = in_component[in_component > 0], in_mixture[in_component > 0]
+    n_component, n_mixture = float(in_component[-1]), float(in_mixture[-1])
+    bounds = bin_bounds(in_component, in_mixture, n_component, n_mixture, delta, gamma)
+    best = int(np.argmin(bounds))
+    proportion = (in_mixture[best] / n_mixture) / (in_component[best] / n_component)
+    return float(min(proportion, LARGEST_PROPORTION))
+
+
+def bin_bounds(
+    in_component: Floats,
+    in_mixture: Floats,
+    n_component: float,
+    n_mixture: float,
+    delta: float = 0.1,
+    gamma: float = 0.01,
+) -> Floats:
+    """Return P(mixture >= c) / P(component >= c) plus its margin of error, from the counts."""
+    margin = np.sqrt(np.log(4 / delta) / 2) * (1 / np.sqrt(n_mixture) + 1 / np.sqrt(n_component))
+    above_component = in_component / n_component
+    return np.asarray((in_mixture / n_mixture + (1 + gamma) * margin) / above_component)

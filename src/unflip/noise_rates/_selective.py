@@ -1,0 +1,152 @@
+"""Noise rates by selective classification: the labels of the rows that surely are of a class."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unflip.noise import TransitionMatrix
+from unflip.noise_rates._base import PosteriorRates, admissible_matrix
+from unflip.noise_rates._scott import counts_above, upper_limit
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+
+class SelectiveRates(PosteriorRates):
+    r"""rho_pos = share of negative labels among the rows with P(noisy=+1 | x) >= c, and its mirror.
+
+    Of P(noisy=+1 | x) only the ordering matters. Among rows that surely are positive the labels are
+    negative as often as positives are flipped, so the threshold c is the one that leaves the
+    smallest such share; of all thresholds, the one with the smallest upper confidence limit of it,
+    which keeps a handful of rows from deciding. rho_neg is found alike where P(noisy=-1 | x) is
+    high.
+
+    More than two classes: T[i, j] = share of the label j among the rows with
+    P(noisy=i | x) >= c_i, where the label i is surely the most frequent.
+
+    Parameters
+    ----------
+    posterior : str, posterior or classifier, default=None
+        How to estimate P(noisy y | x): see :func:`~unflip.posterior.make_posterior`. None: as
+        :class:`~unflip.ImportanceReweightingClassifier` estimates it, where this is its
+        `noise_rates`, else "auto".
+    delta : float, default=0.1
+        The thresholds are compared by confidence limits (Clopper-Pearson) that hold together with
+        probability 1 - delta. None: by the shares as they are, as published, where at least one
+        row in 200 is selected; their smallest is too low, and the more so the fewer the rows.
+    cv : int or cross-validation splitter, default=5
+        Folds of cross-fitting, of a number no more than the rarest class has rows; None: in-sample.
+        In-sample scores of a flexible posterior follow the rows' own labels, which makes the
+        rates too low.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the posterior and the folds.
+
+    Attributes
+    ----------
+    rates_ : NoiseRates or TransitionMatrix
+        The estimate: NoiseRates of two classes, a TransitionMatrix of more.
+    transition_matrix_ : ndarray of shape (n_classes, n_classes)
+        The same as T[i, j] = P(noisy=j | true=i).
+    upper_bounds_ : ndarray of shape (n_classes,)
+        The smallest upper confidence limits: with confidence 1 - delta each, no more than this
+        share of the class is flipped. They need no row that surely is of a class, only scores that
+        did not see the labels (`cv`) and labels that are right more often than wrong; a lower
+        bound without further assumptions there is not. NaN without `delta`.
+    n_selected_ : ndarray of shape (n_classes,)
+        How many rows each class's shares come from.
+    classes_ : ndarray of shape (n_classes,)
+        The labels in sorted order; of two, the positive class last.
+
+    Notes
+    -----
+    Rows that tie are selected together. Overlap of the classes is taken for noise where no
+    selected row surely is of its class. Weights are repetitions: multiplied by ten, they narrow the
+    confidence limits as ten times the rows would.
+
+    References
+    ----------
+    de Juan, Mazuelas, Zhu, Scott (2026), selection of confidently classified rows for the
+    estimation of transition matrices, NeurIPS. The choice by confidence limits is not theirs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip import NoiseRates, flip_labels
+    >>> from unflip.noise_rates import SelectiveRates
+    >>> X = np.random.default_rng(0).uniform(size=(4000, 2))
+    >>> y = flip_labels(X.sum(axis=1) > 1, NoiseRates(positive=0.3, negative=0.1), random_state=0)
+    >>> selective = SelectiveRates(random_state=0).fit(X, y)
+    >>> print(selective.rates_)
+    NoiseRates(positive=0.312, negative=0.0852)
+    >>> selective.upper_bounds_.round(3)  # of negatives, of positives
+    array([0.113, 0.357])
+    """
+
+    upper_bounds_: Floats
+    n_selected_: Floats
+
+    def __init__(
+        self,
+        posterior: Any = None,
+        delta: float | None = 0.1,
+        *,
+        cv: Any = 5,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.posterior = posterior
+        self.delta = delta
+        self.cv = cv
+        self.random_state = random_state
+
+    def _transition(self, noisy_posterior: Array, codes: Array, weight: Array) -> TransitionMatrix:
+        if self.delta is not None and not 0 < self.delta < 1:
+            raise ValueError(f"delta must lie between 0 and 1, or be None, got {self.delta!r}.")
+        n_classes = noisy_posterior.shape[1]
+        matrix = np.eye(n_classes)  # a class of which no label is seen is taken as clean
+        bounds, sizes = np.full(n_classes, np.nan), np.zeros(n_classes)
+        for k in np.unique(codes):
+            own, labelled = noisy_posterior[:, k], codes == k
+            threshold, limit = best_threshold(
+                own[labelled], own[~labelled], weight[labelled], weight[~labelled], self.delta
+            )
+            selected = own >= threshold
+            matrix[k] = np.bincount(codes[selected], weight[selected], minlength=n_classes)
+            bounds[k], sizes[k] = 1 - limit, matrix[k].sum()
+        noise = admissible_matrix(matrix)
+        self.upper_bounds_, self.n_selected_ = bounds, sizes  # all that can fail has succeeded
+        return noise
+
+
+def best_threshold(
+    inside: ArrayLike,
+    outside: ArrayLike,
+    inside_weight: ArrayLike | None = None,
+    outside_weight: ArrayLike | None = None,
+    delta: float | None = 0.1,
+) -> tuple[float, float]:
+    """Return the score above which the share of the class is surely highest, and how high surely.
+
+    Parameters
+    ----------
+    inside, outside : array-like of shape (n_inside,), (n_outside,)
+        Scores of the rows labelled with the class and of all others, high where it is likely.
+    inside_weight, outside_weight : array-like, default=None
+        How often each score counts; None: once.
+    delta : float or None, default=0.1
+        Probability that some share of the population is below its lower limit here. None: the
+        shares as they are, of at least one row in 200; the limit is then NaN.
+    """
+    scores, in_class, others = counts_above(inside, outside, inside_weight, outside_weight)
+    total: Any = in_class + others
+    if delta is None:
+        share = np.where(total >= total[-1] / 200, in_class / total, 0.0)
+        last = np.flatnonzero(share == share.max())[-1]  # of equal shares, that of most rows
+        return float(scores[last]), np.nan
+    # a lower limit rises with more of the class and falls with more of the others, so it is
+    # highest where a run of the former ends
+    gains = np.diff(in_class, prepend=0.0) > 0
+    ends = np.flatnonzero(gains & np.append(np.diff(others) > 0, True))
+    limits = 1 - upper_limit(total[ends], others[ends], delta / scores.size)
+    best = int(np.argmax(limits))
+    return float(scores[ends[best]]), float(limits[best])

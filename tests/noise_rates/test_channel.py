@@ -1,0 +1,376 @@
+"""The noisy channel: derivatives, optimality, rates, clean posterior, intervals."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.sparse import csr_matrix
+from scipy.special import expit
+from sklearn.decomposition import TruncatedSVD
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import PolynomialFeatures
+
+from unflip import NoiseRates, flip_labels
+from unflip.noise_rates import ChannelRates, make_rates
+from unflip.noise_rates._channel_evidence import (
+    ChannelFit,
+    Design,
+    _penalised,
+    _Point,
+    evidence_slope,
+    first_guess,
+    fit_channel,
+    refit_coef,
+)
+from unflip.noise_rates._channel_features import ChannelFeatures, distinct_rows
+from unflip.noise_rates._channel_surface import RatePosterior, climb
+
+
+@pytest.fixture(scope="module")
+def design():
+    rng = np.random.default_rng(0)
+    features = np.column_stack([np.ones(400), rng.normal(size=(400, 8))])
+    clean = expit(features @ rng.normal(size=9) * 2)
+    positive = rng.random(400) < 0.2 + 0.5 * clean
+    weight = rng.integers(1, 4, 400).astype(float)
+    return Design(features, np.repeat([0, 1, 2], [1, 4, 4]), positive, weight)
+
+
+RATES = np.array([0.28, 0.17])
+
+
+def separated(n, rates, seed):
+    """Rows on both sides of a line, some near it."""
+    X = np.random.default_rng(seed).uniform(size=(n, 2))
+    return X, flip_labels(X.sum(axis=1) > 1, rates, random_state=seed).astype(int)
+
+
+# --- derivatives and optimality
+
+
+def brute_force(design, rates, coef, variance):
+    """The penalised log-likelihood, written out."""
+    clean = 1 / (1 + np.exp(-design.features @ coef))
+    noisy = rates[1] + (1 - rates[0] - rates[1]) * clean
+    own = np.where(design.positive, noisy, 1 - noisy)
+    return design.weight @ np.log(own) - 0.5 * (coef**2 / variance[design.block]).sum()
+
+
+def test_gradient_and_curvature_in_the_coefficients_are_those_of_finite_differences(design):
+    rng = np.random.default_rng(1)
+    coef, variance = rng.normal(size=9), np.array([4.0, 2.0, 1.0])
+    precision = 1 / variance[design.block]
+    point, step = _Point(design, RATES, coef), 1e-5 * np.eye(9)
+    assert _penalised(point, precision) == pytest.approx(
+        brute_force(design, RATES, coef, variance), rel=1e-12
+    )
+    gradient = [
+        (brute_force(design, RATES, coef + s, variance)
+         - brute_force(design, RATES, coef - s, variance)) / 2e-5
+        for s in step
+    ]  # fmt: skip
+    np.testing.assert_allclose(point.gradient(precision), gradient, rtol=1e-5, atol=1e-5)
+    hessian = [
+        (_Point(design, RATES, coef + s).gradient(precision)
+         - _Point(design, RATES, coef - s).gradient(precision)) / 2e-5
+        for s in step
+    ]  # fmt: skip
+    observed = point.information(point.observed_curvature(), precision)
+    np.testing.assert_allclose(observed, -np.array(hessian), rtol=1e-5, atol=1e-5)
+
+
+def test_the_expected_curvature_is_the_mean_of_the_observed_one_over_the_labels(design):
+    coef = np.random.default_rng(2).normal(size=9)
+    everyone = [
+        Design(design.features, design.block, np.full(400, label), design.weight)
+        for label in (False, True)
+    ]
+    negative, positive = (_Point(labelled, RATES, coef) for labelled in everyone)
+    mean = positive.p_1 * positive.observed_curvature()
+    mean += negative.p_0 * negative.observed_curvature()
+    np.testing.assert_allclose(positive.expected_curvature(), mean, atol=1e-12)
+
+
+def test_the_slope_of_the_evidence_in_the_rates_is_that_of_finite_differences(design):
+    fit = refit_coef(design, RATES, fit_channel(design, RATES, first_guess(design)), tol=1e-14)
+    slope, step = evidence_slope(design, fit), 1e-4
+    up, down = (
+        [refit_coef(design, RATES + sign * s, fit, tol=1e-14) for s in step * np.eye(2)]
+        for sign in (1, -1)
+    )
+    gradient = [
+        (u.log_evidence - d.log_evidence) / (2 * step) for u, d in zip(up, down, strict=True)
+    ]
+    np.testing.assert_allclose(slope.gradient, gradient, rtol=1e-4)
+    path = np.transpose([(u.coef - d.coef) / (2 * step) for u, d in zip(up, down, strict=True)])
+    np.testing.assert_allclose(slope.path, path, rtol=1e-3, atol=1e-3)
+    # the curvature is that of the penalised log-likelihood along its maximum
+    profile = [
+        [brute_force(design, f.rates, f.coef, f.variance) for f in fits] for fits in (up, down)
+    ]
+    here = brute_force(design, RATES, fit.coef, fit.variance)
+    second = [-(u - 2 * here + d) / step**2 for u, d in zip(*profile, strict=True)]
+    np.testing.assert_allclose(np.diag(slope.curvature), second, rtol=1e-3)
+
+
+def test_the_coefficients_are_the_maximum_that_another_optimiser_finds(design):
+    fit = fit_channel(design, RATES, first_guess(design), tol=1e-8)
+    other = minimize(
+        lambda coef: -brute_force(design, RATES, coef, fit.variance), fit.coef + 0.1, tol=1e-10
+    )
+    np.testing.assert_allclose(fit.coef, other.x, rtol=1e-3, atol=1e-3)
+
+
+def test_the_variances_are_where_the_evidence_is_stationary(design):
+    fit = fit_channel(design, RATES, first_guess(design), tol=1e-6)
+    labels = _Point(design, RATES, fit.coef)
+    data = labels.information(labels.expected_curvature(), np.zeros(9))
+
+    def evidence(log_variance):
+        """Of w ~ N(0, s), the labels' part being quadratic around the fit."""
+        s = np.exp(log_variance)
+        total = s.sum()
+        variance = np.array([0.3 * (total + 3), *s])  # not varied below: block 0 is held
+        variance[0] = fit.variance[0]
+        precision = 1 / variance[design.block]
+        quadratic = -0.5 * (precision * fit.coef**2).sum() + 0.5 * np.log(precision).sum()
+        determinant = np.linalg.slogdet(data + np.diag(precision))[1]
+        return quadratic - 0.5 * determinant - 0.5 * np.log(total / 9) ** 2
+
+    at = np.log(fit.variance[1:])
+    slopes = [(evidence(at + s) - evidence(at - s)) / 2e-4 for s in 1e-4 * np.eye(2)]
+    np.testing.assert_allclose(slopes, 0, atol=0.02)
+
+
+def test_without_noise_the_channel_is_penalised_logistic_regression(design):
+    variance = np.array([1e8, 2.0, 2.0])
+    start = ChannelFit(np.zeros(2), np.zeros(9), variance, 0.0)
+    fit = refit_coef(design, (0.0, 0.0), start)
+    peer = LogisticRegression(C=2.0, tol=1e-8, max_iter=1000).fit(
+        design.features[:, 1:], design.positive, sample_weight=design.weight
+    )
+    np.testing.assert_allclose(fit.coef[1:], peer.coef_[0], rtol=1e-3, atol=1e-3)
+
+
+def test_the_climb_ends_where_the_evidence_is_stationary_or_pressed_against_a_bound(design):
+    box = ((0.0, 0.5), (0.0, 0.5))
+    fit, slope = climb(design, fit_channel(design, (0.1, 0.1), first_guess(design)), box, tol=1e-3)
+    inside = (fit.rates > 0) & (fit.rates < 0.5)
+    scale = np.sqrt(np.diag(np.abs(slope.curvature)))
+    assert (np.abs(slope.gradient[inside]) < 0.2 * scale[inside]).all()
+    assert (slope.gradient[fit.rates <= 0] <= 0).all()
+    assert (slope.gradient[fit.rates >= 0.5] >= 0).all()
+
+
+# --- the distribution of the rates
+
+
+def test_the_distribution_is_that_of_a_known_surface():
+    mean, sd = np.array([0.3, 0.2]), np.array([0.02, 0.03])
+
+    def surface(points):
+        return -0.5 * (((points - mean) / sd) ** 2).sum(axis=1)
+
+    box = ((0.0, 0.5), (0.0, 0.5))
+    posterior = RatePosterior(surface, box, box, None)
+    rng = np.random.default_rng(0)
+    # the same prior by rejection: a quarter on the diagonal, the rest over the box
+    draws = rng.uniform(0, 0.5, size=(400_000, 2))
+    diagonal = rng.random(400_000) < 0.25
+    draws[diagonal] = rng.uniform(0, 0.475, size=400_000)[diagonal, None]
+    kept = draws[rng.random(400_000) < np.exp(surface(draws))]
+    np.testing.assert_allclose(posterior.rates, np.median(kept, axis=0), atol=0.005)
+    for k, (low, high) in enumerate(posterior.interval(0.9)):
+        share = np.mean((kept[:, k] >= low) & (kept[:, k] <= high))
+        assert share == pytest.approx(0.9, abs=0.03)
+
+
+def test_no_noise_is_reported_where_it_is_the_likelier():
+    box = ((0.0, 0.5), (0.0, 0.5))
+
+    def falls(points):
+        return -100 * points.sum(axis=1)
+
+    def rises(points):
+        return 100 * points.sum(axis=1)
+
+    clean = RatePosterior(falls, box, box, 0.0)
+    assert clean.rates == (0.0, 0.0)
+    assert clean.p_origin > 0.9
+    assert all(low == 0 and high < 0.05 for low, high in clean.interval(0.95))
+    noisy = RatePosterior(rises, box, box, 0.0)
+    assert noisy.p_origin < 1e-6
+    assert all(low > 0.3 for low, _ in noisy.interval(0.95))
+
+
+# --- features
+
+
+def test_a_gaussian_prior_on_the_bumps_has_the_kernel_as_covariance_at_the_centers():
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    order = distinct_rows(X, np.random.RandomState(0))
+    features = ChannelFeatures(1.0, 30).fit(X, np.ones(30), order)
+    bumps = features.transform(X)[:, 4:] + features.shift @ features.root
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    squared = ((Z[:, None] - Z[None]) ** 2).sum(axis=2)
+    median = np.median(squared[squared > 0])
+    np.testing.assert_allclose(bumps @ bumps.T, np.exp(-squared / (2 * median)), atol=1e-5)
+    coef = np.random.default_rng(1).normal(size=features.block.size)
+    np.testing.assert_allclose(features.latent(X, coef), features.transform(X) @ coef)
+
+
+def test_neither_copies_nor_the_order_of_rows_change_the_centers():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, size=(50, 3)).astype(float)
+    one = X[distinct_rows(X, np.random.RandomState(1))]
+    assert len(one) == len(np.unique(X, axis=0))
+    shuffled = rng.permutation(np.vstack([X, X[:20]]))
+    np.testing.assert_array_equal(one, shuffled[distinct_rows(shuffled, np.random.RandomState(1))])
+    other = X[distinct_rows(X, np.random.RandomState(2))]
+    assert not np.array_equal(one, other)
+
+
+# --- the estimator
+
+
+@pytest.mark.parametrize("rates", [(0.3, 0.1), (0.0, 0.4), (0.2, 0.2)])
+def test_the_rates_are_found(rates):
+    X, y = separated(1500, NoiseRates(*rates), seed=0)
+    channel = ChannelRates(random_state=0).fit(X, y)
+    np.testing.assert_allclose(channel.rates_.both(), rates, atol=0.05)
+
+
+def test_clean_labels_that_overlap_are_not_called_noisy():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 3))
+    y = (rng.random(1500) < expit(2 * X[:, 0] - X[:, 1])).astype(int)
+    channel = ChannelRates(random_state=0).fit(X, y)
+    assert channel.rates_.both() == (0.0, 0.0)
+    assert channel.p_clean_ > 0.5
+
+
+def test_many_rows_take_the_short_way_to_the_same_rates():
+    X, y = separated(8000, NoiseRates(0.3, 0.1), seed=1)
+    channel = ChannelRates(random_state=0).fit(X, y)
+    np.testing.assert_allclose(channel.rates_.both(), (0.3, 0.1), atol=0.03)
+    for name, rate in (("positive", 0.3), ("negative", 0.1)):
+        low, high = getattr(channel.interval_, name)
+        assert high - low < 0.08
+        assert low - 0.02 < rate < high + 0.02
+    none = ChannelRates(random_state=0).fit(X, (X.sum(axis=1) > 1).astype(int))
+    np.testing.assert_allclose(none.rates_.both(), 0, atol=0.005)
+
+
+def test_the_clean_posterior_is_that_of_the_clean_labels():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 2))
+    clean = expit(3 * X[:, 0])
+    y = flip_labels(rng.random(3000) < clean, NoiseRates(0.3, 0.1), random_state=0)
+    channel = ChannelRates(random_state=0).fit(X, y)
+    assert np.abs(channel.predict_clean_proba(X)[:, 1] - clean).mean() < 0.06
+    noisy = channel.predict_noisy_proba(X)
+    np.testing.assert_allclose(noisy.sum(axis=1), 1)
+    np.testing.assert_allclose(
+        noisy[:, 1], channel.rates_.noisy_posterior(channel.predict_clean_proba(X)[:, 1])
+    )
+
+
+def test_known_and_bounded_rates_are_honoured():
+    X, y = separated(600, NoiseRates(0.3, 0.0), seed=2)
+    channel = ChannelRates(known=NoiseRates(None, 0.0), random_state=0).fit(X, y)
+    assert channel.rates_.negative == 0
+    assert channel.interval_.negative == (0, 0)
+    assert channel.rates_.positive == pytest.approx(0.3, abs=0.07)
+    both = ChannelRates(known=NoiseRates(0.3, 0.0), random_state=0).fit(X, y)
+    assert both.rates_ == NoiseRates(0.3, 0.0)
+    bounds = NoiseRates(positive=(0.0, 0.2), negative=(0.05, 0.1))
+    bounded = ChannelRates(known=bounds, random_state=0).fit(X, y)
+    assert 0.1 < bounded.rates_.positive <= 0.2
+    assert 0.05 <= bounded.rates_.negative <= 0.1
+    many = ChannelRates(known=NoiseRates(None, 0.0), random_state=0).fit(
+        *separated(5000, NoiseRates(0.3, 0.0), seed=2)
+    )
+    assert many.rates_.negative == 0
+    assert many.rates_.positive == pytest.approx(0.3, abs=0.03)
+
+
+def test_swapping_the_labels_swaps_the_rates():
+    X, y = separated(400, NoiseRates(0.3, 0.1), seed=3)
+    one = ChannelRates(random_state=0).fit(X, y)
+    other = ChannelRates(random_state=0).fit(X, 1 - y)
+    np.testing.assert_allclose(one.rates_.both(), other.rates_.swapped().both(), atol=0.01)
+    np.testing.assert_allclose(
+        one.predict_clean_proba(X), other.predict_clean_proba(X)[:, ::-1], atol=0.03
+    )
+
+
+def test_weights_are_repetitions():
+    X, y = separated(300, NoiseRates(0.3, 0.1), seed=4)
+    weight = np.random.default_rng(0).integers(0, 4, 300)
+    weighted = ChannelRates(random_state=0).fit(X, y, weight)
+    repeated = ChannelRates(random_state=0).fit(X.repeat(weight, axis=0), y.repeat(weight))
+    np.testing.assert_allclose(weighted.rates_.both(), repeated.rates_.both(), atol=1e-6)
+    np.testing.assert_allclose(
+        weighted.predict_noisy_proba(X), repeated.predict_noisy_proba(X), atol=1e-6
+    )
+
+
+def test_a_seed_makes_it_repeatable():
+    X, y = separated(300, NoiseRates(0.3, 0.1), seed=5)
+    one, two = (ChannelRates(random_state=7).fit(X, y) for _ in range(2))
+    assert one.rates_ == two.rates_
+    assert one.interval_ == two.interval_
+
+
+def test_the_linear_form_takes_sparse_rows_and_a_transformer_brings_its_own_features():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(800, 3)) * (rng.random((800, 3)) < 0.7)
+    y = flip_labels(rng.random(800) < expit(4 * X[:, 0]), NoiseRates(0.2, 0.2), random_state=0)
+    dense = ChannelRates("linear", random_state=0).fit(X, y)
+    sparse = ChannelRates("linear", random_state=0).fit(csr_matrix(X), y)
+    assert dense.rates_ == sparse.rates_
+    np.testing.assert_allclose(
+        dense.predict_clean_proba(X), sparse.predict_clean_proba(csr_matrix(X))
+    )
+    mine = ChannelRates(PolynomialFeatures(include_bias=False), random_state=0).fit(X, y)
+    np.testing.assert_allclose(mine.rates_.both(), dense.rates_.both(), atol=0.1)
+    wide = csr_matrix(rng.normal(size=(50, 501)))
+    labels = rng.integers(0, 2, 50)
+    with pytest.raises(ValueError, match=r"501 columns.*TruncatedSVD"):
+        ChannelRates("linear").fit(wide, labels)
+    ChannelRates(TruncatedSVD(3, random_state=0), random_state=0).fit(wide, labels)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"features": "forest"}, "features='forest' is not one of"),
+        ({"n_centers": 0}, "n_centers must be an integer"),
+        ({"level": 1.0}, "level must lie between 0 and 1"),
+        ({"known": NoiseRates((0.5, 0.6), (0.48, 0.6))}, "sum to at least 0.98"),
+    ],
+)
+def test_bad_parameters_are_named(params, message):
+    X, y = separated(50, NoiseRates(0.1, 0.1), seed=0)
+    channel = ChannelRates(**params)
+    with pytest.raises(ValueError, match=message):
+        channel.fit(X, y)
+    assert not hasattr(channel, "rates_")
+
+
+def test_the_alias_is_known():
+    assert isinstance(make_rates("channel"), ChannelRates)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [300, 6000])
+def test_intervals_hold_the_rates_as_often_as_they_say(n):
+    rates, held = (0.3, 0.1), []
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(n, 2))
+        clean = rng.random(n) < expit(4 * X[:, 0])
+        y = flip_labels(clean, NoiseRates(*rates), random_state=seed)
+        interval = ChannelRates("linear", random_state=seed).fit(X, y).interval_
+        pairs = zip(interval.bounds, rates, strict=True)
+        held += [low <= rate <= high for (low, high), rate in pairs]
+    assert 0.88 < np.mean(held) <= 1.0

@@ -1,0 +1,202 @@
+"""Dual-T and the confident joint: golden numbers, brute force, cleanlab, simulations."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from scipy.stats import norm
+
+from tests.noise_rates.test_selective import gaussians, two_columns
+from tests.test_noise import many_classes, random_noise
+from unflip import flip_labels
+from unflip.noise_rates import ConfidentJointRates, DualTRates, make_rates
+from unflip.noise_rates._counting import anchor_rows, confident_counts
+
+# P(noisy=+1 | x): the first four labelled +, the last four -
+POSITIVE = np.array([0.9, 0.8, 0.6, 0.3, 0.35, 0.1, 0.2, 0.7])
+LABELS = np.repeat([1, -1], 4)
+
+ESTIMATORS = [DualTRates(), DualTRates(hardened=False), ConfidentJointRates()]
+
+
+def noisy_sample(n_classes: int, n: int = 400, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Made-up posteriors and labels drawn from them."""
+    rng = np.random.default_rng(seed)
+    posterior = random_noise(n_classes, seed).noisy_posterior(
+        rng.dirichlet(np.full(n_classes, 0.3), size=n)
+    )
+    return posterior, np.array([rng.choice(n_classes, p=row) for row in posterior])
+
+
+# --- both
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_swapping_the_labels_swaps_the_rates(estimator):
+    scores, y = gaussians(500, 2.0, (0.3, 0.1))
+    one = estimator.fit_posterior(two_columns(scores), y).rates_
+    other = estimator.fit_posterior(two_columns(scores)[:, ::-1], 1 - y).rates_
+    np.testing.assert_allclose(one.both(), other.swapped().both())
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_weights_are_repetitions(estimator, n_classes):
+    posterior, y = noisy_sample(n_classes)
+    weight = np.random.default_rng(1).integers(0, 4, y.size)
+    weighted = estimator.fit_posterior(posterior, y, weight).transition_matrix_
+    repeated = estimator.fit_posterior(posterior.repeat(weight, axis=0), y.repeat(weight))
+    np.testing.assert_allclose(weighted, repeated.transition_matrix_)
+
+
+@pytest.mark.parametrize("estimator", [DualTRates(), ConfidentJointRates()])
+@pytest.mark.parametrize("rates", [(0.3, 0.1), (0.0, 0.4), (0.2, 0.2), (0.0, 0.0)])
+def test_the_rates_are_found_where_the_posterior_is_right_and_the_classes_apart(estimator, rates):
+    scores, y = gaussians(20_000, 5.0, rates)
+    estimated = estimator.fit_posterior(two_columns(scores), y).rates_
+    np.testing.assert_allclose(estimated.both(), rates, atol=0.02)
+
+
+@pytest.mark.parametrize("estimator", [DualTRates(), ConfidentJointRates()])
+@pytest.mark.parametrize("n_classes", [3, 10])
+def test_the_matrix_is_found_where_the_classes_are_well_apart(estimator, n_classes):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, n_classes, 20_000)
+    X = rng.normal(5 * np.eye(n_classes)[y])
+    noise = random_noise(n_classes, 0, least=0.6)
+    fitted = estimator.set_params(random_state=0).fit(X, flip_labels(y, noise, random_state=0))
+    assert np.abs(fitted.transition_matrix_ - noise.matrix).mean() < 0.02
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_a_class_without_any_weight_leaves_the_others_as_they_are(estimator):
+    posterior, y = noisy_sample(3)
+    posterior[:, 1] = 0
+    posterior /= posterior.sum(axis=1, keepdims=True)
+    fitted = estimator.fit_posterior(posterior, y, np.where(y == 1, 0, 1))
+    kept = y != 1
+    two = estimator.__class__(**estimator.get_params()).fit_posterior(
+        posterior[kept][:, [0, 2]], y[kept]
+    )
+    np.testing.assert_allclose(
+        fitted.transition_matrix_[np.ix_([0, 2], [0, 2])], two.transition_matrix_
+    )
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # so few rows have next to no information
+@pytest.mark.parametrize("estimator", [DualTRates(), ConfidentJointRates()])
+def test_folds_are_no_more_than_the_rarest_class_has_rows(estimator):
+    X, y = np.linspace(0, 1, 30)[:, None], np.repeat([0, 1], [27, 3])
+    few = estimator.set_params(random_state=0).fit(X, y).rates_
+    assert few == estimator.set_params(cv=3).fit(X, y).rates_
+
+
+def test_they_have_names():
+    assert make_rates("dual_t").hardened
+    assert isinstance(make_rates("confident_joint"), ConfidentJointRates)
+
+
+# --- dual-T
+
+
+def test_the_anchor_is_the_highest_row_below_the_97th_percentile():
+    posterior = noisy_sample(3, n=1000)[0]
+    anchors = anchor_rows(posterior, np.ones(1000), 0.03)
+    for k in range(3):
+        own = posterior[:, k]
+        below = np.where(own < np.percentile(own, 97, method="higher"), own, -1)
+        np.testing.assert_allclose(anchors[k], posterior[np.argmax(below)])
+
+
+def test_the_anchor_without_a_quantile_is_the_highest_row_and_sums_to_one():
+    posterior = noisy_sample(3)[0]
+    anchors = anchor_rows(3 * posterior, np.ones(400), 0.0)
+    np.testing.assert_allclose(anchors, posterior[posterior.argmax(axis=0)])
+
+
+def test_the_published_form_is_the_product_of_anchors_and_counts():
+    posterior, y = noisy_sample(3)
+    predicted = posterior.argmax(axis=1)
+    counted = np.array(
+        [[np.mean(y[predicted == guess] == label) for label in range(3)] for guess in range(3)]
+    )
+    anchors = anchor_rows(posterior, np.ones(400), 0.1)
+    published = DualTRates(hardened=False, quantile=0.1).fit_posterior(posterior, y)
+    hardened = DualTRates().fit_posterior(posterior, y)
+    np.testing.assert_allclose(published.transition_matrix_, anchors @ counted)
+    np.testing.assert_allclose(hardened.transition_matrix_, counted)
+
+
+@given(many_classes)
+def test_the_published_form_has_the_noise_twice_where_the_posterior_is_right(case):
+    noise = random_noise(*case, least=0.8)  # even twice, it leaves information
+    k = noise.n_classes
+    posterior = noise.matrix.repeat(k, axis=0)  # k rows that surely are of class i
+    y, weight = np.tile(np.arange(k), k), noise.matrix.ravel()
+    published = DualTRates(hardened=False, quantile=0.0).fit_posterior(posterior, y, weight)
+    np.testing.assert_allclose(published.transition_matrix_, noise.matrix @ noise.matrix, atol=1e-9)
+    hardened = DualTRates().fit_posterior(posterior, y, weight)
+    np.testing.assert_allclose(hardened.transition_matrix_, noise.matrix, atol=1e-9)
+
+
+@pytest.mark.parametrize("hardened", [True, False])
+def test_a_class_that_is_never_predicted_has_its_anchor_as_its_row(hardened):
+    positive = np.linspace(0.05, 0.45, 50)
+    y = (np.arange(50) % 5 == 0).astype(int)
+    fitted = DualTRates(hardened=hardened, quantile=0.0).fit_posterior(two_columns(positive), y)
+    anchors = np.array([[0.95, 0.05], [0.55, 0.45]])
+    labels = np.array([[0.8, 0.2], anchors[1]])
+    expected = labels if hardened else anchors @ labels
+    np.testing.assert_allclose(fitted.transition_matrix_, expected)
+
+
+@pytest.mark.parametrize("quantile", [-0.1, 1.0])
+def test_a_bad_quantile_is_named(quantile):
+    estimator = DualTRates(quantile=quantile)
+    with pytest.raises(ValueError, match=r"quantile must lie in \[0, 1\)"):
+        estimator.fit_posterior(two_columns(POSITIVE), LABELS)
+    assert not hasattr(estimator, "rates_")
+
+
+# --- the confident joint
+
+
+def test_the_confident_joint_has_its_golden_values():
+    counts, thresholds = confident_counts(two_columns(POSITIVE), (LABELS > 0) * 1, np.ones(8))
+    np.testing.assert_allclose(thresholds, [0.6625, 0.65])
+    np.testing.assert_array_equal(counts, [[2, 1], [1, 2]])
+    fitted = ConfidentJointRates().fit_posterior(two_columns(POSITIVE), LABELS)
+    np.testing.assert_allclose(fitted.confident_joint_, np.array([[8, 4], [4, 8]]) / 3)
+    np.testing.assert_allclose(fitted.rates_.both(), (1 / 3, 1 / 3))
+    np.testing.assert_allclose(fitted.thresholds_, [0.6625, 0.65])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_confident_joint_is_cleanlabs(n_classes, seed):
+    count = pytest.importorskip("cleanlab.count")
+    posterior, y = noisy_sample(n_classes, seed=seed)
+    counts, _ = confident_counts(posterior, y, np.ones(y.size))
+    np.testing.assert_array_equal(
+        counts, count.compute_confident_joint(y, posterior, calibrate=False)
+    )
+    rounded = count.compute_confident_joint(y, posterior)
+    fitted = ConfidentJointRates().fit_posterior(posterior, y)
+    assert np.abs(fitted.confident_joint_ - rounded).max() <= 1  # whole rows, in cleanlab
+    _, noise_matrix, _ = count.estimate_latent(rounded, y)
+    a_row = 1 / rounded.sum(axis=0)[:, None]
+    moved = np.abs(fitted.transition_matrix_ - noise_matrix.T)
+    assert (moved <= n_classes * a_row).all()  # each entry of a column by less than a row
+
+
+def test_overlap_of_clean_classes_is_taken_for_noise():
+    """The known bias of this estimate, by its formula in the population and in a sample."""
+    x = np.linspace(-8, 9.5, 200_001)
+    negative, positive = norm.pdf(x), norm.pdf(x, 1.5)
+    posterior = positive / (negative + positive)
+    threshold = np.sum(posterior * positive) / np.sum(positive)  # the same for both, by symmetry
+    wrong, right = (np.sum(density[posterior >= threshold]) for density in (negative, positive))
+    overlap = wrong / (wrong + right)
+    assert overlap > 0.06
+    scores, y = gaussians(20_000, 1.5, (0.0, 0.0))
+    rates = ConfidentJointRates().fit_posterior(two_columns(scores), y).rates_
+    np.testing.assert_allclose(rates.both(), (overlap, overlap), atol=0.01)

@@ -1,0 +1,172 @@
+"""Intervals of the rates, and rates of which bounds are known."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from unflip import ImportanceReweightingClassifier, NoiseRates, TransitionMatrix, flip_labels
+from unflip.noise_rates import MinimumRates, SelectiveRates, estimate_rates
+from unflip.noise_rates._intervals import bootstrap_matrices, corrected_interval
+
+RATES = NoiseRates(positive=0.3, negative=0.1)
+
+
+def separated(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Scores with a plateau of true positives and one of true negatives."""
+    rng = np.random.RandomState(seed)
+    y = rng.randint(0, 2, n)
+    return np.column_stack([1.0 - y, y * 1.0]), flip_labels(y, RATES, random_state=rng)
+
+
+def share_of_flips(noisy_posterior, codes, weight):
+    """T by counting, where the scores tell the true classes."""
+    true = noisy_posterior.argmax(axis=1)
+    counts = np.zeros((2, 2))
+    np.add.at(counts, (true, codes), weight)
+    return counts / counts.sum(axis=1, keepdims=True)
+
+
+def test_the_bootstrap_of_a_share_spreads_as_the_binomial():
+    scores, y = separated(2000, seed=0)
+    draws = bootstrap_matrices(
+        share_of_flips, scores, y, np.ones(2000), n_draws=2000, random_state=0
+    )
+    for true, other, rate in ((1, 0, 0.3), (0, 1, 0.1)):
+        n_rows = np.sum(scores[:, 1] == true)
+        expected = np.sqrt(rate * (1 - rate) / n_rows)
+        assert_allclose(draws[:, true, other].std(), expected, rtol=0.1)
+
+
+def test_a_weight_of_ten_narrows_the_interval_as_ten_rows_would():
+    scores, y = separated(300, seed=0)
+    weighted = bootstrap_matrices(
+        share_of_flips, scores, y, np.full(300, 10.0), n_draws=1000, random_state=0
+    )
+    repeated = bootstrap_matrices(
+        share_of_flips,
+        np.repeat(scores, 10, axis=0),
+        np.repeat(y, 10),
+        np.ones(3000),
+        n_draws=1000,
+        random_state=0,
+    )
+    assert_allclose(weighted.std(axis=0), repeated.std(axis=0), rtol=0.1)
+
+
+def test_without_bias_the_interval_holds_the_central_draws():
+    draws = np.arange(101.0)[:, None]
+    assert_allclose(corrected_interval(draws, [50.0], 0.9), [[5.0], [95.0]])
+    with pytest.raises(ValueError, match="level must lie between 0 and 1"):
+        corrected_interval(draws, [50.0], 1.5)
+
+
+def test_draws_below_their_estimate_move_the_interval_up():
+    draws = np.random.RandomState(0).normal(size=4000)
+    # were all resamples too low by 0.5, the estimate was so too: the interval is about 0.5 + 0.5
+    low, high = corrected_interval(draws[:, None], [0.5], 0.95)
+    assert_allclose([low[0], high[0]], [1 - 1.96, 1 + 1.96], atol=0.2)
+
+
+@pytest.mark.slow
+def test_intervals_of_selected_shares_cover_the_truth_where_some_rows_are_sure():
+    covered = []
+    for seed in range(300):
+        scores, y = separated(1000, seed)
+        noise = np.random.RandomState(seed).normal(scale=1e-3, size=1000)
+        ranked = np.clip(scores[:, 1] + noise, 0, 1)
+        selective = SelectiveRates(random_state=seed)
+        selective.fit_posterior(np.column_stack([1 - ranked, ranked]), y)
+        (low, high), (low_neg, high_neg) = selective.interval_.bounds
+        covered.append((low <= 0.3 <= high, low_neg <= 0.1 <= high_neg))
+    coverage = np.mean(covered, axis=0)
+    # below 0.95: the smallest of many shares stays a little too low
+    assert np.all((coverage > 0.85) & (coverage < 0.98))
+
+
+def test_an_interval_can_be_given_back_as_bounds():
+    X = np.random.default_rng(0).uniform(size=(2000, 2))
+    y = flip_labels(X.sum(axis=1) > 1, RATES, random_state=0)
+    fitted = SelectiveRates(random_state=0).fit(X, y)
+    bounds = fitted.interval_
+    assert not bounds.known
+    (low, high), _ = bounds.bounds
+    assert low < fitted.rates_.positive < high
+    clf = ImportanceReweightingClassifier(noise_rates=bounds, random_state=0).fit(X, y)
+    assert low <= clf.noise_rates_.positive <= high
+
+
+def test_the_interval_repeats_itself_and_follows_a_refit():
+    scores, y = separated(400, seed=0)
+    minimum = MinimumRates(quantile=0.05)
+    first = minimum.fit_posterior(np.clip(scores, 0.1, 0.9), y).interval_
+    assert minimum.interval_ is first  # computed once
+    again = minimum.fit_posterior(np.clip(scores, 0.2, 0.8), y).interval_
+    assert again != first
+    assert (
+        MinimumRates(quantile=0.05).fit_posterior(np.clip(scores, 0.1, 0.9), y).interval_ == first
+    )
+
+
+def test_an_unfitted_estimator_has_no_interval():
+    assert not hasattr(MinimumRates(), "interval_")
+
+
+def test_taking_an_interval_changes_nothing_on_the_estimator():
+    X = np.random.default_rng(0).uniform(size=(500, 2))
+    y = flip_labels(X.sum(axis=1) > 1, RATES, random_state=0)
+    selective = SelectiveRates(random_state=0).fit(X, y)
+    before = selective.rates_, selective.n_selected_.copy()
+    selective.interval(level=0.8, n_draws=20)
+    assert selective.rates_ == before[0]
+    assert_array_equal(selective.n_selected_, before[1])
+
+
+def test_more_than_two_classes_have_an_interval_per_entry():
+    rng = np.random.RandomState(0)
+    y = rng.randint(0, 3, 3000)
+    X = np.eye(3)[y] * 6 + rng.normal(size=(3000, 3))
+    noise = TransitionMatrix.pair_flip(3, 0.3)
+    fitted = SelectiveRates(random_state=0).fit(X, flip_labels(y, noise, random_state=rng))
+    low, high = fitted.interval_
+    assert low.shape == high.shape == (3, 3)
+    assert np.all(low <= fitted.transition_matrix_ + 1e-12)
+    assert np.all(fitted.transition_matrix_ <= high + 1e-12)
+
+
+def test_too_few_rows_for_a_bootstrap_say_so():
+    def refuse(*_):
+        raise ValueError("nothing to see")
+
+    scores, y = separated(50, seed=0)
+    with pytest.raises(ValueError, match=r"most resamples of these 50 rows .*nothing to see"):
+        bootstrap_matrices(refuse, scores, y, np.ones(50), n_draws=10, random_state=0)
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        (NoiseRates(positive=(0.0, 0.1), negative=None), (0.1, None)),
+        (NoiseRates(positive=(0.4, 0.45), negative=0.1), (0.4, 0.1)),
+        (NoiseRates(positive=None, negative=(0.2, 0.3)), (None, 0.2)),
+        (NoiseRates(positive=None, negative=0.0), (None, 0.0)),
+    ],
+)
+def test_estimates_stay_within_known_bounds(known, expected):
+    X = np.random.default_rng(0).uniform(size=(2000, 2))
+    y = flip_labels(X.sum(axis=1) > 1, RATES, random_state=0)
+    free = estimate_rates("auto", X, y, random_state=0)
+    found = estimate_rates(known, X, y, random_state=0)
+    for name, value in zip(("positive", "negative"), expected, strict=True):
+        assert getattr(found, name) == (getattr(free, name) if value is None else value)
+
+
+@pytest.mark.parametrize("bad", [(0.3, 0.1), (0.1,), (0.1, 1.0), (-0.1, 0.2)])
+def test_bounds_that_are_no_bounds_are_refused(bad):
+    with pytest.raises(ValueError, match="positive"):
+        NoiseRates(positive=bad, negative=None)
+
+
+def test_bounds_that_leave_no_information_are_refused():
+    with pytest.raises(ValueError, match="must sum to less than 1"):
+        NoiseRates(positive=(0.6, 0.8), negative=(0.5, 0.7))
+    assert NoiseRates(positive=(0.2, 0.8), negative=(0.1, 0.7)).bounds == ((0.2, 0.8), (0.1, 0.7))
