@@ -1,0 +1,641 @@
+r"""Scores of the clean world, measured on noisy labels.
+
+Let T[i, j] = P(noisy=j | true=i). The row of T^-1 that belongs to a noisy label stands in for the
+indicator of the true one,
+
+    v = T^-1[noisy, :],    E[v_k | true, x] = 1 if k is the true class, else 0,
+
+so that sum_k v_k loss(x, k) has the true label's loss as its expectation, whatever the loss. Every
+score here is scikit-learn's, with v in the place of the true label. Means (accuracy, log-loss,
+Brier) are unbiased; ratios of means (the others) are consistent, with a bias of order 1/n.
+
+The prediction is fixed before the noisy labels are seen, and the rates are known from elsewhere.
+A score may leave [0, 1]: clipping it would bias it.
+"""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.metrics import make_scorer
+from sklearn.utils import check_array
+from sklearn.utils.metadata_routing import MetadataRequest
+from sklearn.utils.validation import column_or_1d
+
+from unflip._validation import FLOATS, Array, check_labels, check_probabilities, check_weights
+from unflip.noise import as_transition_matrix
+
+Floats = NDArray[np.float64]
+
+LARGEST_CONDITION = 1e3
+"""Above this condition number of T the labels say next to nothing about the true class."""
+
+
+class CleanScore(float):
+    """A score, which is a float, and its standard error.
+
+    The standard error says how the score varies from one noisy test set to another: over rows and
+    flips, the prediction and the rates being fixed (delta method).
+
+    Parameters
+    ----------
+    value : float
+        The score.
+    standard_error : float
+        Its standard error; nan for a single row.
+
+    Examples
+    --------
+    >>> from unflip import NoiseRates
+    >>> from unflip.metrics import clean_accuracy_score
+    >>> rates = NoiseRates(positive=0.3, negative=0.1)
+    >>> score = clean_accuracy_score([1, 1, 0, 0, 1, 0], [1, 1, 1, 0, 0, 0], rates)
+    >>> print(f"{score:.2f}, standard error {score.standard_error:.2f}")
+    0.78, standard error 0.36
+    """
+
+    standard_error: float
+
+    def __new__(cls, value: float, standard_error: float) -> "CleanScore":
+        """Return `value` with its error."""
+        score = super().__new__(cls, value)
+        score.standard_error = float(standard_error)
+        return score
+
+    def __getnewargs__(self) -> Any:
+        return float(self), self.standard_error
+
+
+def clean_accuracy_score(
+    y_noisy: ArrayLike,
+    y_pred: ArrayLike,
+    rates: Any,
+    *,
+    sample_weight: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
+) -> CleanScore:
+    """Return the mean of T^-1[noisy, predicted], unbiased for P(predicted = true).
+
+    Parameters
+    ----------
+    y_noisy : array-like of shape (n_samples,)
+        Noisy labels.
+    y_pred : array-like of shape (n_samples,)
+        Predicted labels.
+    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
+        The noise; T[i, j] = P(noisy=j | true=i), classes sorted.
+    sample_weight : array-like of shape (n_samples,), default=None
+        How much each row counts in the mean.
+    classes : array-like of shape (n_classes,), default=None
+        The classes, needed only where `y_noisy` may lack one of them.
+
+    Returns
+    -------
+    score : CleanScore
+        A float, with `standard_error`.
+
+    Examples
+    --------
+    >>> from unflip import NoiseRates
+    >>> from unflip.metrics import clean_accuracy_score
+    >>> rates = NoiseRates(positive=0.3, negative=0.1)
+    >>> print(f"{clean_accuracy_score([1, 1, 0, 0, 1, 0], [1, 1, 1, 0, 0, 0], rates):.3f}")
+    0.778
+    """
+    sample = _sample(y_noisy, rates, sample_weight, classes)
+    return _mean((sample.stand_in * _predicted(y_pred, sample)).sum(axis=1), sample)
+
+
+def clean_balanced_accuracy_score(
+    y_noisy: ArrayLike,
+    y_pred: ArrayLike,
+    rates: Any,
+    *,
+    sample_weight: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
+) -> CleanScore:
+    """Return the mean over the classes of the clean recall, sum v_k h_k / sum v_k.
+
+    v_k is the stand-in for "the true class is k", h_k is 1 where class k is predicted.
+
+    Parameters
+    ----------
+    y_noisy : array-like of shape (n_samples,)
+        Noisy labels.
+    y_pred : array-like of shape (n_samples,)
+        Predicted labels.
+    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
+        The noise; T[i, j] = P(noisy=j | true=i), classes sorted.
+    sample_weight : array-like of shape (n_samples,), default=None
+        How much each row counts.
+    classes : array-like of shape (n_classes,), default=None
+        The classes, needed only where `y_noisy` may lack one of them.
+    """
+    sample = _sample(y_noisy, rates, sample_weight, classes)
+    predicted = _predicted(y_pred, sample)
+    every_class = np.arange(sample.classes.size)
+    return _mean_of_ratios(sample.stand_in * predicted, sample.stand_in, sample, every_class)
+
+
+def clean_precision_score(
+    y_noisy: ArrayLike,
+    y_pred: ArrayLike,
+    rates: Any,
+    *,
+    sample_weight: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
+) -> CleanScore:
+    """Return sum v_k h_k / sum h_k: of the greater of two classes, or the mean over more.
+
+    v_k is the stand-in for "the true class is k", h_k is 1 where class k is predicted. It is 0,
+    with a warning, where class k is never predicted.
+
+    Parameters
+    ----------
+    y_noisy : array-like of shape (n_samples,)
+        Noisy labels.
+    y_pred : array-like of shape (n_samples,)
+        Predicted labels.
+    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
+        The noise; T[i, j] = P(noisy=j | true=i), classes sorted.
+    sample_weight : array-like of shape (n_samples,), default=None
+        How much each row counts.
+    classes : array-like of shape (n_classes,), default=None
+        The classes, needed only where `y_noisy` may lack one of them.
+    """
+    sample = _sample(y_noisy, rates, sample_weight, classes)
+    predicted = _predicted(y_pred, sample)
+    averaged = _averaged_classes(sample)
+    never = averaged[sample.weight @ predicted[:, averaged] == 0]
+    if never.size:
+        warnings.warn(
+            f"y_pred never predicts {sample.classes[never].tolist()}, where precision is undefined "
+            "and counts as 0.",
+            UndefinedMetricWarning,
+            stacklevel=2,
+        )
+    hits = sample.stand_in * predicted
+    # nothing over something is 0, as it is without noise
+    predicted[:, never] = 1.0
+    return _mean_of_ratios(hits, predicted, sample, averaged)
+
+
+def clean_recall_score(
+    y_noisy: ArrayLike,
+    y_pred: ArrayLike,
+    rates: Any,
+    *,
+    sample_weight: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
+) -> CleanScore:
+    """Return sum v_k h_k / sum v_k: of the greater of two classes, or the mean over more.
+
+    v_k is the stand-in for "the true class is k", h_k is 1 where class k is predicted.
+
+    Parameters
+    ----------
+    y_noisy : array-like of shape (n_samples,)
+        Noisy labels.
+    y_pred : array-like of shape (n_samples,)
+        Predicted labels.
+    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
+        The noise; T[i, j] = P(noisy=j | true=i), classes sorted.
+    sample_weight : array-like of shape (n_samples,), default=None
+        How much each row counts.
+    classes : array-like of shape (n_classes,), default=None
+        The classes, needed only where `y_noisy` may lack one of them.
+    """
+    sample = _sample(y_noisy, rates, sample_weight, classes)
+    hits = sample.stand_in * _predicted(y_pred, sample)
+    return _mean_of_ratios(hits, sample.stand_in, sample, _averaged_classes(sample))
+
+
+def clean_f1_score(
+    y_noisy: ArrayLike,
+    y_pred: ArrayLike,
+    rates: Any,
+    *,
+    sample_weight: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
+) -> CleanScore:
+    """Return 2 sum v_k h_k / sum (v_k + h_k): of the greater of two classes, or the mean over more.
+
+    v_k is the stand-in for "the true class is k", h_k is 1 where class k is predicted.
+
+    Parameters
+    ----------
+    y_noisy : array-like of shape (n_samples,)
+        Noisy labels.
+    y_pred : array-like of shape (n_samples,)
+        Predicted labels.
+    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
+        The noise; T[i, j] = P(noisy=j | true=i), classes sorted.
+    sample_weight : array-like of shape (n_samples,), default=None
+        How much each row counts.
+    classes : array-like of shape (n_classes,), default=None
+        The classes, needed only where `y_noisy` may lack one of them.
+    """
+    sample = _sample(y_noisy, rates, sample_weight, classes)
+    predicted = _predicted(y_pred, sample)
+    return _mean_of_ratios(
+        2 * sample.stand_in * predicted,
+        sample.stand_in + predicted,
+        sample,
+        _averaged_classes(sample),
+    )
+
+
+def clean_roc_auc_score(
+    y_noisy: ArrayLike,
+    y_score: ArrayLike,
+    rates: Any,
+    *,
+    sample_weight: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
+) -> CleanScore:
+    r"""Return (AUC_noisy - (pi_pos + pi_neg) / 2) / (1 - pi_pos - pi_neg), for two classes.
+
+    The slope is 1 - pi_pos - pi_neg = (1 - rho_pos - rho_neg) p (1-p) / (q (1-q)), with p and q
+    the clean and the noisy share of positives. The same value is the share of well ordered pairs,
+
+        sum_{i != j} v_i (1 - v_j) [s_i > s_j] / sum_{i != j} v_i (1 - v_j),
+
+    v standing in for "the true class is positive" and ties counting one half. Only pairs of
+    different rows estimate p (1-p) without bias, so that is how it is computed; putting the share
+    p into p (1-p) instead differs by a term of order 1/n, and overshoots.
+
+    Parameters
+    ----------
+    y_noisy : array-like of shape (n_samples,)
+        Noisy labels of two classes.
+    y_score : array-like of shape (n_samples,)
+        Scores that rise with the probability of the greater class.
+    rates : NoiseRates, TransitionMatrix or array-like of shape (2, 2)
+        The noise; T[i, j] = P(noisy=j | true=i), classes sorted.
+    sample_weight : array-like of shape (n_samples,), default=None
+        How much each row counts.
+    classes : array-like of shape (2,), default=None
+        The classes, needed only where `y_noisy` may lack one of them.
+    """
+    sample = _sample(y_noisy, rates, sample_weight, classes)
+    if sample.classes.size != 2:
+        raise ValueError(
+            f"The area under the ROC curve is for two classes, got {sample.classes.size}: "
+            f"{sample.classes.tolist()}. Score one class against the others, or use "
+            "clean_log_loss or clean_balanced_accuracy_score."
+        )
+    scores = _column(y_score, sample, "y_score")
+    share = sample.weight / sample.weight.sum()
+    negative, positive = sample.stand_in.T
+    shares = _positive_means(sample.stand_in, sample, np.arange(2))
+    # mass of the other class that is ordered well with each row
+    negatives_below = _mass_below(scores, share * negative)
+    positives_above = shares[1] - _mass_below(scores, share * positive)
+    with_itself = share**2 @ (positive * negative)
+    ordered = (share * positive) @ negatives_below - with_itself / 2
+    pairs = shares[0] * shares[1] - with_itself
+    value = ordered / pairs
+    influence = positive * (negatives_below - value * shares[0])
+    influence += negative * (positives_above - value * shares[1])
+    return _score(value, influence / pairs, sample)
+
+
+def clean_log_loss(
+    y_noisy: ArrayLike,
+    y_proba: ArrayLike,
+    rates: Any,
+    *,
+    sample_weight: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
+) -> CleanScore:
+    """Return the mean of -sum_k v_k log P(k | x), unbiased for the log-loss on true labels.
+
+    v_k is the stand-in for "the true class is k". As in scikit-learn, a probability of 0 counts as
+    the smallest relative step of its float type.
+
+    Parameters
+    ----------
+    y_noisy : array-like of shape (n_samples,)
+        Noisy labels.
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        Predicted probabilities, one column per class in sorted order; for two classes those of the
+        greater one are enough.
+    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
+        The noise; T[i, j] = P(noisy=j | true=i), classes sorted.
+    sample_weight : array-like of shape (n_samples,), default=None
+        How much each row counts in the mean.
+    classes : array-like of shape (n_classes,), default=None
+        The classes, needed only where `y_noisy` may lack one of them.
+    """
+    sample = _sample(y_noisy, rates, sample_weight, classes)
+    proba = _probabilities(y_proba, sample)
+    step = np.finfo(proba.dtype).eps
+    return _mean(-(sample.stand_in * np.log(proba.clip(step, 1 - step))).sum(axis=1), sample)
+
+
+def clean_brier_score_loss(
+    y_noisy: ArrayLike,
+    y_proba: ArrayLike,
+    rates: Any,
+    *,
+    sample_weight: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
+) -> CleanScore:
+    """Return the mean of sum_k v_k sum_j (P(j | x) - [j = k])^2, half of it for two classes.
+
+    v_k is the stand-in for "the true class is k". Unbiased for the Brier score on true labels,
+    scaled as in scikit-learn: for two classes it is the mean of (P(positive | x) - [true])^2.
+
+    Parameters
+    ----------
+    y_noisy : array-like of shape (n_samples,)
+        Noisy labels.
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        Predicted probabilities, one column per class in sorted order; for two classes those of the
+        greater one are enough.
+    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
+        The noise; T[i, j] = P(noisy=j | true=i), classes sorted.
+    sample_weight : array-like of shape (n_samples,), default=None
+        How much each row counts in the mean.
+    classes : array-like of shape (n_classes,), default=None
+        The classes, needed only where `y_noisy` may lack one of them.
+    """
+    sample = _sample(y_noisy, rates, sample_weight, classes)
+    proba = _probabilities(y_proba, sample)
+    n_classes = sample.classes.size
+    # sum_j (p_j - [j = k])^2 = 1 - 2 p_k + sum_j p_j^2
+    loss = 1 - 2 * proba + (proba**2).sum(axis=1, keepdims=True)
+    return _mean((sample.stand_in * loss).sum(axis=1) / (2 if n_classes == 2 else 1), sample)
+
+
+def make_clean_scorer(
+    metric: str | Callable[..., CleanScore], rates: Any, *, classes: ArrayLike | None = None
+) -> "CleanScorer":
+    """Return a scorer of the clean world for `GridSearchCV`, `cross_val_score` and the like.
+
+    score(estimator, X, y_noisy) is the estimator's clean score, the greater the better: losses have
+    their sign changed.
+
+    Parameters
+    ----------
+    metric : str or function
+        "accuracy", "balanced_accuracy", "precision", "recall", "f1", "roc_auc", "neg_log_loss",
+        "neg_brier_score", or one of this module's functions.
+    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
+        The noise; T[i, j] = P(noisy=j | true=i), classes sorted.
+    classes : array-like of shape (n_classes,), default=None
+        The classes. None: the estimator's own, which lack a class that its training rows lack.
+
+    Returns
+    -------
+    scorer : CleanScorer
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from unflip import NoiseRates, flip_labels
+    >>> from unflip.metrics import make_clean_scorer
+    >>> X, y = make_classification(2000, class_sep=2.0, random_state=0)
+    >>> rates = NoiseRates(positive=0.2, negative=0.2)
+    >>> y_noisy = flip_labels(y, rates, random_state=0)
+    >>> scorer = make_clean_scorer("accuracy", rates)
+    >>> model = LogisticRegression()
+    >>> print(f"{cross_val_score(model, X, y_noisy).mean():.2f} noisy accuracy")
+    0.79 noisy accuracy
+    >>> print(f"{cross_val_score(model, X, y_noisy, scoring=scorer).mean():.2f} clean accuracy")
+    0.98 clean accuracy
+    """
+    name = metric
+    if callable(metric):
+        by_function = {entry.function: known for known, entry in _METRICS.items()}
+        name = by_function.get(metric, metric)
+    if not isinstance(name, str) or name not in _METRICS:
+        raise ValueError(
+            f"metric={metric!r} is not known. Give one of {sorted(_METRICS)}, or one of the "
+            "clean_* functions of unflip.metrics."
+        )
+    known = None if classes is None else np.unique(np.asarray(classes))
+    _inverse_transition(rates, None if known is None else known.size)
+    return CleanScorer(name, rates, known)
+
+
+@dataclass(eq=False)
+class CleanScorer:
+    """A scorer made by :func:`make_clean_scorer`; call it with an estimator, rows and noisy labels.
+
+    Parameters
+    ----------
+    metric : str
+        The score's name.
+    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
+        The noise.
+    classes : ndarray of shape (n_classes,) or None
+        The classes; None: the estimator's own.
+    """
+
+    metric: str
+    rates: Any
+    classes: Array | None = None
+    _weight_request: Any = field(default=None, repr=False)
+
+    def __call__(
+        self, estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Return the clean score of `estimator` on rows `X` with noisy labels `y`."""
+        entry = _METRICS[self.metric]
+        classes = self.classes
+        if classes is None:
+            classes = getattr(estimator, "classes_", None)
+        if classes is not None:
+            _inverse_transition(self.rates, len(classes))  # its error is clearer than the labels'
+        scorer = make_scorer(
+            entry.function,
+            response_method=entry.response_method,
+            greater_is_better=not self.metric.startswith("neg_"),
+            rates=self.rates,
+            classes=classes,
+        )
+        weight = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return float(scorer(estimator, X, y, **weight))
+
+    def set_score_request(self, *, sample_weight: bool | str | None) -> "CleanScorer":
+        """Say whether `sample_weight` is wanted, where metadata routing is switched on."""
+        self._weight_request = sample_weight
+        return self
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """Return what metadata the scorer asks for."""
+        request = MetadataRequest(owner=self)
+        request.score.add_request(param="sample_weight", alias=self._weight_request)
+        return request
+
+    def _accept_sample_weight(self) -> bool:
+        # asked by scikit-learn of each of several scorers, where metadata routing is off
+        return True
+
+
+class _Metric(NamedTuple):
+    """A score's function and the estimator's methods that it may be computed from."""
+
+    function: Callable[..., CleanScore]
+    response_method: str | tuple[str, ...]
+
+
+_METRICS = {
+    "accuracy": _Metric(clean_accuracy_score, "predict"),
+    "balanced_accuracy": _Metric(clean_balanced_accuracy_score, "predict"),
+    "precision": _Metric(clean_precision_score, "predict"),
+    "recall": _Metric(clean_recall_score, "predict"),
+    "f1": _Metric(clean_f1_score, "predict"),
+    "roc_auc": _Metric(clean_roc_auc_score, ("decision_function", "predict_proba")),
+    "neg_log_loss": _Metric(clean_log_loss, "predict_proba"),
+    "neg_brier_score": _Metric(clean_brier_score_loss, "predict_proba"),
+}
+
+
+class _Sample(NamedTuple):
+    """What the noisy labels say: `stand_in[i, k]` estimates "the true class of row i is k"."""
+
+    classes: Array
+    stand_in: Floats
+    weight: Floats
+
+
+def _sample(
+    y_noisy: ArrayLike, rates: Any, sample_weight: ArrayLike | None, classes: ArrayLike | None
+) -> _Sample:
+    known, codes = check_labels(y_noisy, classes=classes, binary=False)
+    stand_in = _inverse_transition(rates, known.size)[codes]
+    return _Sample(known, stand_in, check_weights(sample_weight, codes.size))
+
+
+def _inverse_transition(rates: Any, n_classes: int | None) -> Floats:
+    """Return T^-1, or say that it would blow the scores up."""
+    transition = as_transition_matrix(rates, n_classes).matrix
+    condition = np.linalg.cond(transition)
+    if condition > LARGEST_CONDITION:
+        raise ValueError(
+            f"with rates {rates} the noisy labels say next to nothing about the true ones: the "
+            f"condition number of the transition matrix is {condition:.3g}, and up to "
+            f"{LARGEST_CONDITION:g} is usable. Estimate the rates again, or get better labels."
+        )
+    return np.linalg.inv(transition).astype(np.float64)
+
+
+def _predicted(y_pred: ArrayLike, sample: _Sample) -> Floats:
+    """Return the predictions as one column of zeros and ones per class."""
+    labels = np.asarray(column_or_1d(y_pred))
+    _check_length(labels.size, sample, "y_pred")
+    position = {label: k for k, label in enumerate(sample.classes.tolist())}
+    try:
+        distinct, inverse = np.unique(labels, return_inverse=True)
+    except TypeError:  # labels of several types have no order
+        distinct, inverse = labels, np.arange(labels.size)
+    strangers = [label for label in distinct.tolist() if label not in position]
+    if strangers:
+        raise ValueError(
+            f"y_pred holds {strangers[0]!r}, which is not one of the classes {list(position)}. "
+            "Predict labels of the classes of y_noisy, or name all in classes=."
+        )
+    codes = np.array([position[label] for label in distinct.tolist()])[inverse]
+    return np.eye(len(position))[codes]
+
+
+def _probabilities(y_proba: ArrayLike, sample: _Sample) -> NDArray[np.floating[Any]]:
+    """Return the predicted probabilities, one column per class."""
+    proba = check_array(y_proba, ensure_2d=False, dtype=FLOATS, input_name="y_proba")
+    check_probabilities(proba, "y_proba")
+    _check_length(proba.shape[0], sample, "y_proba")
+    n_classes = sample.classes.size
+    if n_classes == 2 and (proba.ndim == 1 or proba.shape[1:] == (1,)):
+        positive = proba.reshape(-1)
+        proba = np.column_stack([1 - positive, positive])
+    if proba.shape[1:] != (n_classes,):
+        raise ValueError(
+            f"y_proba has shape {proba.shape}, expected {(proba.shape[0], n_classes)}: a column "
+            f"for each of the classes {sample.classes.tolist()}."
+        )
+    sums = proba.sum(axis=1)
+    wrong = ~np.isclose(sums, 1, rtol=np.sqrt(np.finfo(proba.dtype).eps))
+    if wrong.any():
+        raise ValueError(
+            f"y_proba sums to {sums[wrong][0]:.6g} in row {np.flatnonzero(wrong)[0]}, and "
+            "probabilities sum to 1. Normalise the rows, or use clean_roc_auc_score on scores."
+        )
+    return proba
+
+
+def _column(values: ArrayLike, sample: _Sample, name: str) -> Floats:
+    """Return one finite number per row."""
+    column = check_array(values, ensure_2d=False, dtype=np.float64, input_name=name)
+    if column.ndim != 1:
+        raise ValueError(
+            f"{name} has shape {column.shape}, expected ({len(sample.stand_in)},): one score per "
+            "row, such as predict_proba(X)[:, 1]."
+        )
+    _check_length(column.size, sample, name)
+    return column
+
+
+def _check_length(length: int, sample: _Sample, name: str) -> None:
+    if length != len(sample.stand_in):
+        raise ValueError(
+            f"{name} has {length} rows and y_noisy {len(sample.stand_in)}: give one for each label."
+        )
+
+
+def _averaged_classes(sample: _Sample) -> NDArray[np.intp]:
+    """Return the classes that precision, recall and F1 are about: all, or the greater of two."""
+    n_classes = sample.classes.size
+    return np.arange(n_classes) if n_classes > 2 else np.array([1])
+
+
+def _mean(values: Floats, sample: _Sample) -> CleanScore:
+    value = np.average(values, weights=sample.weight)
+    return _score(value, values - value, sample)
+
+
+def _mean_of_ratios(
+    numerators: Floats, denominators: Floats, sample: _Sample, averaged: NDArray[np.intp]
+) -> CleanScore:
+    """Return the mean over classes of sum a_k / sum b_k; it varies as (a_k - ratio b_k) / E b_k."""
+    a, b = numerators[:, averaged], denominators[:, averaged]
+    expected = _positive_means(denominators, sample, averaged)
+    ratios = np.average(a, axis=0, weights=sample.weight) / expected
+    return _score(ratios.mean(), ((a - ratios * b) / expected).mean(axis=1), sample)
+
+
+def _positive_means(values: Floats, sample: _Sample, averaged: NDArray[np.intp]) -> Floats:
+    """Return the means of the classes' columns, which are to be divided by."""
+    means = np.average(values[:, averaged], axis=0, weights=sample.weight)
+    if (means < 1e-12).any():
+        worst = averaged[np.argmin(means)]
+        share = np.average(sample.stand_in[:, worst], weights=sample.weight)
+        raise ValueError(
+            "the score is undefined: by these rates and labels the share of true "
+            f"{sample.classes.tolist()[worst]!r} is {share:.3g}, which is not above 0. Use more "
+            "rows (larger folds), lower rates, or a score that does not divide by it, such as "
+            "accuracy."
+        )
+    return means
+
+
+def _score(value: float, influence: Floats, sample: _Sample) -> CleanScore:
+    """Return the score with the error of a weighted mean of `influence`, which averages to 0."""
+    share = sample.weight / sample.weight.sum()
+    n_rows = np.count_nonzero(share)
+    correction = n_rows / (n_rows - 1) if n_rows > 1 else np.nan
+    return CleanScore(value, np.sqrt(correction * (share**2 @ influence**2)))
+
+
+def _mass_below(scores: Floats, mass: Floats) -> Floats:
+    """Return for each row the mass of the rows of lower score, and half that of its equals."""
+    _, rank = np.unique(scores, return_inverse=True)
+    tied = np.bincount(rank, weights=mass)
+    return (np.cumsum(tied) - tied / 2)[rank]
