@@ -1,0 +1,487 @@
+"""The numbers behind the displays: plain arrays, nothing drawn."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.metrics import check_scoring
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from unflip._validation import (
+    check_choice,
+    check_count,
+    check_labels,
+    check_probabilities,
+    check_probability_per_class,
+    check_probability_per_row,
+    check_weights,
+)
+from unflip.noise import NoiseRates, as_transition_matrix
+from unflip.weights import effective_sample_size
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+LEAST_INFORMATION = 0.05
+"""Rates are not varied so far that less of the labels' information (`youden`) is left."""
+
+EXPECTED_WARNINGS = ".*(contradicts the data|say very little|gets weight 0)"
+"""What refits say at rates that do not fit the data, which is what a sensitivity shows."""
+
+
+@dataclass(frozen=True)
+class PosteriorHistogram:
+    """How often P(noisy=k | x) takes which values, and where it levels off.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+        All classes, sorted.
+    pos_label : label
+        The class k.
+    edges : ndarray of shape (n_bins + 1,)
+        Ends of the bins of P(noisy=k | x).
+    counts : ndarray of shape (2, n_bins)
+        Rows per bin: those labelled otherwise, and those labelled k.
+    plateaus : ndarray of shape (n_classes,)
+        T[i, k], the value of P(noisy=k | x) where x is surely of class i: for two classes
+        (rho_neg, 1 - rho_pos).
+    interval : ndarray of shape (2, n_classes) or None
+        Lower and upper ends of the plateaus' intervals.
+    """
+
+    classes: Array
+    pos_label: Any
+    edges: Floats
+    counts: NDArray[np.intp]
+    plateaus: Floats
+    interval: Floats | None
+
+
+def posterior_histogram(
+    noisy_posterior: ArrayLike,
+    y: ArrayLike,
+    rates: Any,
+    *,
+    interval: Any = None,
+    pos_label: Any = None,
+    bins: int = 30,
+    classes: ArrayLike | None = None,
+) -> PosteriorHistogram:
+    """Count P(noisy=k | x) by given label; it lies between the least and the greatest T[i, k].
+
+    Parameters
+    ----------
+    noisy_posterior : array-like of shape (n_samples,) or (n_samples, n_classes)
+        P(noisy=k | x), or P(noisy | x) of all classes.
+    y : array-like of shape (n_samples,)
+        Noisy labels.
+    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
+        The rates whose plateaus are wanted.
+    interval : NoiseRates or array-like of shape (2, n_classes, n_classes), default=None
+        For two classes bounds, such as a rate estimator's `interval_`; for any number the lower
+        and the upper ends of T's entries.
+    pos_label : label, default=None
+        The class k, against all others. None: the greater of two; more need one.
+    bins : int, default=30
+        Number of bins in [0, 1].
+    classes : array-like of shape (n_classes,), default=None
+        The classes, needed only where `y` may lack some of them.
+
+    Examples
+    --------
+    >>> from unflip import NoiseRates
+    >>> from unflip.inspection import posterior_histogram
+    >>> histogram = posterior_histogram(
+    ...     [0.1, 0.2, 0.7, 0.7], [0, 1, 0, 1], NoiseRates(positive=0.3, negative=0.1), bins=2
+    ... )
+    >>> histogram.counts
+    array([[1, 1],
+           [1, 1]])
+    >>> histogram.plateaus
+    array([0.1, 0.7])
+    """
+    known, codes = check_labels(y, classes=classes, binary=False)
+    check_count(bins, "bins", least=1)
+    matrix = as_transition_matrix(rates, known.size).matrix
+    k = _position(known, pos_label)
+    if np.ndim(noisy_posterior) == 2:
+        every = check_probability_per_class(
+            noisy_posterior, codes.size, known.size, "noisy_posterior"
+        )
+        posterior = every[:, k]
+    else:
+        posterior = check_probability_per_row(noisy_posterior, codes.size, "noisy_posterior")
+    edges = np.linspace(0, 1, bins + 1)
+    counts = [np.histogram(posterior[codes != k], edges)[0]]
+    counts.append(np.histogram(posterior[codes == k], edges)[0])
+    ends = None if interval is None else _interval_of_matrix(interval, known.size)[:, :, k]
+    return PosteriorHistogram(
+        known, known[k].item(), edges, np.array(counts), matrix[:, k].copy(), ends
+    )
+
+
+@dataclass(frozen=True)
+class WeightHistogram:
+    """How the weights beta of each class are spread between 0 and 1 / T[k, k].
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+        All classes, sorted.
+    edges : ndarray of shape (n_classes, n_bins + 1)
+        Ends of the bins of beta, for each class up to its bound.
+    shares : ndarray of shape (n_classes, n_bins)
+        Share of the rows labelled k in each bin.
+    bounds : ndarray of shape (n_classes,)
+        1 / T[k, k], for two classes 1 / (1 - rho): the largest weight of a row labelled k.
+    label_share : ndarray of shape (n_classes,)
+        Share of the rows labelled k.
+    weight_share : ndarray of shape (n_classes,)
+        Share of all weight that is on them: an estimate of the true share of class k.
+    n_samples : int
+        Number of rows.
+    effective_sample_size : float
+        (sum w)^2 / sum w^2.
+    """
+
+    classes: Array
+    edges: Floats
+    shares: Floats
+    bounds: Floats
+    label_share: Floats
+    weight_share: Floats
+    n_samples: int
+    effective_sample_size: float
+
+
+def weight_histogram(
+    weights: ArrayLike,
+    y: ArrayLike,
+    rates: Any,
+    *,
+    bins: int = 40,
+    sample_weight: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
+) -> WeightHistogram:
+    """Count beta by given label; it lies in [0, 1 / T[k, k]].
+
+    Parameters
+    ----------
+    weights : array-like of shape (n_samples,)
+        beta, one per row.
+    y : array-like of shape (n_samples,)
+        Noisy labels.
+    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
+        The rates of which the weights were made.
+    bins : int, default=40
+        Number of bins.
+    sample_weight : array-like of shape (n_samples,), default=None
+        How often each row counts, as in the `fit` that used the weights.
+    classes : array-like of shape (n_classes,), default=None
+        The classes, needed only where `y` may lack some of them.
+    """
+    known, codes = check_labels(y, classes=classes, binary=False)
+    check_count(bins, "bins", least=1)
+    beta = check_weights(weights, codes.size)
+    row_weight = check_weights(sample_weight, codes.size)
+    stays = np.diag(as_transition_matrix(rates, known.size).matrix)
+    bounds = np.full(known.size, np.inf)
+    np.divide(1.0, stays, out=bounds, where=stays > 0)
+    largest = np.array([beta[codes == k].max(initial=0.0) for k in range(known.size)])
+    # the published weights of Lemma 2 may pass their bounds
+    tops = np.maximum(largest, np.where(np.isfinite(bounds), bounds, 0.0))
+    edges = np.linspace(0, np.where(tops > 0, tops, 1.0), bins + 1, axis=1)
+    counts = np.array(
+        [
+            np.histogram(beta[codes == k], edges[k], weights=row_weight[codes == k])[0]
+            for k in range(known.size)
+        ]
+    )
+    of_labels = np.bincount(codes, row_weight, minlength=known.size)
+    of_weights = np.bincount(codes, row_weight * beta, minlength=known.size)
+    return WeightHistogram(
+        known,
+        edges,
+        counts / np.where(of_labels > 0, of_labels, 1)[:, None],
+        bounds,
+        of_labels / of_labels.sum(),
+        of_weights / of_weights.sum(),
+        codes.size,
+        effective_sample_size(row_weight * beta),
+    )
+
+
+@dataclass(frozen=True)
+class MislabelCalibration:
+    """How often labels are wrong where they are said to be, bin by bin; empty bins left out.
+
+    Parameters
+    ----------
+    edges : ndarray of shape (n_kept, 2)
+        Ends of each bin of P(mislabelled).
+    predicted : ndarray of shape (n_kept,)
+        Mean P(mislabelled) in the bin.
+    observed : ndarray of shape (n_kept,)
+        Share of the bin's labels that are wrong.
+    interval : ndarray of shape (2, n_kept)
+        95 % interval of that share, by the counts (Wilson's).
+    counts : ndarray of shape (n_kept,)
+        Rows in the bin.
+    calibration_error : float
+        Expected calibration error: the mean over rows of abs(observed - predicted) of their bin.
+    """
+
+    edges: Floats
+    predicted: Floats
+    observed: Floats
+    interval: Floats
+    counts: NDArray[np.intp]
+    calibration_error: float
+
+
+def mislabel_calibration(
+    wrong: ArrayLike, proba: ArrayLike, *, n_bins: int = 10, strategy: str = "uniform"
+) -> MislabelCalibration:
+    """Return ECE = sum_b n_b / n abs(mean wrong - mean proba), and its bins b.
+
+    Parameters
+    ----------
+    wrong : array-like of shape (n_samples,)
+        Whether each label is wrong, which is known.
+    proba : array-like of shape (n_samples,)
+        P(the label is wrong).
+    n_bins : int, default=10
+        Number of bins.
+    strategy : {"uniform", "quantile"}, default="uniform"
+        Bins of equal width, or of equally many rows.
+
+    Examples
+    --------
+    >>> from unflip.inspection import mislabel_calibration
+    >>> curve = mislabel_calibration([0, 0, 1, 1], [0.1, 0.1, 0.8, 1.0], n_bins=2)
+    >>> curve.predicted, curve.observed
+    (array([0.1, 0.9]), array([0., 1.]))
+    >>> round(curve.calibration_error, 3)
+    0.1
+    """
+    check_count(n_bins, "n_bins", least=1)
+    check_choice(strategy, ("uniform", "quantile"), "strategy")
+    given = np.asarray(column_or_1d(wrong))
+    if given.size == 0 or not np.isin(given, (0, 1)).all():
+        raise ValueError(
+            "wrong must say of each row whether its label is wrong: True or False, or 1 and 0. "
+            "For labels, pass y_noisy != y_true."
+        )
+    truth = given.astype(float)
+    probability = check_probability_per_row(proba, truth.size, "proba")
+    edges = np.linspace(0, 1, n_bins + 1)
+    if strategy == "quantile":
+        edges = np.quantile(probability, edges)
+    bins = np.searchsorted(edges[1:-1], probability)
+    counts = np.bincount(bins, minlength=n_bins)
+    kept = counts > 0
+    n = counts[kept]
+    predicted = np.bincount(bins, probability, n_bins)[kept] / n
+    observed = np.bincount(bins, truth, n_bins)[kept] / n
+    error = float(n @ np.abs(observed - predicted) / truth.size)
+    return MislabelCalibration(
+        np.column_stack([edges[:-1], edges[1:]])[kept],
+        predicted,
+        observed,
+        _wilson(observed, n),
+        n,
+        error,
+    )
+
+
+@dataclass(frozen=True)
+class RateCurve:
+    """What changes with the flip rate of one class, the others' rates kept.
+
+    Parameters
+    ----------
+    label : label
+        The class.
+    name : str
+        The rate's name: "rho_pos" and "rho_neg" for two classes.
+    estimate : float
+        The rate that was estimated: one of `rates`.
+    rates : ndarray of shape (n_points,)
+        The rates tried, rising.
+    scores : ndarray of shape (n_points,)
+        Score of the classifier trained with them; NaN where the fit refuses them.
+    effective_sample_sizes : ndarray of shape (n_points,)
+        (sum w)^2 / sum w^2 of its weights.
+    mean_weights : ndarray of shape (n_points,)
+        Mean of beta: 1 if posterior and rates fit each other.
+    """
+
+    label: Any
+    name: str
+    estimate: float
+    rates: Floats
+    scores: Floats
+    effective_sample_sizes: Floats
+    mean_weights: Floats
+
+
+def rate_sensitivity(
+    estimator: Any,
+    X: Any,
+    y: ArrayLike,
+    X_test: Any,
+    y_test: ArrayLike,
+    *,
+    scoring: Any = None,
+    grid: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> list[RateCurve]:
+    """Train again with the rate of one class at a time set to estimate + grid.
+
+    Of more than two classes a class's flips go where the estimate sends them, in its proportions.
+
+    Parameters
+    ----------
+    estimator : ImportanceReweightingClassifier
+        A fitted classifier; it is left as it is. Give it a `random_state` if it has random parts,
+        or their chance will be in the curves.
+    X, y : array-like
+        The rows and noisy labels that it was fitted to.
+    X_test, y_test : array-like
+        What to score on.
+    scoring : str, callable or None, default=None
+        Any scorer of scikit-learn's; None: accuracy. Where the test labels are noisy too:
+        :func:`~unflip.metrics.make_clean_scorer`.
+    grid : array-like, default=None
+        What to add to each estimated rate; None: seven steps from -0.15 to 0.15. Rates below 0
+        become 0, and those that would leave no information in the labels are left out.
+    labels : array-like, default=None
+        The classes whose rates to vary; None: all.
+    sample_weight : array-like of shape (n_samples,), default=None
+        As in `fit`.
+
+    Returns
+    -------
+    curves : list of RateCurve
+        One per class; of two, the positive class first.
+    """
+    check_is_fitted(estimator)
+    if not (hasattr(estimator, "noise_rates_") and hasattr(estimator, "sample_weight_")):
+        raise TypeError(
+            f"the rates of {type(estimator).__name__} cannot be varied: give a fitted "
+            "ImportanceReweightingClassifier."
+        )
+    offsets = np.linspace(-0.15, 0.15, 7) if grid is None else np.asarray(grid, dtype=float)
+    if offsets.ndim != 1 or not np.isfinite(offsets).all():
+        raise ValueError(f"grid must be a list of finite numbers, got {grid!r}.")
+    classes, estimate = estimator.classes_, estimator.transition_matrix_
+    scorer = check_scoring(estimator, scoring)
+
+    def outcome(matrix: Floats) -> tuple[float, float, float]:
+        noise = as_transition_matrix(matrix)
+        rates = noise.rates if noise.n_classes == 2 else noise
+        trained = clone(estimator).set_params(noise_rates=rates)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", EXPECTED_WARNINGS, UserWarning)
+            trained.fit(X, y, sample_weight=sample_weight)
+        beta = trained.sample_weight_
+        return (
+            float(scorer(trained, X_test, y_test)),
+            trained.effective_sample_size_,
+            float(np.average(beta, weights=check_weights(sample_weight, beta.size))),
+        )
+
+    at_estimate = outcome(estimate)
+    varied = [1, 0] if classes.size == 2 else list(range(classes.size))
+    if labels is not None:
+        varied = [_position(classes, label) for label in np.asarray(labels).tolist()]
+    return [_curve(outcome, at_estimate, estimate, classes, k, offsets) for k in varied]
+
+
+def _curve(
+    outcome: Any,
+    at_estimate: tuple[float, float, float],
+    estimate: Floats,
+    classes: Array,
+    k: int,
+    offsets: Array,
+) -> RateCurve:
+    own = float(np.delete(estimate[k], k).sum())
+    candidates = np.clip(own + offsets[offsets != 0], 0.0, 1.0)
+    rates, values = [own], [at_estimate]
+    for rate in np.unique(candidates[candidates != own]).tolist():
+        matrix = _with_flip_rate(estimate, k, rate)
+        if np.linalg.eigvals(matrix).real.min() < LEAST_INFORMATION:
+            continue
+        try:
+            value = outcome(matrix)
+        except ValueError:  # at the estimate it worked, so it is this rate that is refused
+            value = (np.nan, np.nan, np.nan)
+        rates.append(rate)
+        values.append(value)
+    order = np.argsort(rates)
+    scores, sizes, means = np.array(values)[order].T
+    label = classes[k].item()
+    name = ("rho_neg", "rho_pos")[k] if classes.size == 2 else f"flip rate of {label}"
+    return RateCurve(label, name, own, np.array(rates)[order], scores, sizes, means)
+
+
+def _with_flip_rate(matrix: Floats, k: int, rate: float) -> Floats:
+    """Return T whose row k flips at `rate`, to the other classes in its own proportions."""
+    varied = np.array(matrix)
+    away = varied[k].copy()
+    away[k] = 0.0
+    if not away.any():  # no proportions to keep
+        away[:] = 1.0
+        away[k] = 0.0
+    varied[k] = rate * away / away.sum()
+    varied[k, k] = 1 - rate
+    return varied
+
+
+def _position(classes: Array, label: Any) -> int:
+    """Return where the class is among the sorted ones; None is the greater of two."""
+    if label is None and classes.size == 2:
+        return 1
+    found = np.flatnonzero(classes == label) if label is not None else np.array([])
+    if found.size != 1:
+        raise ValueError(
+            f"pos_label={label!r} is not one of the classes {classes.tolist()}: name the one to "
+            "look at against all others."
+        )
+    return int(found[0])
+
+
+def _interval_of_matrix(interval: Any, n_classes: int) -> Floats:
+    """Return the lower and upper ends of T's entries from either form that users may give."""
+    if isinstance(interval, NoiseRates):
+        if n_classes != 2:
+            raise ValueError(
+                f"interval must be an array of shape (2, {n_classes}, {n_classes}), the lower and "
+                f"the upper ends of T, for {n_classes} classes; got {interval}."
+            )
+        (p_low, p_high), (n_low, n_high) = interval.bounds
+        low = [[1 - n_high, n_low], [p_low, 1 - p_high]]
+        high = [[1 - n_low, n_high], [p_high, 1 - p_low]]
+        interval = [low, high]
+    ends = check_probabilities(interval, "interval")
+    if ends.shape != (2, n_classes, n_classes):
+        raise ValueError(
+            f"interval has shape {ends.shape}, expected (2, {n_classes}, {n_classes}): the lower "
+            "and the upper ends of T."
+        )
+    if (ends[0] > ends[1]).any():
+        raise ValueError("interval has a lower end above its upper end.")
+    return ends
+
+
+def _wilson(share: Floats, n: Array, z: float = 1.96) -> Floats:
+    """Return Wilson's interval of a share of n rows."""
+    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    return np.clip([centre - half, centre + half], 0.0, 1.0)

@@ -1,0 +1,633 @@
+"""Displays in scikit-learn's way: `from_estimator` computes and draws, `plot` draws again.
+
+Everything is told apart by colour (Okabe and Ito's, safe for the colour-blind) and by line style or
+hatch as well.
+"""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from unflip.inspection._compute import (
+    MislabelCalibration,
+    PosteriorHistogram,
+    RateCurve,
+    WeightHistogram,
+    mislabel_calibration,
+    posterior_histogram,
+    rate_sensitivity,
+    weight_histogram,
+)
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+LINES = ("-", "--", "-.", ":")
+HATCHES = ("//", "\\\\", "..", "xx")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+
+
+class NoiseRatesDisplay:
+    """Histogram of P(noisy=k | x) by given label, and the plateaus that the rates claim.
+
+    Where x is surely of class i, P(noisy=k | x) = T[i, k]: for two classes rho_neg and 1 - rho_pos.
+    Right rates are where the histogram ends, or piles up; bars well outside the plateaus say that
+    a rate is too high or the posterior wrong, a gap between them and the bars that a rate is too
+    low or that the classes overlap everywhere.
+
+    Parameters
+    ----------
+    histogram : PosteriorHistogram
+        What to draw, from :func:`posterior_histogram`.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it is drawn.
+    figure_ : matplotlib Figure
+        The figure.
+    bars_ : list of two BarContainers
+        Rows labelled otherwise, and rows labelled k on top of them.
+    lines_ : list of Line2D
+        The plateaus, one per class.
+    spans_ : list of artists
+        Their intervals, if there are any.
+    """
+
+    def __init__(self, histogram: PosteriorHistogram) -> None:
+        self.histogram = histogram
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        interval: Any = None,
+        pos_label: Any = None,
+        bins: int = 30,
+        ax: Any = None,
+        **kw: Any,
+    ) -> Self:
+        """Draw the posterior of a fitted classifier, at rows and their noisy labels.
+
+        Parameters
+        ----------
+        estimator : ImportanceReweightingClassifier
+            A fitted classifier, whose `posterior_` and rates are drawn.
+        X, y : array-like
+            Rows and noisy labels: those it was fitted to, or better others.
+        interval, pos_label, bins
+            As for :func:`posterior_histogram`.
+        ax : matplotlib Axes, default=None
+            Where to draw; None: a new figure.
+        **kw
+            Given to `ax.bar`.
+        """
+        check_is_fitted(estimator)
+        if not hasattr(estimator, "posterior_"):
+            raise TypeError(
+                f"{type(estimator).__name__} keeps no posterior_: give a fitted "
+                "ImportanceReweightingClassifier, or probabilities to from_predictions."
+            )
+        return cls.from_predictions(
+            estimator.posterior_.predict_proba(X),
+            y,
+            estimator.noise_rates_,
+            interval=interval,
+            pos_label=pos_label,
+            bins=bins,
+            classes=estimator.classes_,
+            ax=ax,
+            **kw,
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        noisy_posterior: ArrayLike,
+        y: ArrayLike,
+        rates: Any,
+        *,
+        interval: Any = None,
+        pos_label: Any = None,
+        bins: int = 30,
+        classes: ArrayLike | None = None,
+        ax: Any = None,
+        **kw: Any,
+    ) -> Self:
+        """Draw P(noisy=k | x), estimated elsewhere, with the plateaus of any rates.
+
+        Parameters
+        ----------
+        noisy_posterior, y, rates, interval, pos_label, bins, classes
+            As for :func:`posterior_histogram`.
+        ax : matplotlib Axes, default=None
+            Where to draw; None: a new figure.
+        **kw
+            Given to `ax.bar`.
+        """
+        _pyplot()
+        histogram = posterior_histogram(
+            noisy_posterior,
+            y,
+            rates,
+            interval=interval,
+            pos_label=pos_label,
+            bins=bins,
+            classes=classes,
+        )
+        return cls(histogram).plot(ax, **kw)
+
+    def plot(self, ax: Any = None, **kw: Any) -> Self:
+        """Draw the histogram, the plateaus and their intervals.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None: a new figure.
+        **kw
+            Given to `ax.bar`.
+        """
+        self.ax_, self.figure_ = _axes(ax)
+        shown = self.histogram
+        label, two = shown.pos_label, shown.classes.size == 2
+        k = shown.classes.tolist().index(label)
+        other = shown.classes.tolist()[1 - k] if two else f"not {label}"
+        self._draw_bars([f"labelled {other}", f"labelled {label}"], kw)
+        self.lines_, self.spans_ = [], []
+        for i, level in enumerate(shown.plateaus.tolist()):
+            own = i == k
+            self.lines_.append(
+                self.ax_.axvline(
+                    level,
+                    color="black",
+                    linestyle="--" if own else ":",
+                    linewidth=2 if own or two else 1.2,
+                    label=self._name(i, k, level),
+                )
+            )
+            if shown.interval is not None:
+                low, high = shown.interval[:, i]
+                self.spans_.append(
+                    self.ax_.axvspan(low, high, color="black", alpha=0.2, linewidth=0, zorder=1.5)
+                )
+        named = [*self.bars_, *self.lines_]
+        if self.spans_:
+            self.spans_[0].set_label("interval")
+            named.append(self.spans_[0])
+        self.ax_.set(xlim=(0, 1), xlabel=f"P(noisy = {label} | x)", ylabel="rows")
+        handles = [artist for artist in named if not artist.get_label().startswith("_")]
+        # above the axes, where it hides nothing
+        where = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 3}
+        self.ax_.legend(handles=handles, frameon=False, **where)
+        return self
+
+    def _draw_bars(self, labels: list[str], kw: dict[str, Any]) -> None:
+        shown = self.histogram
+        below = np.zeros(shown.counts.shape[1])
+        self.bars_ = []
+        for counts, name, colour, hatch in zip(
+            shown.counts, labels, COLOURS[:2], HATCHES[:2], strict=True
+        ):
+            style = {"color": colour, "edgecolor": "white", "hatch": hatch, "label": name} | kw
+            width = np.diff(shown.edges)
+            bars = self.ax_.bar(
+                shown.edges[:-1], counts, width, bottom=below, align="edge", **style
+            )
+            self.bars_.append(bars)
+            below = below + counts
+
+    def _name(self, i: int, k: int, level: float) -> str | None:
+        classes = self.histogram.classes.tolist()
+        if len(classes) == 2 and k == 1:
+            return f"{('rho_neg', '1 - rho_pos')[i]} = {level:.3f}"
+        if i == k or len(classes) <= 4:
+            return f"surely {classes[i]}: {level:.3f}"
+        # one entry stands for the many other classes
+        first = 0 if k else 1
+        return "surely another class" if i == first else None
+
+
+class WeightsDisplay:
+    """Distribution of the weights beta by given label, with the bounds 1 / (1 - rho).
+
+    A weight of 0 is a label that is not believed at all; at the bound 1 / (1 - rho) the label is
+    surely right, and stands for those flipped away. The title has the effective sample size.
+
+    Parameters
+    ----------
+    histogram : WeightHistogram
+        What to draw, from :func:`weight_histogram`.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it is drawn.
+    figure_ : matplotlib Figure
+        The figure.
+    bars_ : list of BarContainer
+        One histogram per class, each on its own line, all on one scale.
+    lines_ : list of Line2D
+        The bounds, one per class.
+    """
+
+    def __init__(self, histogram: WeightHistogram) -> None:
+        self.histogram = histogram
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        y: ArrayLike,
+        *,
+        bins: int = 40,
+        sample_weight: ArrayLike | None = None,
+        ax: Any = None,
+        **kw: Any,
+    ) -> Self:
+        """Draw the weights of a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : ImportanceReweightingClassifier
+            A fitted classifier.
+        y : array-like of shape (n_samples,)
+            The noisy labels that it was fitted to.
+        bins : int, default=40
+            Number of bins.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As given to `fit`.
+        ax : matplotlib Axes, default=None
+            Where to draw; None: a new figure.
+        **kw
+            Given to `ax.bar`.
+        """
+        check_is_fitted(estimator)
+        if not hasattr(estimator, "sample_weight_"):
+            raise TypeError(
+                f"{type(estimator).__name__} has no weights: give a fitted "
+                "ImportanceReweightingClassifier, or weights to from_predictions."
+            )
+        return cls.from_predictions(
+            estimator.sample_weight_,
+            y,
+            estimator.noise_rates_,
+            bins=bins,
+            sample_weight=sample_weight,
+            classes=estimator.classes_,
+            ax=ax,
+            **kw,
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        weights: ArrayLike,
+        y: ArrayLike,
+        rates: Any,
+        *,
+        bins: int = 40,
+        sample_weight: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        ax: Any = None,
+        **kw: Any,
+    ) -> Self:
+        """Draw weights that were computed elsewhere.
+
+        Parameters
+        ----------
+        weights, y, rates, bins, sample_weight, classes
+            As for :func:`weight_histogram`.
+        ax : matplotlib Axes, default=None
+            Where to draw; None: a new figure.
+        **kw
+            Given to `ax.bar`.
+        """
+        _pyplot()
+        histogram = weight_histogram(
+            weights, y, rates, bins=bins, sample_weight=sample_weight, classes=classes
+        )
+        return cls(histogram).plot(ax, **kw)
+
+    def plot(self, ax: Any = None, **kw: Any) -> Self:
+        """Draw one histogram per class, and its bound.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None: a new figure.
+        **kw
+            Given to `ax.bar`.
+        """
+        shown = self.histogram
+        self.ax_, self.figure_ = _axes(ax, height=max(4.8, 0.9 * shown.classes.size))
+        tallest = shown.shares.max()
+        names = []
+        self.bars_, self.lines_ = [], []
+        for k, label in enumerate(shown.classes.tolist()):
+            colour, hatch = COLOURS[k % len(COLOURS)], HATCHES[k % len(HATCHES)]
+            style = {"color": colour, "edgecolor": "white", "hatch": hatch} | kw
+            height = 0.75 * shown.shares[k] / tallest
+            left, width = shown.edges[k, :-1], np.diff(shown.edges[k])
+            self.bars_.append(self.ax_.bar(left, height, width, bottom=k, align="edge", **style))
+            self.ax_.axhline(k, color="black", linewidth=0.8)
+            if np.isfinite(shown.bounds[k]):
+                bound = [shown.bounds[k]] * 2
+                style = {"color": "black", "linestyle": "--", "linewidth": 2}
+                self.lines_ += self.ax_.plot(bound, [k, k + 0.97], **style)
+                text = f"1 / (1 - rho) = {shown.bounds[k]:.2f} "
+                self.ax_.text(
+                    bound[0], k + 0.97, text, horizontalalignment="right", verticalalignment="top"
+                )
+            shares = (
+                f"{shown.label_share[k]:.0%} of labels",
+                f"{shown.weight_share[k]:.0%} of weight",
+            )
+            names.append("\n".join([f"labelled {label}", *shares]))
+        size, n = shown.effective_sample_size, shown.n_samples
+        self.ax_.set(
+            xlim=(0, 1.03 * shown.edges.max()),
+            ylim=(0, len(names)),
+            xlabel="weight beta = P(true=y | x) / P(noisy=y | x)",
+            title=f"effective sample size {size:.0f} of {n} rows ({size / n:.0%})",
+        )
+        self.ax_.set_yticks(np.arange(len(names)) + 0.4, names)
+        self.ax_.tick_params(axis="y", length=0)
+        return self
+
+
+class MislabelCalibrationDisplay:
+    """Reliability diagram: how often labels are wrong against how often they are said to be.
+
+    Points on the diagonal are calibrated. Above it more labels are wrong than said, below fewer.
+    The bars are the share of rows in each bin.
+
+    Parameters
+    ----------
+    calibration : MislabelCalibration
+        What to draw, from :func:`mislabel_calibration`.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it is drawn.
+    figure_ : matplotlib Figure
+        The figure.
+    line_ : Line2D
+        The share of wrong labels against the mean P(mislabelled).
+    bars_ : BarContainer
+        The share of rows in each bin.
+    """
+
+    def __init__(self, calibration: MislabelCalibration) -> None:
+        self.calibration = calibration
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        y: ArrayLike,
+        y_true: ArrayLike,
+        *,
+        n_bins: int = 10,
+        strategy: str = "uniform",
+        ax: Any = None,
+        **kw: Any,
+    ) -> Self:
+        """Draw the calibration of a fitted estimator's `mislabel_proba_`.
+
+        Parameters
+        ----------
+        estimator : ImportanceReweightingClassifier or LabelAudit
+            A fitted one.
+        y : array-like of shape (n_samples,)
+            The noisy labels that it was fitted to.
+        y_true : array-like of shape (n_samples,)
+            The true ones.
+        n_bins, strategy
+            As for :func:`mislabel_calibration`.
+        ax : matplotlib Axes, default=None
+            Where to draw; None: a new figure.
+        **kw
+            Given to `ax.plot`.
+        """
+        check_is_fitted(estimator)
+        if not hasattr(estimator, "mislabel_proba_"):
+            raise TypeError(
+                f"{type(estimator).__name__} has no mislabel_proba_: give a fitted LabelAudit or "
+                "ImportanceReweightingClassifier, or probabilities to from_predictions."
+            )
+        given, truth = np.asarray(y), np.asarray(y_true)
+        if given.shape != truth.shape:
+            raise ValueError(f"y has shape {given.shape} and y_true {truth.shape}.")
+        return cls.from_predictions(
+            given != truth,
+            estimator.mislabel_proba_,
+            n_bins=n_bins,
+            strategy=strategy,
+            ax=ax,
+            **kw,
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        wrong: ArrayLike,
+        proba: ArrayLike,
+        *,
+        n_bins: int = 10,
+        strategy: str = "uniform",
+        ax: Any = None,
+        **kw: Any,
+    ) -> Self:
+        """Draw the calibration of any P(mislabelled).
+
+        Parameters
+        ----------
+        wrong, proba, n_bins, strategy
+            As for :func:`mislabel_calibration`.
+        ax : matplotlib Axes, default=None
+            Where to draw; None: a new figure.
+        **kw
+            Given to `ax.plot`.
+        """
+        _pyplot()
+        curve = mislabel_calibration(wrong, proba, n_bins=n_bins, strategy=strategy)
+        return cls(curve).plot(ax, **kw)
+
+    def plot(self, ax: Any = None, **kw: Any) -> Self:
+        """Draw the diagonal, the observed shares with their 95 % intervals, and the bins.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None: a new figure.
+        **kw
+            Given to `ax.plot`.
+        """
+        self.ax_, self.figure_ = _axes(ax)
+        shown = self.calibration
+        self.bars_ = self.ax_.bar(
+            shown.edges[:, 0],
+            shown.counts / shown.counts.sum(),
+            np.diff(shown.edges, axis=1)[:, 0],
+            align="edge",
+            color="#DDDDDD",
+            edgecolor="white",
+            label="share of rows",
+        )
+        self.ax_.plot([0, 1], [0, 1], color="black", linestyle=":", label="calibrated")
+        style = {"color": COLOURS[0], "marker": "o", "linewidth": 2, "label": "wrong labels"} | kw
+        self.ax_.vlines(shown.predicted, *shown.interval, color=style["color"], linewidth=1.2)
+        (self.line_,) = self.ax_.plot(shown.predicted, shown.observed, **style)
+        self.ax_.set(
+            xlim=(0, 1),
+            ylim=(0, 1.02),
+            xlabel="mean P(mislabelled)",
+            ylabel="share",
+            title=f"expected calibration error {shown.calibration_error:.3f}",
+        )
+        self.ax_.legend(loc="upper left", frameon=False)
+        return self
+
+
+class SensitivityDisplay:
+    """Score, effective sample size and mean weight when one rate is not what was estimated.
+
+    A flat score says that the rates need not be known well. With a posterior that is right, the
+    mean weight is 1 for all rates up to the true ones, and departs from 1 where a rate is too high.
+
+    Parameters
+    ----------
+    curves : list of RateCurve
+        What to draw, from :func:`rate_sensitivity`.
+    score_name : str, default="score"
+        The score's name on its axis.
+
+    Attributes
+    ----------
+    ax_ : ndarray of three matplotlib Axes
+        Score, effective sample size and mean weight.
+    figure_ : matplotlib Figure
+        The figure.
+    lines_ : list of lists of Line2D
+        For each of the axes, the curves in their order.
+    """
+
+    def __init__(self, curves: list[RateCurve], *, score_name: str = "score") -> None:
+        self.curves = curves
+        self.score_name = score_name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        X_test: Any,
+        y_test: ArrayLike,
+        *,
+        scoring: Any = None,
+        grid: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        ax: Any = None,
+        **kw: Any,
+    ) -> Self:
+        """Train again with each rate set to values around the estimate, and draw what comes of it.
+
+        Parameters
+        ----------
+        estimator, X, y, X_test, y_test, scoring, grid, labels, sample_weight
+            As for :func:`rate_sensitivity`.
+        ax : array-like of three matplotlib Axes, default=None
+            Where to draw; None: a new figure.
+        **kw
+            Given to `ax.plot`.
+        """
+        _pyplot()
+        curves = rate_sensitivity(
+            estimator,
+            X,
+            y,
+            X_test,
+            y_test,
+            scoring=scoring,
+            grid=grid,
+            labels=labels,
+            sample_weight=sample_weight,
+        )
+        name = "accuracy" if scoring is None else scoring if isinstance(scoring, str) else "score"
+        return cls(curves, score_name=name).plot(ax, **kw)
+
+    def plot(self, ax: Any = None, **kw: Any) -> Self:
+        """Draw three panels, one curve per rate in each; a filled marker is the estimate.
+
+        Parameters
+        ----------
+        ax : array-like of three matplotlib Axes, default=None
+            Where to draw; None: a new figure.
+        **kw
+            Given to `ax.plot`.
+        """
+        is_new = ax is None
+        if is_new:
+            _, ax = _pyplot().subplots(1, 3, figsize=(10, 4), layout="constrained")
+        self.ax_ = np.ravel(ax)
+        if self.ax_.size != 3:
+            raise ValueError(f"ax must be three axes, got {self.ax_.size}.")
+        self.figure_ = self.ax_[0].figure
+        panels = {
+            self.score_name: [curve.scores for curve in self.curves],
+            "effective sample size": [curve.effective_sample_sizes for curve in self.curves],
+            "mean weight": [curve.mean_weights for curve in self.curves],
+        }
+        self.lines_ = [
+            self._draw(axes, name, values, kw)
+            for axes, (name, values) in zip(self.ax_, panels.items(), strict=True)
+        ]
+        self.ax_[2].axhline(1.0, color="black", linestyle=":", linewidth=1)
+        if is_new:
+            where = {"loc": "outside upper center", "ncols": min(len(self.curves), 3)}
+            self.figure_.legend(handles=self.lines_[0], frameon=False, **where)
+        else:
+            self.ax_[0].legend(handles=self.lines_[0], frameon=False)
+        return self
+
+    def _draw(
+        self, axes: Any, name: str, values: list[NDArray[np.float64]], kw: dict[str, Any]
+    ) -> list[Any]:
+        lines = []
+        for k, (curve, height) in enumerate(zip(self.curves, values, strict=True)):
+            style = {
+                "color": COLOURS[k % len(COLOURS)],
+                "linestyle": LINES[k % len(LINES)],
+                "marker": MARKERS[k % len(MARKERS)],
+                "markerfacecolor": "white",
+                "linewidth": 2,
+                "label": f"{curve.name} (fitted: {curve.estimate:.2f})",
+            } | kw
+            lines += axes.plot(curve.rates, height, **style)
+            at = curve.rates == curve.estimate
+            style |= {"linestyle": "none", "markerfacecolor": style["color"], "label": None}
+            axes.plot(curve.rates[at], height[at], **style | {"markersize": 9})
+        axes.set(xlabel="rate", ylabel=name)
+        return lines
+
+
+def _pyplot() -> Any:
+    """Return matplotlib.pyplot, which only drawing needs."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError("drawing needs matplotlib: pip install 'unflip[plot]'") from error
+    return plt
+
+
+def _axes(ax: Any, *, height: float = 4.8) -> tuple[Any, Any]:
+    """Return the given axes, or those of a new figure, with their figure."""
+    if ax is None:
+        _, ax = _pyplot().subplots(figsize=(6.4, height), layout="constrained")
+    return ax, ax.figure

@@ -1,0 +1,193 @@
+"""A fitted estimator as one plain dictionary."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from unflip._validation import check_labels, check_weights
+from unflip.noise import NoiseRates, as_transition_matrix
+
+Floats = NDArray[np.float64]
+
+QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+
+LEAST_INFORMATION = 0.2
+"""Below this `youden` the weights amplify every error of the posterior."""
+
+FEW_ROWS = 50
+LEAST_EFFECTIVE_SHARE = 0.3
+"""Weights whose effective sample size is below either are said to leave too few rows."""
+
+LARGEST_CLIPPED_SHARE = 0.6
+"""With the right rates an estimated posterior scatters about the plateaus, half of it outside."""
+
+LARGEST_DRIFT = 0.1
+"""The mean weight may be so far from 1."""
+
+LARGEST_DEFICIT = 0.01
+"""A class's true share may be so far below 0: that is within an estimate's error."""
+
+
+def summary(
+    estimator: Any, y: ArrayLike | None = None, *, sample_weight: ArrayLike | None = None
+) -> dict[str, Any]:
+    """Return what a fitted estimator has found: numbers, lists and words, ready for `json.dumps`.
+
+    Parameters
+    ----------
+    estimator : ImportanceReweightingClassifier or LabelAudit
+        A fitted one.
+    y : array-like of shape (n_samples,), default=None
+        The noisy labels that it was fitted to. With them there are counts per class, and warnings
+        about classes.
+    sample_weight : array-like of shape (n_samples,), default=None
+        As given to `fit`: how often each row counts in the expected numbers of errors.
+
+    Returns
+    -------
+    summary : dict
+        `estimator`, `n_samples`, `classes`; `noise_rates` (`positive` and `negative`, None for more
+        than two classes), `transition_matrix`, `information_left` (1 - rho_pos - rho_neg, or its
+        like for more classes); `expected_errors` and `expected_error_share`;
+        `weights`: `mean`, `quantiles`, `effective_sample_size`, `effective_share` and
+        `clipped_share` (None for an audit, which has none); `per_class`: for each class its
+        `label`, `flip_rate` and `largest_weight`, and with `y` also `n_labels`, `label_share`,
+        `true_share`, `expected_errors` and `expected_error_share`; `warnings`: a list of
+        sentences. What is infinite is None, since JSON has no infinity.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from unflip import ImportanceReweightingClassifier, NoiseRates, flip_labels
+    >>> from unflip.inspection import summary
+    >>> X, y = make_classification(2000, class_sep=1.5, random_state=0)
+    >>> rates = NoiseRates(positive=0.4, negative=0.1)
+    >>> y_noisy = flip_labels(y, rates, random_state=0)
+    >>> found = summary(ImportanceReweightingClassifier(noise_rates=rates).fit(X, y_noisy), y_noisy)
+    >>> found["noise_rates"]
+    {'positive': 0.4, 'negative': 0.1}
+    >>> [round(a["true_share"], 2) for a in found["per_class"]]
+    [0.51, 0.49]
+    """
+    check_is_fitted(estimator)
+    lacking = [name for name in ("mislabel_proba_", "noise_rates_") if not hasattr(estimator, name)]
+    if lacking:
+        raise TypeError(
+            f"{type(estimator).__name__} has no {lacking[0]}: give a fitted "
+            "ImportanceReweightingClassifier or LabelAudit."
+        )
+    wrong = estimator.mislabel_proba_
+    noise = as_transition_matrix(estimator.noise_rates_)
+    counts = check_weights(sample_weight, wrong.size)
+    left = estimator.noise_rates_.youden
+    weights = _weights(estimator, counts)
+    per_class = _per_class(estimator.classes_, noise.matrix, wrong, y, counts)
+    expected = float(counts @ wrong)
+    return {
+        "estimator": type(estimator).__name__,
+        "n_samples": int(wrong.size),
+        "classes": estimator.classes_.tolist(),
+        "noise_rates": _two_rates(estimator.noise_rates_),
+        "transition_matrix": noise.matrix.tolist(),
+        "information_left": float(left),
+        "expected_errors": expected,
+        "expected_error_share": expected / float(counts.sum()),
+        "weights": weights,
+        "per_class": per_class,
+        "warnings": _warnings(left, weights, per_class),
+    }
+
+
+def _two_rates(rates: Any) -> dict[str, float] | None:
+    if not isinstance(rates, NoiseRates):
+        return None
+    positive, negative = rates.both()
+    return {"positive": float(positive), "negative": float(negative)}
+
+
+def _weights(estimator: Any, counts: Floats) -> dict[str, Any] | None:
+    beta = getattr(estimator, "sample_weight_", None)
+    if beta is None:
+        return None
+    size = float(estimator.effective_sample_size_)
+    quantiles = np.quantile(beta, QUANTILES).tolist()
+    return {
+        "mean": float(np.average(beta, weights=counts)),
+        "quantiles": {f"{q:g}": value for q, value in zip(QUANTILES, quantiles, strict=True)},
+        "effective_sample_size": size,
+        "effective_share": size / beta.size,
+        "clipped_share": float(estimator.clipped_share_),
+    }
+
+
+def _per_class(
+    classes: NDArray[Any], matrix: Floats, wrong: Floats, y: ArrayLike | None, counts: Floats
+) -> list[dict[str, Any]]:
+    table: list[dict[str, Any]] = [
+        {
+            "label": label,
+            "flip_rate": float(np.delete(row, k).sum()),
+            "largest_weight": float(1 / row[k]) if row[k] > 0 else None,
+        }
+        for k, (label, row) in enumerate(zip(classes.tolist(), matrix, strict=True))
+    ]
+    if y is None:
+        return table
+    _, codes = check_labels(y, classes=classes, binary=False)
+    if codes.size != wrong.size:
+        raise ValueError(
+            f"y has {codes.size} labels, and the estimator was fitted to {wrong.size} rows: give "
+            "the labels that it was fitted to."
+        )
+    size = classes.size
+    of_labels = np.bincount(codes, counts, minlength=size)
+    errors = np.bincount(codes, counts * wrong, minlength=size)
+    label_share = of_labels / of_labels.sum()
+    # P(noisy) = P(true) T
+    true_share = np.linalg.solve(matrix.T, label_share)
+    for k, row in enumerate(table):
+        row["n_labels"] = int(np.sum(codes == k))
+        row["label_share"] = float(label_share[k])
+        row["true_share"] = float(true_share[k])
+        row["expected_errors"] = float(errors[k])
+        row["expected_error_share"] = float(errors[k] / of_labels[k]) if of_labels[k] else None
+    return table
+
+
+def _warnings(
+    left: float, weights: dict[str, Any] | None, per_class: list[dict[str, Any]]
+) -> list[str]:
+    """Return what is to be looked at before the rest is believed, in words."""
+    found = []
+    if left < LEAST_INFORMATION:
+        found.append(
+            f"The labels say little about the true classes: {left:.2f} of their information is "
+            "left, and every error of the posterior is amplified."
+        )
+    if weights is not None:
+        size, share = weights["effective_sample_size"], weights["effective_share"]
+        if size < FEW_ROWS or share < LEAST_EFFECTIVE_SHARE:
+            found.append(
+                f"The weights leave few rows: as much as {size:.0f} of equal weight "
+                f"({share:.0%} of all). The classifier may vary much from sample to sample."
+            )
+        if weights["clipped_share"] > LARGEST_CLIPPED_SHARE:
+            found.append(
+                f"Posterior and rates do not fit each other: {weights['clipped_share']:.0%} of the "
+                "rows have a P(noisy y | x) that these rates do not allow, and their weights were "
+                "clipped. Try another posterior, or check the rates."
+            )
+        if abs(weights["mean"] - 1) > LARGEST_DRIFT:
+            found.append(
+                f"The mean weight is {weights['mean']:.2f}, and with the right posterior and rates "
+                "it is 1."
+            )
+    found += [
+        f"The rates contradict the labels: the true share of class {row['label']!r} would be "
+        f"{row['true_share']:.3f}. Check the rates."
+        for row in per_class
+        if row.get("true_share", 0.0) < -LARGEST_DEFICIT
+    ]
+    return found
