@@ -1,5 +1,6 @@
 """Noise rates by best bins: each noisy class as a mixture with a copy of the other in it."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 from unflip._validation import check_positive
 from unflip.noise import NoiseRates
 from unflip.noise_rates._base import PosteriorRates, admissible_rates
-from unflip.noise_rates._scott import LARGEST_PROPORTION, counts_above, rates_from_proportions
+from unflip.noise_rates._scott import (
+    LARGEST_PROPORTION,
+    both_proportions,
+    counts_above,
+    rates_from_proportions,
+)
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -101,23 +107,8 @@ class BestBinRates(PosteriorRates):
         if not 0 < self.delta < 1:
             raise ValueError(f"delta must lie between 0 and 1, got {self.delta!r}.")
         check_positive(self.gamma, "gamma")
-        if not 0 < codes.mean() < 1:
-            raise ValueError(
-                "every row of one of the classes has sample_weight 0, and rows of both are needed: "
-                "the rates come from comparing the two."
-            )
-        # each class is looked for where its own probability is highest
-        kappa_pos, kappa_neg = (
-            best_bin_proportion(
-                noisy_posterior[codes == component, component],
-                noisy_posterior[codes != component, component],
-                component_weight=weight[codes == component],
-                mixture_weight=weight[codes != component],
-                delta=self.delta,
-                gamma=self.gamma,
-            )
-            for component in (0, 1)
-        )
+        proportion = partial(best_bin_proportion, delta=self.delta, gamma=self.gamma)
+        kappa_pos, kappa_neg = both_proportions(proportion, noisy_posterior, codes, weight)
         noisy_prior = float(np.average(codes, weights=weight))
         rates = admissible_rates(*rates_from_proportions(kappa_pos, kappa_neg, noisy_prior))
         self.mixture_proportions_ = kappa_pos, kappa_neg

@@ -1,5 +1,7 @@
 """Scott's noise rates: how much of each noisy class is a copy of the other."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -111,21 +113,8 @@ class ScottRates(PosteriorRates):
             value = getattr(self, name)
             if value is not None and not 0 < value < 1:
                 raise ValueError(f"{name} must lie between 0 and 1, or be None, got {value!r}.")
-        if not 0 < codes.mean() < 1:
-            raise ValueError(
-                "every row of one of the classes has sample_weight 0, and rows of both are needed: "
-                "the rates come from comparing the two."
-            )
-        # each class is looked for where its own probability is highest
-        kappa_pos, kappa_neg = (
-            mixture_proportion(
-                noisy_posterior[codes == component, component],
-                noisy_posterior[codes != component, component],
-                component_weight=weight[codes == component],
-                mixture_weight=weight[codes != component],
-                delta=self.delta,
-            )
-            for component in (0, 1)
+        kappa_pos, kappa_neg = both_proportions(
+            partial(mixture_proportion, delta=self.delta), noisy_posterior, codes, weight
         )
         noisy_prior = float(np.average(codes, weights=weight))
         if self.clean_prior is None:
@@ -141,6 +130,37 @@ class ScottRates(PosteriorRates):
         # all that can fail has succeeded
         self.mixture_proportions_, self.inverse_rates_ = (kappa_pos, kappa_neg), inverse
         return rates
+
+
+def both_proportions(
+    proportion: Callable[..., float], noisy_posterior: Array, codes: Array, weight: Array
+) -> tuple[float, float]:
+    """Return kappa_pos and kappa_neg, each class looked for where its own probability is highest.
+
+    Parameters
+    ----------
+    proportion : callable
+        The largest share of a mixture that is a copy of a component, from the scores of both.
+    noisy_posterior : ndarray of shape (n_samples, 2)
+        P(noisy y | x).
+    codes, weight : ndarray of shape (n_samples,)
+        The labels, 0 or 1, and how often each row counts.
+    """
+    if not 0 < codes.mean() < 1:
+        raise ValueError(
+            "every row of one of the classes has sample_weight 0, and rows of both are needed: "
+            "the rates come from comparing the two."
+        )
+    kappa_pos, kappa_neg = (
+        proportion(
+            noisy_posterior[codes == component, component],
+            noisy_posterior[codes != component, component],
+            component_weight=weight[codes == component],
+            mixture_weight=weight[codes != component],
+        )
+        for component in (0, 1)
+    )
+    return kappa_pos, kappa_neg
 
 
 def mixture_proportion(
