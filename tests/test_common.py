@@ -8,11 +8,13 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from unflip import ImportanceReweightingClassifier, NoiseRates
+from unflip.audit import LabelAudit
 from unflip.baselines import LabelDependentCostClassifier, StPMKL, UnbiasedLossClassifier
 from unflip.density_ratio import KLIEP, KMM, ULSIF, BregmanRatio, RuLSIF
 from unflip.learners import KernelClassifier, LinearClassifier
 from unflip.noise_rates import (
     BestBinRates,
+    ChannelRates,
     ConfidentJointRates,
     CrossValidatedRates,
     DualTRates,
@@ -42,6 +44,8 @@ INSTANCES = [
     MinimumRates(),
     MinimumRates("kde", quantile=0.1),
     ScottRates(),
+    ChannelRates(),
+    LabelAudit(),
     SelectiveRates(),
     BestBinRates(),
     DualTRates(),
