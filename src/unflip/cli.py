@@ -158,9 +158,11 @@ def reproduce(
 
 def _check_parts(names: list[str], peers: bool) -> None:
     """Raise before any work is done where data or a library is missing."""
-    for dataset in sorted({d for name in names for d in EXPERIMENTS[name].datasets}):
-        if not dataset.startswith("synthetic"):
-            load_benchmark(dataset)
+    tables = {
+        d for name in names if EXPERIMENTS[name].needs_data() for d in EXPERIMENTS[name].datasets
+    }
+    for dataset in sorted(tables):
+        load_benchmark(dataset)
     if {"figure1", "levels"} & set(names):
         require_matplotlib()
     if peers and find_spec("cleanlab") is None:

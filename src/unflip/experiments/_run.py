@@ -93,9 +93,8 @@ def run_all(runs: Iterable[Run], journal: Journal, *, n_jobs: int = -1) -> Itera
     missing = [run for run in runs if run not in journal.outcomes]
     # shuffled, so that the time left can be told from the share that is done
     order = np.random.default_rng(0).permutation(len(missing))
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", inner_max_num_threads=1)
-    if n_jobs == 1:
-        parallel = Parallel(n_jobs=1, return_as="generator_unordered")
+    threads = {} if n_jobs == 1 else {"inner_max_num_threads": 1}  # for other processes only
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", **threads)
     with journal:
         for run, outcome in parallel(delayed(_performed)(missing[k]) for k in order):
             journal.add(run, outcome)
