@@ -1,5 +1,6 @@
 """Which labels are probably wrong, and what they should be."""
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -9,10 +10,17 @@ from sklearn.utils import ClassifierTags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._estimators import optional_generator
-from unflip._validation import check_count, check_enough_rows, check_labels, check_table
+from unflip._validation import (
+    check_count,
+    check_enough_rows,
+    check_labels,
+    check_table,
+    check_weights,
+)
 from unflip.noise import as_transition_matrix
-from unflip.noise_rates import estimate_rates
-from unflip.posterior import fit_posterior, make_posterior
+from unflip.noise_rates import fit_stages
+from unflip.noise_rates._identifiability import doubts
+from unflip.posterior import make_posterior
 from unflip.posterior._base import folds_within_classes
 from unflip.weights import mislabel_probability
 
@@ -52,6 +60,10 @@ class LabelAudit(BaseEstimator):
         The rates used.
     transition_matrix_ : ndarray of shape (n_classes, n_classes)
         T.
+    rate_estimator_ : rate estimator or None
+        What estimated the rates, with their `interval_`; None where they were given.
+    diagnostics_ : list of str
+        Why the rates may not be trusted, in words, as `fit` warned.
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
 
@@ -81,6 +93,8 @@ class LabelAudit(BaseEstimator):
     clean_proba_: Floats
     n_errors_: float
     noise_rates_: Any
+    rate_estimator_: Any
+    diagnostics_: list[str]
     transition_matrix_: Floats
     classes_: Array
 
@@ -112,35 +126,33 @@ class LabelAudit(BaseEstimator):
         classes, codes = check_labels(y, binary=False)
         check_enough_rows(X, codes)
         labels = classes[codes]
+        row_weight = None if sample_weight is None else check_weights(sample_weight, codes.size)
         random_state = optional_generator(self.random_state)
-        _, noisy_posterior = fit_posterior(
-            make_posterior(self.posterior, random_state),
-            X,
-            labels,
-            sample_weight,
-            cv=folds_within_classes(self.cv, codes),
-            random_state=random_state,
-        )
-        rates = estimate_rates(
+        stages = fit_stages(
+            self.posterior,
             self.noise_rates,
             X,
             labels,
-            sample_weight,
-            random_state,
-            noisy_posterior=noisy_posterior,
+            row_weight,
+            cv=folds_within_classes(self.cv, codes),
+            random_state=random_state,
         )
+        rates, noisy_posterior = stages.rates, stages.noisy_posterior
         noise = as_transition_matrix(rates, classes.size)
         clean = noise.clean_posterior(noisy_posterior)
         wrong = mislabel_probability(noisy_posterior, labels, noise, classes=classes)
         # P(true=k | x, noisy=y) is proportional to P(true=k | x) T[k, y]
         likeliest = np.argmax(clean * noise.matrix[:, codes].T, axis=1)
+        diagnostics = doubts(clean, row_weight, classes, rates, stages.estimator)
+        for sentence in diagnostics:
+            warnings.warn(sentence, UserWarning, stacklevel=2)
 
         check_table(self, X, reset=True)
         self.classes_, self.noise_rates_, self.transition_matrix_ = classes, rates, noise.matrix
         self.mislabel_proba_, self.clean_proba_ = wrong, clean
         self.suggested_label_ = classes[likeliest]
-        counts = 1.0 if sample_weight is None else np.asarray(sample_weight, dtype=float)
-        self.n_errors_ = float(np.sum(counts * wrong))
+        self.rate_estimator_, self.diagnostics_ = stages.estimator, diagnostics
+        self.n_errors_ = float(np.sum(wrong if row_weight is None else row_weight * wrong))
         return self
 
     def issues(self, *, precision: float | None = None, n: int | None = None) -> NDArray[np.intp]:
@@ -171,7 +183,7 @@ class LabelAudit(BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = get_tags(make_posterior(self.posterior)).input_tags
+        inner = get_tags(make_posterior(self.posterior, n_classes=3)).input_tags
         tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
         tags.target_tags.required = True
         tags.target_tags.one_d_labels = True

@@ -22,6 +22,9 @@ from unflip._validation import check_count, check_labels, check_probabilities
 
 Floats = NDArray[np.float64]
 
+LARGEST_TOTAL = 0.95
+"""Estimated rates sum to at most this: beyond, labels say next to nothing of the true classes."""
+
 LARGEST_CONDITION = 1e12
 """A transition matrix whose condition number is larger is taken for singular."""
 

@@ -28,11 +28,13 @@ from unflip._validation import (
 )
 from unflip.density_ratio import KLIEP
 from unflip.noise import NoiseRates, as_transition_matrix
-from unflip.noise_rates import BaseRates, CrossValidatedRates, estimate_rates
+from unflip.noise_rates import BaseRates, CrossValidatedRates, fit_stages
 from unflip.noise_rates._aliases import ALIASES
 from unflip.noise_rates._estimate import known_size
-from unflip.posterior import DensityRatioPosterior, fit_posterior, make_posterior
+from unflip.noise_rates._identifiability import doubts
+from unflip.posterior import DensityRatioPosterior, make_posterior
 from unflip.weights import (
+    LEAST_EFFECTIVE_SHARE,
     clipped_share,
     effective_sample_size,
     importance_weights,
@@ -63,15 +65,18 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         What to train: anything whose `fit` takes `sample_weight`, a Pipeline too.
         None: :class:`~sklearn.linear_model.LogisticRegression`.
     posterior : str, posterior or classifier, default="auto"
-        How to estimate P(noisy y | x): "probabilistic", "kde", "kliep", "ulsif", "rulsif", "kmm",
-        one of :mod:`unflip.posterior`, or a classifier with `predict_proba`. "auto" is
-        "probabilistic": logistic regression on standardised features.
+        How to estimate P(noisy y | x): "channel", "probabilistic", "selected", "kde", "kliep",
+        "ulsif", "rulsif", "kmm", one of :mod:`unflip.posterior`, or a classifier with
+        `predict_proba`. "auto" for two classes is "channel", which finds the rates at the same
+        time or is told them; with another way to estimate the rates it is "probabilistic",
+        logistic regression. For more classes it is "selected": logistic regression or boosted
+        trees, by held-out likelihood.
     noise_rates : str, NoiseRates, TransitionMatrix, array-like or rate estimator, default="auto"
-        The rates you know, as :class:`~unflip.NoiseRates` (of which one may be None, and is then
-        estimated as by "auto"), or for any number of classes as a
-        :class:`~unflip.TransitionMatrix` or an array of its shape; or how to estimate them:
-        "minimum", "quantile", "scott", "cv", or one of :mod:`unflip.noise_rates`. "auto" is
-        "quantile": the 5 % quantile of P(noisy y | x). "scott" and "cv" are for two classes.
+        The rates you know, as :class:`~unflip.NoiseRates` (of which one may be None, or bounds, and
+        is then estimated), or for any number of classes as a :class:`~unflip.TransitionMatrix` or
+        an array of its shape; or how to estimate them: "channel", "selective", "minimum",
+        "quantile", "scott", "cv" and more (:func:`~unflip.noise_rates.make_rates`), or one of
+        :mod:`unflip.noise_rates`. "auto" is "channel" for two classes and "selective" for more.
     weighting : {"rho", "pi", "pi_printed"}, default="rho"
         "rho": Lemma 1 with the noise rates. "pi": through the inverse rates and back, which gives
         the same weights. "pi_printed": the paper's Lemma 2 as printed, wrong under
@@ -95,8 +100,12 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         P(true label differs from the given one | x, given label), one per training row.
     posterior_ : posterior
         The fitted estimator of P(noisy y | x).
+    rate_estimator_ : rate estimator or None
+        What estimated the rates, with their `interval_`; None where they were given.
     estimator_ : classifier
         The fitted classifier.
+    diagnostics_ : list of str
+        Why the rates may not be trusted, in words, as `fit` warned.
     classes_ : ndarray of shape (n_classes,)
         The labels in sorted order; of two, the positive class last.
     effective_sample_size_ : float
@@ -134,6 +143,8 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
     sample_weight_: Floats
     mislabel_proba_: Floats
     posterior_: Any
+    rate_estimator_: Any
+    diagnostics_: list[str]
     estimator_: Any
     classes_: Array
     effective_sample_size_: float
@@ -180,23 +191,17 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         estimator = clone_seeded(self._base_estimator(), random_state)
         weight_parameters(estimator)  # refused before any work is done
 
-        posterior, noisy_posterior = fit_posterior(
-            make_posterior(self.posterior, random_state),
+        stages = fit_stages(
+            self.posterior,
+            self.noise_rates,
             X,
             labels,
             row_weight,
             cv=self.cv,
             random_state=random_state,
-        )
-        rates = estimate_rates(
-            self.noise_rates,
-            X,
-            labels,
-            row_weight,
-            random_state,
-            noisy_posterior=noisy_posterior,
             method=self,
         )
+        rates, noisy_posterior = stages.rates, stages.noisy_posterior
         given = noisy_posterior[np.arange(codes.size), codes]
         noisy_prior = np.array(
             [np.average(codes == k, weights=row_weight) for k in range(classes.size)]
@@ -207,12 +212,16 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         total_weight = beta if row_weight is None else beta * row_weight
         _check_weights_teach(total_weight, codes, classes, given, rates)
         _warn_if_uninformative(rates, noisy_prior)
+        clean = as_transition_matrix(rates).clean_posterior(noisy_posterior)
+        diagnostics = doubts(clean, row_weight, classes, rates, stages.estimator)
+        for sentence in [*diagnostics, *_few_rows_left(total_weight, row_weight)]:
+            warnings.warn(sentence, UserWarning, stacklevel=2)
         fit_weighted(estimator, X, labels, total_weight, row_weight=row_weight)
 
         check_table(self, X, reset=True)
         self.classes_ = classes
-        self.posterior_ = posterior
-        self.noise_rates_ = rates
+        self.posterior_, self.rate_estimator_ = stages.posterior, stages.estimator
+        self.noise_rates_, self.diagnostics_ = rates, diagnostics
         self.sample_weight_ = beta
         self.mislabel_proba_ = mislabel_probability(believed, labels, rates)
         self.effective_sample_size_ = effective_sample_size(total_weight)
@@ -264,7 +273,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         """Return the parameters, as they are set, that do not allow more than two classes."""
         parts = {
             "estimator": get_tags(self._base_estimator()).classifier_tags,
-            "posterior": get_tags(make_posterior(self.posterior)).classifier_tags,
+            "posterior": get_tags(make_posterior(self.posterior, n_classes=3)).classifier_tags,
         }
         rates = self.noise_rates
         if isinstance(rates, str) and rates in ALIASES:
@@ -282,7 +291,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = not self._parts_for_two_classes()
         inner = [get_tags(self._base_estimator()).input_tags]
-        inner.append(get_tags(make_posterior(self.posterior)).input_tags)
+        inner.append(get_tags(make_posterior(self.posterior, n_classes=3)).input_tags)
         tags.input_tags.sparse = all(part.sparse for part in inner)
         tags.input_tags.allow_nan = all(part.allow_nan for part in inner)
         return tags
@@ -360,6 +369,19 @@ def _check_weights_teach(
         "likely, its probability is still no more than the other class's flip rate. Lower that "
         "rate, or choose another posterior."
     )
+
+
+def _few_rows_left(total_weight: Floats, row_weight: Floats | None) -> list[str]:
+    """Return a sentence where the weights leave a small part of the sample."""
+    size = effective_sample_size(total_weight)
+    rows = total_weight.size if row_weight is None else effective_sample_size(row_weight)
+    if size >= LEAST_EFFECTIVE_SHARE * rows:
+        return []
+    return [
+        f"the weights leave few rows: as much as {size:.0f} of equal weight ({size / rows:.0%} of "
+        "all), so that the classifier may vary much from sample to sample. More rows would help, "
+        "or another posterior."
+    ]
 
 
 def _warn_if_uninformative(rates: Any, noisy_prior: Floats) -> None:

@@ -23,6 +23,10 @@ SLACK = 1e-12
 """What rounding may add to a bound."""
 
 
+LEAST_EFFECTIVE_SHARE = 0.3
+"""Weights whose effective sample size is a smaller share of the rows are said to leave too few."""
+
+
 def importance_weights(
     noisy_posterior: ArrayLike, y: ArrayLike, rates: Any, *, classes: ArrayLike | None = None
 ) -> Floats:

@@ -8,6 +8,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from unflip._validation import check_labels, check_weights
 from unflip.noise import NoiseRates, as_transition_matrix
+from unflip.noise_rates._intervals import LEVEL
+from unflip.weights import LEAST_EFFECTIVE_SHARE
 
 Floats = NDArray[np.float64]
 
@@ -17,8 +19,7 @@ LEAST_INFORMATION = 0.2
 """Below this `youden` the weights amplify every error of the posterior."""
 
 FEW_ROWS = 50
-LEAST_EFFECTIVE_SHARE = 0.3
-"""Weights whose effective sample size is below either are said to leave too few rows."""
+"""An effective sample size below this is said to be too small, whatever its share."""
 
 LARGEST_CLIPPED_SHARE = 0.6
 """With the right rates an estimated posterior scatters about the plateaus, half of it outside."""
@@ -49,8 +50,10 @@ def summary(
     -------
     summary : dict
         `estimator`, `n_samples`, `classes`; `noise_rates` (`positive` and `negative`, None for more
-        than two classes), `transition_matrix`, `information_left` (1 - rho_pos - rho_neg, or its
-        like for more classes); `expected_errors` and `expected_error_share`;
+        than two classes), `interval` (their `level`, and (low, high) of either; None where they
+        were given, or for more classes), `tests` of "no noise" and of "both classes alike" (None
+        where the estimator has none); `transition_matrix`, `information_left` (1 - rho_pos -
+        rho_neg, or its like for more classes); `expected_errors` and `expected_error_share`;
         `weights`: `mean`, `quantiles`, `effective_sample_size`, `effective_share` and
         `clipped_share` (None for an audit, which has none); `per_class`: for each class its
         `label`, `flip_rate` and `largest_weight`, and with `y` also `n_labels`, `label_share`,
@@ -90,13 +93,15 @@ def summary(
         "n_samples": int(wrong.size),
         "classes": estimator.classes_.tolist(),
         "noise_rates": _two_rates(estimator.noise_rates_),
+        "interval": _interval(estimator),
+        "tests": _tests(estimator),
         "transition_matrix": noise.matrix.tolist(),
         "information_left": float(left),
         "expected_errors": expected,
         "expected_error_share": expected / float(counts.sum()),
         "weights": weights,
         "per_class": per_class,
-        "warnings": _warnings(left, weights, per_class),
+        "warnings": _warnings(estimator, left, weights, per_class),
     }
 
 
@@ -105,6 +110,26 @@ def _two_rates(rates: Any) -> dict[str, float] | None:
         return None
     positive, negative = rates.both()
     return {"positive": float(positive), "negative": float(negative)}
+
+
+def _interval(estimator: Any) -> dict[str, Any] | None:
+    interval = getattr(getattr(estimator, "rate_estimator_", None), "interval_", None)
+    if not isinstance(interval, NoiseRates):
+        return None
+    positive, negative = interval.bounds
+    return {"level": LEVEL, "positive": list(positive), "negative": list(negative)}
+
+
+def _tests(estimator: Any) -> dict[str, Any] | None:
+    source = getattr(estimator, "rate_estimator_", None)
+    noise = getattr(source, "noise_test_", None)
+    symmetry = getattr(source, "symmetry_test_", None)
+    if noise is None or symmetry is None:
+        return None
+    return {
+        "noise": {"p_value": noise.p_value, "probability_of_none": noise.probability},
+        "symmetry": {"p_value": symmetry.p_value, "probability_of_equal": symmetry.probability},
+    }
 
 
 def _weights(estimator: Any, counts: Floats) -> dict[str, Any] | None:
@@ -157,10 +182,11 @@ def _per_class(
 
 
 def _warnings(
-    left: float, weights: dict[str, Any] | None, per_class: list[dict[str, Any]]
+    estimator: Any, left: float, weights: dict[str, Any] | None, per_class: list[dict[str, Any]]
 ) -> list[str]:
     """Return what is to be looked at before the rest is believed, in words."""
-    found = []
+    doubts = getattr(estimator, "diagnostics_", [])
+    found = [sentence[0].upper() + sentence[1:] for sentence in doubts]
     if left < LEAST_INFORMATION:
         found.append(
             f"The labels say little about the true classes: {left:.2f} of their information is "

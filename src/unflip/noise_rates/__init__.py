@@ -5,7 +5,7 @@ from unflip.noise_rates._base import BaseRates, PosteriorRates
 from unflip.noise_rates._channel import ChannelRates
 from unflip.noise_rates._counting import ConfidentJointRates, DualTRates
 from unflip.noise_rates._cross_validation import CrossValidatedRates
-from unflip.noise_rates._estimate import estimate_rates
+from unflip.noise_rates._estimate import Stages, estimate_rates, fit_stages
 from unflip.noise_rates._minimum import MinimumRates
 from unflip.noise_rates._mixture import BestBinRates
 from unflip.noise_rates._scott import ScottRates
@@ -22,6 +22,8 @@ __all__ = [
     "PosteriorRates",
     "ScottRates",
     "SelectiveRates",
+    "Stages",
     "estimate_rates",
+    "fit_stages",
     "make_rates",
 ]

@@ -17,7 +17,6 @@ from unflip.noise_rates._scott import ScottRates
 from unflip.noise_rates._selective import SelectiveRates
 
 ALIASES: dict[str, Callable[[], BaseRates]] = {
-    "auto": lambda: MinimumRates(quantile=0.05),
     "best_bin": BestBinRates,
     "channel": ChannelRates,
     "confident_joint": ConfidentJointRates,
@@ -31,19 +30,25 @@ ALIASES: dict[str, Callable[[], BaseRates]] = {
 
 
 def make_rates(
-    noise_rates: Any, random_state: int | np.random.RandomState | None = None
+    noise_rates: Any,
+    random_state: int | np.random.RandomState | None = None,
+    *,
+    n_classes: int = 2,
 ) -> BaseRates:
     """Return an unfitted rate estimator for an alias or an estimator.
 
     Parameters
     ----------
     noise_rates : str or BaseRates
-        "minimum", "quantile" (the 5 % quantile of the posterior), "auto" (now the same as
-        "quantile"), "selective" (labels of the surest rows), "scott" and "best_bin" (mixture
-        proportions), "dual_t" and "confident_joint" (counts), "cv" (cross-validation of a
-        classifier); or a rate estimator. "scott", "best_bin" and "cv" are for two classes.
+        "channel" (rates and clean posterior fitted together), "selective" (labels of the surest
+        rows), "minimum", "quantile" (the 5 % quantile of the posterior), "scott" and "best_bin"
+        (mixture proportions), "dual_t" and "confident_joint" (counts), "cv" (cross-validation of
+        a classifier); "auto", which is "channel" for two classes and "selective" for
+        more; or a rate estimator. "channel", "scott", "best_bin" and "cv" are for two classes.
     random_state : int, RandomState instance or None, default=None
         Seed for every random choice of the estimator that has no seed of its own.
+    n_classes : int, default=2
+        How many classes the labels have.
 
     Examples
     --------
@@ -52,12 +57,15 @@ def make_rates(
     MinimumRates(quantile=0.05)
     """
     if isinstance(noise_rates, str):
-        check_choice(noise_rates, tuple(ALIASES), "noise_rates")
-        noise_rates = ALIASES[noise_rates]()
+        check_choice(noise_rates, ("auto", *ALIASES), "noise_rates")
+        if noise_rates == "auto":
+            noise_rates = ChannelRates() if n_classes == 2 else SelectiveRates()
+        else:
+            noise_rates = ALIASES[noise_rates]()
     elif not isinstance(noise_rates, BaseRates):
         raise TypeError(
-            f"noise_rates must be one of {list(ALIASES)}, NoiseRates(positive=..., negative=...), "
-            "a TransitionMatrix, a K x K array or an estimator of unflip.noise_rates, got "
-            f"{noise_rates!r}."
+            f"noise_rates must be one of {['auto', *ALIASES]}, NoiseRates(positive=..., "
+            "negative=...), a TransitionMatrix, a K x K array or an estimator of "
+            f"unflip.noise_rates, got {noise_rates!r}."
         )
     return clone_seeded(noise_rates, random_state)

@@ -12,7 +12,7 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._validation import check_enough_rows, check_labels, check_table, check_weights
-from unflip.noise import NoiseRates, TransitionMatrix, as_transition_matrix
+from unflip.noise import LARGEST_TOTAL, NoiseRates, TransitionMatrix, as_transition_matrix
 from unflip.noise_rates._intervals import DRAWS, LEVEL, bootstrap_matrices, corrected_interval
 from unflip.posterior import fit_posterior, make_posterior
 from unflip.posterior._base import folds_within_classes
@@ -20,9 +20,6 @@ from unflip.posterior._base import folds_within_classes
 Array = NDArray[Any]
 
 Floats = NDArray[np.float64]
-
-LARGEST_TOTAL = 0.95
-"""Estimated rates that sum to more are scaled back to this, with a warning."""
 
 
 class BaseRates(BaseEstimator, metaclass=ABCMeta):
@@ -77,10 +74,12 @@ class PosteriorRates(BaseRates):
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts.
         """
-        _, codes = check_labels(y, binary=not self._takes_many_classes())
+        classes, codes = check_labels(y, binary=not self._takes_many_classes())
         check_enough_rows(X, codes)
         posterior = make_posterior(
-            "auto" if self.posterior is None else self.posterior, self.random_state
+            default_posterior(classes.size) if self.posterior is None else self.posterior,
+            self.random_state,
+            n_classes=classes.size,
         )
         _, noisy_posterior = fit_posterior(
             posterior,
@@ -185,6 +184,17 @@ class PosteriorRates(BaseRates):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = self._takes_many_classes()
         return tags
+
+
+def default_posterior(n_classes: int) -> str:
+    """Return the posterior of estimators that have none: one that knows of no rates itself.
+
+    Parameters
+    ----------
+    n_classes : int
+        How many classes the labels have.
+    """
+    return "probabilistic" if n_classes == 2 else "selected"
 
 
 def admissible_rates(positive: float, negative: float) -> NoiseRates:

@@ -24,7 +24,7 @@ class DualTRates(PosteriorRates):
     posterior : str, posterior or classifier, default=None
         How to estimate P(noisy y | x): see :func:`~unflip.posterior.make_posterior`. None: as
         :class:`~unflip.ImportanceReweightingClassifier` estimates it, where this is its
-        `noise_rates`, else "auto".
+        `noise_rates`, else "probabilistic" for two classes and "selected" for more.
     hardened : bool, default=True
         Whether an x that surely is of class i counts as predicted i. False: as published, which
         takes the noise twice, T T, where the posterior is right: there P(noisy | x) is row i of T
@@ -110,7 +110,7 @@ class ConfidentJointRates(PosteriorRates):
     posterior : str, posterior or classifier, default=None
         How to estimate P(noisy y | x): see :func:`~unflip.posterior.make_posterior`. None: as
         :class:`~unflip.ImportanceReweightingClassifier` estimates it, where this is its
-        `noise_rates`, else "auto".
+        `noise_rates`, else "probabilistic" for two classes and "selected" for more.
     cv : int or cross-validation splitter, default=5
         Folds of cross-fitting, of a number no more than the rarest class has rows; None: in-sample,
         where a flexible posterior is confident of the labels it was given.

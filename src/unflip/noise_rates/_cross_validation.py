@@ -22,7 +22,8 @@ from unflip._validation import (
     check_weights,
 )
 from unflip.noise import NoiseRates
-from unflip.noise_rates._base import BaseRates
+from unflip.noise_rates._base import BaseRates, default_posterior
+from unflip.noise_rates._intervals import DRAWS, LEVEL
 from unflip.posterior import make_posterior
 from unflip.posterior._base import stratified_folds
 
@@ -31,6 +32,9 @@ Floats = NDArray[np.float64]
 
 SMALLEST_PROBABILITY = float(np.finfo(float).eps)
 """No held-out label is less likely than this, so that one row does not decide alone."""
+
+FAILED, LOWEST = -1e12, -1e3
+"""Score of rows to which the classifier could not be fitted; no mean of others is below LOWEST."""
 
 
 class CrossValidatedRates(BaseRates):
@@ -71,6 +75,10 @@ class CrossValidatedRates(BaseRates):
         Mean score of each pair; -inf where the classifier could not be fitted.
     grid_ : ndarray of shape (n_pairs, 2)
         The pairs.
+    interval_ : NoiseRates
+        Bounds (low, high) of either rate: 95 % of the pairs that are best when the held-out rows
+        are resampled lie within. It shows what chance does to the choice, not what another
+        training sample would.
     classes_ : ndarray of shape (2,)
         The labels, the positive class last.
 
@@ -104,6 +112,7 @@ class CrossValidatedRates(BaseRates):
 
     scores_: Floats
     grid_: Floats
+    interval_: NoiseRates
 
     def __init__(
         self,
@@ -143,18 +152,35 @@ class CrossValidatedRates(BaseRates):
         weight = None if sample_weight is None else check_weights(sample_weight, codes.size)
         splits = _splits(self.cv, rows, classes, codes, weight, random_state)
 
-        scores = [
-            self._score_pairs(estimator, candidates, rows, classes, codes, weight, train, held_out)
-            for train, held_out in splits
-        ]
-        mean_scores = np.mean([values for values, _ in scores], axis=0)
-        if not np.isfinite(mean_scores).any():
-            raise next(error for _, error in scores if error is not None)
+        generator = np.random.default_rng(
+            None if random_state is None else random_state.randint(np.iinfo(np.int32).max)
+        )
+        mean_scores, resampled = np.zeros(len(pairs)), np.zeros((DRAWS, len(pairs)))
+        first_error = None
+        for train, held_out in splits:
+            scores, error = self._score_pairs(
+                estimator, candidates, rows, classes, codes, weight, train, held_out
+            )
+            share = np.ones(held_out.size) if weight is None else weight[held_out]
+            share = share / share.sum()
+            mean_scores += share @ scores / len(splits)
+            counts = generator.multinomial(held_out.size, share, size=DRAWS) / held_out.size
+            resampled += counts @ scores / len(splits)
+            first_error = first_error or error
+        if not (mean_scores > LOWEST).any():
+            assert first_error is not None
+            raise first_error
         best = _best(mean_scores, pairs)
+        drawn = pairs[[_best(scores, pairs) for scores in resampled]]
+        low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
 
         check_table(self, X, reset=True)
-        self.classes_, self.grid_, self.scores_ = classes, pairs, mean_scores
+        self.classes_, self.grid_ = classes, pairs
+        self.scores_ = np.where(mean_scores > LOWEST, mean_scores, -np.inf)
         self.rates_ = candidates[best]
+        self.interval_ = NoiseRates(
+            positive=(float(low[0]), float(high[0])), negative=(float(low[1]), float(high[1]))
+        )
         return self
 
     def _checked_estimator(self) -> Any:
@@ -190,13 +216,12 @@ class CrossValidatedRates(BaseRates):
         train: Array,
         held_out: Array,
     ) -> tuple[Floats, ValueError | None]:
-        """Return each pair's score on the held-out rows, and the first failure if any."""
+        """Return each held-out row's score with each pair, and the first failure if any."""
         X_train, X_held_out = _safe_indexing(X, train), _safe_indexing(X, held_out)
         y_train, y_held_out = classes[codes[train]], classes[codes[held_out]]
         fit_params = {} if weight is None else {"sample_weight": weight[train]}
-        score_weight = None if weight is None else weight[held_out]
         estimator = _with_fitted_posterior(estimator, X_train, y_train, **fit_params)
-        scores, first_error = np.full(len(candidates), -np.inf), None
+        scores, first_error = np.full((held_out.size, len(candidates)), FAILED), None
         for k, rates in enumerate(candidates):
             trial = clone(estimator).set_params(noise_rates=rates)
             try:
@@ -207,11 +232,10 @@ class CrossValidatedRates(BaseRates):
                 first_error = first_error or error
                 continue
             if self.scoring == "noisy_accuracy":
-                score = trial.predict(X_held_out) == y_held_out
+                scores[:, k] = trial.predict(X_held_out) == y_held_out
             else:
-                positive = y_held_out == classes[1]
-                score = _forward_loglik(trial.predict_proba(X_held_out)[:, 1], positive, rates)
-            scores[k] = np.average(score, weights=score_weight)
+                clean = trial.predict_proba(X_held_out)[:, 1]
+                scores[:, k] = _forward_loglik(clean, y_held_out == classes[1], rates)
         return scores, first_error
 
 
@@ -230,6 +254,8 @@ def _with_fitted_posterior(estimator: Any, X: Any, labels: Array, **fit_params: 
     posterior = getattr(estimator, "posterior", None)
     if posterior is None or getattr(estimator, "cv", None) is not None:
         return estimator
+    if isinstance(posterior, str) and posterior == "auto":
+        posterior = default_posterior(2)
     seed = getattr(estimator, "random_state", None)
     fitted = make_posterior(posterior, seed).fit(X, labels, **fit_params)
     return clone(estimator).set_params(posterior=FrozenEstimator(fitted))

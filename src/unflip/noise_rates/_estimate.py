@@ -1,17 +1,97 @@
-"""From what a user passes as `noise_rates` to rates."""
+"""From what a user passes as `posterior` and `noise_rates` to stages 1 and 2, fitted."""
 
-import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from unflip._validation import check_labels
 from unflip.noise import NoiseRates, TransitionMatrix, as_transition_matrix, is_matrix
 from unflip.noise_rates._aliases import make_rates
-from unflip.noise_rates._base import LARGEST_TOTAL, PosteriorRates, admissible_rates
+from unflip.noise_rates._base import BaseRates, PosteriorRates, default_posterior
+from unflip.noise_rates._channel import ChannelRates
+from unflip.posterior import BasePosterior, ChannelPosterior, fit_posterior, make_posterior
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Stages:
+    """Stages 1 and 2 of a fit.
+
+    Parameters
+    ----------
+    posterior : BasePosterior
+        Fitted to all rows.
+    noisy_posterior : ndarray of shape (n_samples, n_classes)
+        P(noisy y | x) of the rows.
+    rates : NoiseRates or TransitionMatrix
+        NoiseRates of two classes, a TransitionMatrix of more.
+    estimator : BaseRates or None
+        What the rates were estimated by; None where they were given.
+    """
+
+    posterior: BasePosterior
+    noisy_posterior: Floats
+    rates: Any
+    estimator: BaseRates | None
+
+
+def fit_stages(
+    posterior: Any,
+    noise_rates: Any,
+    X: Any,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    *,
+    cv: Any = None,
+    random_state: int | np.random.RandomState | None = None,
+    method: Any = None,
+) -> Stages:
+    """Estimate P(noisy y | x) and the noise rates, in one go where the noisy channel does both.
+
+    Parameters
+    ----------
+    posterior : str, BasePosterior or classifier
+        See :func:`~unflip.posterior.make_posterior`. "auto" for two classes is the channel where
+        it also gives the rates, or they are known; else "probabilistic", so that a way to estimate
+        the rates is not handed another way's estimate.
+    noise_rates : str, NoiseRates, TransitionMatrix, array-like or rate estimator
+        See :func:`estimate_rates`.
+    X, y, sample_weight : array-like
+        The noisy data.
+    cv : int, cross-validation splitter or None, default=None
+        See :func:`~unflip.posterior.fit_posterior`.
+    random_state : int, RandomState instance or None, default=None
+        Seed of every part that has none of its own.
+    method : classifier, default=None
+        The method whose rates "cv" chooses.
+    """
+    n_classes = check_labels(y, binary=False)[0].size
+    by_channel = _is_for_the_channel(noise_rates)
+    if isinstance(posterior, str) and posterior == "auto" and n_classes == 2:
+        posterior = "channel" if by_channel else default_posterior(n_classes)
+    chosen = make_posterior(posterior, random_state, n_classes=n_classes)
+    joint = isinstance(chosen, ChannelPosterior) and by_channel and n_classes == 2
+    if joint and chosen.known is None and known_size(noise_rates) == 2:
+        chosen.set_params(known=_two_rates(noise_rates))
+    fitted, noisy_posterior = fit_posterior(
+        chosen, X, y, sample_weight, cv=cv, random_state=random_state
+    )
+    rates = _given(noise_rates, n_classes)
+    estimator = None
+    if rates is None:
+        if joint:
+            estimator = ChannelRates.of(fitted)
+        else:
+            estimator = _fitted_estimator(
+                noise_rates, X, y, sample_weight, random_state, n_classes, noisy_posterior, method
+            )
+        rates = estimator.rates_
+    return Stages(fitted, noisy_posterior, rates, estimator)
 
 
 def estimate_rates(
@@ -32,8 +112,8 @@ def estimate_rates(
     Parameters
     ----------
     noise_rates : str, NoiseRates, TransitionMatrix, array-like or rate estimator
-        Rates, of which one or both may be None and are then estimated as by "auto"; or T, of shape
-        (n_classes, n_classes); or how to estimate them: see :func:`make_rates`.
+        Rates, of which one or both may be None or bounds and are then estimated by the channel; or
+        T, of shape (n_classes, n_classes); or how to estimate them: see :func:`make_rates`.
     X, y, sample_weight : array-like
         The noisy data.
     random_state : int, RandomState instance or None, default=None
@@ -45,30 +125,12 @@ def estimate_rates(
         The method whose rates "cv" chooses.
     """
     n_classes = check_labels(y, binary=False)[0].size
-    known = noise_rates if isinstance(noise_rates, NoiseRates) and n_classes == 2 else None
-    if known is not None and known.known:
-        return known
-    if known is None and known_size(noise_rates) is not None:
-        noise = as_transition_matrix(noise_rates, n_classes)
-        return noise.rates if n_classes == 2 else noise
-    estimator = make_rates("auto" if known is not None else noise_rates, random_state)
-    if n_classes > 2 and not get_tags(estimator).classifier_tags.multi_class:
-        raise ValueError(
-            f"{type(estimator).__name__} estimates the rates of two classes, and y holds "
-            f"{n_classes}. Use noise_rates='quantile', or give the TransitionMatrix you know."
-        )
-    if method is not None and getattr(estimator, "estimator", method) is None:  # "cv" as it is
-        estimator.set_params(estimator=clone(method))
-    if (
-        noisy_posterior is not None
-        and isinstance(estimator, PosteriorRates)
-        and estimator.posterior is None
-    ):
-        estimator.fit_posterior(noisy_posterior, y, sample_weight)
-    else:
-        estimator.fit(X, y, sample_weight)
-    estimated: Any = estimator.rates_
-    return estimated if known is None else _completed(known, estimated)
+    given = _given(noise_rates, n_classes)
+    if given is not None:
+        return given
+    return _fitted_estimator(
+        noise_rates, X, y, sample_weight, random_state, n_classes, noisy_posterior, method
+    ).rates_
 
 
 def known_size(noise_rates: Any) -> int | None:
@@ -80,20 +142,54 @@ def known_size(noise_rates: Any) -> int | None:
     return len(noise_rates) if is_matrix(noise_rates) else None
 
 
-def _completed(known: NoiseRates, estimated: NoiseRates) -> NoiseRates:
-    """Return the estimates within what is known, as far as that leaves room for them."""
-    least = [low for low, _ in known.bounds]
-    rooms = [max(0.0, LARGEST_TOTAL - other) for other in reversed(least)]
-    rates = list(estimated.both())
-    for k, name in enumerate(("positive", "negative")):
-        if rates[k] > rooms[k] and not isinstance(getattr(known, name), float):
-            warnings.warn(
-                f"{known} leaves a {name} rate of at most {rooms[k]:.3g}, and {rates[k]:.3g} is "
-                f"estimated: {rooms[k]:.3g} is used. Check the rate that is given.",
-                UserWarning,
-                stacklevel=4,
-            )
-            rates[k] = rooms[k]
-        low, high = known.bounds[k]
-        rates[k] = min(max(rates[k], low), high)
-    return admissible_rates(*rates) if sum(rates) >= 1 else NoiseRates(*rates)
+def _given(noise_rates: Any, n_classes: int) -> NoiseRates | TransitionMatrix | None:
+    """Return the rates where they are known in full, checked against the number of classes."""
+    if known_size(noise_rates) is None:
+        return None
+    if isinstance(noise_rates, NoiseRates) and n_classes == 2:
+        return noise_rates if noise_rates.known else None
+    noise = as_transition_matrix(noise_rates, n_classes)
+    return noise.rates if n_classes == 2 else noise
+
+
+def _is_for_the_channel(noise_rates: Any) -> bool:
+    """Return whether the channel is to find the rates, or would be told them."""
+    if isinstance(noise_rates, str):
+        return noise_rates in ("auto", "channel")
+    return known_size(noise_rates) == 2
+
+
+def _two_rates(noise_rates: Any) -> NoiseRates:
+    if isinstance(noise_rates, NoiseRates):
+        return noise_rates
+    return as_transition_matrix(noise_rates, 2).rates
+
+
+def _fitted_estimator(
+    noise_rates: Any,
+    X: Any,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    random_state: int | np.random.RandomState | None,
+    n_classes: int,
+    noisy_posterior: ArrayLike | None,
+    method: Any,
+) -> BaseRates:
+    """Return the estimator that `noise_rates` asks for, fitted."""
+    if isinstance(noise_rates, NoiseRates):
+        noise_rates = ChannelRates(ChannelPosterior(known=noise_rates))
+    estimator = make_rates(noise_rates, random_state, n_classes=n_classes)
+    if n_classes > 2 and not get_tags(estimator).classifier_tags.multi_class:
+        raise ValueError(
+            f"{type(estimator).__name__} estimates the rates of two classes, and y holds "
+            f"{n_classes}. Use noise_rates='auto', or give the TransitionMatrix you know."
+        )
+    if method is not None and getattr(estimator, "estimator", method) is None:  # "cv" as it is
+        estimator.set_params(estimator=clone(method))
+    if (
+        noisy_posterior is not None
+        and isinstance(estimator, PosteriorRates)
+        and estimator.posterior is None
+    ):
+        return estimator.fit_posterior(noisy_posterior, y, sample_weight)
+    return estimator.fit(X, y, sample_weight)

@@ -25,7 +25,7 @@ class MinimumRates(PosteriorRates):
     posterior : str, posterior or classifier, default=None
         How to estimate P(noisy y | x): see :func:`~unflip.posterior.make_posterior`. None: as
         :class:`~unflip.ImportanceReweightingClassifier` estimates it, where this is its
-        `noise_rates`, else "auto".
+        `noise_rates`, else "probabilistic" for two classes and "selected" for more.
     quantile : float, default=0.0
         Quantile in place of the minimum, in [0, 0.5). The minimum of a noisy estimate is too low;
         a small quantile is less so, but takes class overlap for noise. More than two classes: row

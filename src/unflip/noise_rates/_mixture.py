@@ -41,7 +41,7 @@ class BestBinRates(PosteriorRates):
     posterior : str, posterior or classifier, default=None
         How to estimate P(noisy y | x): see :func:`~unflip.posterior.make_posterior`. None: as
         :class:`~unflip.ImportanceReweightingClassifier` estimates it, where this is its
-        `noise_rates`, else "auto".
+        `noise_rates`, else "probabilistic" for two classes and "selected" for more.
     delta : float, default=0.1
         The margin holds for all c together with probability 1 - delta.
     gamma : float, default=0.01

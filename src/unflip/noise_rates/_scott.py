@@ -34,7 +34,7 @@ class ScottRates(PosteriorRates):
     posterior : str, posterior or classifier, default=None
         How to estimate P(noisy y | x): see :func:`~unflip.posterior.make_posterior`. None: as
         :class:`~unflip.ImportanceReweightingClassifier` estimates it, where this is its
-        `noise_rates`, else "auto".
+        `noise_rates`, else "probabilistic" for two classes and "selected" for more.
     delta : float, default=0.1
         Both shares in the slope are replaced by confidence limits of level 1 - delta
         (Clopper-Pearson) that make it larger, so that a few rows at the end of the curve do not

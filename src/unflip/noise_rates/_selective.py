@@ -30,7 +30,7 @@ class SelectiveRates(PosteriorRates):
     posterior : str, posterior or classifier, default=None
         How to estimate P(noisy y | x): see :func:`~unflip.posterior.make_posterior`. None: as
         :class:`~unflip.ImportanceReweightingClassifier` estimates it, where this is its
-        `noise_rates`, else "auto".
+        `noise_rates`, else "probabilistic" for two classes and "selected" for more.
     delta : float, default=0.1
         The thresholds are compared by confidence limits (Clopper-Pearson) that hold together with
         probability 1 - delta. None: by the shares as they are, as published, where at least one

@@ -1,16 +1,20 @@
-"""Stage 1: P(noisy y | x), by any classifier, by kernel densities, or by density ratios."""
+"""Stage 1: P(noisy y | x), by a channel, any classifier, kernel densities or density ratios."""
 
 from unflip.posterior._aliases import make_posterior
 from unflip.posterior._base import BasePosterior, fit_posterior
+from unflip.posterior._channel import ChannelPosterior
 from unflip.posterior._kde import KernelDensityPosterior
 from unflip.posterior._probabilistic import ProbabilisticPosterior
 from unflip.posterior._ratio import DensityRatioPosterior
+from unflip.posterior._selected import SelectedPosterior
 
 __all__ = [
     "BasePosterior",
+    "ChannelPosterior",
     "DensityRatioPosterior",
     "KernelDensityPosterior",
     "ProbabilisticPosterior",
+    "SelectedPosterior",
     "fit_posterior",
     "make_posterior",
 ]

@@ -9,33 +9,42 @@ from unflip._estimators import clone_seeded
 from unflip._validation import check_choice
 from unflip.density_ratio import KLIEP, KMM, ULSIF, RuLSIF
 from unflip.posterior._base import BasePosterior
+from unflip.posterior._channel import ChannelPosterior
 from unflip.posterior._kde import KernelDensityPosterior
 from unflip.posterior._probabilistic import ProbabilisticPosterior
 from unflip.posterior._ratio import DensityRatioPosterior
+from unflip.posterior._selected import SelectedPosterior
 
 ALIASES: dict[str, Callable[[], BasePosterior]] = {
-    "auto": ProbabilisticPosterior,
+    "channel": ChannelPosterior,
     "probabilistic": ProbabilisticPosterior,
     "kde": KernelDensityPosterior,
     "kliep": lambda: DensityRatioPosterior(KLIEP()),
     "ulsif": lambda: DensityRatioPosterior(ULSIF()),
     "rulsif": lambda: DensityRatioPosterior(RuLSIF()),
     "kmm": lambda: DensityRatioPosterior(KMM()),
+    "selected": SelectedPosterior,
 }
 
 
 def make_posterior(
-    posterior: Any, random_state: int | np.random.RandomState | None = None
+    posterior: Any,
+    random_state: int | np.random.RandomState | None = None,
+    *,
+    n_classes: int = 2,
 ) -> BasePosterior:
     """Return an unfitted posterior for an alias, a posterior or a classifier.
 
     Parameters
     ----------
     posterior : str, BasePosterior or classifier
-        "auto" (now the same as "probabilistic"), "probabilistic", "kde", "kliep", "ulsif",
-        "rulsif", "kmm"; or a posterior; or any classifier with `predict_proba`.
+        "channel", "probabilistic", "selected", "kde", "kliep", "ulsif", "rulsif", "kmm"; "auto",
+        which is "channel" for two classes and "selected" for more; or a posterior; or any
+        classifier with `predict_proba`.
     random_state : int, RandomState instance or None, default=None
         Seed for every random choice of the posterior that has no seed of its own.
+    n_classes : int, default=2
+        How many classes the labels have.
 
     Examples
     --------
@@ -44,13 +53,15 @@ def make_posterior(
     DensityRatioPosterior(ratio=KLIEP())
     """
     if isinstance(posterior, str):
-        check_choice(posterior, tuple(ALIASES), "posterior")
+        if posterior == "auto":
+            posterior = "channel" if n_classes == 2 else "selected"
+        check_choice(posterior, ("auto", *ALIASES), "posterior")
         posterior = ALIASES[posterior]()
     elif not isinstance(posterior, BasePosterior):
         if not hasattr(posterior, "fit"):
             raise TypeError(
-                f"posterior must be one of {list(ALIASES)}, a posterior of unflip.posterior or a "
-                f"classifier, got {posterior!r}."
+                f"posterior must be one of {['auto', *ALIASES]}, a posterior of unflip.posterior "
+                f"or a classifier, got {posterior!r}."
             )
         posterior = ProbabilisticPosterior(posterior)
     return clone_seeded(posterior, random_state)

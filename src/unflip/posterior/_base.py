@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.utils import ClassifierTags, check_array, check_random_state
 from sklearn.utils.validation import check_consistent_length
@@ -21,6 +21,9 @@ class BasePosterior(BaseEstimator, metaclass=ABCMeta):
     It is no classifier: what it learns are the noisy labels, and its rows need not sum to one.
     """
 
+    out_of_fold = False
+    """Whether `fit_predict_proba` keeps a row's label from its own probability."""
+
     classes_: Array
 
     @abstractmethod
@@ -30,6 +33,16 @@ class BasePosterior(BaseEstimator, metaclass=ABCMeta):
     @abstractmethod
     def predict_proba(self, X: Any) -> Array:
         """Return P(noisy y | x), one column per class in the order of `classes_`."""
+
+    def fit_predict_proba(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        """Fit, and return P(noisy y | x) of the rows it was fitted to."""
+        return np.asarray(self.fit(X, y, sample_weight).predict_proba(X), dtype=float)
+
+    def for_folds(self) -> "BasePosterior":
+        """Return what cross-fitting fits to each fold, this one being fitted to all rows."""
+        return clone(self)
 
     def predict(self, X: Any) -> Array:
         """Return the most likely noisy label of every row."""
@@ -84,23 +97,25 @@ def fit_posterior(
         None: the rows' probabilities come from the posterior that was fitted on them. Otherwise
         each row's come from a posterior that did not see its label (the one returned saw all);
         an integer is the number of stratified, shuffled folds, of which no class may have fewer
-        rows. A class that a splitter of your own leaves out of a training fold has probability 0
+        rows (a posterior that chooses by held-out labels has its own folds, and needs none of
+        these). A class that a splitter of your own leaves out of a training fold has probability 0
         in the rows that are held out, with a warning.
     random_state : int, RandomState instance or None, default=None
         Seed of the shuffle.
     """
     check_consistent_length(X, y)
     classes, codes = check_labels(y, binary=False)
-    if cv is None:
-        fitted = posterior.fit(X, y, sample_weight)
-        return fitted, np.asarray(fitted.predict_proba(X), dtype=float)
-    if isinstance(cv, (int, np.integer)):
+    by_number = isinstance(cv, (int, np.integer))
+    if cv is None or (by_number and posterior.out_of_fold):
+        return posterior, posterior.fit_predict_proba(X, y, sample_weight)
+    if by_number:
         cv = stratified_folds(int(cv), classes, codes, random_state, none_allowed=True)
+    posterior.fit(X, y, sample_weight)
     params = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)}
     held_out = cross_val_predict(
-        posterior, X, np.asarray(y), cv=cv, method="predict_proba", params=params
+        posterior.for_folds(), X, np.asarray(y), cv=cv, method="predict_proba", params=params
     )
-    return posterior.fit(X, y, sample_weight), np.asarray(held_out, dtype=float)
+    return posterior, np.asarray(held_out, dtype=float)
 
 
 def folds_within_classes(cv: Any, codes: Array) -> Any:

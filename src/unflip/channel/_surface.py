@@ -1,20 +1,22 @@
 """From the evidence at pairs of rates to a distribution of the rates."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CloughTocher2DInterpolator, PchipInterpolator
+from scipy.stats import chi2
 
-from unflip.noise_rates._base import LARGEST_TOTAL
-from unflip.noise_rates._channel_evidence import (
+from unflip.channel._evidence import (
     ChannelFit,
     Design,
     Slope,
     evidence_slope,
     fit_channel,
 )
+from unflip.noise import LARGEST_TOTAL
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -185,6 +187,40 @@ class QuadraticSurface:
         return sides[0], sides[1]
 
 
+@dataclass(frozen=True)
+class EvidenceTest:
+    """A hypothesis about the rates, tested.
+
+    Parameters
+    ----------
+    statistic : float
+        Twice the log of how much likelier the labels are under the best rates than under the best
+        that the hypothesis allows.
+    p_value : float
+        Probability of a statistic as large where the hypothesis holds, as n grows.
+    probability : float
+        Probability of the hypothesis given the labels, under the prior of the rates.
+    """
+
+    statistic: float
+    p_value: float
+    probability: float
+
+
+@dataclass(frozen=True)
+class CertainRates:
+    """Rates that are given: nothing is left to estimate, or to test."""
+
+    rates: tuple[float, float]
+    noise_test: EvidenceTest | None = None
+    symmetry_test: EvidenceTest | None = None
+
+    def interval(self, level: float) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Return the rates themselves, as either end."""
+        positive, negative = self.rates
+        return (positive, positive), (negative, negative)
+
+
 class RatePosterior:
     """The distribution of the rates: evidence times prior, summed over cells.
 
@@ -206,8 +242,10 @@ class RatePosterior:
     ----------
     rates : tuple of two floats
         (0, 0) where this is more likely than all else, else the median of either rate.
-    p_origin : float
-        Probability of (0, 0).
+    noise_test : EvidenceTest or None
+        Of no noise, (0, 0); None where the box excludes it.
+    symmetry_test : EvidenceTest or None
+        Of equal rates; None where the box excludes them.
     """
 
     def __init__(
@@ -217,26 +255,40 @@ class RatePosterior:
             np.linspace(low, high, N_CELLS + 1 if high > low else 2) for low, high in region
         ]
         A, B = np.meshgrid(*map(_middles, self.edges), indexing="ij")
-        over_box = surface(np.column_stack([A.ravel(), B.ravel()])).reshape(A.shape)
-        top = max(over_box.max(), -np.inf if origin is None else origin)
-        over_box = np.exp(over_box - top) * (A + B <= LARGEST_TOTAL)
+        log_box = surface(np.column_stack([A.ravel(), B.ravel()])).reshape(A.shape)
+        log_box[A + B > LARGEST_TOTAL] = -np.inf
+        log_origin = -np.inf if origin is None else origin
+        top = max(log_box.max(), log_origin)
+        over_box = np.exp(log_box - top)
         over_box *= np.prod([np.ptp(e) / (e.size - 1) for e in self.edges if np.ptp(e)])
         over_box /= _area(box)
         masses = [over_box.sum(axis=1), over_box.sum(axis=0)]
         whole, part = _equal_rates(box), _equal_rates(region)
+        on_line, top_line = np.zeros(1), -np.inf
         if whole is not None:
             masses = [(1 - EQUAL) * mass for mass in masses]
             if part is not None:
                 t = _middles(np.linspace(*part, 2 * N_CELLS + 1))
-                on_line = np.exp(surface(np.column_stack([t, t])) - top)
+                log_line = surface(np.column_stack([t, t]))
+                top_line = log_line.max()
+                on_line = np.exp(log_line - top)
                 on_line *= EQUAL * (part[1] - part[0]) / t.size / (whole[1] - whole[0])
                 for mass, edges in zip(masses, self.edges, strict=True):
                     mass += np.histogram(t, bins=edges, weights=on_line)[0]
         noise = (1 - NO_NOISE) * masses[0].sum()
-        clean = 0.0 if origin is None else NO_NOISE * np.exp(origin - top)
+        clean = NO_NOISE * np.exp(log_origin - top)
+        equal = (1 - NO_NOISE) * on_line.sum() + clean
         self.p_origin = float(clean / (clean + noise))
         self.masses = [mass / mass.sum() for mass in masses]
         self.rates = (0.0, 0.0) if self.p_origin > 0.5 else (self._median(0), self._median(1))
+        self.noise_test = self.symmetry_test = None
+        if origin is not None:
+            self.noise_test = _noise_test(2 * (top - log_origin), self.p_origin)
+        if whole is not None:
+            deviance = 2 * (top - max(top_line, log_origin))
+            self.symmetry_test = EvidenceTest(
+                float(deviance), float(chi2.sf(deviance, 1)), float(equal / (clean + noise))
+            )
 
     def _median(self, k: int) -> float:
         below = np.append(0, np.cumsum(self.masses[k]))
@@ -256,6 +308,12 @@ class RatePosterior:
             first = int(np.argmin(lengths))
             ranges.append((float(ends[first]), float(ends[last[first]])))
         return ranges[0], ranges[1]
+
+
+def _noise_test(deviance: float, probability: float) -> EvidenceTest:
+    """Test two rates that cannot be negative against 0: one, the other, both or none may rise."""
+    p_value = 1.0 if deviance <= 0 else 0.5 * chi2.sf(deviance, 1) + 0.25 * chi2.sf(deviance, 2)
+    return EvidenceTest(float(deviance), float(p_value), probability)
 
 
 def _middles(edges: Floats) -> Floats:

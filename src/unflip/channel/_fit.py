@@ -1,0 +1,309 @@
+"""Rates and clean posterior from one sample: which models are compared, on which rows."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from unflip.channel._evidence import (
+    ChannelFit,
+    Design,
+    first_guess,
+    fit_channel,
+    information_factor,
+    mean_sigmoid,
+)
+from unflip.channel._features import ChannelFeatures, distinct_rows
+from unflip.channel._surface import (
+    Box,
+    CertainRates,
+    GridSurface,
+    QuadraticSurface,
+    RatePosterior,
+    climb,
+    explore,
+    narrow,
+)
+from unflip.noise import LARGEST_TOTAL, NoiseRates
+
+Floats = NDArray[np.float64]
+
+WIDTHS = (None, 1.0, 0.5)
+"""Widths of the bumps to choose from, in median distances of two rows; None: no bumps."""
+
+N_GRID = 3000
+"""Up to so many rows the evidence is computed on a grid; beyond, around its maximum."""
+
+N_COARSE, N_FINE = 6, 5
+"""Values per rate in the first grid, and in the one that zooms in."""
+
+PILOT_ROWS, N_PILOT, SCOUT_TOL = 1000, 3, 0.1
+"""Of more rows: so many, and a grid so coarse, to find the neighbourhood of the maximum."""
+
+RIVALS, ROUGH = 6.0, 0.5
+"""Difference of the log-evidence on few rows up to which all rows choose, and its tolerance."""
+
+RULED_OUT = 40.0
+"""Difference of the log-evidence on few rows beyond which more rows need not be asked."""
+
+LARGEST_UNKNOWN = 0.5
+"""A rate of which nothing is known is at most this."""
+
+LEAST_SHARE = 1e-3
+"""Models whose part in the clean posterior is smaller are left out."""
+
+CHUNK = 20_000
+"""Rows of which the features are made at once."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One model's part in the clean posterior; `factor` tells how sure the coefficients are."""
+
+    share: float
+    features: ChannelFeatures
+    coef: Floats
+    factor: Floats | None = None
+
+    def clean_posterior(self, rows: Floats) -> Floats:
+        if self.factor is None:
+            return np.asarray(expit(self.features.latent(rows, self.coef)))
+        return mean_sigmoid(self.features.transform(rows), self.coef, self.factor)
+
+
+@dataclass(frozen=True)
+class NoisyChannel:
+    """What was found: the rates' distribution, and the clean posterior as a mixture of models."""
+
+    rates: RatePosterior | CertainRates
+    parts: list[_Part]
+
+    def clean_posterior(self, rows: Floats) -> Floats:
+        """Return P(true=+1 | x) of every row."""
+        clean = np.zeros(len(rows))
+        for first in range(0, len(rows), CHUNK):
+            chunk = slice(first, first + CHUNK)
+            for part in self.parts:
+                clean[chunk] += part.share * part.clean_posterior(rows[chunk])
+        return clean
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The rows that the rates are estimated on."""
+
+    rows: Floats
+    positive: NDArray[np.bool_]
+    weight: Floats
+
+    def head(self, n_rows: int) -> "Sample":
+        return Sample(self.rows[:n_rows], self.positive[:n_rows], self.weight[:n_rows])
+
+    def seen_by(self, features: ChannelFeatures) -> Design:
+        return Design(features.transform(self.rows), features.block, self.positive, self.weight)
+
+
+def fit_noisy_channel(
+    sample: Sample,
+    known: NoiseRates | None,
+    random_state: np.random.RandomState,
+    *,
+    bumps: bool,
+    n_centers: int,
+) -> NoisyChannel:
+    """Fit P(noisy=+1 | x) = rho_neg + (1 - rho_pos - rho_neg) sigmoid(t(x)).
+
+    Parameters
+    ----------
+    sample : Sample
+        The noisy data; of more than 3000 rows, in random order.
+    known : NoiseRates or None
+        What is known of the rates.
+    random_state : RandomState instance
+        What draws the centers.
+    bumps : bool
+        Whether t may have Gaussian bumps beside the columns.
+    n_centers : int
+        How many, at most.
+    """
+    box = box_of(known)
+    head = sample.head(N_GRID)
+    order = distinct_rows(head.rows, random_state)
+    maps = [
+        ChannelFeatures(width, n_centers).fit(head.rows, head.weight, order)
+        for width in (WIDTHS if bumps else (None,))
+    ]
+    if known is not None and known.known:
+        return _at_known_rates(sample, maps, known)
+    if len(sample.rows) <= N_GRID:
+        return _on_a_grid(sample, maps, box)
+    return _around_the_maximum(sample, maps, box)
+
+
+def box_of(known: NoiseRates | None) -> Box:
+    """Return the range of either rate, a known one's being a point.
+
+    Parameters
+    ----------
+    known : NoiseRates or None
+        What is known of the rates.
+    """
+    known = NoiseRates(None, None) if known is None else known
+    if known.known:
+        return known.bounds
+    rates = known.positive, known.negative
+    box = np.array(
+        [
+            (0.0, LARGEST_UNKNOWN) if rate is None else ends
+            for rate, ends in zip(rates, known.bounds, strict=True)
+        ]
+    )
+    lowest = box[:, 0].sum()
+    if lowest > LARGEST_TOTAL:
+        raise ValueError(
+            f"the rates are given to sum to at least {lowest:.3g}; beyond {LARGEST_TOTAL} the "
+            "labels say next to nothing about the true classes. Lower them, or give both."
+        )
+    box[:, 1] = np.minimum(box[:, 1], LARGEST_TOTAL - box[::-1, 0])
+    return (box[0, 0], box[0, 1]), (box[1, 0], box[1, 1])
+
+
+def _at_known_rates(sample: Sample, maps: list[ChannelFeatures], known: NoiseRates) -> NoisyChannel:
+    """Return the clean posterior at given rates; of many rows, some choose the model."""
+    rates = CertainRates(known.both())
+    few = [sample.head(N_GRID).seen_by(features) for features in maps]
+    fits = [fit_channel(design, rates.rates, first_guess(design)) for design in few]
+    if len(sample.rows) <= N_GRID:
+        return NoisyChannel(rates, _mixture(maps, few, fits))
+    best = max(range(len(fits)), key=lambda k: fits[k].log_evidence)
+    fit = fit_channel(sample.seen_by(maps[best]), rates.rates, fits[best])
+    return NoisyChannel(rates, [_Part(1.0, maps[best], fit.coef)])
+
+
+def _mixture(
+    maps: list[ChannelFeatures], designs: list[Design], fits: list[ChannelFit]
+) -> list[_Part]:
+    """Return the models' parts, by their evidence."""
+    shares = np.exp([fit.log_evidence - max(map(_evidence, fits)) for fit in fits])
+    shares /= shares.sum()
+    return [
+        _Part(share, features, fit.coef, information_factor(design, fit))
+        for share, features, design, fit in zip(shares.tolist(), maps, designs, fits, strict=True)
+        if share > LEAST_SHARE
+    ]
+
+
+def _on_a_grid(sample: Sample, maps: list[ChannelFeatures], box: Box) -> NoisyChannel:
+    """Return the distribution of the rates, from the evidence on a grid, and the models' parts."""
+    models = [_Gridded(sample.seen_by(features), box) for features in maps]
+    origin = _total(models, (0.0, 0.0)) if (0.0, 0.0) in models[0].fits else None
+    surface = _summed(models)
+    region = narrow(surface, box, margin=0.5 / N_COARSE)
+    if any(r[1] - r[0] < 0.7 * (b[1] - b[0]) for r, b in zip(region, box, strict=True)):
+        for model in models:
+            model.explore(region, N_FINE)
+        surface = _summed(models)
+    posterior = RatePosterior(surface, box, region, origin)
+    fits = [model.fit_at(posterior.rates) for model in models]
+    return NoisyChannel(posterior, _mixture(maps, [model.design for model in models], fits))
+
+
+class _Gridded:
+    """One model's fits on the latest grid."""
+
+    def __init__(self, design: Design, box: Box) -> None:
+        self.design = design
+        self.fits = explore(design, _axes(box, N_COARSE), first_guess(design))
+
+    def explore(self, region: Box, n: int) -> None:
+        start = max(self.fits.values(), key=_evidence)
+        self.fits = explore(self.design, _axes(region, n), start)
+
+    def fit_at(self, rates: tuple[float, float]) -> ChannelFit:
+        near = min(self.fits.values(), key=lambda fit: float(np.abs(fit.rates - rates).sum()))
+        return fit_channel(self.design, rates, near)
+
+
+def _summed(models: list[_Gridded]) -> GridSurface:
+    """Return the evidence of all models together."""
+    pairs = list(models[0].fits)
+    return GridSurface(np.array(pairs), np.array([_total(models, pair) for pair in pairs]))
+
+
+def _total(models: list[_Gridded], pair: tuple[float, float]) -> float:
+    return float(np.logaddexp.reduce([model.fits[pair].log_evidence for model in models]))
+
+
+def _around_the_maximum(sample: Sample, maps: list[ChannelFeatures], box: Box) -> NoisyChannel:
+    """Return the same from the evidence's maximum and its derivatives there.
+
+    A coarse grid on few rows finds the neighbourhood, more rows choose the model, all rows end it.
+    """
+    scouts: list[_Summit] = []
+    for features in maps:
+        few = sample.head(N_GRID).seen_by(features)
+        start = first_guess(few)
+        if len(scouts) < 2:  # the second width begins where the first one ended
+            pilot = few.head(PILOT_ROWS)
+            fits = explore(pilot, _axes(box, N_PILOT), start, tol=SCOUT_TOL)
+            start = max(fits.values(), key=_evidence)
+        else:
+            start = replace(start, rates=scouts[-1].fit.rates)
+        found, _ = climb(few, start, box, tol=SCOUT_TOL)
+        scouts.append(_Summit(found, few, features))
+    best = max(scouts, key=_height)
+    rivals = [scouts[0], *sorted(scouts[1:], key=_height)[-1:]]
+    leader, slope = None, None
+    for scout in rivals:
+        if _height(scout) < _height(best) - RIVALS:
+            continue
+        design, start = sample.seen_by(scout.features), scout.fit
+        if leader is not None and scout is not best:
+            start = fit_channel(design, leader.fit.rates, start, tol=ROUGH)
+            if start.log_evidence < _height(leader):
+                continue
+        fit, here = climb(design, start, box)
+        if leader is None or fit.log_evidence > _height(leader):
+            leader, slope = _Summit(fit, design, scout.features), here
+    assert leader is not None
+    assert slope is not None
+    clean = _clean_fit(best, leader) if box[0][0] == 0 == box[1][0] else None
+    surface = QuadraticSurface(leader.fit, slope)
+    origin = None if clean is None else clean.log_evidence
+    posterior = RatePosterior(surface, box, surface.region(box), origin)
+    if clean is not None and posterior.rates == (0.0, 0.0):
+        return NoisyChannel(posterior, [_Part(1.0, leader.features, clean.coef)])
+    coef = leader.fit.coef + slope.path @ (posterior.rates - leader.fit.rates)
+    return NoisyChannel(posterior, [_Part(1.0, leader.features, coef)])
+
+
+@dataclass(frozen=True)
+class _Summit:
+    """The highest evidence of one model, on some rows."""
+
+    fit: ChannelFit
+    design: Design
+    features: ChannelFeatures
+
+
+def _height(summit: _Summit) -> float:
+    return summit.fit.log_evidence
+
+
+def _clean_fit(scout: _Summit, leader: _Summit) -> ChannelFit:
+    """Return the fit without noise; where few rows rule it out, theirs, of no evidence."""
+    clean = fit_channel(scout.design, (0.0, 0.0), scout.fit)
+    if clean.log_evidence < _height(scout) - RULED_OUT:
+        return replace(clean, log_evidence=-np.inf)
+    return fit_channel(leader.design, (0.0, 0.0), leader.fit)
+
+
+def _axes(box: Box, n: int) -> tuple[Floats, Floats]:
+    """Return n values of either rate, or the one that is known."""
+    axes = [np.linspace(low, high, n) if high > low else np.array([low]) for low, high in box]
+    return axes[0], axes[1]
+
+
+def _evidence(fit: ChannelFit) -> float:
+    return fit.log_evidence

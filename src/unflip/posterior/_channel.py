@@ -1,0 +1,220 @@
+"""P(noisy y | x) as what is left of the clean posterior behind a noisy channel."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+from sklearn.base import clone
+from sklearn.decomposition import TruncatedSVD
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from unflip._validation import (
+    check_choice,
+    check_count,
+    check_enough_rows,
+    check_labels,
+    check_table,
+    check_weights,
+)
+from unflip.channel import EvidenceTest, Sample, box_of, fit_noisy_channel
+from unflip.channel._fit import N_GRID
+from unflip.noise import NoiseRates
+from unflip.posterior._base import BasePosterior
+
+Floats = NDArray[np.float64]
+
+MOST_COLUMNS, N_COMPONENTS = 500, 100
+"""Sparse rows of more columns are brought to so many by a truncated SVD."""
+
+
+class ChannelPosterior(BasePosterior):
+    r"""P(noisy=+1 | x) = rho_neg + (1 - rho_pos - rho_neg) g(x), rates and g fitted together.
+
+    g = sigmoid(t) is the clean posterior, t a linear function plus a sum of Gaussian bumps with a
+    Gaussian prior on its coefficients. For every pair of rates the coefficients are integrated out
+    (Laplace), which gives the evidence of the noisy labels as a function of the rates; the rates
+    are the medians of their distribution given it.
+
+    Parameters
+    ----------
+    features : {"nystroem", "linear"} or transformer, default="nystroem"
+        What t is linear in: the columns and Gaussian bumps, with the bumps' width chosen by the
+        evidence; the columns; or what a transformer makes of the rows (it is fitted on them).
+    n_centers : int, default=60
+        How many bumps, at most.
+    known : NoiseRates, default=None
+        Rates that are known, or bounds of them: `NoiseRates(positive=None, negative=0.0)` where
+        only positives may be mislabelled. A rate of which nothing is known lies in [0, 0.5].
+    max_rows : int, default=20_000
+        Of more rows, a random sample of so many is used for the fit.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the centers and the sample.
+
+    Attributes
+    ----------
+    rates_ : NoiseRates
+        The estimate: (0, 0) where no noise is more likely than any, else the medians.
+    interval_ : NoiseRates
+        Bounds (low, high) of either: the shortest range that holds the rate with probability 0.95.
+    noise_test_ : EvidenceTest or None
+        The hypothesis that no label is flipped: `statistic`, `p_value`, and `probability` given the
+        labels. None where `known` rules it out.
+    symmetry_test_ : EvidenceTest or None
+        The same of the hypothesis that both classes are flipped equally often.
+    classes_ : ndarray of shape (2,)
+        The labels, the positive class last.
+
+    Notes
+    -----
+    Before the data, the rates are (0, 0) with probability 0.1, equal to each other with probability
+    0.225, and otherwise anywhere within their bounds alike. Equal rates have a share of their own
+    because they need no correction of the decision: where the data say little, this keeps the
+    estimate from inventing a difference.
+
+    What identifies the rates is the shape of g: overlap of the classes is told from noise by the
+    plateaus that noise leaves. Weights are repetitions, exactly so for up to 3000 rows. Sparse rows
+    of more than 500 columns are reduced to 100 by :class:`~sklearn.decomposition.TruncatedSVD`.
+
+    References
+    ----------
+    Bootkrajang and Kabán (2012), "Label-noise robust logistic regression and its applications",
+    ECML PKDD. MacKay (1992), "The evidence framework applied to classification networks", Neural
+    Computation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip import NoiseRates, flip_labels
+    >>> from unflip.posterior import ChannelPosterior
+    >>> X = np.random.default_rng(0).uniform(size=(2000, 2))
+    >>> y = flip_labels(X.sum(axis=1) > 1, NoiseRates(positive=0.3, negative=0.1), random_state=0)
+    >>> channel = ChannelPosterior(random_state=0).fit(X, y)
+    >>> print(channel.rates_)
+    NoiseRates(positive=0.313, negative=0.0803)
+    >>> channel.predict_proba([[0.9, 0.9], [0.1, 0.1]]).round(2)
+    array([[0.31, 0.69],
+           [0.92, 0.08]])
+    """
+
+    rates_: NoiseRates
+
+    def __init__(
+        self,
+        features: Any = "nystroem",
+        n_centers: int = 60,
+        *,
+        known: NoiseRates | None = None,
+        max_rows: int = 20_000,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.features = features
+        self.n_centers = n_centers
+        self.known = known
+        self.max_rows = max_rows
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Estimate the rates and the clean posterior.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Noisy labels, of two classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts.
+        """
+        check_count(self.n_centers, "n_centers", least=1)
+        check_count(self.max_rows, "max_rows", least=N_GRID)
+        box_of(self.known)  # refused before any work is done
+        classes, codes = check_labels(y)
+        check_enough_rows(X, codes)
+        check_consistent_length(X, codes)
+        random = check_random_state(self.random_state)
+        transformer = self._transformer_for(X, random)
+        rows = _dense(X if transformer is None else transformer.fit_transform(X, codes))
+        weight = check_weights(sample_weight, codes.size)
+        counts = np.flatnonzero(weight)
+        if not 0 < codes[counts].mean() < 1:
+            raise ValueError(
+                "every row of one of the classes has sample_weight 0, and rows of both are needed."
+            )
+        if counts.size > N_GRID:
+            counts = random.permutation(counts)[: self.max_rows]
+        channel = fit_noisy_channel(
+            Sample(rows[counts], codes[counts] == 1, weight[counts]),
+            self.known,
+            random,
+            bumps=isinstance(self.features, str) and self.features == "nystroem",
+            n_centers=self.n_centers,
+        )
+        check_table(self, X, reset=True)
+        self.classes_, self.rates_ = classes, NoiseRates(*channel.rates.rates)
+        self._channel, self._transformer = channel, transformer
+        return self
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return P(noisy y | x), one column per class in the order of `classes_`."""
+        clean = self.predict_clean_proba(X)[:, 1]
+        noisy = self.rates_.noisy_posterior(clean)
+        return np.column_stack([1 - noisy, noisy])
+
+    def predict_clean_proba(self, X: Any) -> Floats:
+        """Return P(true y | x), one column per class in the order of `classes_`."""
+        check_is_fitted(self)
+        check_table(self, X, reset=False)
+        rows = _dense(X if self._transformer is None else self._transformer.transform(X))
+        clean = self._channel.clean_posterior(rows)
+        return np.column_stack([1 - clean, clean])
+
+    def interval(self, level: float = 0.95) -> NoiseRates:
+        """Return for either rate the shortest range that holds it with probability `level`."""
+        check_is_fitted(self)
+        if not 0 < level < 1:
+            raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
+        positive, negative = self._channel.rates.interval(level)
+        return NoiseRates(positive=positive, negative=negative)
+
+    @property
+    def interval_(self) -> NoiseRates:
+        """Bounds (low, high) of either rate, that hold it with probability 0.95."""
+        return self.interval()
+
+    @property
+    def noise_test_(self) -> EvidenceTest | None:
+        """The hypothesis that no label is flipped, tested."""
+        check_is_fitted(self)
+        return self._channel.rates.noise_test
+
+    @property
+    def symmetry_test_(self) -> EvidenceTest | None:
+        """The hypothesis that both classes are flipped equally often, tested."""
+        check_is_fitted(self)
+        return self._channel.rates.symmetry_test
+
+    def for_folds(self) -> "ChannelPosterior":
+        """Return the same channel with the rates as they were estimated on all rows."""
+        return clone(self).set_params(known=self.rates_)
+
+    def _transformer_for(self, X: Any, random: np.random.RandomState) -> Any:
+        """Return what makes the rows that t is linear in; None: nothing need be made."""
+        if not isinstance(self.features, str):
+            return clone(self.features)
+        check_choice(self.features, ("nystroem", "linear"), "features")
+        if not issparse(X) or X.shape[1] <= MOST_COLUMNS:
+            return None
+        n_components = min(N_COMPONENTS, X.shape[0] - 1)
+        return TruncatedSVD(n_components, random_state=random.randint(np.iinfo(np.int32).max))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+def _dense(X: Any) -> Floats:
+    rows = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X")
+    return np.asarray(rows.toarray() if issparse(rows) else rows)

@@ -1,0 +1,194 @@
+"""P(noisy y | x) by whichever of several classifiers predicts held-out noisy labels best."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.model_selection import cross_val_predict
+from sklearn.utils import _safe_indexing, check_random_state, get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from unflip._estimators import clone_seeded
+from unflip._validation import (
+    check_count,
+    check_enough_rows,
+    check_labels,
+    check_table,
+    check_weights,
+)
+from unflip.posterior._base import (
+    BasePosterior,
+    fit_posterior,
+    folds_within_classes,
+    stratified_folds,
+)
+from unflip.posterior._probabilistic import ProbabilisticPosterior
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+LEAST = 1e-12
+"""Probabilities that are scored are at least this."""
+
+
+class SelectedPosterior(BasePosterior):
+    r"""P(noisy y | x) by the classifier of the highest held-out mean of log P(noisy=y_i | x_i).
+
+    Held-out noisy labels are enough to choose by: among all functions of x, P(noisy y | x) itself
+    has the highest mean.
+
+    Parameters
+    ----------
+    candidates : sequence of classifiers, default=None
+        Classifiers with `predict_proba`. None: logistic regression on standardised features, and
+        for rows that are not sparse boosted trees.
+    cv : int, default=3
+        Folds, no more than the rarest class has rows.
+    max_rows : int, default=10_000
+        Of more rows, a random sample of so many is used for the choice.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the folds, the sample and the candidates.
+
+    Attributes
+    ----------
+    posterior_ : ProbabilisticPosterior
+        The chosen classifier, fitted to all rows.
+    scores_ : ndarray of shape (n_candidates,)
+        Held-out means of log P(noisy y | x). NaN where a class has a single row, which leaves
+        nothing to hold out: the first candidate is taken.
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip.posterior import SelectedPosterior
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(600, 2))
+    >>> ring = np.digitize((X**2).sum(axis=1), [0.3, 0.8])
+    >>> SelectedPosterior(random_state=0).fit(X, ring).posterior_.estimator
+    HistGradientBoostingClassifier(early_stopping=False, max_iter=60,
+                                   random_state=209652396)
+    """
+
+    out_of_fold = True
+
+    posterior_: ProbabilisticPosterior
+    scores_: Floats
+
+    def __init__(
+        self,
+        candidates: Sequence[Any] | None = None,
+        *,
+        cv: int = 3,
+        max_rows: int = 10_000,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.candidates = candidates
+        self.cv = cv
+        self.max_rows = max_rows
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Choose the classifier, and fit it to the noisy labels.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows, handed to the classifiers as they are.
+        y : array-like of shape (n_samples,)
+            Noisy labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts.
+        """
+        self.fit_predict_proba(X, y, sample_weight)
+        return self
+
+    def fit_predict_proba(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Floats:
+        """Fit, and return P(noisy y | x) of every row by a classifier that did not see its label.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+        """
+        check_count(self.max_rows, "max_rows", least=1)
+        classes, codes = check_labels(y, binary=False)
+        check_enough_rows(X, codes)
+        random = check_random_state(self.random_state)
+        candidates = [
+            clone_seeded(ProbabilisticPosterior(candidate), random)
+            for candidate in self._candidates(X)
+        ]
+        scores = np.full(len(candidates), np.nan)
+        folds = None  # a class of one row leaves nothing to hold out
+        if np.bincount(codes).min() > 1:
+            folds = folds_within_classes(self.cv, codes)
+            scores = self._scores(candidates, X, codes, sample_weight, folds, random)
+        fitted, held_out = fit_posterior(
+            candidates[0 if folds is None else int(np.argmax(scores))],
+            X,
+            classes[codes],
+            sample_weight,
+            cv=folds,
+            random_state=random,
+        )
+        check_table(self, X, reset=True)
+        self.classes_, self.scores_, self.posterior_ = classes, scores, fitted
+        return held_out
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return P(noisy y | x), one column per class in the order of `classes_`."""
+        check_is_fitted(self)
+        check_table(self, X, reset=False)
+        return self.posterior_.predict_proba(X)
+
+    def _candidates(self, X: Any) -> Sequence[Any]:
+        if self.candidates is not None:
+            if not len(self.candidates):
+                raise ValueError("candidates is empty: give at least one classifier, or None.")
+            return self.candidates
+        if issparse(X):
+            return [None]
+        return [None, HistGradientBoostingClassifier(max_iter=60, early_stopping=False)]
+
+    def _scores(
+        self,
+        candidates: list[Any],
+        X: Any,
+        codes: Array,
+        sample_weight: ArrayLike | None,
+        n_folds: int,
+        random: np.random.RandomState,
+    ) -> Floats:
+        """Return the mean log-likelihood of held-out labels, of at most `max_rows` rows."""
+        some = random.permutation(codes.size)[: self.max_rows]
+        frequent = np.bincount(codes[some], minlength=codes.max() + 1) >= n_folds
+        some = some[frequent[codes[some]]]  # a class that a fold would lack has no part in it
+        names, labels = np.unique(codes[some], return_inverse=True)
+        if len(candidates) == 1 or names.size < 2:
+            return np.zeros(len(candidates))
+        rows = _safe_indexing(X, some)
+        weight = check_weights(sample_weight, codes.size)[some]
+        folds = stratified_folds(n_folds, names, labels, random, none_allowed=False)
+        scores = []
+        for candidate in candidates:
+            params = {} if sample_weight is None else {"sample_weight": weight}
+            held_out = cross_val_predict(
+                candidate, rows, labels, cv=folds, method="predict_proba", params=params
+            )
+            own = held_out[np.arange(labels.size), labels]
+            scores.append(np.average(np.log(np.maximum(own, LEAST)), weights=weight))
+        return np.array(scores)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if self.candidates is not None:
+            inner = [get_tags(candidate) for candidate in self.candidates]
+            tags.input_tags.sparse = all(part.input_tags.sparse for part in inner)
+            tags.input_tags.allow_nan = all(part.input_tags.allow_nan for part in inner)
+        return tags
