@@ -22,7 +22,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from unflip import ImportanceReweightingClassifier, NoiseRates, flip_labels, importance_weights
 from unflip.density_ratio import KLIEP
-from unflip.noise_rates import MinimumRates, estimate_rates
+from unflip.noise_rates import ChannelRates, MinimumRates, estimate_rates
 from unflip.posterior import DensityRatioPosterior, KernelDensityPosterior
 from unflip.reweighting import eiw, iw
 
@@ -164,6 +164,7 @@ def test_own_sample_weights_multiply_the_papers(data):
     np.testing.assert_array_equal(clf.predict_proba(X), by_hand.predict_proba(X))
 
 
+@pytest.mark.filterwarnings("ignore:P.noisy y . x. shows no plateau")
 def test_own_weights_are_repetitions_of_rows(data):
     X, _, y_noisy = data
     own = np.random.default_rng(0).integers(0, 3, len(X))
@@ -199,6 +200,11 @@ def test_swapping_the_classes_swaps_the_rates_and_mirrors_the_model(data):
     X, _, y_noisy = data
     one = ImportanceReweightingClassifier().fit(X, y_noisy)
     other = ImportanceReweightingClassifier().fit(X, 1 - y_noisy)
+    swapped = one.noise_rates_.swapped().both()
+    np.testing.assert_allclose(other.noise_rates_.both(), swapped, atol=2e-3)
+    np.testing.assert_allclose(other.predict_proba(X), one.predict_proba(X)[:, ::-1], atol=0.01)
+    exact = ImportanceReweightingClassifier(posterior="probabilistic", noise_rates="quantile")
+    one, other = clone(exact).fit(X, y_noisy), clone(exact).fit(X, 1 - y_noisy)
     np.testing.assert_allclose(other.noise_rates_.both(), one.noise_rates_.swapped().both(), 1e-4)
     np.testing.assert_allclose(other.predict_proba(X), one.predict_proba(X)[:, ::-1], atol=1e-4)
     np.testing.assert_allclose(other.sample_weight_, one.sample_weight_, atol=1e-3)
@@ -216,9 +222,9 @@ def test_permuting_rows_permutes_the_weights(data):
 def test_scaling_the_features_leaves_the_weights(data):
     X, _, y_noisy = data
     scaled = X * 10.0 ** np.arange(-3, 3) + 7
-    for posterior in ("auto", "kde"):
+    for posterior in ("probabilistic", "kde"):
         model = make_pipeline(StandardScaler(), LogisticRegression())
-        clf = ImportanceReweightingClassifier(model, posterior=posterior)
+        clf = ImportanceReweightingClassifier(model, posterior=posterior, noise_rates="quantile")
         one, other = clone(clf).fit(X, y_noisy), clone(clf).fit(scaled, y_noisy)
         np.testing.assert_allclose(other.sample_weight_, one.sample_weight_, atol=1e-5)
 
@@ -277,15 +283,45 @@ def test_one_known_rate_is_kept_and_the_other_estimated(data):
     X, _, y_noisy = data
     half = NoiseRates(positive=None, negative=0.1)
     clf = ImportanceReweightingClassifier(noise_rates=half).fit(X, y_noisy)
-    auto = ImportanceReweightingClassifier().fit(X, y_noisy)
-    assert clf.noise_rates_ == NoiseRates(auto.noise_rates_.positive, 0.1)
+    assert clf.noise_rates_.negative == 0.1
+    assert clf.noise_rates_.positive == pytest.approx(0.4, abs=0.05)
+    # the channel that gave the posterior gave the rate
+    assert clf.posterior_.rates_ == clf.noise_rates_ == clf.rate_estimator_.rates_
 
 
-def test_an_estimate_beside_a_large_known_rate_is_cut_to_the_room_left(data):
+def test_an_estimate_beside_a_large_known_rate_stays_in_the_room_left(data):
     X, _, y_noisy = data
     half = NoiseRates(positive=0.9, negative=None)
-    with pytest.warns(UserWarning, match=r"leaves a negative rate of at most 0\.05"):
-        assert estimate_rates(half, X, y_noisy).both() == pytest.approx((0.9, 0.05))
+    assert estimate_rates(half, X, y_noisy).positive == 0.9
+    assert estimate_rates(half, X, y_noisy).negative <= 0.05
+
+
+def test_given_rates_may_leave_next_to_nothing(data):
+    X, _, y_noisy = data
+    with (
+        pytest.warns(UserWarning, match="say very little"),
+        pytest.warns(UserWarning, match="contradicts the data"),
+    ):
+        clf = ImportanceReweightingClassifier(noise_rates=NoiseRates(0.5, 0.46)).fit(X, y_noisy)
+    assert np.isfinite(clf.sample_weight_).all()
+
+
+def test_other_ways_to_the_rates_get_no_channel(data):
+    X, _, y_noisy = data
+    clf = ImportanceReweightingClassifier(noise_rates="quantile").fit(X, y_noisy)
+    assert clf.noise_rates_ == MinimumRates(quantile=0.05).fit(X, y_noisy).rates_
+    by_channel = ImportanceReweightingClassifier(posterior="kde", noise_rates="channel")
+    rates = by_channel.fit(X, y_noisy).noise_rates_
+    assert rates == ChannelRates().fit(X, y_noisy).rates_
+
+
+def test_cross_fitting_keeps_the_rates_of_all_rows(data):
+    X, _, y_noisy = data
+    one = ImportanceReweightingClassifier().fit(X, y_noisy)
+    held_out = ImportanceReweightingClassifier(cv=3, random_state=0).fit(X, y_noisy)
+    np.testing.assert_allclose(held_out.noise_rates_.both(), one.noise_rates_.both(), atol=0.01)
+    noisy = clone(one.posterior_).set_params(known=one.noise_rates_).fit(X[:400], y_noisy[:400])
+    assert noisy.rates_ == one.noise_rates_
 
 
 def test_a_rate_estimator_with_a_posterior_of_its_own_uses_that(data):

@@ -77,7 +77,8 @@ def test_clean_probabilities_are_learnt_not_noisy_ones():
 def test_the_classifier_is_the_estimator_fitted_with_the_weights_of_the_matrix(data):
     X, _, y_noisy = data
     for rates in (NOISE, NOISE.matrix, NOISE.matrix.tolist()):
-        clf = ImportanceReweightingClassifier(noise_rates=rates).fit(X, y_noisy)
+        clf = ImportanceReweightingClassifier(posterior="probabilistic", noise_rates=rates)
+        clf.fit(X, y_noisy)
         posterior = clf.posterior_.predict_proba(X)
         beta = importance_weights(posterior, y_noisy, NOISE)
         np.testing.assert_array_equal(clf.sample_weight_, beta)
@@ -116,9 +117,10 @@ def test_renaming_the_classes_with_their_noise_renames_the_predictions(data):
     order = [2, 0, 1]  # of the old classes among the new
     renamed = np.array([0, 1, 2])[np.argsort(order)][np.searchsorted(NAMES, y_noisy)]
     model = LogisticRegression(tol=1e-10, max_iter=1000)
-    for rates, same in ((NOISE.matrix, NOISE.matrix[np.ix_(order, order)]), ("auto", "auto")):
-        one = ImportanceReweightingClassifier(model, noise_rates=rates).fit(X, y_noisy)
-        other = ImportanceReweightingClassifier(model, noise_rates=same).fit(X, renamed)
+    clf = ImportanceReweightingClassifier(model, posterior="probabilistic")
+    for rates, same in ((NOISE, NOISE.matrix[np.ix_(order, order)]), ("quantile", "quantile")):
+        one = clone(clf).set_params(noise_rates=rates).fit(X, y_noisy)
+        other = clone(clf).set_params(noise_rates=same).fit(X, renamed)
         np.testing.assert_allclose(
             other.transition_matrix_, one.transition_matrix_[np.ix_(order, order)], atol=1e-3
         )
@@ -163,8 +165,8 @@ def test_own_weights_are_repetitions_of_rows(data):
     X, _, y_noisy = data
     own = np.random.default_rng(0).integers(0, 3, len(X))
     model = LogisticRegression(tol=1e-10, max_iter=1000)
-    for rates in ("auto", NOISE):
-        clf = ImportanceReweightingClassifier(model, noise_rates=rates)
+    for rates in ("quantile", NOISE):
+        clf = ImportanceReweightingClassifier(model, posterior="probabilistic", noise_rates=rates)
         weighted = clone(clf).fit(X, y_noisy, sample_weight=own)
         repeated = clone(clf).fit(X.repeat(own, axis=0), y_noisy.repeat(own))
         np.testing.assert_allclose(
@@ -183,7 +185,7 @@ def test_frames_sparse_rows_and_searches_work(data):
     kde.fit(sparse.csr_array(X), y_noisy)
     assert cross_val_score(clf, X, y_noisy, cv=3).shape == (3,)
     search = GridSearchCV(
-        clf, {"noise_rates": [NOISE, "auto"], "posterior": ["auto", "kde"]}, cv=2
+        clf, {"noise_rates": [NOISE, "quantile"], "posterior": ["probabilistic", "kde"]}, cv=2
     ).fit(X, y_noisy)
     assert len(search.cv_results_["params"]) == 4
 
@@ -194,8 +196,9 @@ def test_a_rare_class_is_learnt_and_one_with_too_few_rows_for_the_folds_is_named
     X = np.array([[0.0, 0.0], [3.0, 0.0], [0.0, 5.0]])[codes] + rng.normal(size=(4040, 2))
     noise = TransitionMatrix([[0.7, 0.3, 0.0], [0.2, 0.8, 0.0], [0.1, 0.1, 0.8]])
     y_noisy = flip_labels(NAMES[codes], noise, random_state=0)
-    clf = ImportanceReweightingClassifier(noise_rates=noise, cv=5, random_state=0)
-    clf.fit(X, y_noisy)
+    clf = ImportanceReweightingClassifier(
+        posterior="probabilistic", noise_rates=noise, cv=5, random_state=0
+    ).fit(X, y_noisy)
     rare = codes == 2
     assert np.mean(clf.predict(X)[rare] == "cat") > 0.8
     estimated = clone(clf).set_params(noise_rates="quantile").fit(X, y_noisy)
@@ -204,6 +207,14 @@ def test_a_rare_class_is_learnt_and_one_with_too_few_rows_for_the_folds_is_named
     with pytest.raises(ValueError, match=r"class 'cat' has 4 rows, fewer than the cv=5 folds"):
         clf.fit(X[few], y_noisy[few])
     clf.set_params(cv=4).fit(X[few], y_noisy[few])
+
+
+def test_a_class_of_few_rows_has_as_many_folds_as_it_has_rows(data):
+    X, _, y_noisy = data
+    for n_rare in (1, 2):
+        labels = np.append(y_noisy[:-n_rare], ["rare"] * n_rare)
+        clf = ImportanceReweightingClassifier(noise_rates=np.eye(4), cv=None).fit(X, labels)
+        assert clf.posterior_.predict_proba(X).shape == (900, 4)
 
 
 def test_a_class_whose_labels_the_flips_explain_comes_with_a_warning():

@@ -40,7 +40,8 @@ class LabelAudit(BaseEstimator):
     posterior : str, posterior or classifier, default="auto"
         How to estimate P(noisy y | x): see :func:`~unflip.posterior.make_posterior`.
     noise_rates : str, NoiseRates, TransitionMatrix, array-like or rate estimator, default="auto"
-        As for :class:`~unflip.ImportanceReweightingClassifier`.
+        As for :class:`~unflip.ImportanceReweightingClassifier`; the channel's rates are the means of
+        their distribution, so that a few wrong labels among many are ranked, not ruled out.
     cv : int or cross-validation splitter, default=5
         Folds of the cross-fitting. Where a class has fewer rows than folds, as many as it has.
     random_state : int, RandomState instance or None, default=None
@@ -136,6 +137,7 @@ class LabelAudit(BaseEstimator):
             row_weight,
             cv=folds_within_classes(self.cv, codes),
             random_state=random_state,
+            estimate="mean",
         )
         rates, noisy_posterior = stages.rates, stages.noisy_posterior
         noise = as_transition_matrix(rates, classes.size)

@@ -206,7 +206,7 @@ def test_ratio_aliases(alias, kind):
 
 
 def test_aliases_instances_and_classifiers_become_unfitted_posteriors():
-    assert isinstance(make_posterior("auto"), ProbabilisticPosterior)
+    assert isinstance(make_posterior("probabilistic"), ProbabilisticPosterior)
     assert isinstance(make_posterior("kde"), KernelDensityPosterior)
     mine = KernelDensityPosterior(0.5)
     assert make_posterior(mine) is not mine

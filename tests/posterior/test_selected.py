@@ -16,7 +16,8 @@ def line():
     """Three classes along a line, where neighbours know more than one linear score."""
     rng = np.random.default_rng(0)
     X = rng.uniform(-3, 3, size=(300, 2))
-    return X, np.array(["a", "b", "c"])[np.digitize(np.abs(X[:, 0]), [1, 2])]
+    blurred = np.abs(X[:, 0]) + rng.normal(0, 0.5, 300)
+    return X, np.array(["a", "b", "c"])[np.digitize(blurred, [1, 2])]
 
 
 def test_the_candidate_of_the_highest_held_out_likelihood_is_taken(line):
@@ -65,6 +66,6 @@ def test_auto_is_the_channel_for_two_classes_and_this_for_more():
     assert type(make_posterior("auto")).__name__ == "ChannelPosterior"
     assert isinstance(make_posterior("auto", n_classes=3), SelectedPosterior)
     with pytest.raises(ValueError, match="candidates is empty"):
-        SelectedPosterior([]).fit([[0], [1], [2], [3]], [0, 1, 0, 1])
+        SelectedPosterior([]).fit(np.zeros((12, 1)), [0, 1] * 6)
     kept = make_posterior(SelectedPosterior([LogisticRegression()]))
     assert len(kept.candidates) == 1

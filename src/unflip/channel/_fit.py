@@ -74,9 +74,13 @@ class _Part:
 
 @dataclass(frozen=True)
 class NoisyChannel:
-    """What was found: the rates' distribution, and the clean posterior as a mixture of models."""
+    """What was found: the rates, how sure they are, and the clean posterior, a mixture of models.
 
-    rates: RatePosterior | CertainRates
+    The clean posterior is the one at these rates.
+    """
+
+    rates: tuple[float, float]
+    distribution: RatePosterior | CertainRates
     parts: list[_Part]
 
     def clean_posterior(self, rows: Floats) -> Floats:
@@ -111,6 +115,7 @@ def fit_noisy_channel(
     *,
     bumps: bool,
     n_centers: int,
+    estimate: str = "median",
 ) -> NoisyChannel:
     """Fit P(noisy=+1 | x) = rho_neg + (1 - rho_pos - rho_neg) sigmoid(t(x)).
 
@@ -126,6 +131,8 @@ def fit_noisy_channel(
         Whether t may have Gaussian bumps beside the columns.
     n_centers : int
         How many, at most.
+    estimate : {"median", "mean"}, default="median"
+        Of the rates' distribution.
     """
     box = box_of(known)
     head = sample.head(N_GRID)
@@ -137,8 +144,8 @@ def fit_noisy_channel(
     if known is not None and known.known:
         return _at_known_rates(sample, maps, known)
     if len(sample.rows) <= N_GRID:
-        return _on_a_grid(sample, maps, box)
-    return _around_the_maximum(sample, maps, box)
+        return _on_a_grid(sample, maps, box, estimate)
+    return _around_the_maximum(sample, maps, box, estimate)
 
 
 def box_of(known: NoiseRates | None) -> Box:
@@ -171,14 +178,14 @@ def box_of(known: NoiseRates | None) -> Box:
 
 def _at_known_rates(sample: Sample, maps: list[ChannelFeatures], known: NoiseRates) -> NoisyChannel:
     """Return the clean posterior at given rates; of many rows, some choose the model."""
-    rates = CertainRates(known.both())
+    rates = known.both()
     few = [sample.head(N_GRID).seen_by(features) for features in maps]
-    fits = [fit_channel(design, rates.rates, first_guess(design)) for design in few]
+    fits = [fit_channel(design, rates, first_guess(design)) for design in few]
     if len(sample.rows) <= N_GRID:
-        return NoisyChannel(rates, _mixture(maps, few, fits))
+        return NoisyChannel(rates, CertainRates(rates), _mixture(maps, few, fits))
     best = max(range(len(fits)), key=lambda k: fits[k].log_evidence)
-    fit = fit_channel(sample.seen_by(maps[best]), rates.rates, fits[best])
-    return NoisyChannel(rates, [_Part(1.0, maps[best], fit.coef)])
+    fit = fit_channel(sample.seen_by(maps[best]), rates, fits[best])
+    return NoisyChannel(rates, CertainRates(rates), [_Part(1.0, maps[best], fit.coef)])
 
 
 def _mixture(
@@ -194,7 +201,9 @@ def _mixture(
     ]
 
 
-def _on_a_grid(sample: Sample, maps: list[ChannelFeatures], box: Box) -> NoisyChannel:
+def _on_a_grid(
+    sample: Sample, maps: list[ChannelFeatures], box: Box, estimate: str
+) -> NoisyChannel:
     """Return the distribution of the rates, from the evidence on a grid, and the models' parts."""
     models = [_Gridded(sample.seen_by(features), box) for features in maps]
     origin = _total(models, (0.0, 0.0)) if (0.0, 0.0) in models[0].fits else None
@@ -205,8 +214,9 @@ def _on_a_grid(sample: Sample, maps: list[ChannelFeatures], box: Box) -> NoisyCh
             model.explore(region, N_FINE)
         surface = _summed(models)
     posterior = RatePosterior(surface, box, region, origin)
-    fits = [model.fit_at(posterior.rates) for model in models]
-    return NoisyChannel(posterior, _mixture(maps, [model.design for model in models], fits))
+    rates = posterior.estimate(estimate)
+    fits = [model.fit_at(rates) for model in models]
+    return NoisyChannel(rates, posterior, _mixture(maps, [model.design for model in models], fits))
 
 
 class _Gridded:
@@ -235,7 +245,9 @@ def _total(models: list[_Gridded], pair: tuple[float, float]) -> float:
     return float(np.logaddexp.reduce([model.fits[pair].log_evidence for model in models]))
 
 
-def _around_the_maximum(sample: Sample, maps: list[ChannelFeatures], box: Box) -> NoisyChannel:
+def _around_the_maximum(
+    sample: Sample, maps: list[ChannelFeatures], box: Box, estimate: str
+) -> NoisyChannel:
     """Return the same from the evidence's maximum and its derivatives there.
 
     A coarse grid on few rows finds the neighbourhood, more rows choose the model, all rows end it.
@@ -272,10 +284,11 @@ def _around_the_maximum(sample: Sample, maps: list[ChannelFeatures], box: Box) -
     surface = QuadraticSurface(leader.fit, slope)
     origin = None if clean is None else clean.log_evidence
     posterior = RatePosterior(surface, box, surface.region(box), origin)
-    if clean is not None and posterior.rates == (0.0, 0.0):
-        return NoisyChannel(posterior, [_Part(1.0, leader.features, clean.coef)])
-    coef = leader.fit.coef + slope.path @ (posterior.rates - leader.fit.rates)
-    return NoisyChannel(posterior, [_Part(1.0, leader.features, coef)])
+    rates = posterior.estimate(estimate)
+    if clean is not None and rates == (0.0, 0.0):
+        return NoisyChannel(rates, posterior, [_Part(1.0, leader.features, clean.coef)])
+    coef = leader.fit.coef + slope.path @ (rates - leader.fit.rates)
+    return NoisyChannel(rates, posterior, [_Part(1.0, leader.features, coef)])
 
 
 @dataclass(frozen=True)

@@ -215,6 +215,10 @@ class CertainRates:
     noise_test: EvidenceTest | None = None
     symmetry_test: EvidenceTest | None = None
 
+    def estimate(self, kind: str) -> tuple[float, float]:
+        """Return the rates, of whatever kind."""
+        return self.rates
+
     def interval(self, level: float) -> tuple[tuple[float, float], tuple[float, float]]:
         """Return the rates themselves, as either end."""
         positive, negative = self.rates
@@ -240,8 +244,6 @@ class RatePosterior:
 
     Attributes
     ----------
-    rates : tuple of two floats
-        (0, 0) where this is more likely than all else, else the median of either rate.
     noise_test : EvidenceTest or None
         Of no noise, (0, 0); None where the box excludes it.
     symmetry_test : EvidenceTest or None
@@ -280,7 +282,6 @@ class RatePosterior:
         equal = (1 - NO_NOISE) * on_line.sum() + clean
         self.p_origin = float(clean / (clean + noise))
         self.masses = [mass / mass.sum() for mass in masses]
-        self.rates = (0.0, 0.0) if self.p_origin > 0.5 else (self._median(0), self._median(1))
         self.noise_test = self.symmetry_test = None
         if origin is not None:
             self.noise_test = _noise_test(2 * (top - log_origin), self.p_origin)
@@ -289,6 +290,22 @@ class RatePosterior:
             self.symmetry_test = EvidenceTest(
                 float(deviance), float(chi2.sf(deviance, 1)), float(equal / (clean + noise))
             )
+
+    def estimate(self, kind: str) -> tuple[float, float]:
+        """Return one pair of rates.
+
+        Parameters
+        ----------
+        kind : {"median", "mean"}
+            The mean of either rate; or (0, 0) where this is more likely than all else, and the
+            median of either rate where it is not.
+        """
+        if kind == "mean":
+            means = [m @ _middles(e) for m, e in zip(self.masses, self.edges, strict=True)]
+            return ((1 - self.p_origin) * float(means[0]), (1 - self.p_origin) * float(means[1]))
+        if self.p_origin > 0.5:
+            return 0.0, 0.0
+        return self._median(0), self._median(1)
 
     def _median(self, k: int) -> float:
         below = np.append(0, np.cumsum(self.masses[k]))

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from unflip._estimators import clone_seeded
-from unflip._validation import check_table
+from unflip._validation import check_enough_rows, check_labels, check_table
 from unflip.channel import EvidenceTest
 from unflip.noise import NoiseRates
 from unflip.noise_rates._base import BaseRates
@@ -29,7 +29,7 @@ class ChannelRates(BaseRates):
     Attributes
     ----------
     rates_ : NoiseRates
-        The estimate: (0, 0) where no noise is more likely than any, else the medians.
+        The estimate: by default (0, 0) where no noise is more likely than any, else the medians.
     interval_ : NoiseRates
         Bounds (low, high) of either: the shortest range that holds the rate with probability 0.95.
     noise_test_ : EvidenceTest or None
@@ -53,7 +53,7 @@ class ChannelRates(BaseRates):
     >>> print(channel.rates_)
     NoiseRates(positive=0.313, negative=0.079)
     >>> print(channel.interval_)
-    NoiseRates(positive=(0.272, 0.348), negative=(0.0523, 0.109))
+    NoiseRates(positive=(0.284, 0.344), negative=(0.0635, 0.0982))
     >>> channel.noise_test_.p_value < 0.001, channel.symmetry_test_.p_value < 0.001
     (True, True)
     """
@@ -98,6 +98,7 @@ class ChannelRates(BaseRates):
         posterior = ChannelPosterior() if self.posterior is None else self.posterior
         if not isinstance(posterior, ChannelPosterior):
             raise TypeError(f"posterior must be a ChannelPosterior or None, got {posterior!r}.")
+        check_enough_rows(X, check_labels(y)[1])
         fitted = clone_seeded(posterior, self.random_state).fit(X, y, sample_weight)
         check_table(self, X, reset=True)
         self._take(fitted)

@@ -50,6 +50,7 @@ def fit_stages(
     cv: Any = None,
     random_state: int | np.random.RandomState | None = None,
     method: Any = None,
+    estimate: str = "median",
 ) -> Stages:
     """Estimate P(noisy y | x) and the noise rates, in one go where the noisy channel does both.
 
@@ -69,12 +70,16 @@ def fit_stages(
         Seed of every part that has none of its own.
     method : classifier, default=None
         The method whose rates "cv" chooses.
+    estimate : {"median", "mean"}, default="median"
+        Which rates a channel takes that is given by name.
     """
     n_classes = check_labels(y, binary=False)[0].size
     by_channel = _is_for_the_channel(noise_rates)
     if isinstance(posterior, str) and posterior == "auto" and n_classes == 2:
         posterior = "channel" if by_channel else default_posterior(n_classes)
     chosen = make_posterior(posterior, random_state, n_classes=n_classes)
+    if isinstance(posterior, str) and isinstance(chosen, ChannelPosterior):
+        chosen.set_params(estimate=estimate)
     joint = isinstance(chosen, ChannelPosterior) and by_channel and n_classes == 2
     if joint and chosen.known is None and known_size(noise_rates) == 2:
         chosen.set_params(known=_two_rates(noise_rates))

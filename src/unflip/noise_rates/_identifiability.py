@@ -20,7 +20,7 @@ LEAST_SURE_SHARE = 0.02
 LEAST_RATE = 0.02
 """A class flipped less often needs none."""
 
-WIDEST = 0.35
+WIDEST = 0.4
 """An interval that is wider leaves the rate open."""
 
 
@@ -57,14 +57,14 @@ def doubts(
             "cannot be told from noise there. The estimated rates rest on the model's shape alone. "
             "Add features that tell the classes apart, or give the rates you know."
         )
-    else:
+    elif isinstance(estimator, ChannelRates):  # others' clean posteriors are too rough for this
         found += [
             f"P(noisy y | x) shows no plateau for class {classes[k].item()!r}: {sure[k]:.1%} of "
             f"the rows surely are of it, and the rate at which it is flipped ({flipped[k]:.2f}) "
             "is read off such rows. Give that rate or bounds of it, if you know them."
             for k in np.flatnonzero(lacking)
         ]
-    if isinstance(estimator, ChannelRates):  # others would have to resample first
+    if isinstance(estimator, ChannelRates):  # others would have to resample for an interval
         ends = dict(zip(classes[::-1].tolist(), estimator.interval_.bounds, strict=True))
         found += [
             f"the labels leave the rate at which class {label!r} is flipped open: with 95 % "

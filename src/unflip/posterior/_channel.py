@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from unflip._validation import (
     check_choice,
     check_count,
-    check_enough_rows,
     check_labels,
     check_table,
     check_weights,
@@ -35,7 +34,7 @@ class ChannelPosterior(BasePosterior):
     g = sigmoid(t) is the clean posterior, t a linear function plus a sum of Gaussian bumps with a
     Gaussian prior on its coefficients. For every pair of rates the coefficients are integrated out
     (Laplace), which gives the evidence of the noisy labels as a function of the rates; the rates
-    are the medians of their distribution given it.
+    are those in the middle of their distribution given it.
 
     Parameters
     ----------
@@ -47,15 +46,20 @@ class ChannelPosterior(BasePosterior):
     known : NoiseRates, default=None
         Rates that are known, or bounds of them: `NoiseRates(positive=None, negative=0.0)` where
         only positives may be mislabelled. A rate of which nothing is known lies in [0, 0.5].
+    estimate : {"median", "mean"}, default="median"
+        Which rates of their distribution to take. The median is (0, 0) where no noise is more
+        likely than any, and then nothing is changed; the mean never rules noise out, as suits the
+        search for wrong labels.
     max_rows : int, default=20_000
         Of more rows, a random sample of so many is used for the fit.
     random_state : int, RandomState instance or None, default=None
-        Seed of the centers and the sample.
+        Seed of the centers and the sample. None is a seed too, so that the same rows always give
+        the same rates.
 
     Attributes
     ----------
     rates_ : NoiseRates
-        The estimate: (0, 0) where no noise is more likely than any, else the medians.
+        The estimate.
     interval_ : NoiseRates
         Bounds (low, high) of either: the shortest range that holds the rate with probability 0.95.
     noise_test_ : EvidenceTest or None
@@ -106,12 +110,14 @@ class ChannelPosterior(BasePosterior):
         n_centers: int = 60,
         *,
         known: NoiseRates | None = None,
+        estimate: str = "median",
         max_rows: int = 20_000,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.features = features
         self.n_centers = n_centers
         self.known = known
+        self.estimate = estimate
         self.max_rows = max_rows
         self.random_state = random_state
 
@@ -129,11 +135,11 @@ class ChannelPosterior(BasePosterior):
         """
         check_count(self.n_centers, "n_centers", least=1)
         check_count(self.max_rows, "max_rows", least=N_GRID)
+        check_choice(self.estimate, ("median", "mean"), "estimate")
         box_of(self.known)  # refused before any work is done
         classes, codes = check_labels(y)
-        check_enough_rows(X, codes)
         check_consistent_length(X, codes)
-        random = check_random_state(self.random_state)
+        random = check_random_state(0 if self.random_state is None else self.random_state)
         transformer = self._transformer_for(X, random)
         rows = _dense(X if transformer is None else transformer.fit_transform(X, codes))
         weight = check_weights(sample_weight, codes.size)
@@ -150,9 +156,10 @@ class ChannelPosterior(BasePosterior):
             random,
             bumps=isinstance(self.features, str) and self.features == "nystroem",
             n_centers=self.n_centers,
+            estimate=self.estimate,
         )
         check_table(self, X, reset=True)
-        self.classes_, self.rates_ = classes, NoiseRates(*channel.rates.rates)
+        self.classes_, self.rates_ = classes, NoiseRates(*channel.rates)
         self._channel, self._transformer = channel, transformer
         return self
 
@@ -175,7 +182,7 @@ class ChannelPosterior(BasePosterior):
         check_is_fitted(self)
         if not 0 < level < 1:
             raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
-        positive, negative = self._channel.rates.interval(level)
+        positive, negative = self._channel.distribution.interval(level)
         return NoiseRates(positive=positive, negative=negative)
 
     @property
@@ -187,13 +194,13 @@ class ChannelPosterior(BasePosterior):
     def noise_test_(self) -> EvidenceTest | None:
         """The hypothesis that no label is flipped, tested."""
         check_is_fitted(self)
-        return self._channel.rates.noise_test
+        return self._channel.distribution.noise_test
 
     @property
     def symmetry_test_(self) -> EvidenceTest | None:
         """The hypothesis that both classes are flipped equally often, tested."""
         check_is_fitted(self)
-        return self._channel.rates.symmetry_test
+        return self._channel.distribution.symmetry_test
 
     def for_folds(self) -> "ChannelPosterior":
         """Return the same channel with the rates as they were estimated on all rows."""

@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 from unflip._estimators import clone_seeded
 from unflip._validation import (
     check_count,
-    check_enough_rows,
     check_labels,
     check_table,
     check_weights,
@@ -50,7 +49,8 @@ class SelectedPosterior(BasePosterior):
     max_rows : int, default=10_000
         Of more rows, a random sample of so many is used for the choice.
     random_state : int, RandomState instance or None, default=None
-        Seed of the folds, the sample and the candidates.
+        Seed of the folds, the sample and the candidates. None is a seed too, so that the same rows
+        always give the same probabilities.
 
     Attributes
     ----------
@@ -118,8 +118,7 @@ class SelectedPosterior(BasePosterior):
         """
         check_count(self.max_rows, "max_rows", least=1)
         classes, codes = check_labels(y, binary=False)
-        check_enough_rows(X, codes)
-        random = check_random_state(self.random_state)
+        random = check_random_state(0 if self.random_state is None else self.random_state)
         candidates = [
             clone_seeded(ProbabilisticPosterior(candidate), random)
             for candidate in self._candidates(X)
