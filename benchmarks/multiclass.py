@@ -2,7 +2,7 @@
 
 `python -m benchmarks.multiclass` prints one line per number of classes, noise, rates and
 classifier. Every class is a mixture of two Gaussians in ten dimensions; 20 000 rows to train on,
-and as many with true labels to test on. P(noisy | x) is boosted trees, cross-fitted.
+and as many with true labels to test on. P(noisy | x) and the rates are those of "auto".
 
 T error is the mean absolute error of the transition matrix, and gap closed is
 (reweighted - noisy) / (clean - noisy), of the accuracies of one classifier trained on the noisy
@@ -18,8 +18,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from unflip import TransitionMatrix, flip_labels, importance_weights
-from unflip.noise_rates import SelectiveRates
-from unflip.posterior import fit_posterior, make_posterior
+from unflip.noise_rates import fit_stages
 
 Array = NDArray[Any]
 
@@ -38,7 +37,7 @@ def main() -> None:
 
 def run(n_classes: int) -> Iterator[str]:
     X, y, X_test, y_test = gaussian_mixtures(n_classes, np.random.default_rng(n_classes))
-    models = {"logistic": LogisticRegression(), "boosting": boosting(max_iter=50)}
+    models = {"logistic": LogisticRegression(), "boosting": boosting()}
     clean = {name: model.fit(X, y).score(X_test, y_test) for name, model in models.items()}
     for kind, noise in {
         "pair": TransitionMatrix.pair_flip(n_classes, 0.3),
@@ -46,11 +45,9 @@ def run(n_classes: int) -> Iterator[str]:
     }.items():
         y_noisy = flip_labels(y, noise, random_state=0)
         # what ImportanceReweightingClassifier does, with stage 1 done once for all lines
-        _, posterior = fit_posterior(
-            make_posterior(boosting(max_iter=60)), X, y_noisy, cv=3, random_state=0
-        )
-        estimate = SelectiveRates().fit_posterior(posterior, y_noisy)
-        matrices = {"known": noise.matrix, "selective": estimate.transition_matrix_}
+        stages = fit_stages("auto", "auto", X, y_noisy, random_state=0)
+        posterior = stages.noisy_posterior
+        matrices = {"known": noise.matrix, "auto": stages.rates.matrix}
         for name, model in models.items():
             noisy = model.fit(X, y_noisy).score(X_test, y_test)
             for rates, matrix in matrices.items():
@@ -75,9 +72,9 @@ def gaussian_mixtures(
     return X[:N_ROWS], y[:N_ROWS], X[N_ROWS:], y[N_ROWS:]
 
 
-def boosting(max_iter: int) -> HistGradientBoostingClassifier:
+def boosting() -> HistGradientBoostingClassifier:
     return HistGradientBoostingClassifier(
-        max_iter=max_iter,
+        max_iter=50,
         max_leaf_nodes=15,
         min_samples_leaf=50,
         l2_regularization=1.0,

@@ -2,17 +2,21 @@
 
 `python -m benchmarks.rates [--splits 10]` runs the six benchmark tables (`UNFLIP_DATA`) with five
 noises: every way to get the rates sees the same splits and flips. The accuracy is that of logistic
-regression on clean test labels: trained on noisy labels as they are, or reweighted.
+regression (or `--estimator boosting`) on clean test labels: trained on noisy labels as they are,
+reweighted, or cleaned by cleanlab.
 """
 
 import argparse
 import warnings
 from collections import defaultdict
 from collections.abc import Callable
+from importlib.util import find_spec
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -28,27 +32,51 @@ PAIRS = ((0.0, 0.4), (0.1, 0.3), (0.2, 0.2), (0.3, 0.1), (0.4, 0.4))
 CLEAN = (0.0, 0.0)
 
 
-def model() -> Any:
-    return make_pipeline(StandardScaler(), LogisticRegression())
+ESTIMATORS: dict[str, Callable[[], Any]] = {
+    "logistic": lambda: make_pipeline(StandardScaler(), LogisticRegression()),
+    "boosting": lambda: HistGradientBoostingClassifier(random_state=0),
+}
 
 
-def reweighted(**choices: Any) -> Callable[[NoiseRates, int], Any]:
-    return lambda true, seed: ImportanceReweightingClassifier(model(), random_state=seed, **choices)
+def reweighted(**choices: Any) -> Callable[[Any, NoiseRates, int], Any]:
+    return lambda model, true, seed: ImportanceReweightingClassifier(
+        model, random_state=seed, **choices
+    )
 
 
-METHODS: dict[str, Callable[[NoiseRates, int], Any]] = {
-    "labels as they are": lambda true, seed: model(),
-    "known rates": lambda true, seed: ImportanceReweightingClassifier(
-        model(), noise_rates=true, random_state=seed
+class CleanLearning:
+    """cleanlab's, which takes labels 0 and 1 only."""
+
+    def __init__(self, model: Any, true: NoiseRates, seed: int) -> None:
+        from cleanlab.classification import CleanLearning
+
+        self.wrapped = CleanLearning(model, seed=seed)
+
+    def fit(self, X: Array, y: Array) -> None:
+        """Train, and keep the rates."""
+        self.wrapped.fit(X, (y == 1).astype(int))
+        matrix = self.wrapped.noise_matrix  # P(noisy | true), by columns
+        # its rates may sum to more than one, which NoiseRates would refuse
+        self.noise_rates_ = SimpleNamespace(both=lambda: (matrix[0, 1], matrix[1, 0]))
+
+    def score(self, X: Array, y: Array) -> float:
+        """Return the accuracy."""
+        return float(self.wrapped.score(X, (y == 1).astype(int)))
+
+
+METHODS: dict[str, Callable[[Any, NoiseRates, int], Any]] = {
+    "labels as they are": lambda model, true, seed: model,
+    "known rates": lambda model, true, seed: ImportanceReweightingClassifier(
+        model, noise_rates=true, random_state=seed
     ),
     "auto": reweighted(),
-    "channel": reweighted(noise_rates="channel"),
     "quantile": reweighted(noise_rates="quantile"),
     "selective": reweighted(noise_rates="selective", cv=5),
     "best_bin": reweighted(noise_rates="best_bin", cv=5),
     "scott": reweighted(noise_rates="scott", cv=5),
     "confident joint": reweighted(noise_rates="confident_joint", cv=5),
-    "the paper's eIW": lambda true, seed: eiw(model(), random_state=seed),
+    "the paper's eIW": lambda model, true, seed: eiw(model, random_state=seed),
+    "cleanlab": CleanLearning,
 }
 
 
@@ -57,8 +85,12 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--first", type=int, default=0, help="first split, to keep some unseen")
     parser.add_argument("--methods", default=",".join(METHODS))
+    parser.add_argument("--estimator", default="logistic", choices=ESTIMATORS)
     options = parser.parse_args()
     names = options.methods.split(",")
+    if "cleanlab" in names and find_spec("cleanlab") is None:
+        print("cleanlab is not installed, and is left out")
+        names.remove("cleanlab")
     splits = range(options.first, options.first + options.splits)
     errors: dict[tuple[str, str, tuple[float, float]], list[float]] = defaultdict(list)
     scores: dict[tuple[str, str, tuple[float, float]], list[float]] = defaultdict(list)
@@ -67,9 +99,10 @@ def main() -> None:
             for split in splits:
                 X, y_noisy, X_test, y_test, _ = noisy_split(dataset, *pair, split)
                 for name in names:
-                    fitted = METHODS[name](NoiseRates(*pair), split)
+                    model = ESTIMATORS[options.estimator]()
+                    fitted = METHODS[name](model, NoiseRates(*pair), split)
                     with warnings.catch_warnings():
-                        warnings.simplefilter("ignore", UserWarning)
+                        warnings.simplefilter("ignore")
                         fitted.fit(X, y_noisy)
                     scores[name, dataset, pair].append(100 * fitted.score(X_test, y_test))
                     if hasattr(fitted, "noise_rates_"):

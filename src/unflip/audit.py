@@ -40,8 +40,8 @@ class LabelAudit(BaseEstimator):
     posterior : str, posterior or classifier, default="auto"
         How to estimate P(noisy y | x): see :func:`~unflip.posterior.make_posterior`.
     noise_rates : str, NoiseRates, TransitionMatrix, array-like or rate estimator, default="auto"
-        As for :class:`~unflip.ImportanceReweightingClassifier`; the channel's rates are the means of
-        their distribution, so that a few wrong labels among many are ranked, not ruled out.
+        As for :class:`~unflip.ImportanceReweightingClassifier`; of the channel's rates the means
+        are taken, so that a few wrong labels among many are ranked, not ruled out.
     cv : int or cross-validation splitter, default=5
         Folds of the cross-fitting. Where a class has fewer rows than folds, as many as it has.
     random_state : int, RandomState instance or None, default=None
@@ -223,9 +223,9 @@ def find_label_issues(
     >>> from unflip.audit import find_label_issues
     >>> X = np.r_[np.linspace(-5, -2, 50), np.linspace(2, 5, 50)][:, None]
     >>> y = np.repeat(["cat", "dog"], 50)
-    >>> y[[3, 97]] = "dog", "cat"
-    >>> sorted(find_label_issues(X, y, random_state=0)[:2].tolist())
-    [3, 97]
+    >>> y[[3, 20, 30, 60, 97]] = "dog", "dog", "dog", "cat", "cat"
+    >>> sorted(find_label_issues(X, y, random_state=0).tolist())
+    [3, 20, 30, 60, 97]
     """
     audit = LabelAudit(posterior, noise_rates, cv=cv, random_state=random_state)
     return audit.fit(X, y).issues(precision=precision)

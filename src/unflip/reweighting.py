@@ -134,9 +134,9 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
     0.89...
     >>> clf = ImportanceReweightingClassifier().fit(X, y_noisy)
     >>> clf.score(X, y)
-    0.99...
+    0.98...
     >>> print(clf.noise_rates_)
-    NoiseRates(positive=0.325, negative=0.0781)
+    NoiseRates(positive=0.417, negative=0.0873)
     """
 
     noise_rates_: Any  # NoiseRates | TransitionMatrix, by the number of classes

@@ -324,4 +324,4 @@ def _best(scores: Floats, pairs: Floats) -> int:
     """Return the position of the best score; ties assume as little noise as possible."""
     total = pairs.sum(axis=1).round(12)  # 0.1 + 0.2 is 0.3 here
     difference = np.abs(pairs[:, 0] - pairs[:, 1]).round(12)
-    return int(np.lexsort([difference, total, -scores])[0])
+    return int(np.lexsort([difference, total, -scores.round(12)])[0])

@@ -1,0 +1,95 @@
+"""How often the channel's 95 % interval holds the true rates, and how often its tests are wrong.
+
+`python -m benchmarks.coverage [--draws 500]`: simulated data sets of three kinds, each drawn anew.
+The interval's coverage is counted under noise; the test of "no noise" on clean labels and that of
+"both classes alike" under equal rates, where each should reject in 5 % of the sets or fewer.
+"""
+
+import argparse
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from unflip import NoiseRates, flip_labels
+from unflip.noise_rates import ChannelRates
+
+Array = NDArray[Any]
+
+
+def overlapping(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+    """Return rows in two dimensions whose classes overlap: a logistic border."""
+    X = rng.normal(size=(n, 2))
+    return X, rng.random(n) < expit(4 * X[:, 0])
+
+
+def gaussians(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+    """Return two Gaussian classes in five dimensions, one positive in four."""
+    y = rng.random(n) < 0.25
+    return rng.normal(size=(n, 5)) + 1.3 * y[:, None], y
+
+
+def ring(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+    """Return rows in two dimensions, positive within a circle."""
+    X = rng.normal(size=(n, 2))
+    return X, (X**2).sum(axis=1) < 1.4
+
+
+SETTINGS: dict[str, tuple[Callable[[np.random.Generator, int], tuple[Array, Array]], int]] = {
+    "overlapping, n = 300": (overlapping, 300),
+    "Gaussians, n = 1000": (gaussians, 1000),
+    "ring, n = 2000": (ring, 2000),
+}
+ASYMMETRIC, EQUAL, NONE = NoiseRates(0.3, 0.1), NoiseRates(0.2, 0.2), NoiseRates(0.0, 0.0)
+
+
+def channel(setting: str, rates: NoiseRates, seed: int) -> ChannelRates:
+    draw, n = SETTINGS[setting]
+    X, y = draw(np.random.default_rng(seed), n)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = ChannelRates(random_state=seed)
+        return fitted.fit(X, flip_labels(y, rates, random_state=seed))
+
+
+def held(setting: str, seed: int) -> list[bool]:
+    bounds = channel(setting, ASYMMETRIC, seed).interval_.bounds
+    pairs = zip(bounds, ASYMMETRIC.both(), strict=True)
+    return [low <= rate <= high for (low, high), rate in pairs]
+
+
+def rejected(setting: str, seed: int) -> list[bool]:
+    noise = channel(setting, NONE, seed).noise_test_
+    symmetry = channel(setting, EQUAL, seed).symmetry_test_
+    assert noise is not None
+    assert symmetry is not None
+    return [noise.p_value < 0.05, symmetry.p_value < 0.05]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--draws", type=int, default=500)
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    seeds = range(options.draws)
+    print(f"{'':22} {'rho_pos held':>13} {'rho_neg held':>13} {'no noise':>9} {'alike':>9}")
+    with Parallel(options.jobs) as run:
+        for setting in SETTINGS:
+            shares = [
+                np.mean(run(delayed(count)(setting, seed) for seed in seeds), axis=0)
+                for count in (held, rejected)
+            ]
+            (positive, negative), (noise, symmetry) = shares
+            print(
+                f"{setting:22} {positive:13.1%} {negative:13.1%} {noise:9.1%} {symmetry:9.1%}",
+                flush=True,
+            )
+    print(f"{options.draws} data sets each; the last two columns are shares of wrong rejections")
+
+
+if __name__ == "__main__":
+    main()
