@@ -223,9 +223,9 @@ def find_label_issues(
     >>> from unflip.audit import find_label_issues
     >>> X = np.r_[np.linspace(-5, -2, 50), np.linspace(2, 5, 50)][:, None]
     >>> y = np.repeat(["cat", "dog"], 50)
-    >>> y[[3, 20, 30, 60, 97]] = "dog", "dog", "dog", "cat", "cat"
+    >>> y[3::10] = np.where(y[3::10] == "cat", "dog", "cat")
     >>> sorted(find_label_issues(X, y, random_state=0).tolist())
-    [3, 20, 30, 60, 97]
+    [3, 13, 23, 33, 73, 83, 93]
     """
     audit = LabelAudit(posterior, noise_rates, cv=cv, random_state=random_state)
     return audit.fit(X, y).issues(precision=precision)
