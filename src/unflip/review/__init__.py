@@ -10,7 +10,7 @@ from unflip.review._queue import QUEUES
 from unflip.review._sample import SampleEstimate, clopper_pearson, sample_estimate
 from unflip.review._server import serve
 from unflip.review._source import Source
-from unflip.review._store import Decision, Decisions, StaleDecision
+from unflip.review._store import Decision, Decisions, StaleDecisionError
 
 __all__ = [
     "QUEUES",
@@ -19,7 +19,7 @@ __all__ = [
     "Exported",
     "SampleEstimate",
     "Source",
-    "StaleDecision",
+    "StaleDecisionError",
     "clopper_pearson",
     "export",
     "sample_estimate",

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from unflip.review._desk import Desk, said
 from unflip.review._guard import App, Guard
 from unflip.review._queue import QUEUES, STATUSES, Wanted
-from unflip.review._store import VERDICTS, StaleDecision
+from unflip.review._store import VERDICTS, StaleDecisionError
 
 LONGEST_SEARCH = 200
 """Characters of a search."""
@@ -28,7 +28,7 @@ FILES = {
 """What is sent as it is; no other file is ever opened for a request."""
 
 
-class BadRequest(Exception):
+class BadRequestError(Exception):
     """A request that the page would not send."""
 
 
@@ -79,7 +79,7 @@ def _reading(desk: Desk, read: Callable[[Desk, Mapping[str, str]], Any]) -> Call
     async def answer(request: Request) -> Response:
         try:
             return JSONResponse(await run_in_threadpool(read, desk, request.query_params))
-        except BadRequest as error:
+        except BadRequestError as error:
             return JSONResponse({"error": str(error)}, status_code=400)
 
     return answer
@@ -89,12 +89,12 @@ def _writing(desk: Desk, write: Callable[[Desk, Any], Any]) -> Callable[..., Any
     async def answer(request: Request) -> Response:
         try:
             if request.headers.get("content-type") != "application/json":
-                raise BadRequest("the body must be application/json")
+                raise BadRequestError("the body must be application/json")
             body = _json(await request.body())
             return JSONResponse(await run_in_threadpool(write, desk, body))
-        except BadRequest as error:
+        except BadRequestError as error:
             return JSONResponse({"error": str(error)}, status_code=400)
-        except StaleDecision as stale:
+        except StaleDecisionError as stale:
             return JSONResponse(
                 {"error": str(stale), "current": {"row": stale.current.row, **said(stale.current)}},
                 status_code=409,
@@ -107,16 +107,16 @@ def _json(body: bytes) -> dict[str, Any]:
     try:
         content = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise BadRequest("the body is not JSON") from error
+        raise BadRequestError("the body is not JSON") from error
     if not isinstance(content, dict):
-        raise BadRequest("the body must be an object")
+        raise BadRequestError("the body must be an object")
     return content
 
 
 def _queue(desk: Desk, query: Mapping[str, str]) -> dict[str, Any]:
     words = query.get("words", "")
     if len(words) > LONGEST_SEARCH:
-        raise BadRequest(f"words has more than {LONGEST_SEARCH} characters")
+        raise BadRequestError(f"words has more than {LONGEST_SEARCH} characters")
     given = _number(query.get("given", "-1"), "given", -1, desk.n_classes - 1)
     least = _number(query.get("least", "0"), "least", 0, 100) / 100
     wanted = Wanted(
@@ -143,7 +143,7 @@ def _decide(desk: Desk, body: dict[str, Any]) -> dict[str, Any]:
     if verdict == "change":
         label = _whole(body.get("label"), "label", 0, desk.n_classes - 1)
         if label == desk.given(row):
-            raise BadRequest("label is the one that the row has: that is keep")
+            raise BadRequestError("label is the one that the row has: that is keep")
     queue = _choice(body.get("queue"), "queue", QUEUES)
     decision = desk.decide(row, version, verdict, label, queue)
     return {"row": row, **said(decision), "tally": desk.tally()}
@@ -154,7 +154,7 @@ def _undo(desk: Desk, body: dict[str, Any]) -> dict[str, Any]:
     try:
         decision = desk.undo(row, version)
     except ValueError as error:
-        raise BadRequest(str(error)) from error
+        raise BadRequestError(str(error)) from error
     return {"row": row, **said(decision), "tally": desk.tally()}
 
 
@@ -168,13 +168,13 @@ def _written(desk: Desk, body: dict[str, Any]) -> tuple[int, int]:
 
 def _choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
     if not isinstance(value, str) or value not in choices:
-        raise BadRequest(f"{name} must be one of {', '.join(choices)}")
+        raise BadRequestError(f"{name} must be one of {', '.join(choices)}")
     return value
 
 
 def _whole(value: Any, name: str, least: int, most: int) -> int:
     if type(value) is not int or not least <= value <= most:  # True is an int too
-        raise BadRequest(f"{name} must be a whole number between {least} and {most}")
+        raise BadRequestError(f"{name} must be a whole number between {least} and {most}")
     return value
 
 

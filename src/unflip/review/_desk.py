@@ -240,9 +240,7 @@ class Desk:
             ],
             "rates": [
                 _figure(*each)
-                for each in zip(
-                    found.rates, found.rates_interval, self._opinion.rates, strict=True
-                )
+                for each in zip(found.rates, found.rates_interval, self._opinion.rates, strict=True)
             ],
         }
 

@@ -30,10 +30,11 @@ class Difference:
     score : float
         How far off it is, in standard deviations of the class; of a category, the number of them
         that is as rare in a normal distribution.
-    typical : dict of str to str
-        What is usual in each of two classes: the mean, or the commonest category.
-    share : dict of str to float
-        Of a category, the share of each class that has it; empty for numbers.
+    typical : list of str or None
+        What is usual in the row's class, and in one set beside it: the mean, or the commonest
+        category.
+    share : list of float
+        Of a category, the share of these classes that has it; empty for numbers.
     """
 
     name: str
@@ -59,9 +60,7 @@ class Explainer:
         self._counts: dict[str, Floats] = {}
         for column in source.columns:
             if column.numbers is not None:
-                self._numbers[column.name] = _class_moments(
-                    column.numbers, source.codes, n_classes
-                )
+                self._numbers[column.name] = _class_moments(column.numbers, source.codes, n_classes)
             else:
                 assert column.codes is not None
                 # the last category is "missing", code -1

@@ -15,6 +15,20 @@ from unflip._files import write_whole
 from unflip.review._source import Source, named_columns
 from unflip.review._store import Decisions
 
+LOG_COLUMNS = (
+    "number",
+    "at",
+    "row",
+    "id",
+    "version",
+    "given",
+    "action",
+    "label",
+    "queue",
+    "suggested",
+    "probability",
+)
+
 
 @dataclass(frozen=True)
 class Exported:
@@ -128,7 +142,6 @@ def _log(source: Source, store: Decisions) -> str:
     def name(position: int | None) -> str | None:
         return None if position is None else source.names[position]
 
-    header = "number at row id version given action label queue suggested probability".split()
     lines = (
         (
             event["number"],
@@ -145,7 +158,7 @@ def _log(source: Source, store: Decisions) -> str:
         )
         for event in store.log()
     )
-    return _csv(header, lines)
+    return _csv(LOG_COLUMNS, lines)
 
 
 def _csv(header: Iterable[str], lines: Iterable[Iterable[Any]]) -> str:

@@ -1,4 +1,4 @@
-"""Who may talk to the review page: this machine's own browser, with the token, in small messages."""
+"""Who may talk to the review page: this machine's browser, with the token, in few bytes."""
 
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -53,11 +53,12 @@ class Guard:
         if scope["type"] != "http":
             return
         refusal = self._refusal(scope)
-        body = b"" if refusal else await _body(receive)
+        if refusal:
+            await _refuse(send, *refusal)
+            return
+        body = await _body(receive)
         if body is None:
-            refusal = 413, f"a request has at most {LARGEST_BODY} bytes"
-        if refusal or body is None:
-            await _refuse(send, *(refusal or (413, "")))
+            await _refuse(send, 413, f"a request has at most {LARGEST_BODY} bytes")
             return
         _, _, path = scope["path"].removeprefix("/").partition("/")
         inner = {**scope, "path": f"/{path}", "raw_path": None, "root_path": ""}

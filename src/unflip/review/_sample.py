@@ -118,9 +118,7 @@ def sample_estimate(
         wrong_by_label_interval=_shares_between(sure - right, open_rows, sampled, level),
         rates=rates,
         rates_interval=_rates_between(
-            _shares_between(
-                seen, open_rows[:, None], sampled[:, None], level ** (1 / n_classes)
-            ),
+            _shares_between(seen, open_rows[:, None], sampled[:, None], level ** (1 / n_classes)),
             labels,
         ),
     )

@@ -169,17 +169,14 @@ def _column(name: str, values: Any) -> Column:
     if isinstance(values, nw.Series):
         if values.dtype.is_numeric():
             return Column(name, values.cast(nw.Float64).to_numpy().astype(float), None, [])
-        values = values.to_list()
+        missing = values.is_null().to_list()
     elif values.dtype.kind in "iuf":
         return Column(name, values.astype(float), None, [])
+    else:
+        missing = [value is None or value != value for value in values]  # NaN is not itself
     places: dict[str, int] = {}
-    codes = np.fromiter(
-        (-1 if _missing(value) else places.setdefault(str(value), len(places)) for value in values),
-        np.intp,
-        count=len(values),
-    )
-    return Column(name, None, codes, list(places))
-
-
-def _missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and np.isnan(value))
+    codes = [
+        -1 if absent else places.setdefault(str(value), len(places))
+        for value, absent in zip(values, missing, strict=True)
+    ]
+    return Column(name, None, np.array(codes, dtype=np.intp), list(places))

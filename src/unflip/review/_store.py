@@ -18,14 +18,14 @@ VERDICTS = ("keep", "change", "unsure")
 APPLICATION = 0x756E6672
 """SQLite's application_id of these files."""
 
-SCHEMA = f"""
+SCHEMA = """
 CREATE TABLE source (fingerprint TEXT NOT NULL);
 CREATE TABLE events (
     number INTEGER PRIMARY KEY,
     at TEXT NOT NULL,
     row INTEGER NOT NULL,
     version INTEGER NOT NULL,
-    verdict TEXT CHECK (verdict IN {VERDICTS}),
+    verdict TEXT CHECK (verdict IN ('keep', 'change', 'unsure')),
     label INTEGER,
     queue TEXT,
     suggested INTEGER,
@@ -34,15 +34,11 @@ CREATE TABLE events (
     UNIQUE (row, version)
 );
 CREATE TABLE sample (position INTEGER PRIMARY KEY, row INTEGER NOT NULL UNIQUE);
-PRAGMA application_id = {APPLICATION};
-"""
-
-STANDING = """
-SELECT * FROM events AS decision WHERE undoes IS NULL AND NOT EXISTS (
+CREATE VIEW standing AS SELECT * FROM events AS decision WHERE undoes IS NULL AND NOT EXISTS (
     SELECT 1 FROM events WHERE row = decision.row AND undoes = decision.version
-)
+);
 """
-"""The decisions that have not been undone."""
+"""`events` is only ever added to; `standing` are the decisions in it that were not undone."""
 
 CURRENT = (
     "SELECT row, version, verdict, label FROM events WHERE row = ? ORDER BY version DESC LIMIT 1"
@@ -71,7 +67,7 @@ class Decision:
     label: int | None = None
 
 
-class StaleDecision(Exception):
+class StaleDecisionError(Exception):
     """The row was written to since it was read; `current` is what it says now."""
 
     def __init__(self, current: Decision) -> None:
@@ -121,11 +117,10 @@ class Decisions:
             if application == 0 and tables == 0:
                 for statement in filter(str.strip, SCHEMA.split(";")):
                     connection.execute(statement)
+                connection.execute(f"PRAGMA application_id = {APPLICATION}")
                 connection.execute("INSERT INTO source VALUES (?)", (json.dumps(fingerprint),))
             elif application != APPLICATION:
-                raise ValueError(
-                    f"{self.path} is a database of something else. Name another file."
-                )
+                raise ValueError(f"{self.path} is a database of something else. Name another file.")
             text = connection.execute("SELECT fingerprint FROM source").fetchone()[0]
         self._connection.execute("PRAGMA journal_mode = WAL")
         known = json.loads(text)
@@ -189,8 +184,7 @@ class Decisions:
         with self._writing() as connection:
             self._check_version(row, version)
             standing = connection.execute(
-                f"{STANDING} AND row = ? ORDER BY number DESC LIMIT 2",  # noqa: S608
-                (row,),
+                "SELECT * FROM standing WHERE row = ? ORDER BY number DESC LIMIT 2", (row,)
             ).fetchall()
             if not standing:
                 raise ValueError(f"row {row} has no decision that could be undone.")
@@ -221,8 +215,8 @@ class Decisions:
         return {entry[0]: Decision(*entry) for entry in found}
 
     def last(self) -> Decision | None:
-        """Return the row that was decided last, as it is now; None where nothing is to be undone."""
-        found = self._read(f"{STANDING} ORDER BY number DESC LIMIT 1")
+        """Return the row that was decided last, as it is now; None: there is nothing to undo."""
+        found = self._read("SELECT row FROM standing ORDER BY number DESC LIMIT 1")
         return self.current(found[0]["row"]) if found else None
 
     def log(self) -> list[dict[str, Any]]:
@@ -231,7 +225,7 @@ class Decisions:
 
     def reviewed_in(self, queue: str) -> set[int]:
         """Return the rows of which something was said when they came up in a queue."""
-        found = self._read(f"SELECT DISTINCT row FROM ({STANDING}) WHERE queue = ?", queue)  # noqa: S608
+        found = self._read("SELECT DISTINCT row FROM standing WHERE queue = ?", queue)
         return {entry[0] for entry in found}
 
     def sample(self, size: int, n_rows: int, random_state: int | None = None) -> list[int]:
@@ -277,7 +271,7 @@ class Decisions:
         current = self._connection.execute(CURRENT, (row,)).fetchone()
         decision = Decision(*current) if current else Decision(row)
         if decision.version != version:
-            raise StaleDecision(decision)
+            raise StaleDecisionError(decision)
 
     def _read(self, query: str, *values: Any) -> list[sqlite3.Row]:
         with self._lock:
@@ -306,7 +300,7 @@ def _difference(known: dict[str, Any], given: dict[str, Any]) -> str:
         return f"it had {known['n_rows']} rows, this one has {given['n_rows']}"
     if (known["columns"], known["label"]) != (given["columns"], given["label"]):
         return (
-            f"its columns were {', '.join(known['columns'])} with the label {known['label']}, these "
-            f"are {', '.join(given['columns'])} with the label {given['label']}"
+            f"its columns were {', '.join(known['columns'])} and its label {known['label']}, these "
+            f"are {', '.join(given['columns'])} and {given['label']}"
         )
     return "its labels were others, or in another order"

@@ -3,6 +3,7 @@
 const byId = (id) => document.getElementById(id);
 const NEAR_END = 20; // rows left in the list when more are asked for
 const SHOWN_BEFORE = 3, SHOWN_AFTER = 25; // rows of the queue that are listed
+const MOST_CLASSES = 30; // classes that are listed in the estimate
 
 let about; // what does not change
 let rows = []; // the queue as far as it was asked for
@@ -72,6 +73,7 @@ const cell = (text, kind = "") =>
 const heading = (text, kind = "") => make("th", { scope: "col", class: kind }, text);
 const rowHeading = (text) => make("th", { scope: "row" }, text);
 const percent = (share, digits = 0) => `${(100 * share).toFixed(digits)} %`;
+const width = (share) => `${100 * Math.min(1, Math.max(0, share))}%`; // for styles
 const label = (position) => about.classes[position];
 const plural = (n, one, many) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 
@@ -81,7 +83,7 @@ function table(id, header, lines) {
 
 function bar(share) {
   const inner = make("span");
-  inner.style.width = percent(Math.min(1, share));
+  inner.style.width = width(share);
   return make("span", { class: "bar", "aria-hidden": "true" }, inner);
 }
 
@@ -128,14 +130,17 @@ async function show(place) {
   if (place >= rows.length - NEAR_END && more) await extend();
   at = Math.max(0, Math.min(place, rows.length));
   const entry = rows[at];
-  byId("shown").hidden = !entry;
+  for (const part of document.querySelectorAll(".of-row")) part.hidden = !entry;
   byId("empty").hidden = Boolean(entry);
+  for (const id of ["keep", "change", "other", "unsure", "next"]) byId(id).disabled = !entry;
+  byId("previous").disabled = at === 0;
   if (entry) {
     current = await ask(`row?row=${entry.row}&queue=${byId("queue").value}`);
     Object.assign(entry, { version: current.version, verdict: current.verdict, label: current.label });
     drawRow();
   } else {
     current = null;
+    drawEnd();
   }
   drawQueue();
 }
@@ -179,8 +184,7 @@ async function decide(verdict, chosen = null) {
     say("", "Choose the right label first.");
     return;
   }
-  say("", "");
-  byId("saved").textContent = "";
+  say("");
   try {
     const answer = await ask("decide", {
       row: row.row, version: row.version, verdict, label: chosen, queue: byId("queue").value,
@@ -261,7 +265,8 @@ function drawRow() {
   byId("suggested-label").textContent = blind ? "hidden" : label(current.suggested);
   byId("suggestion").classList.toggle("differs", differs);
   byId("chance").textContent = blind ? "hidden" : percent(current.probability, 1);
-  byId("chance-bar").style.width = percent(current.probability ?? 0);
+  byId("chance-bar").style.width = width(current.probability ?? 0);
+  byId("chance-bar").parentElement.hidden = blind;
   drawChoice();
   drawFeatures();
   drawSimilar();
@@ -270,6 +275,14 @@ function drawRow() {
   if (current.n_more_values) {
     byId("values").tBodies[0].append(make("tr", {}, rowHeading("…"), cell(`and ${current.n_more_values} more`)));
   }
+}
+
+function drawEnd() {
+  const open = inQueue.total - inQueue.decided;
+  const state = inQueue.total === 0 ? "No row matches."
+    : open === 0 ? "Every row of it is decided."
+      : `${plural(open, "row of it is", "rows of it are")} still open: go back, or reload the page.`;
+  byId("empty-text").textContent = `${state} Choose another order or filter, or export.`;
 }
 
 function drawChoice() {
@@ -335,14 +348,14 @@ function band(figure) {
   const parts = [];
   if (figure.sample !== null) {
     const between = make("span", { class: "between" });
-    between.style.left = percent(figure.low);
-    between.style.width = percent(figure.high - figure.low, 2);
+    between.style.left = width(figure.low);
+    between.style.width = width(figure.high - figure.low);
     const mark = make("span", { class: "at" });
-    mark.style.left = percent(figure.sample, 2);
+    mark.style.left = width(figure.sample);
     parts.push(between, mark);
   }
   const model = make("span", { class: "model" });
-  model.style.left = percent(figure.model, 2);
+  model.style.left = width(figure.model);
   return make("span", { class: "band", "aria-hidden": "true" }, ...parts, model);
 }
 
@@ -359,15 +372,19 @@ function drawEstimate(estimate) {
     return make("tr", {}, make("th", { scope: "row" }, name, band(figure)),
       cell(sample, "number"), cell(interval, "number"), cell(percent(figure.model, 1), "number"));
   };
+  const lines = (figures, name) => [
+    ...figures.slice(0, MOST_CLASSES).map((figure, position) => line(`${name} ${label(position)}`, figure)),
+    ...(figures.length > MOST_CLASSES ? [group(`and ${figures.length - MOST_CLASSES} more classes`)] : []),
+  ];
   const group = (name) => make("tr", { class: "group" }, make("th", { scope: "colgroup", colSpan: 4 }, name));
   table("estimate",
     [heading("share"), heading("sample", "number"), heading(percent(about.level), "number"), heading("model", "number")],
     [
       group("Label wrong"),
       line("any label", estimate.wrong),
-      ...estimate.wrong_by_label.map((figure, position) => line(`given ${label(position)}`, figure)),
+      ...lines(estimate.wrong_by_label, "given"),
       group("Class flipped (noise rate)"),
-      ...estimate.rates.map((figure, position) => line(`truly ${label(position)}`, figure)),
+      ...lines(estimate.rates, "truly"),
     ]);
 }
 
