@@ -6,14 +6,12 @@
 """
 
 from unflip.review._export import Exported, export
-from unflip.review._queue import QUEUES
 from unflip.review._sample import SampleEstimate, clopper_pearson, sample_estimate
 from unflip.review._server import serve
 from unflip.review._source import Source
 from unflip.review._store import Decision, Decisions, StaleDecisionError
 
 __all__ = [
-    "QUEUES",
     "Decision",
     "Decisions",
     "Exported",
