@@ -9,46 +9,48 @@ import numpy as np
 import polars as pl
 
 from unflip.audit import LabelAudit
-from unflip.noise import NoiseRates
+from unflip.noise import TransitionMatrix
+
+KINDS = np.array(["<b>banana</b>", "apple", "cherry"])
 
 
-def made_table(n: int = 300, seed: int = 0) -> pl.DataFrame:
-    """Return rows of two kinds of fruit, numbers and a category, some of them labelled wrong."""
-    rng = np.random.default_rng(seed)
-    apple = rng.random(n) < 0.5
-    wrong = rng.random(n) < 0.15
+def made_table(n: int = 300, n_kinds: int = 2) -> pl.DataFrame:
+    """Return fruit of two or three kinds, numbers and a category, some of it labelled wrong."""
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, n_kinds, n)
+    noisy = np.where(rng.random(n) < 0.15, rng.integers(0, n_kinds, n), kind)
     return pl.DataFrame(
         {
             "name": [f"fruit {k}" for k in range(n)],
-            "weight": np.where(apple, 3.0, 0.0) + rng.normal(size=n),
+            "weight": 3.0 * kind + rng.normal(size=n),
             "length": rng.normal(size=n),
-            "colour": np.where(rng.random(n) < 0.9, np.where(apple, "red", "yellow"), "green"),
-            "kind": np.where(apple ^ wrong, "apple", "<b>banana</b>"),
+            "colour": np.where(rng.random(n) < 0.9, np.where(kind, "red", "yellow"), "green"),
+            "kind": KINDS[noisy],
         }
     )
 
 
 def made_audit(table: pl.DataFrame) -> LabelAudit:
-    """Return an audit as if it were fitted: P(true=apple | x) by the weight alone, in no time."""
-    labels = table["kind"].to_numpy()
-    classes, codes = np.unique(labels, return_inverse=True)
-    rates = NoiseRates(positive=0.2, negative=0.1)
-    apple = 1 / (1 + np.exp(-3 * (table["weight"].to_numpy() - 1.5)))
+    """Return an audit as if it were fitted: P(true y | x) by the weight alone, in no time."""
+    classes, codes = np.unique(table["kind"].to_numpy(), return_inverse=True)
+    weight = table["weight"].to_numpy()
+    density = np.exp(-((weight[:, None] - 3.0 * np.arange(classes.size)) ** 2) / 2) + 1e-9
+    noise = TransitionMatrix.uniform(classes.size, 0.1)
     audit = LabelAudit()
-    audit.classes_, audit.noise_rates_ = classes, rates
-    audit.transition_matrix_ = rates.transition_matrix
-    audit.clean_proba_ = np.column_stack([1 - apple, apple])
-    joint = audit.clean_proba_ * audit.transition_matrix_[:, codes].T
+    audit.classes_, audit.noise_rates_ = classes, noise
+    audit.transition_matrix_ = noise.matrix
+    audit.clean_proba_ = density / density.sum(axis=1, keepdims=True)
+    joint = audit.clean_proba_ * noise.matrix[:, codes].T
     audit.mislabel_proba_ = 1 - joint[np.arange(codes.size), codes] / joint.sum(axis=1)
     audit.suggested_label_ = classes[joint.argmax(axis=1)]
     return audit
 
 
 @contextmanager
-def served(decisions: Path, n: int = 300, sample_size: int = 30):
+def served(decisions: Path, n: int = 300, sample_size: int = 30, n_kinds: int = 2):
     """Serve the made table from another process; give the process and the page's address."""
     process = subprocess.Popen(
-        [sys.executable, __file__, str(decisions), str(n), str(sample_size)],
+        [sys.executable, __file__, str(decisions), str(n), str(sample_size), str(n_kinds)],
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -66,7 +68,7 @@ def served(decisions: Path, n: int = 300, sample_size: int = 30):
 if __name__ == "__main__":
     from unflip.review import serve
 
-    made = made_table(int(sys.argv[2]))
+    made = made_table(int(sys.argv[2]), int(sys.argv[4]))
     serve(
         made,
         "kind",

@@ -45,7 +45,7 @@ def decide(client, row, version=0, verdict="keep", label=None, queue="suspicious
 
 
 def test_a_row_comes_with_all_that_is_needed_to_decide_it(client):
-    queue = client.get("api/queue?queue=suspicious&least=10").json()
+    queue = client.get("api/queue?queue=suspicious").json()
     assert len(queue["rows"]) == PAGE_ROWS
     assert queue["more"]
     first = queue["rows"][0]

@@ -44,6 +44,12 @@ def test_a_column_in_which_every_row_is_alone_makes_none_stand_out():
     assert explained({"name": names}, ["a", "b"] * 10, 3) == {}
 
 
+def test_free_text_makes_no_row_stand_out():
+    words = np.array([f"w{k}" for k in range(1001)] + ["same"] * 1001)
+    assert explained({"text": words}, np.arange(2002) % 2, 0) == {}
+    assert list(explained({"text": words[2:]}, np.arange(2000) % 2, 0)) == ["text"]
+
+
 def test_missing_cells_are_a_category_and_no_distance():
     numbers = np.array([np.nan, 1.0, 2.0, 3.0, 4.0, 5.0])
     words = np.array([None, "x", "x", "x", "x", "x"], dtype=object)

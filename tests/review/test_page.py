@@ -9,10 +9,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.review.made import KINDS as NAMES
 from tests.review.made import made_table, served
 from unflip.review import Decisions, Source
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+KINDS = NAMES.tolist()
 KEYS = {"keep": "k", "change": "c", "unsure": "u"}
 
 
@@ -244,6 +246,53 @@ def test_the_random_sample_is_estimated_live(tab, tmp_path):
         line = page.page.locator("#estimate tbody tr", has_text="any label").inner_text()
         assert line.split("\t")[1:3] == ["33.3 %", "0.8–90.6 %"]
         assert page.page.is_visible("#empty")
+
+
+def test_of_three_classes_the_right_one_is_chosen(tab, tmp_path):
+    path = tmp_path / "d.sqlite"
+    with served(path, n_kinds=3) as (_, address):
+        page = tab(address)
+        given = KINDS.index(page.text("#given-label"))
+        first, row = (given + 1) % 3, page.row
+        page.press(str(first + 1))  # a digit is the label
+        page.press(str(KINDS.index(page.text("#given-label")) + 1))  # the given one: keep
+        page.page.select_option("#queue", "sample")
+        page.settle()
+        page.page.keyboard.press("Escape")
+        blind = page.row
+        page.press("c")  # which label, the page cannot know without quoting the model
+        assert "Choose the right label" in page.text("#alarm")
+        assert page.page.evaluate("document.activeElement.id") == "other"
+        chosen = page.page.eval_on_selector_all("#other option", "all => all.map((o) => o.value)")
+        assert chosen[0] == ""
+        page.page.select_option("#other", chosen[2])
+        page.press("Enter")
+        assert f"Saved: row {blind} changed to {KINDS[int(chosen[2])]}" in page.text("#saved")
+    with Decisions(path, Source(made_table(n_kinds=3), "kind").fingerprint) as store:
+        assert store.current(row).label == first
+        assert store.current(blind).label == int(chosen[2])
+        assert sorted(said.verdict for said in store.all().values()) == ["change", "change", "keep"]
+
+
+def test_the_end_of_a_queue_says_what_is_left_and_lets_undo(tab, tmp_path):
+    with served(tmp_path / "d.sqlite", sample_size=2) as (_, address):
+        page = tab(address)
+        page.page.select_option("#queue", "sample")
+        page.settle()
+        page.page.keyboard.press("Escape")
+        page.decide("keep")
+        page.press("n")
+        assert "1 row of it is still open" in page.text("#empty")
+        assert page.page.is_disabled("#keep")
+        page.press("k")  # there is no row that it could mean
+        assert page.text("#n-keep") == "1"
+        page.press("p")
+        last = page.decide("unsure")
+        assert "Every row of it is decided" in page.text("#empty")
+        page.page.click("#undo")
+        page.settle()
+        assert page.row == last
+        assert page.page.is_enabled("#keep")
 
 
 def test_of_a_hundred_thousand_rows_a_page_at_a_time_is_sent(tab, tmp_path):

@@ -49,10 +49,12 @@ def test_two_processes_cannot_overwrite_each_other(tmp_path):
         Decisions(tmp_path / "d.sqlite", FINGERPRINT) as other,
     ):
         one.decide(0, 0, "keep", 0)
+        assert one.all() == other.all() == {0: Decision(0, 1, "keep", 0)}
         with pytest.raises(StaleDecisionError):
             other.decide(0, 0, "unsure", None)
         assert other.decide(0, 1, "unsure", None).version == 2
         assert one.current(0) == Decision(0, 2, "unsure", None)
+        assert one.all() == {0: Decision(0, 2, "unsure", None)}
 
 
 def test_of_many_writers_at_once_exactly_one_wins(tmp_path):

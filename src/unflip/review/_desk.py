@@ -211,7 +211,7 @@ class Desk:
         elsewhere was chosen for its suspicion, and does not stretch it. Rows in it that were passed
         by count as unsure.
         """
-        through = self._store.reviewed_in("sample")
+        through = self._store.decided_in_sample()
         places = [place for place, row in enumerate(self._sample) if row in through]
         n_through = max(places, default=-1) + 1
         if all(row in decisions and decisions[row].verdict for row in self._sample):

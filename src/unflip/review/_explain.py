@@ -1,7 +1,6 @@
 """Why a row stands out, and which rows are like it."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,9 @@ Codes = NDArray[np.intp]
 CATEGORY_DISTANCE = 2.0
 """What two different categories add to a squared distance: as much as two independent draws of a
 standardised number do on average."""
+
+MOST_LEVELS = 1000
+"""A column of more categories is free text, of which none is rarer than another."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,7 @@ class Explainer:
         for column in source.columns:
             if column.numbers is not None:
                 self._numbers[column.name] = _class_moments(column.numbers, source.codes, n_classes)
-            else:
-                assert column.codes is not None
+            elif column.codes is not None and len(column.levels) <= MOST_LEVELS:
                 # the last category is "missing", code -1
                 counts = np.zeros((n_classes, len(column.levels) + 1))
                 np.add.at(counts, (source.codes, column.codes), 1)
@@ -81,7 +82,11 @@ class Explainer:
             How many features at most; those that do not differ at all are left out.
         """
         classes = [int(self._source.codes[row])] + ([] if other is None else [other])
-        found = [self._difference(column, row, classes) for column in self._source.columns]
+        found = [
+            self._difference(column, row, classes)
+            for column in self._source.columns
+            if column.name in self._numbers or column.name in self._counts
+        ]
         found.sort(key=lambda difference: -abs(difference.score))
         return [difference for difference in found if difference.score][:n]
 
@@ -156,6 +161,6 @@ def _class_moments(numbers: Floats, codes: Codes, n_classes: int) -> tuple[Float
     return mean, spread, float(numbers[there].std()) if there.any() else 0.0
 
 
-def _rounded(value: float) -> Any:
+def _rounded(value: float) -> float:
     """Return three significant digits: a mean is not read more closely."""
     return float(f"{value:.3g}")

@@ -52,14 +52,16 @@ class Opinion:
                 f"the audit was fitted to {self.wrong.size} rows and the table has "
                 f"{source.n_rows}. Fit it to the table that is reviewed."
             )
-        if not np.array_equal(audit.classes_, source.classes):
+        # as text: a reader of tables may have made labels of dates, or of whole floats
+        names = [str(value) for value in np.asarray(audit.classes_).tolist()]
+        if not (names == source.names or np.array_equal(audit.classes_, source.classes)):
             raise ValueError(
                 f"the audit knows the classes {audit.classes_.tolist()} and the table has "
                 f"{source.classes.tolist()}. Fit it to the labels that are reviewed."
             )
         matrix = np.asarray(audit.transition_matrix_)
         self.rates: Floats = 1 - np.diagonal(matrix)
-        self.suggested: Rows = np.searchsorted(source.classes, audit.suggested_label_)
+        self.suggested: Rows = np.searchsorted(audit.classes_, audit.suggested_label_)
         # P(true=k | x, noisy=y) is proportional to P(true=k | x) T[k, y]
         clean = np.asarray(audit.clean_proba_)
         joint = clean * matrix[:, source.codes].T

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -45,10 +46,23 @@ class Column:
     def text(self, row: int) -> str | None:
         """Return the cell as people read it, None where it is missing."""
         if self.numbers is not None:
-            return number_text(self.numbers[row])
+            return number_text(float(self.numbers[row]))
         assert self.codes is not None
         code = self.codes[row]
         return None if code < 0 else self.levels[code]
+
+    def matches(self, words: str) -> NDArray[np.bool_]:
+        """Return which rows hold the words, in lower case."""
+        if self.numbers is not None:
+            return np.array([words in text for text in self._number_texts])
+        # a missing cell, code -1, finds the last entry
+        found = np.array([words in level.lower() for level in self.levels] + [False])
+        return found[self.codes]
+
+    @cached_property
+    def _number_texts(self) -> list[str]:
+        assert self.numbers is not None
+        return [number_text(value) or "" for value in self.numbers.tolist()]
 
 
 class Source:
@@ -125,20 +139,14 @@ class Source:
         """Return the label of a row, as text."""
         return self.names[self.codes[row]]
 
-    @cached_property
-    def _searchable(self) -> list[str]:
-        """One line of lower-case text per row."""
-        parts = [[self.names[code] for code in self.codes]]
-        if self.ids is not None:
-            parts.append(self.ids)
-        for column in self.columns:
-            parts.append([column.text(row) or "" for row in range(self.n_rows)])
-        return ["\n".join(cells).lower() for cells in zip(*parts, strict=True)]
-
     def matches(self, words: str) -> NDArray[np.bool_]:
         """Return which rows hold the words in a cell, the id or the label, or have that number."""
         wanted = words.strip().lower()
-        found = np.fromiter((wanted in text for text in self._searchable), bool, count=self.n_rows)
+        found = np.array([wanted in name.lower() for name in self.names])[self.codes]
+        if self.ids is not None:
+            found |= np.array([wanted in name.lower() for name in self.ids])
+        for column in self.columns:
+            found |= column.matches(wanted)
         number = wanted.removeprefix("row ").removeprefix("#")
         if number.isascii() and number.isdigit() and len(number) < 19 and int(number) < self.n_rows:
             found[int(number)] = True
@@ -147,9 +155,9 @@ class Source:
 
 def number_text(value: float) -> str | None:
     """Return a number in up to six significant digits, whole numbers in full; None for NaN."""
-    if np.isnan(value):
+    if math.isnan(value):
         return None
-    whole = abs(value) < 1e15 and value == round(value)
+    whole = abs(value) < 1e15 and value.is_integer()
     return str(int(value)) if whole else f"{value:.6g}"
 
 

@@ -93,6 +93,8 @@ class Decisions:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
         self._lock = threading.Lock()
+        self._known: dict[int, Decision] = {}
+        self._read_until = 0
         # every statement commits by itself, unless it is within `_writing`
         self._connection = sqlite3.connect(
             path, timeout=30, isolation_level=None, check_same_thread=False
@@ -210,9 +212,16 @@ class Decisions:
 
     def all(self) -> dict[int, Decision]:
         """Return what is said of every row that was ever written to."""
-        # SQLite takes the other columns from the row that has the maximum
-        found = self._read("SELECT row, max(version), verdict, label FROM events GROUP BY row")
-        return {entry[0]: Decision(*entry) for entry in found}
+        with self._lock:
+            # the log is only ever added to, by other processes too: what is new in it is enough
+            for number, *said in self._connection.execute(
+                "SELECT number, row, version, verdict, label FROM events WHERE number > ? "
+                "ORDER BY number",
+                (self._read_until,),
+            ):
+                self._read_until, decision = number, Decision(*said)
+                self._known[decision.row] = decision
+            return dict(self._known)
 
     def last(self) -> Decision | None:
         """Return the row that was decided last, as it is now; None: there is nothing to undo."""
@@ -223,9 +232,12 @@ class Decisions:
         """Return every event, the oldest first."""
         return [dict(entry) for entry in self._read("SELECT * FROM events ORDER BY number")]
 
-    def reviewed_in(self, queue: str) -> set[int]:
-        """Return the rows of which something was said when they came up in a queue."""
-        found = self._read("SELECT DISTINCT row FROM standing WHERE queue = ?", queue)
+    def decided_in_sample(self) -> set[int]:
+        """Return the rows of the random sample that were decided when they came up in it."""
+        # a cross join goes through the sample, which is short, and not through the log
+        found = self._read(
+            "SELECT DISTINCT row FROM sample CROSS JOIN standing USING (row) WHERE queue = 'sample'"
+        )
         return {entry[0] for entry in found}
 
     def sample(self, size: int, n_rows: int, random_state: int | None = None) -> list[int]:
