@@ -10,6 +10,7 @@ from unflip.review import Decisions, Source
 from unflip.review._app import make_app
 from unflip.review._desk import PAGE_ROWS, Desk
 from unflip.review._guard import LARGEST_BODY
+from unflip.review._queue import Opinion
 
 TABLE = made_table()
 AUDIT = made_audit(TABLE)
@@ -24,7 +25,13 @@ def review(tmp_path_factory):
     folder = tmp_path_factory.mktemp("review")
     with Decisions(folder / "d.sqlite", SOURCE.fingerprint) as store:
         desk = Desk(
-            SOURCE, AUDIT, store, folder / "out", title="Fruit", sample_size=20, random_state=0
+            SOURCE,
+            Opinion(AUDIT, SOURCE),
+            store,
+            folder / "out",
+            title="Fruit",
+            sample_size=20,
+            random_state=0,
         )
         client = Caller(make_app(desk, token=TOKEN, host=HOST))
         yield client, store

@@ -74,6 +74,25 @@ def test_the_rates_interval_covers_at_least_as_often_as_it_says():
     assert np.all(np.mean(covered, axis=0) >= 0.95)
 
 
+def test_random_rows_give_unbiased_shares_and_intervals_that_cover():
+    rng = np.random.default_rng(1)
+    given_labels = np.repeat([0, 1], [700, 300])
+    wrong = rng.random(1000) < np.where(given_labels == 0, 0.05, 0.3)
+    truth = np.array([wrong[given_labels == k].mean() for k in (0, 1)])
+    shares, covered = [], []
+    for _ in range(600):
+        rows = rng.choice(1000, 80, replace=False)
+        counts = np.zeros((2, 2))
+        np.add.at(counts, (given_labels[rows], given_labels[rows] ^ wrong[rows]), 1)
+        found = sample_estimate(counts, [0, 0], [700, 300])
+        ends = found.wrong_by_label_interval
+        shares.append(found.wrong_by_label)
+        covered.append((ends[:, 0] <= truth) & (truth <= ends[:, 1]))
+    error = np.std(shares, axis=0) / np.sqrt(600)
+    assert np.all(np.abs(np.mean(shares, axis=0) - truth) < 4 * error)
+    assert np.all(np.mean(covered, axis=0) >= 0.95)
+
+
 COUNTS = st.lists(st.integers(0, 30), min_size=4, max_size=4)
 
 

@@ -108,3 +108,12 @@ def test_a_file_of_another_table_is_refused_before_anything_is_served(tmp_path):
     shorter = table.head(200)
     with pytest.raises(ValueError, match="it had 300 rows, this one has 200"):
         serve(shorter, "kind", made_audit(shorter), tmp_path / "d.sqlite", started=pytest.fail)
+
+
+def test_an_audit_of_another_table_leaves_no_file_behind(tmp_path):
+    table = made_table()
+    with pytest.raises(ValueError, match="fitted to 200 rows and the table has 300"):
+        serve(table, "kind", made_audit(table.head(200)), tmp_path / "d.sqlite")
+    with pytest.raises(ValueError, match="sample_size"):
+        serve(table, "kind", made_audit(table), tmp_path / "d.sqlite", sample_size=0)
+    assert list(tmp_path.iterdir()) == []

@@ -38,8 +38,8 @@ class Desk:
     ----------
     source : Source
         The table.
-    audit : LabelAudit
-        Fitted to it.
+    opinion : Opinion
+        What the model says of it.
     store : Decisions
         Where the decisions are kept.
     out : Path
@@ -55,7 +55,7 @@ class Desk:
     def __init__(
         self,
         source: Source,
-        audit: Any,
+        opinion: Opinion,
         store: Decisions,
         out: Path,
         *,
@@ -64,12 +64,12 @@ class Desk:
         random_state: int | None = None,
     ) -> None:
         self._source, self._store, self._out, self._title = source, store, out, title
-        self._opinion = Opinion(audit, source)
+        self._opinion = opinion
         self._sample = store.sample(sample_size, source.n_rows, random_state)
-        self._queues = Queues(source, self._opinion, self._sample)
+        self._queues = Queues(source, opinion, self._sample)
         self._explainer = Explainer(source)
         self._label_counts = np.bincount(source.codes, minlength=source.classes.size)
-        wrong = np.bincount(source.codes, self._opinion.wrong, minlength=source.classes.size)
+        wrong = np.bincount(source.codes, opinion.wrong, minlength=source.classes.size)
         self._model_wrong = wrong / self._label_counts
 
     @property

@@ -9,6 +9,7 @@ from typing import Any
 
 from unflip._validation import check_count
 from unflip.review._desk import Desk
+from unflip.review._queue import Opinion
 from unflip.review._source import Source
 from unflip.review._store import Decisions
 
@@ -74,13 +75,14 @@ def serve(
     path = Path(decisions)
     folder = path.with_name(f"{path.stem}-export") if out is None else Path(out)
     source = Source(table, label, id_column=id_column)
+    opinion = Opinion(audit, source)  # before any file is made
     with (
         Decisions(path, source.fingerprint) as store,
         socket.create_server((ADDRESS, port)) as listening,
     ):
         desk = Desk(
             source,
-            audit,
+            opinion,
             store,
             folder,
             title=title,
