@@ -34,6 +34,16 @@ def test_the_true_labels_probabilities_agree_with_the_audits():
     assert_array_equal(OPINION.suggested, OPINION.truth.argmax(axis=1))
 
 
+def test_a_fitted_audit_is_read_alike():
+    X = TABLE.select("weight", "length").to_numpy()
+    audit = LabelAudit(random_state=0).fit(X, TABLE["kind"])
+    opinion = Opinion(audit, SOURCE)
+    own = opinion.truth[np.arange(SOURCE.n_rows), SOURCE.codes]
+    assert_allclose(1 - own, audit.mislabel_proba_, atol=1e-6)
+    assert_array_equal(SOURCE.classes[opinion.suggested], audit.suggested_label_)
+    assert_allclose(opinion.rates, 1 - np.diagonal(audit.transition_matrix_))
+
+
 def test_the_most_informative_row_is_the_one_a_look_tells_most_of():
     rows = all_rows(Wanted("informative"))
     p = AUDIT.mislabel_proba_[rows]

@@ -154,7 +154,7 @@ function nextPlace() {
 // ---------------------------------------------------------------- deciding
 
 // Decisions of this tab that can be undone; they outlive a reload, and are this tab's alone.
-const undone = {
+const undoable = {
   read: () => JSON.parse(sessionStorage.getItem("undo") ?? "[]"),
   write: (entries) => sessionStorage.setItem("undo", JSON.stringify(entries.slice(-1000))),
 };
@@ -189,7 +189,7 @@ async function decide(verdict, chosen = null) {
     const answer = await ask("decide", {
       row: row.row, version: row.version, verdict, label: chosen, queue: byId("queue").value,
     });
-    undone.write([...undone.read(), { row: answer.row, version: answer.version }]);
+    undoable.write([...undoable.read(), { row: answer.row, version: answer.version }]);
     note(answer);
     say(`Saved: row ${answer.row} ${told(answer)}.`);
   } catch (error) {
@@ -200,7 +200,7 @@ async function decide(verdict, chosen = null) {
 }
 
 async function undo() {
-  const entries = undone.read();
+  const entries = undoable.read();
   const last = entries.pop() ?? tally.last;
   if (!last) {
     say("", "There is nothing to undo.");
@@ -209,12 +209,12 @@ async function undo() {
   try {
     const answer = await ask("undo", { row: last.row, version: last.version });
     for (const entry of entries) if (entry.row === answer.row) entry.version = answer.version;
-    undone.write(entries);
+    undoable.write(entries);
     note(answer);
     say(`Saved: row ${answer.row} is ${told(answer)}.`);
     await visit(answer.row);
   } catch (error) {
-    if (error instanceof Stale) undone.write(entries);
+    if (error instanceof Stale) undoable.write(entries);
     await refused(error, "Not undone");
   }
 }
@@ -251,7 +251,7 @@ function drawTally() {
   for (const verdict of ["keep", "change", "unsure"]) {
     byId(`n-${verdict}`).textContent = tally[verdict].toLocaleString("en");
   }
-  byId("undo").disabled = !undone.read().length && !tally.last;
+  byId("undo").disabled = !undoable.read().length && !tally.last;
   drawEstimate(tally.estimate);
 }
 
