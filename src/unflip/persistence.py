@@ -18,6 +18,9 @@ from unflip._files import write_whole
 NOTE = "unflip.json"
 FORMAT = 1
 
+NEEDED = ("label", "columns", "set_aside")
+"""What a model cannot be used without: which columns it learnt from."""
+
 PACKAGES = ("unflip", "scikit-learn", "numpy", "scipy", "skrub", "polars", "skops")
 
 OUR_CLASSES = re.compile(r"(unflip|sklearn|skrub|numpy|polars\.datatypes)(\.\w+)*\._?[A-Z]\w*")
@@ -53,7 +56,8 @@ def save_model(path: Path, model: Any, provenance: dict[str, Any]) -> None:
     model : estimator
         A fitted one.
     provenance : dict
-        What to know about it, ready for `json.dumps`; versions are added.
+        What to know about it, ready for `json.dumps`: at least `label`, `columns` and
+        `set_aside`, that is where the rows come from. Versions are added.
     """
     buffer = io.BytesIO(_skops().dumps(model, compression=zipfile.ZIP_DEFLATED))
     note = {"format": FORMAT, "versions": versions(), **provenance}
@@ -82,6 +86,8 @@ def load_model(path: Path, *, trusted: Sequence[str] = ()) -> tuple[Any, dict[st
                 f"{path} is a model file of format {provenance['format']}, and this unflip reads "
                 f"{FORMAT}: train it again, or use the unflip that wrote it."
             )
+        for name in (*NEEDED, "versions"):
+            provenance[name]
         asked = skops.get_untrusted_types(data=data)
     except (zipfile.BadZipFile, KeyError, TypeError, json.JSONDecodeError) as error:
         raise ModelFileError(f"{path} is not a model file of unflip.") from error

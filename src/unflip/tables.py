@@ -105,6 +105,11 @@ def read_table(path: Path, *, separator: str | None = None) -> "pl.DataFrame":
             table = pl.read_ipc(path)
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = str(error).strip().split("\n")[0]
+        if "more fields" in reason:
+            reason = (
+                "a line has more fields than the first one has names. Put quotes about values that "
+                "hold the separator."
+            )
         raise TableError(f"{path} cannot be read as {ending[1:]}: {reason}") from error
     if not table.height:
         raise TableError(f"{path} holds no rows.")

@@ -15,14 +15,17 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from unflip._estimators import clone_seeded, fit_weighted, weight_parameters
+from unflip._validation import check_enough_rows
 from unflip.audit import LabelAudit
 from unflip.inspection import summary
 from unflip.noise import NoiseRates
+from unflip.posterior import fit_posterior, make_posterior
 from unflip.posterior._base import folds_within_classes, stratified_folds
 from unflip.reweighting import ImportanceReweightingClassifier
 from unflip.tables import LabelledTable, TableError, listed, make_vectorizer, read_table
@@ -45,6 +48,12 @@ or that the rates are anything."""
 
 WIDEST_INTERVAL = 0.6
 """An interval of a rate that is wider says nothing, since the two rates sum to less than 1."""
+
+
+LEAST_RANK_SCORE = 2.0
+"""Standard errors by which held-out probabilities must rank some class's rows above the others."""
+
+REMEDY = "Give what you know of the rates (--rates), or better columns, or more rows."
 
 
 class CannotEstimateError(Exception):
@@ -137,6 +146,7 @@ def learn(
     """
     classes = data.classes
     known, positive_class = rates_by_class(rates, classes, positive)
+    is_known = known is not None and known.known
     reviewed = reviewed or {}
     rows = np.setdiff1d(np.arange(data.y.size), list(reviewed)).astype(np.intp)
     lost = np.setdiff1d(classes, data.y[rows])
@@ -156,16 +166,24 @@ def learn(
         random_state=random_state,
     )
     say("estimating how often labels are wrong, and training")
-    codes = np.unique(y, return_inverse=True)[1]
+    codes, counts = np.unique(y, return_inverse=True, return_counts=True)[1:]
+    if counts.min() < 2:
+        raise CannotEstimateError(
+            f"class {classes[np.argmin(counts)].item()!r} has one row only, and a model that is "
+            "checked on held-out rows needs more: merge it with another class, or leave it out."
+        )
     try:
         # seeded, so that the audit, which has the same folds, finds the same probabilities
+        check_enough_rows(X[rows], y)
         classifier.cv = stratified_folds(
             folds_within_classes(FOLDS, codes), classes, codes, random_state, none_allowed=False
         )
+        if not is_known:
+            _check_columns_tell(X[rows], y, classifier, random_state)
         classifier.fit(X[rows], y)
     except ValueError as error:
         raise CannotEstimateError(str(error)) from error
-    if known is None or not known.known:
+    if not is_known:
         reason = why_not(summary(classifier, y))
         if reason:
             raise CannotEstimateError(reason)
@@ -325,12 +343,11 @@ def why_not(found: dict[str, Any]) -> str | None:
     found : dict
         A summary of a fit that estimated its rates.
     """
-    remedy = "Give what you know of the rates (--rates), or better columns, or more rows."
     if found["information_left"] < LEAST_INFORMATION:
         return (
             "The columns do not predict the label: by the estimate hardly anything is left of what "
             f"the labels say ({found['information_left']:.2f} of 1), so that noise and chance "
-            f"cannot be told apart. {remedy}"
+            f"cannot be told apart. {REMEDY}"
         )
     interval = found.get("interval")
     if interval is None or found["noise_rates"] is None:
@@ -340,7 +357,7 @@ def why_not(found: dict[str, Any]) -> str | None:
         if high - low > WIDEST_INTERVAL:
             return (
                 f"The rate of the {name} class may be anything between {low:.0%} and {high:.0%}: "
-                f"these rows do not tell it. {remedy}"
+                f"these rows do not tell it. {REMEDY}"
             )
     return None
 
@@ -348,7 +365,17 @@ def why_not(found: dict[str, Any]) -> str | None:
 def rates_by_class(
     rates: NoiseRates | None, classes: Array, positive: str | None
 ) -> tuple[NoiseRates | None, Any]:
-    """Return the rates with the greater class as the positive one, and the class asked for."""
+    """Return the rates with the greater class as the positive one, and the class asked for.
+
+    Parameters
+    ----------
+    rates : NoiseRates or None
+        Rates of the class asked for, and of the other.
+    classes : ndarray of shape (n_classes,)
+        The classes, sorted.
+    positive : str or None
+        The class asked for, as text. None: the greater.
+    """
     if classes.size > 2:
         if rates is not None or positive is not None:
             raise TableError(
@@ -360,3 +387,26 @@ def rates_by_class(
     if rates is None or chosen == classes[-1]:
         return rates, chosen
     return rates.swapped(), chosen
+
+
+def _check_columns_tell(
+    X: Floats, y: Array, classifier: ImportanceReweightingClassifier, random_state: int
+) -> None:
+    """Refuse rows whose columns do not tell one label from another better than chance.
+
+    On them an estimate of P(noisy y | x) is all noise, and so are its extremes, the rates.
+    """
+    posterior = make_posterior(classifier.posterior, random_state)
+    _, held_out = fit_posterior(posterior, X, y, cv=classifier.cv)
+    scores = []
+    for k, label in enumerate(np.unique(y)):
+        inside = y == label
+        n_in, n_out = int(inside.sum()), int((~inside).sum())
+        # the area under the ROC curve is 1/2 by chance, with this error (Mann and Whitney)
+        error = np.sqrt((n_in + n_out + 1) / (12 * n_in * n_out))
+        scores.append((roc_auc_score(inside, held_out[:, k]) - 0.5) / error)
+    if max(scores) < LEAST_RANK_SCORE:
+        raise CannotEstimateError(
+            "The columns do not tell one label from another: on held-out rows they rank them no "
+            f"better than chance does, so that noise and chance look alike. {REMEDY}"
+        )

@@ -98,7 +98,7 @@ def command_line() -> str:
 def _in_words(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         place = f"{error.filename}: " if error.filename else ""
-        return f"{place}{error.strerror}. Nothing was written."
+        return f"{place}{error.strerror}. No file was left half-written."
     return str(error)
 
 

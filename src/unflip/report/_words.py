@@ -150,7 +150,8 @@ def next_steps(found: dict[str, Any]) -> list[str]:
         "with them: `unflip fit --reviewed FILE`."
     )
     steps.append("Train on the labels as they are, reweighted: `unflip fit`.")
-    steps.append("If you know the rates from elsewhere, give them: `--rates 0.3,0.1`.")
+    if found["noise_rates"] is not None:
+        steps.append("If you know the rates from elsewhere, give them: `--rates 0.3,0.1`.")
     return steps
 
 
