@@ -48,14 +48,19 @@ def demo(
     rates: Annotated[
         str, typer.Option(help="Flip rates of the positive and the negative class.")
     ] = "0.3,0.1",
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Also write the table, with its true labels, to try commands on."),
+    ] = None,
     seed: options.Seed = 0,
+    force: options.Force = False,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Flip the labels of a bundled table, then learn from them with and without reweighting."""
     from unflip.cli._demo import demo
 
-    demo(rates, seed, as_json=as_json, quiet=quiet)
+    demo(rates, seed, out, force=force, as_json=as_json, quiet=quiet)
 
 
 @app.command()
