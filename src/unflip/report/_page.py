@@ -24,13 +24,15 @@ MOST_SERIES = 4
 """Classes drawn apart."""
 
 
-def page_blocks(content: dict[str, Any]) -> list[Block]:
+def page_blocks(content: dict[str, Any], *, drawn: bool = True) -> list[Block]:
     """Return the whole page, from top to bottom.
 
     Parameters
     ----------
     content : dict
         What :func:`~unflip.report.findings` returns.
+    drawn : bool, default=True
+        Whether there are pictures, and what only explains one.
     """
     made = content["made"]
     blocks: list[Block] = [Heading(TITLE, 1)]
@@ -45,11 +47,12 @@ def page_blocks(content: dict[str, Any]) -> list[Block]:
     blocks += [Text(sentence, item=True) for sentence in content["next_steps"]]
     blocks += _accuracy(content["accuracy"])
     blocks += _weights(content)
-    blocks += _posterior(content)
+    blocks += _posterior(content) if drawn else []
     blocks += _suspects(content)
     blocks += [Heading("What is assumed")]
     blocks += [Text(sentence, item=True) for sentence in content["assumptions"]]
-    return blocks + _made(made)
+    blocks += _made(made)
+    return [block for block in blocks if drawn or not isinstance(block, Picture)]
 
 
 def short_blocks(content: dict[str, Any]) -> list[Block]:
@@ -185,9 +188,9 @@ def _posterior(content: dict[str, Any]) -> list[Block]:
         Heading("Where the rates come from"),
         Text(
             "Where a row surely belongs to a class, the probability of a label levels off at the "
-            "rate at which that class gets it. The dashed lines are the estimated levels: right "
-            "rates are where the bars end or pile up. Many bars well outside say that a rate is "
-            "too high; a gap between the bars and a line, that no row is sure."
+            "rate at which that class gets it. The dashed lines are the levels of these rates: "
+            "right rates are where the bars end or pile up. Many bars well outside say that a rate "
+            "is too high; a gap between the bars and a line, that no row is sure."
         ),
         Picture("posterior.svg", picture, "Rows by the probability of a label, and the levels"),
     ]

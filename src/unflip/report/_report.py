@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from unflip.report._document import Picture, to_fragment, to_html, to_markdown
+from unflip.report._document import to_fragment, to_html, to_markdown
 from unflip.report._findings import findings
 from unflip.report._page import TITLE, page_blocks, short_blocks
 
@@ -44,8 +44,7 @@ class Report:
 
     def to_markdown(self) -> str:
         """Return the page without its pictures, whose numbers are in the JSON."""
-        blocks = page_blocks(self.content)
-        return to_markdown([block for block in blocks if not isinstance(block, Picture)])
+        return to_markdown(page_blocks(self.content, drawn=False))
 
     def to_json(self) -> str:
         """Return the dictionary that the page is made of."""

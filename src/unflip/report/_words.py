@@ -23,6 +23,8 @@ ASSUMPTIONS = (
 
 def percent(share: float) -> str:
     """Return a share as people say it: one digit where the share is small."""
+    if 0 <= share < 0.0005:
+        return "less than 0.1%" if share > 0 else "0%"
     return f"{share:.1%}" if abs(share) < 0.0995 else f"{share:.0%}"
 
 
@@ -84,13 +86,13 @@ def certainty(found: dict[str, Any]) -> list[str]:
         sentences.append(
             f"Are any labels wrong? {_verdict(noise['p_value'])} "
             f"{_rarity('all labels were right', noise['p_value'])} The probability that all are "
-            f"right is {percent(noise['probability_of_none'])}."
+            f"right is {_chance(noise['probability_of_none'])}."
         )
     if symmetry is not None:
         sentences.append(
             f"Is one class mislabelled more often than the other? {_verdict(symmetry['p_value'])} "
             f"{_rarity('both were mislabelled equally often', symmetry['p_value'])} The "
-            f"probability that they are is {percent(symmetry['probability_of_equal'])}."
+            f"probability that they are is {_chance(symmetry['probability_of_equal'])}."
         )
     return sentences
 
@@ -159,6 +161,11 @@ def _verdict(p_value: float) -> str:
     if p_value < SURE:
         return "Almost surely."
     return "Probably." if p_value < SHOWN else "These rows do not show it."
+
+
+def _chance(probability: float) -> str:
+    # a computed probability of 0 is a small one
+    return percent(max(probability, 1e-9))
 
 
 def _rarity(otherwise: str, p_value: float) -> str:
