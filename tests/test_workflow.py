@@ -8,9 +8,8 @@ from sklearn.linear_model import LogisticRegression
 
 from tests.cli.mixed import mixed_table
 from unflip import NoiseRates, flip_labels
-from unflip.tables import LabelledTable, TableError, split_label
+from unflip.tables import TableError, split_label
 from unflip.workflow import (
-    CannotEstimateError,
     class_named,
     learn,
     make_estimator,
@@ -46,19 +45,20 @@ def test_the_audit_has_the_classifiers_probabilities(data):
     assert audit.mislabel_proba_ == pytest.approx(learnt.classifier.mislabel_proba_)
 
 
-def test_reviewed_rows_take_no_part_in_the_estimate_and_weigh_one(data, truth):
+def test_reviewed_rows_weigh_one_and_change_no_rate_and_no_other_weight(data, truth):
     rows = np.arange(0, 800, 2)
-    reviewed = {int(row): truth[row] for row in rows}
-    learnt = learn(data, reviewed=reviewed)
-    assert learnt.rows.tolist() == list(range(1, 800, 2))
-    assert (learnt.weights[rows] == 1).all()
-    assert np.array_equal(learnt.weights[learnt.rows], learnt.classifier.sample_weight_)
-    # their labels may be anything, if they are reviewed
-    other = data.y.copy()
-    other[rows] = "yes"
-    changed = learn(LabelledTable(data.features, other, "churn", data.whole), reviewed=reviewed)
-    assert changed.classifier.noise_rates_ == learnt.classifier.noise_rates_
-    assert np.array_equal(changed.model.predict(data.features), learnt.model.predict(data.features))
+    before, after = learn(data), learn(data, reviewed={int(row): truth[row] for row in rows})
+    assert after.classifier.noise_rates_ == before.classifier.noise_rates_
+    assert (after.weights[rows] == 1).all()
+    assert np.array_equal(after.weights[1::2], before.weights[1::2])
+    assert np.array_equal(after.y, data.y)
+
+
+def test_all_rows_reviewed_give_the_model_of_clean_labels(data, truth):
+    learnt = learn(data, reviewed=dict(enumerate(truth)))
+    clean = make_estimator("logistic").fit(learnt.X, truth)
+    expected = clean.predict_proba(learnt.X)
+    assert learnt.model.predict_proba(data.features) == pytest.approx(expected)
 
 
 def test_reviewing_suspicious_rows_brings_the_model_closer_to_the_truth(truth):
@@ -76,11 +76,6 @@ def test_reviewing_suspicious_rows_brings_the_model_closer_to_the_truth(truth):
         again = learn(data, reviewed=reviewed)
         after.append(np.mean(again.model.predict(features) == new["churn"].to_numpy()))
     assert np.mean(after) > np.mean(before)
-
-
-def test_all_rows_reviewed_leave_nothing_to_estimate(data, truth):
-    with pytest.raises(CannotEstimateError, match="is reviewed"):
-        learn(data, reviewed=dict(enumerate(truth)))
 
 
 @pytest.mark.parametrize(

@@ -70,14 +70,14 @@ class Learnt:
         From the table's columns to labels.
     classifier : ImportanceReweightingClassifier
         Its last step.
-    X : ndarray of shape (n_learnt, n_features)
-        As numbers, the rows whose labels the rates were learnt from: all that are not reviewed.
-    y : ndarray of shape (n_learnt,)
-        Their labels.
-    rows : ndarray of shape (n_learnt,)
-        Their positions in the table.
+    X : ndarray of shape (n_samples, n_features)
+        The rows as numbers.
+    y : ndarray of shape (n_samples,)
+        Their labels, as they were before any review.
     weights : ndarray of shape (n_samples,)
-        What every row of the table counted in training; 1 where it was reviewed.
+        What every row counted in training; 1 where it was reviewed.
+    reviewed : dict
+        The right labels of reviewed rows, by position.
     positive : label
         The class whose rate comes first, of two.
     seed : int
@@ -88,8 +88,8 @@ class Learnt:
     classifier: ImportanceReweightingClassifier
     X: Floats
     y: Array
-    rows: NDArray[np.intp]
     weights: Floats
+    reviewed: dict[int, Any]
     positive: Any
     seed: int
 
@@ -98,7 +98,7 @@ class Learnt:
         return oriented(summary(self.classifier, self.y), self.positive)
 
     def audit(self) -> LabelAudit:
-        """Return the audit of the rows learnt from, at the same rates."""
+        """Return the audit of the rows, at the same rates."""
         audit = LabelAudit(
             self.classifier.posterior,
             self.classifier.noise_rates_,
@@ -131,9 +131,10 @@ def learn(
     positive : str, default=None
         The positive one of two classes, as text. None: the greater.
     reviewed : dict, default=None
-        The right labels of some rows, by position (:func:`read_reviewed`). Posterior, rates and
-        weights are learnt from the other rows only: what noise is left is theirs. The reviewed
-        rows join the training with their right labels and the weight 1 of a clean row.
+        The right labels of some rows, by position (:func:`read_reviewed`). In training they take
+        the place of the noisy ones, with the weight 1 of a clean row. Posterior, rates and the
+        other rows' weights are learnt from the labels as they were: rows are reviewed because
+        they look wrong, and the noise of what is left would no longer be class-conditional.
     random_state : int, default=0
         Seed of everything.
     say : callable, default=None
@@ -148,18 +149,11 @@ def learn(
     known, positive_class = rates_by_class(rates, classes, positive)
     is_known = known is not None and known.known
     reviewed = reviewed or {}
-    rows = np.setdiff1d(np.arange(data.y.size), list(reviewed)).astype(np.intp)
-    lost = np.setdiff1d(classes, data.y[rows])
-    if lost.size:
-        raise CannotEstimateError(
-            f"every row labelled {listed(lost.tolist())} is reviewed, so that nothing tells how "
-            "often the labels of the other rows are wrong. Train on the reviewed labels instead."
-        )
     estimator = ESTIMATORS["logistic"]() if estimator is None else estimator
     say("turning columns into numbers")
     vectorizer = make_vectorizer(random_state)
     X = np.asarray(vectorizer.fit_transform(data.features), dtype=float)
-    y = data.y[rows]
+    y = data.y
     classifier = ImportanceReweightingClassifier(
         estimator,
         noise_rates="auto" if known is None else known,
@@ -174,29 +168,29 @@ def learn(
         )
     try:
         # seeded, so that the audit, which has the same folds, finds the same probabilities
-        check_enough_rows(X[rows], y)
+        check_enough_rows(X, y)
         classifier.cv = stratified_folds(
             folds_within_classes(FOLDS, codes), classes, codes, random_state, none_allowed=False
         )
         if not is_known:
-            _check_columns_tell(X[rows], y, classifier, random_state)
-        classifier.fit(X[rows], y)
+            _check_columns_tell(X, y, classifier, random_state)
+        classifier.fit(X, y)
     except ValueError as error:
         raise CannotEstimateError(str(error)) from error
     if not is_known:
         reason = why_not(summary(classifier, y))
         if reason:
             raise CannotEstimateError(reason)
-    weights = np.ones(data.y.size)
-    weights[rows] = classifier.sample_weight_
+    weights = classifier.sample_weight_.copy()
     if reviewed:
         say("training with the reviewed rows")
-        labels = data.y.copy()
+        weights[list(reviewed)] = 1.0
+        labels = y.copy()
         labels[list(reviewed)] = list(reviewed.values())
         again = clone_seeded(estimator, random_state)
         classifier.estimator_ = fit_weighted(again, X, labels, weights)
     model = Pipeline([("table", vectorizer), ("classifier", classifier)])
-    return Learnt(model, classifier, X[rows], y, rows, weights, positive_class, random_state)
+    return Learnt(model, classifier, X, y, weights, reviewed, positive_class, random_state)
 
 
 def make_estimator(name: str) -> Any:

@@ -248,15 +248,6 @@ def test_bad_files_of_reviewed_labels_are_refused(refused, noisy, tmp_path, cont
     assert words in refused("fit", noisy, *COLUMNS, "--reviewed", path)
 
 
-def test_nothing_is_estimated_where_all_of_a_class_is_reviewed(refused, noisy, tmp_path):
-    table = pl.read_csv(noisy)
-    rows = (table["churn"] == "yes").arg_true()
-    path = tmp_path / "reviewed.csv"
-    pl.DataFrame({"row": rows, "label": ["yes"] * len(rows)}).write_csv(path)
-    said = refused("fit", noisy, *COLUMNS, "--reviewed", path, code=1)
-    assert "every row labelled 'yes' is reviewed" in said
-
-
 def test_top_and_precision_exclude_each_other(refused, noisy):
     said = refused("audit", noisy, *COLUMNS, "--top", "3", "--precision", "0.9")
     assert "give --top or --precision, not both" in said

@@ -51,8 +51,8 @@ def report_on(learnt: Learnt, data: LabelledTable, source: Source, method: Metho
         learnt.y,
         audit=learnt.audit(),
         found=learnt.found(),
-        rows=shown[learnt.rows],
-        positions=learnt.rows,
+        rows=shown,
+        settled=learnt.reviewed,
         made={
             "table": source.table.name,
             "label": source.label,

@@ -1,5 +1,6 @@
 """All that a report says, as one plain dictionary."""
 
+from collections.abc import Collection
 from typing import Any
 
 import narwhals as nw
@@ -32,7 +33,7 @@ def findings(
     audit: LabelAudit | None = None,
     found: dict[str, Any] | None = None,
     rows: Any = None,
-    positions: ArrayLike | None = None,
+    settled: Collection[int] = (),
     made: dict[str, Any] | None = None,
     seed: int = 0,
 ) -> dict[str, Any]:
@@ -50,8 +51,8 @@ def findings(
         The summary. None: :func:`~unflip.inspection.summary` of the classifier.
     rows : dataframe, default=None
         What to show of suspicious rows. None: only their labels.
-    positions : array-like of shape (n_samples,), default=None
-        Numbers of the rows. None: counted from 0.
+    settled : collection of int, default=()
+        Rows, counted from 0, that a person has looked at and that are not to be listed again.
     made : dict, default=None
         How it was made: `command`, `seed`, `versions`, `table`, all optional.
     seed : int, default=0
@@ -74,7 +75,7 @@ def findings(
     return {
         "summary": found,
         "accuracy": _accuracy(classifier, X, labels, codes, seed),
-        "suspects": _suspects(audit, labels, rows, positions),
+        "suspects": _suspects(audit, labels, rows, settled),
         "histograms": _histograms(classifier, X, labels, audit),
         "assumptions": list(ASSUMPTIONS),
         "warnings": list(found["warnings"]),
@@ -115,12 +116,12 @@ def _accuracy(
 
 
 def _suspects(
-    audit: LabelAudit, labels: NDArray[Any], rows: Any, positions: ArrayLike | None
+    audit: LabelAudit, labels: NDArray[Any], rows: Any, settled: Collection[int]
 ) -> list[dict[str, Any]]:
     """Return the rows that most probably are mislabelled, the surest first."""
-    numbers = np.arange(labels.size) if positions is None else np.asarray(positions)
+    order = audit.issues(n=labels.size).tolist()
     # an audit that expects no errors calls nothing suspicious
-    worst = [k for k in audit.issues(n=SUSPECTS).tolist() if audit.mislabel_proba_[k] > 0]
+    worst = [k for k in order if audit.mislabel_proba_[k] > 0 and k not in settled][:SUSPECTS]
     table = None if rows is None else nw.from_native(rows, eager_only=True)
     suspects = []
     for k in worst:
@@ -128,17 +129,23 @@ def _suspects(
         names = [] if table is None else table.columns
         suspects.append(
             {
-                "row": int(numbers[k]),
+                "row": k,
                 "label": labels[k].item(),
                 "suggested": audit.suggested_label_[k].item(),
                 "p_wrong": float(audit.mislabel_proba_[k]),
                 "values": {
-                    name: value if value is None or isinstance(value, (int, float)) else str(value)
-                    for name, value in zip(names, values, strict=True)
+                    name: _plain_value(value) for name, value in zip(names, values, strict=True)
                 },
             }
         )
     return suspects
+
+
+def _plain_value(value: Any) -> float | str | None:
+    """Return a number, text, or None for a gap, all of which JSON knows."""
+    if value is None or value != value:
+        return None
+    return value if isinstance(value, (int, float)) else str(value)
 
 
 def _histograms(classifier: Any, X: Any, labels: NDArray[Any], audit: LabelAudit) -> dict[str, Any]:
