@@ -36,7 +36,7 @@ def test_rates_of_the_named_class_come_first(data):
     as_greater = learn(data, rates=RATES, positive="yes")
     as_lesser = learn(data, rates=RATES.swapped(), positive="no")
     assert as_greater.classifier.noise_rates_ == as_lesser.classifier.noise_rates_ == RATES
-    assert as_lesser.found()["noise_rates"] == {"positive": 0.1, "negative": 0.3}
+    assert as_lesser.found["noise_rates"] == {"positive": 0.1, "negative": 0.3}
 
 
 def test_the_audit_has_the_classifiers_probabilities(data):

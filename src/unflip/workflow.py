@@ -76,6 +76,8 @@ class Learnt:
         Their labels, as they were before any review.
     weights : ndarray of shape (n_samples,)
         What every row counted in training; 1 where it was reviewed.
+    found : dict
+        :func:`~unflip.inspection.summary`, the rates in the order of `positive`.
     reviewed : dict
         The right labels of reviewed rows, by position.
     positive : label
@@ -89,13 +91,10 @@ class Learnt:
     X: Floats
     y: Array
     weights: Floats
+    found: dict[str, Any]
     reviewed: dict[int, Any]
     positive: Any
     seed: int
-
-    def found(self) -> dict[str, Any]:
-        """Return :func:`~unflip.inspection.summary`, the rates in the order of `positive`."""
-        return oriented(summary(self.classifier, self.y), self.positive)
 
     def audit(self) -> LabelAudit:
         """Return the audit of the rows, at the same rates."""
@@ -177,10 +176,10 @@ def learn(
         classifier.fit(X, y)
     except ValueError as error:
         raise CannotEstimateError(str(error)) from error
-    if not is_known:
-        reason = why_not(summary(classifier, y))
-        if reason:
-            raise CannotEstimateError(reason)
+    found = oriented(summary(classifier, y), positive_class)
+    reason = None if is_known else why_not(found)
+    if reason:
+        raise CannotEstimateError(reason)
     weights = classifier.sample_weight_.copy()
     if reviewed:
         say("training with the reviewed rows")
@@ -190,7 +189,7 @@ def learn(
         again = clone_seeded(estimator, random_state)
         classifier.estimator_ = fit_weighted(again, X, labels, weights)
     model = Pipeline([("table", vectorizer), ("classifier", classifier)])
-    return Learnt(model, classifier, X, y, weights, reviewed, positive_class, random_state)
+    return Learnt(model, classifier, X, y, weights, found, reviewed, positive_class, random_state)
 
 
 def make_estimator(name: str) -> Any:

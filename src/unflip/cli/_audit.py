@@ -53,7 +53,7 @@ def audit(
             say=shell.step,
         )
         shell.step("ranking the rows")
-        found, audit = learnt.found(), learnt.audit()
+        found, audit = learnt.found, learnt.audit()
         chosen = audit.issues(precision=precision, n=top)
         columns = {
             "row": chosen,

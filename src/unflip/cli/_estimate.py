@@ -21,7 +21,7 @@ def estimate(source: Source, method: Method, *, as_json: bool, quiet: bool) -> N
             random_state=method.seed,
             say=shell.step,
         )
-        found = learnt.found()
+        found = learnt.found
         shell.result({"table": str(source.table), "label": source.label, **found})
         say_found(shell, found)
         shell.say()

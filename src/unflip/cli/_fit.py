@@ -48,7 +48,7 @@ def fit(
             random_state=method.seed,
             say=shell.step,
         )
-        found = learnt.found()
+        found = learnt.found
         page = None
         if report is not None:
             shell.step("writing the report")

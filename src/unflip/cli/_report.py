@@ -50,7 +50,7 @@ def report_on(learnt: Learnt, data: LabelledTable, source: Source, method: Metho
         learnt.X,
         learnt.y,
         audit=learnt.audit(),
-        found=learnt.found(),
+        found=learnt.found,
         rows=shown,
         settled=learnt.reviewed,
         made={
