@@ -1,7 +1,11 @@
 """Each command on a table of numbers, categories, dates, text and gaps."""
 
+import contextlib
 import json
+import os
 import re
+import subprocess
+import sys
 
 import numpy as np
 import polars as pl
@@ -270,3 +274,24 @@ def test_help_of_every_command_says_what_its_options_are(run):
 
 def test_shell_completion_is_there(run):
     assert "--install-completion" in run("--help").stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX's")
+def test_on_a_terminal_progress_is_gone_before_words_are_printed(noisy):
+    import pty
+
+    words = ["estimate", str(noisy), *COLUMNS, "--rates", "0.3,0.1"]
+    main, terminal = pty.openpty()
+    command = [sys.executable, "-m", "unflip", *words]
+    with subprocess.Popen(command, stdout=terminal, stderr=terminal) as process:
+        os.close(terminal)
+        shown = b""
+        # at the process's end Linux raises an error, other systems return nothing
+        with contextlib.suppress(OSError):
+            while part := os.read(main, 4096):
+                shown += part
+    os.close(main)
+    assert process.returncode == 0
+    text = shown.decode()
+    assert "turning columns into numbers ..." in text
+    assert text.rindex("...") < text.index("About")

@@ -34,8 +34,14 @@ class Session:
     """
 
     def __init__(self, *, as_json: bool, quiet: bool, status: Status) -> None:
-        self.as_json, self.quiet, self._status = as_json, quiet, status
-        self.console = Console(highlight=False, quiet=as_json or quiet)
+        self.as_json, self._status = as_json, status
+        self._console = Console(highlight=False, quiet=as_json or quiet)
+
+    @property
+    def console(self) -> Console:
+        """Where words go, once the status line has made room for them."""
+        self._status.stop()
+        return self._console
 
     def step(self, words: str) -> None:
         """Say what is being done now."""
@@ -53,6 +59,7 @@ class Session:
     def result(self, values: dict[str, Any]) -> None:
         """Print the result where JSON is asked for."""
         if self.as_json:
+            self._status.stop()
             print(json.dumps(values, indent=2, ensure_ascii=False))
 
     def written(self, *paths: Path | None) -> None:
