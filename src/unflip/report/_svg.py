@@ -8,8 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 WIDTH, HEIGHT = 640, 250
-LEFT, RIGHT, TOP, BOTTOM = 46, 12, 50, 44
-"""Room for the rows' scale, the edge, legend and marks, and the other scale."""
+LEFT, RIGHT, BOTTOM = 46, 12, 44
+"""Room for the rows' scale, the edge, and the other scale."""
+
+LEGEND, BARE = 50, 12
+"""Room at the top with a legend and marks, and without."""
 
 LARGEST_LEGEND = 24
 """Characters of a name in the legend."""
@@ -50,16 +53,18 @@ def draw_histogram(
     low, high = float(ends[0]), float(ends[-1])
     tallest = max(float(bars.sum(axis=0).max()), 1.0)
     step = max(1.0, _step(tallest))
+    ceiling = LEGEND if len(names) > 1 or marks else BARE
+    height = HEIGHT - LEGEND + ceiling
     top = step * np.ceil(tallest / step)
 
     def across(value: float) -> float:
         return round(LEFT + (value - low) / (high - low) * (WIDTH - LEFT - RIGHT), 1)
 
     def up(value: float) -> float:
-        return round(HEIGHT - BOTTOM - value / top * (HEIGHT - TOP - BOTTOM), 1)
+        return round(height - BOTTOM - value / top * (height - ceiling - BOTTOM), 1)
 
     parts = [
-        f'<svg class="drawn" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}">'
+        f'<svg class="drawn" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}">'
     ]
     for value in np.arange(0, top + step / 2, step):
         y = up(float(value))
@@ -68,9 +73,9 @@ def draw_histogram(
     tick = _step(high - low)
     for value in np.arange(low, high + tick / 1000, tick):
         x = across(float(value))
-        parts.append(f'<text class="mid" x="{x}" y="{HEIGHT - BOTTOM + 16}">{value:.3g}</text>')
+        parts.append(f'<text class="mid" x="{x}" y="{height - BOTTOM + 16}">{value:.3g}</text>')
     middle = (LEFT + WIDTH - RIGHT) / 2
-    parts.append(f'<text class="mid" x="{middle}" y="{HEIGHT - 8}">{html.escape(axis)}</text>')
+    parts.append(f'<text class="mid" x="{middle}" y="{height - 8}">{html.escape(axis)}</text>')
     below = np.zeros(bars.shape[1])
     for k, series in enumerate(bars):
         for left, right, base, rows in zip(ends[:-1], ends[1:], below, series, strict=True):
@@ -85,9 +90,9 @@ def draw_histogram(
     for mark in marks:
         x = across(mark.value)
         anchor = "start" if mark.value < (low + high) / 2 else "end"
-        parts.append(f'<path class="mark" d="M{x} {TOP - 8}V{HEIGHT - BOTTOM}"/>')
+        parts.append(f'<path class="mark" d="M{x} {ceiling - 8}V{height - BOTTOM}"/>')
         parts.append(
-            f'<text class="{anchor}" x="{x}" y="{TOP - 12}">{html.escape(mark.name)}</text>'
+            f'<text class="{anchor}" x="{x}" y="{ceiling - 12}">{html.escape(mark.name)}</text>'
         )
     for k, name in enumerate(names if len(names) > 1 else ()):
         x = LEFT + k * (WIDTH - LEFT - RIGHT) / len(names)
