@@ -172,7 +172,7 @@ def learn(
             folds_within_classes(FOLDS, codes), classes, codes, random_state, none_allowed=False
         )
         if not is_known:
-            _check_columns_tell(X, y, classifier, random_state)
+            _check_columns_tell(X, y, classifier.cv)
         classifier.fit(X, y)
     except ValueError as error:
         raise CannotEstimateError(str(error)) from error
@@ -382,15 +382,12 @@ def rates_by_class(
     return rates.swapped(), chosen
 
 
-def _check_columns_tell(
-    X: Floats, y: Array, classifier: ImportanceReweightingClassifier, random_state: int
-) -> None:
+def _check_columns_tell(X: Floats, y: Array, cv: Any) -> None:
     """Refuse rows whose columns do not tell one label from another better than chance.
 
     On them an estimate of P(noisy y | x) is all noise, and so are its extremes, the rates.
     """
-    posterior = make_posterior(classifier.posterior, random_state)
-    _, held_out = fit_posterior(posterior, X, y, cv=classifier.cv)
+    _, held_out = fit_posterior(make_posterior("probabilistic"), X, y, cv=cv)
     scores = []
     for k, label in enumerate(np.unique(y)):
         inside = y == label

@@ -36,6 +36,7 @@ def say_found(shell: Session, found: dict[str, Any]) -> None:
     for sentence in rate_sentences(found):
         shell.say(sentence, item=True)
     for sentence in certainty(found):
+        shell.say()
         shell.say(sentence)
     if found["warnings"]:
         shell.say()
