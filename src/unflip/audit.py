@@ -10,6 +10,7 @@ from sklearn.utils import ClassifierTags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._estimators import optional_generator
+from unflip._notebook import with_findings
 from unflip._validation import (
     check_count,
     check_enough_rows,
@@ -182,6 +183,9 @@ class LabelAudit(BaseEstimator):
         found = np.cumsum(self.mislabel_proba_[order]) / np.arange(1, order.size + 1)
         # falling, because the most suspicious rows come first
         return order[: int(np.sum(found >= precision - 1e-12))]
+
+    def _html_repr(self) -> str:
+        return with_findings(super()._html_repr(), self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

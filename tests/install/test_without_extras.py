@@ -1,5 +1,6 @@
 """The library imports without any extra, and the command line says which one it lacks."""
 
+import re
 import subprocess
 import sys
 
@@ -15,7 +16,10 @@ class Blocked:
 
 sys.meta_path.insert(0, Blocked())
 """
-EXTRAS = {"typer", "rich", "polars", "matplotlib", "dask", "starlette", "uvicorn", "pandas"}
+EXTRAS = {
+    *("typer", "rich", "polars", "skrub", "skops", "matplotlib", "dask", "starlette", "uvicorn"),
+    "pandas",
+}
 
 
 def run_without(extras: set[str], code: str) -> subprocess.CompletedProcess[str]:
@@ -56,6 +60,34 @@ except ImportError as error:
     assert run.returncode == 0, run.stderr
     assert run.stdout == f"the review page needs {missing}: pip install 'unflip[review]'\n"
     assert not (tmp_path / "d.sqlite").exists()
+
+
+@pytest.mark.parametrize("missing", ["polars", "skrub", "skops"])
+def test_a_command_names_the_extra_it_lacks(missing, tmp_path):
+    table = tmp_path / "table.csv"
+    lines = [f"{k},{k > 50}" for k in range(100)]
+    table.write_text("x,y\n" + "\n".join(lines))
+    words = ["unflip", "fit", str(table), "--label", "y", "--rates", "0,0", "--out"]
+    code = f"sys.argv = {[*words, str(tmp_path / 'm')]!r}; from unflip.__main__ import main; main()"
+    run = run_without({missing}, code)
+    assert run.returncode == 2
+    assert re.search(rf"needs? {missing}: pip install 'unflip\[cli\]'", run.stderr)
+    assert "Traceback" not in run.stderr
+
+
+def test_help_loads_neither_tables_nor_experiments():
+    code = """
+sys.argv = ["unflip", "--help"]
+from unflip.__main__ import main
+try:
+    main()
+except SystemExit:
+    print(*sys.modules)
+"""
+    run = run_without(set(), code)
+    loaded = set(run.stdout.split())
+    assert "unflip.cli" in loaded
+    assert not loaded & {"polars", "skrub", "skops", "unflip.experiments", "unflip.demo"}
 
 
 def test_importing_the_library_loads_no_extra():
