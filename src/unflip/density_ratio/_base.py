@@ -92,6 +92,10 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
         denominator, w_den = _without_zero_weights(denominator, weight_den)
         return self._fit_samples(TwoSamples(numerator, denominator, w_num, w_den), X_den)
 
+    def _fit_within(self, X: Any, is_num: Array, weight: Array) -> Self:
+        """Fit to checked rows, of which the marked ones are the numerator's: p(x | part) / p(x)."""
+        return self._fit_samples(TwoSamples.within(X, is_num, weight), X)
+
     def _fit_samples(self, samples: TwoSamples, X: Any) -> Self:
         """Fit on checked rows, with the columns of X."""
         fitted = self._fit(samples)

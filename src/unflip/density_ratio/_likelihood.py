@@ -31,6 +31,9 @@ LOG_TINY = float(np.log(1e-300))
 LEAST_RATIO = 1e-15
 """Least share of a row's best basis function that its ratio may have."""
 
+EM_STEPS, EM_GAP = 5, 0.1
+"""So many steps of expectation maximisation come first where the KKT gap is above this."""
+
 
 @dataclass(frozen=True)
 class RelativeBlock:
@@ -266,11 +269,16 @@ def maximise(
     hessian : ndarray of shape (n_centers, n_centers), default=None
         A Hessian to begin with, of a problem nearby.
     """
-    point = _Point(start, sums(start, hessian is None))
+    point = _Point(start, sums(start, False))
     if not point.sums.weight > 0:
         raise ValueError("no numerator row is within reach of any centre: widen the bandwidth.")
-    own = hessian is None  # whether the Hessian is the one at this point
-    hessian = point.sums.mean_hessian() if own else hessian
+    # far away, a Newton step doubles a weight that is too small; one of EM's takes it there
+    for _ in range(EM_STEPS):
+        if point.kkt_gap <= EM_GAP:
+            break
+        alpha = point.alpha * point.sums.gradient / point.sums.weight
+        point = _Point(alpha, sums(alpha, False))
+    own = False  # whether the Hessian is the one at this point
     n_iter = 0
     while point.kkt_gap > tol and n_iter < max_iter:
         if hessian is None:
@@ -280,7 +288,7 @@ def maximise(
         n_iter += 1
         if ahead is None and own:  # the limits of arithmetic: nothing improves
             break
-        if ahead is None or step < 1 or tol < ahead.kkt_gap > 0.1 * point.kkt_gap:
+        if ahead is None or step < 1 or ahead.kkt_gap > max(tol, 0.1 * point.kkt_gap):
             hessian = None
         point, own = ahead or point, False
     total = float(point.alpha.sum())
