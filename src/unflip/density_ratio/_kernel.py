@@ -235,10 +235,10 @@ def smooth(X: Any, rows: Any, values: Array, weight: Array, bandwidth: float) ->
     Kernels are taken relative to the nearest row's, so that far from all rows the nearest one
     decides rather than 0 / 0.
     """
-    weighted = np.column_stack([weight[:, None] * values, weight])
+    weighted = np.column_stack([weight[:, None] * values, weight]).astype(rows.dtype)
     smoothed = np.empty((X.shape[0], values.shape[1]))
     distances_to = DistancesTo(rows, sparse_rows=sparse.issparse(X))
-    for block in row_blocks(X.shape[0], rows.shape[0]):
+    for block in row_blocks(X.shape[0], rows.shape[0], rows.dtype.itemsize):
         distances = distances_to(X[block])
         distances -= distances.min(axis=1, keepdims=True)
         sums = gaussian(distances, bandwidth) @ weighted
