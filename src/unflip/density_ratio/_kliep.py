@@ -181,19 +181,18 @@ class KLIEP(KernelDensityRatio):
         _check_reach(mean_den)
         usable = mean_den > 0
         mean = mean_den[usable]
-        if not usable.all():
-            basis, blocks = basis.subset(usable), []
-        alpha = np.full(mean.size, 1 / mean.size)
+        basis = basis.over(mean_den, single=dtype == np.float32)
+        blocks = [block.over(mean) for block in blocks] if usable.all() else []
+        alpha, hessian = np.full(mean.size, 1 / mean.size), None
         if staged:
             drawn = random_state.choice(n_num, NEWTON_START_ROWS, replace=False)
-            sample = NumeratorRows(samples.num[drawn], weight[drawn], basis, mean, dtype)
+            sample = NumeratorRows(samples.num[drawn], weight[drawn], basis, dtype)
             start = maximise(sample.sums, alpha, tol=1e-3, max_iter=self.max_iter).alpha
             # a share of every function keeps each row's likelihood above zero
             alpha = 0.999 * start + 0.001 * alpha
-        rows = NumeratorRows(
-            samples.num, weight, basis, mean, dtype, [block.over(mean) for block in blocks]
-        )
-        solution = maximise(rows.sums, alpha, tol=tol, max_iter=self.max_iter)
+            hessian = sample.sums(alpha, True).mean_hessian()
+        rows = NumeratorRows(samples.num, weight, basis, dtype, blocks)
+        solution = maximise(rows.sums, alpha, tol=tol, max_iter=self.max_iter, hessian=hessian)
         if not solution.kkt_gap <= tol:
             warnings.warn(
                 f"KLIEP stopped after {solution.n_iter} Newton steps at a KKT gap of "
