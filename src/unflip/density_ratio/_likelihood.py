@@ -31,7 +31,7 @@ LOG_TINY = float(np.log(1e-300))
 LEAST_RATIO = 1e-15
 """Least share of a row's best basis function that its ratio may have."""
 
-EM_STEPS, EM_GAP = 5, 0.1
+EM_STEPS, EM_GAP = 2, 0.1
 """So many steps of expectation maximisation come first where the KKT gap is above this."""
 
 
