@@ -157,17 +157,13 @@ class KLIEP(KernelDensityRatio):
         else:
             bandwidth = check_positive(self.bandwidth, "bandwidth")
         if self.solver == "newton":
-            return self._newton(samples, centers, bandwidth, random_state) | {
-                "bandwidth_": bandwidth,
-                "bandwidth_scores_": tried,
-            }
-        mean_den = GaussianDesign(samples.den, centers, bandwidth).mean(samples.weight_den)
-        _check_reach(mean_den)
-        design = GaussianDesign(samples.num, centers, bandwidth, many_passes=True)
-        return projected_gradient(design, mean_den, samples.weight_num) | {
-            "bandwidth_": bandwidth,
-            "bandwidth_scores_": tried,
-        }
+            found = self._newton(samples, centers, bandwidth, random_state)
+        else:
+            mean_den = GaussianDesign(samples.den, centers, bandwidth).mean(samples.weight_den)
+            _check_reach(mean_den)
+            design = GaussianDesign(samples.num, centers, bandwidth, many_passes=True)
+            found = projected_gradient(design, mean_den, samples.weight_num)
+        return found | {"bandwidth_": bandwidth, "bandwidth_scores_": tried}
 
     def _newton(
         self,
