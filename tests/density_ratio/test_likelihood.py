@@ -90,8 +90,8 @@ def test_a_hessian_of_a_problem_nearby_leads_to_the_same_optimum():
 
 @pytest.mark.parametrize(("d", "width"), [(2, 0.5), (5, 2.0)])
 def test_many_rows_in_single_precision_reach_the_optimum_of_double(d, width):
-    X_num, X_den = two_samples(60_000, d, 0)
-    assert len(X_num) > 20_000  # else all is in double
+    X_num, X_den = two_samples(15_000, d, 0)
+    assert len(X_num) > 5000  # else all is in double
     kliep = KLIEP(width, n_centers=40, random_state=0).fit(X_num, X_den)
     assert kkt_gap(kliep, X_num, X_den) <= 1.1e-6
     exact = KLIEP(width, n_centers=40, tol=1e-9, random_state=0).fit(X_num, X_den)
@@ -100,7 +100,7 @@ def test_many_rows_in_single_precision_reach_the_optimum_of_double(d, width):
 
 
 @pytest.mark.parametrize("ratio", [KLIEP(1.5), ULSIF(1.5, 0.1), RuLSIF(0.3, 1.5, 0.1)])
-@pytest.mark.parametrize("n", [500, 60_000])
+@pytest.mark.parametrize("n", [500, 8000, 30_000])
 def test_rows_among_the_denominators_give_what_two_samples_give(ratio, n):
     X_num, X_den = two_samples(n, 3, 1)
     among = np.isin(X_den[:, 0], X_num[:, 0])

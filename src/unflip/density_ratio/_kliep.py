@@ -28,7 +28,7 @@ SMALL_START, LARGE_START = 1000, 10_000
 """Newton's method starts on a sixth of the numerator's rows, at most the larger number of them;
 on all at once where a sixth is less than the smaller number."""
 
-SINGLE_ROWS = 20_000
+SINGLE_ROWS = 5000
 """With more numerator rows their relative basis values are held in single precision."""
 
 TINY = 1e-300
@@ -92,7 +92,7 @@ class KLIEP(KernelDensityRatio):
     With alpha_l = b_l theta_l the problem is maximum likelihood of mixture weights on the simplex.
     "newton" solves it by sequential quadratic programming: each step is a non-negative quadratic
     problem in as many unknowns as there are centres. It starts on a sample where there are many
-    rows. With more than 20 000 numerator rows, phi_l / (b_l max_k phi_k / b_k) is held in single
+    rows. With more than 5000 numerator rows, phi_l / (b_l max_k phi_k / b_k) is held in single
     precision (unless `tol` is below 1e-6), which moves the KKT gap by about 1e-7. Memory is bounded
     by blocks of rows.
 

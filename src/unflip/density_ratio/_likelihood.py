@@ -194,11 +194,11 @@ def one_pass(
     """Return mean_den phi and, with b = 1, the numerator's blocks if they can be had at once.
 
     They can where the numerator's rows are among the denominator's and few enough to be kept; else
-    the list is empty.
+    the list is empty. In single precision a pass of their own costs less than to pick them out.
     """
     n_num, n_den = samples.num.shape[0], samples.den.shape[0]
     among = samples.among
-    if among is not None and not worth_keeping(n_num, basis.n_centers, np.dtype(dtype).itemsize):
+    if basis.dtype != dtype or not worth_keeping(n_num, basis.n_centers, basis.dtype.itemsize):
         among = None
     total, blocks = np.zeros(basis.n_centers), []
     slices = list(row_blocks(n_den, basis.n_centers, basis.dtype.itemsize))
