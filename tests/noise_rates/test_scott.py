@@ -256,7 +256,7 @@ def mean_rates(n_features: int, pair, posterior) -> np.ndarray:
     return np.mean(estimates, axis=0)
 
 
-@pytest.mark.parametrize("posterior", ["kde", "auto"])
+@pytest.mark.parametrize("posterior", ["kde", "probabilistic"])
 @pytest.mark.parametrize(("pair", "printed"), list(TABLE_1_TWO_DIMENSIONS.items()))
 def test_table_1_in_two_dimensions_is_no_worse_than_printed(pair, printed, posterior):
     error = np.abs(mean_rates(2, pair, posterior) - pair)
@@ -265,4 +265,4 @@ def test_table_1_in_two_dimensions_is_no_worse_than_printed(pair, printed, poste
 
 @pytest.mark.parametrize("pair", list(TABLE_1_TWO_DIMENSIONS))
 def test_table_1_in_twenty_dimensions_is_within_a_tenth(pair):
-    np.testing.assert_allclose(mean_rates(20, pair, "auto"), pair, atol=0.1)
+    np.testing.assert_allclose(mean_rates(20, pair, "probabilistic"), pair, atol=0.1)
