@@ -42,7 +42,7 @@ def test_what_was_decided_is_exported_and_trained_with(run, table, tmp_path):
     store = table.with_suffix(".review.sqlite")
     with Decisions(store, Source(pl.read_csv(table), "y").fingerprint) as decisions:
         decisions.decide(row=9, version=0, verdict="change", label=0)
-        decisions.decide(row=10, version=0, verdict="keep", label=None)
+        decisions.decide(row=10, version=0, verdict="keep", label=0)
     out = tmp_path / "out"
     assert run("review", table, "--label", "y", "--export", "--out", out).exit_code == 0
     assert pl.read_csv(out / "corrected.csv")["y"][9] == "no" != pl.read_csv(table)["y"][9]

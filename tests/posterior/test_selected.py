@@ -5,6 +5,7 @@ import pytest
 from scipy.sparse import csr_matrix
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
@@ -69,3 +70,15 @@ def test_auto_is_the_channel_for_two_classes_and_this_for_more():
         SelectedPosterior([]).fit(np.zeros((12, 1)), [0, 1] * 6)
     kept = make_posterior(SelectedPosterior([LogisticRegression()]))
     assert len(kept.candidates) == 1
+
+
+def test_folds_of_ones_own_fit_the_classifier_that_all_rows_chose(line):
+    X, y = line
+    folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    chosen = SelectedPosterior([DummyClassifier(), KNeighborsClassifier(15)], random_state=0)
+    fitted, held_out = fit_posterior(chosen, X, y, cv=folds)
+    by_hand = cross_val_predict(
+        KNeighborsClassifier(15), X, y, cv=folds.split(X, y), method="predict_proba"
+    )
+    np.testing.assert_allclose(held_out, by_hand)
+    assert type(fitted.for_folds()).__name__ == "ProbabilisticPosterior"

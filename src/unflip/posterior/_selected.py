@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import cross_val_predict
 from sklearn.utils import _safe_indexing, check_random_state, get_tags
@@ -144,6 +145,10 @@ class SelectedPosterior(BasePosterior):
         check_is_fitted(self)
         check_table(self, X, reset=False)
         return self.posterior_.predict_proba(X)
+
+    def for_folds(self) -> BasePosterior:
+        """Return the classifier that all rows chose."""
+        return clone(self.posterior_)
 
     def _candidates(self, X: Any) -> Sequence[Any]:
         if self.candidates is not None:
