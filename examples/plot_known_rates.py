@@ -80,5 +80,5 @@ right.legend(loc="lower center")
 plt.show()
 
 # %%
-# **What to see:** bounds cut the bars, and a known rate has none; here the data alone were enough to
-# train the classifier well.
+# **What to see:** bounds cut the bars, and a known rate has none; here the data alone were enough
+# to train the classifier well.

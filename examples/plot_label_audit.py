@@ -47,4 +47,4 @@ for ax, row in zip(axes.flat, suspects, strict=False):
 plt.show()
 
 # %%
-# **What to see:** read the picture, then its title: the first number is the label that it came with.
+# **What to see:** read the picture, then its title: the first number is the label it came with.

@@ -8,8 +8,8 @@ negative. Then one rate is known to be 0, and the other is found.
 """
 
 # %%
-# Four rows in ten are positive, and 70 % of these were never found. The rate may be above 1/2, which
-# has to be said: one of which nothing is known is taken to lie below.
+# Four rows in ten are positive, and 70 % of these were never found. The rate may be above 1/2,
+# which has to be said: one of which nothing is known is taken to lie below.
 
 import matplotlib.pyplot as plt
 import numpy as np
