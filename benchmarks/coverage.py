@@ -72,23 +72,18 @@ def rejected(setting: str, seed: int) -> list[bool]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draws", type=int, default=500)
+    parser.add_argument("--draws", type=int, default=500, help="data sets for the intervals")
+    parser.add_argument("--test-draws", type=int, default=100, help="data sets for the tests")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
-    seeds = range(options.draws)
-    print(f"{'':22} {'rho_pos held':>13} {'rho_neg held':>13} {'no noise':>9} {'alike':>9}")
-    with Parallel(options.jobs) as run:
+    for title, columns, count, draws in (
+        ("the interval holds", ("rho_pos", "rho_neg"), held, options.draws),
+        ("wrongly rejected", ("no noise", "alike"), rejected, options.test_draws),
+    ):
+        print(f"{title:22} {columns[0]:>9} {columns[1]:>9}   of {draws} data sets")
         for setting in SETTINGS:
-            shares = [
-                np.mean(run(delayed(count)(setting, seed) for seed in seeds), axis=0)
-                for count in (held, rejected)
-            ]
-            (positive, negative), (noise, symmetry) = shares
-            print(
-                f"{setting:22} {positive:13.1%} {negative:13.1%} {noise:9.1%} {symmetry:9.1%}",
-                flush=True,
-            )
-    print(f"{options.draws} data sets each; the last two columns are shares of wrong rejections")
+            run = Parallel(options.jobs)(delayed(count)(setting, seed) for seed in range(draws))
+            print(f"{setting:22} " + " ".join(f"{share:9.1%}" for share in np.mean(run, axis=0)))
 
 
 if __name__ == "__main__":

@@ -61,7 +61,9 @@ html_sidebars = {"tutorial": [], "reproduction": [], "changelog": [], "contribut
 html_theme_options = {
     "logo": {"text": "unflip"},
     "header_links_before_dropdown": 5,
+    "navbar_persistent": ["search-button"],
     "navbar_end": ["theme-switcher"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "auto_examples/index": []},
     "footer_start": ["copyright"],
     "footer_end": [],
     "show_prev_next": False,
@@ -113,7 +115,7 @@ def visit_display_math(translator: Any, node: nodes.math_block) -> None:
     """Write a formula that has a line of its own."""
     if node["number"]:
         raise ExtensionError(f"numbered formulas are not drawn: {node.astext()}")
-    translator.body.append(f'<div class="math">{tex2mathml(node.astext(), as_block=True)}</div>')
+    translator.body.append(f'<div class="formula">{tex2mathml(node.astext(), as_block=True)}</div>')
     raise nodes.SkipNode
 
 

@@ -67,13 +67,20 @@ ax.plot(
     linewidth=2,
     label="flip rate of positives",
 )
-for (name, model), colour, side in zip(
-    borders.items(), ["#D55E00", "#009E73"], ["left", "right"], strict=True
+for (name, model), colour, place in zip(
+    borders.items(), ["#D55E00", "#009E73"], [(1.6, 0.45), (-1.5, 0.45)], strict=True
 ):
     at = -model.intercept_[0] / model.coef_[0, 0]
     ax.axvline(at, color=colour, linewidth=1)
-    shift = 0.06 if side == "left" else -0.06
-    ax.text(at + shift, 0.27, f"border of\n{name}", color=colour, ha=side)
+    ax.annotate(
+        f"border of\n{name}",
+        (at, place[1]),
+        place,
+        color=colour,
+        ha="center",
+        va="center",
+        arrowprops={"arrowstyle": "-", "color": colour},
+    )
 ax.set(xlabel="x", ylabel="probability", title="The border moves, and the data do not show it")
 ax.legend(loc="upper left")
 plt.show()

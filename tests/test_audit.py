@@ -140,7 +140,7 @@ def test_impossible_cut_offs_are_refused(arguments):
 def test_the_audit_repeats_itself_and_is_cloned_and_pickled():
     X, y = overlapping(300)
     y_noisy = flip_labels(y, RATES, random_state=0)
-    audit = LabelAudit(random_state=3).fit(X, y_noisy)
+    audit = LabelAudit(noise_rates=RATES, random_state=3).fit(X, y_noisy)
     again = clone(audit).fit(X, y_noisy)
     restored = pickle.loads(pickle.dumps(audit))  # noqa: S301
     assert_array_equal(audit.mislabel_proba_, again.mislabel_proba_)

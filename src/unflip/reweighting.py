@@ -19,6 +19,7 @@ from unflip._estimators import (
     optional_generator,
     weight_parameters,
 )
+from unflip._notebook import with_findings
 from unflip._validation import (
     check_choice,
     check_enough_rows,
@@ -286,6 +287,9 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         if self.weighting != "rho":
             for_two.append("weighting")
         return [f"{name}={getattr(self, name)}" for name in for_two]
+
+    def _html_repr(self) -> str:
+        return with_findings(super()._html_repr(), self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -21,7 +21,7 @@ from unflip.channel._evidence import (
     refit_coef,
 )
 from unflip.channel._features import ChannelFeatures, distinct_rows
-from unflip.channel._surface import RatePosterior, climb
+from unflip.channel._surface import RatePosterior, _noise_test, climb
 from unflip.noise_rates import ChannelRates, make_rates
 from unflip.posterior import ChannelPosterior
 
@@ -374,3 +374,67 @@ def test_intervals_hold_the_rates_as_often_as_they_say(n):
         pairs = zip(interval.bounds, rates, strict=True)
         held += [low <= rate <= high for (low, high), rate in pairs]
     assert 0.88 < np.mean(held) <= 1.0
+
+
+# --- tests of hypotheses
+
+
+def bowl(mean, sd):
+    return lambda points: -0.5 * (((points - mean) / sd) ** 2).sum(axis=1)
+
+
+BOX = ((0.0, 0.5), (0.0, 0.5))
+
+
+def test_the_statistics_are_twice_the_differences_of_the_log_evidence():
+    mean, sd = np.array([0.2, 0.1]), np.array([0.05, 0.05])
+    surface = bowl(mean, sd)
+    posterior = RatePosterior(surface, BOX, BOX, float(surface(np.zeros((1, 2)))[0]))
+    assert posterior.noise_test.statistic == pytest.approx(((mean / sd) ** 2).sum(), rel=0.01)
+    # on the diagonal the nearest point is the mean of both, at equal spreads
+    gap = 2 * ((0.05 / 0.05) ** 2)
+    assert posterior.symmetry_test.statistic == pytest.approx(gap, rel=0.02)
+    assert 0 < posterior.symmetry_test.probability < 1
+    excluded = RatePosterior(surface, ((0.1, 0.2), (0.3, 0.4)), ((0.1, 0.2), (0.3, 0.4)), None)
+    assert excluded.noise_test is None
+    assert excluded.symmetry_test is None
+
+
+def test_p_values_are_those_of_two_rates_that_cannot_be_negative():
+    z = np.random.default_rng(0).normal(size=(400_000, 2))
+    statistics = (np.maximum(z, 0) ** 2).sum(axis=1)
+    for threshold in (0.5, 2.0, 5.0):
+        simulated = np.mean(statistics > threshold)
+        assert _noise_test(threshold, 0.5).p_value == pytest.approx(simulated, abs=0.003)
+    assert _noise_test(0.0, 0.5).p_value == 1
+
+
+@pytest.mark.parametrize("n", [1000, 5000])
+def test_noise_and_asymmetry_are_found_where_they_are(n):
+    X, y = separated(n, NoiseRates(0.3, 0.1), seed=0)
+    noisy = ChannelPosterior(random_state=0).fit(X, y)
+    assert noisy.noise_test_.p_value < 1e-4
+    assert noisy.symmetry_test_.p_value < 1e-3
+    X, y = separated(n, NoiseRates(0.2, 0.2), seed=1)
+    alike = ChannelPosterior(random_state=0).fit(X, y)
+    assert alike.noise_test_.p_value < 1e-4
+    assert alike.symmetry_test_.p_value > 0.01
+    assert alike.symmetry_test_.probability > 0.3
+
+
+def test_what_is_known_is_not_tested():
+    X, y = separated(300, NoiseRates(0.3, 0.1), seed=0)
+    told = ChannelPosterior(known=NoiseRates(0.3, 0.1)).fit(X, y)
+    assert told.noise_test_ is None
+    assert told.symmetry_test_ is None
+    assert told.interval(0.5) == NoiseRates((0.3, 0.3), (0.1, 0.1))
+    with pytest.raises(ValueError, match="level must lie between 0 and 1"):
+        told.interval(1.0)
+
+
+def test_many_rows_with_known_rates_take_the_short_way_too():
+    X, y = separated(6000, NoiseRates(0.3, 0.1), seed=0)
+    known = ChannelPosterior(known=NoiseRates(0.3, 0.1)).fit(X, y)
+    far = np.abs(X.sum(axis=1) - 1) > 0.3
+    clean = known.predict_clean_proba(X)[:, 1]
+    assert np.mean((clean > 0.5)[far] == (X.sum(axis=1) > 1)[far]) > 0.99

@@ -1,5 +1,6 @@
 """The library imports without any extra, and the command line says which one it lacks."""
 
+import re
 import subprocess
 import sys
 
@@ -15,7 +16,10 @@ class Blocked:
 
 sys.meta_path.insert(0, Blocked())
 """
-EXTRAS = {"typer", "rich", "polars", "matplotlib", "dask", "starlette", "uvicorn", "pandas"}
+EXTRAS = {
+    *("typer", "rich", "polars", "skrub", "skops", "matplotlib", "dask", "starlette", "uvicorn"),
+    "pandas",
+}
 
 
 def run_without(extras: set[str], code: str) -> subprocess.CompletedProcess[str]:
@@ -26,7 +30,7 @@ def run_without(extras: set[str], code: str) -> subprocess.CompletedProcess[str]
 def test_the_core_works_without_any_extra():
     code = """
 import numpy as np
-import unflip, unflip.density_ratio, unflip.posterior, unflip.noise_rates
+import unflip, unflip.density_ratio, unflip.posterior, unflip.noise_rates, unflip.review
 X = np.random.default_rng(0).normal(size=(100, 2))
 y = unflip.flip_labels(X[:, 0] > 0, unflip.NoiseRates(0.2, 0.1), random_state=0)
 print(unflip.ImportanceReweightingClassifier().fit(X, y).predict(X).dtype)
@@ -41,6 +45,49 @@ def test_the_command_line_names_the_extra_it_lacks(missing):
     run = run_without({missing}, "from unflip.__main__ import main; main()")
     assert run.returncode == 2
     assert run.stderr == f"the command line needs {missing}: pip install 'unflip[cli]'\n"
+
+
+@pytest.mark.parametrize("missing", ["starlette", "uvicorn"])
+def test_the_review_page_names_the_extra_it_lacks(missing, tmp_path):
+    code = f"""
+from unflip.review import sample_estimate, serve
+try:
+    serve({{"x": [1, 2], "y": [0, 1]}}, "y", None, {str(tmp_path / "d.sqlite")!r})
+except ImportError as error:
+    print(error)
+"""
+    run = run_without({missing}, code)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout == f"the review page needs {missing}: pip install 'unflip[review]'\n"
+    assert not (tmp_path / "d.sqlite").exists()
+
+
+@pytest.mark.parametrize("missing", ["polars", "skrub", "skops"])
+def test_a_command_names_the_extra_it_lacks(missing, tmp_path):
+    table = tmp_path / "table.csv"
+    lines = [f"{k},{k > 50}" for k in range(100)]
+    table.write_text("x,y\n" + "\n".join(lines))
+    words = ["unflip", "fit", str(table), "--label", "y", "--rates", "0,0", "--out"]
+    code = f"sys.argv = {[*words, str(tmp_path / 'm')]!r}; from unflip.__main__ import main; main()"
+    run = run_without({missing}, code)
+    assert run.returncode == 2
+    assert re.search(rf"needs? {missing}: pip install 'unflip\[cli\]'", run.stderr)
+    assert "Traceback" not in run.stderr
+
+
+def test_help_loads_neither_tables_nor_experiments():
+    code = """
+sys.argv = ["unflip", "--help"]
+from unflip.__main__ import main
+try:
+    main()
+except SystemExit:
+    print(*sys.modules)
+"""
+    run = run_without(set(), code)
+    loaded = set(run.stdout.split())
+    assert "unflip.cli" in loaded
+    assert not loaded & {"polars", "skrub", "skops", "unflip.experiments", "unflip.demo"}
 
 
 def test_importing_the_library_loads_no_extra():

@@ -275,3 +275,26 @@ def test_table_1_noisy_accuracy_is_no_worse_than_printed_or_a_tenth(pair, printe
     error = np.abs(np.mean(estimates, axis=0) - pair)
     # the printed errors reach 0.22: the score is nearly flat in the rates, and its best is chance
     assert (error <= np.maximum(np.abs(np.subtract(printed, pair)), 0.1)).all(), error
+
+
+def test_the_interval_narrows_with_more_rows_and_holds_the_pair():
+    widths = []
+    grid = [(a / 10, b / 10) for a in range(5) for b in range(5)]
+    for n in (300, 6000):
+        X, y = logistic_sample(n, (0.3, 0.1))
+        clf = ImportanceReweightingClassifier(posterior="probabilistic")
+        search = CrossValidatedRates(clf, grid, random_state=0).fit(X, y)
+        for rate, (low, high) in zip(search.rates_.both(), search.interval_.bounds, strict=True):
+            assert low <= rate <= high
+        widths.append(sum(high - low for low, high in search.interval_.bounds))
+        again = CrossValidatedRates(clf, grid, random_state=0).fit(X, y)
+        assert again.interval_ == search.interval_
+    assert widths[1] < widths[0]
+
+
+def test_a_pair_that_fails_on_resamples_has_no_part_in_the_interval():
+    X, y = np.zeros((60, 1)), np.tile([0, 1], 30)
+    scripted = Scripted(refused=((0.3, 0.1),))
+    search = CrossValidatedRates(scripted, GRID, random_state=0).fit(X, y)
+    assert search.scores_[2] == -np.inf
+    assert search.interval_.positive[1] < 0.3

@@ -1,4 +1,4 @@
-"""A page from plain parts: headings, text, tables and pictures, as Markdown or as one HTML file."""
+"""A page from plain parts, and the page on noisy labels, as one HTML file, Markdown or JSON."""
 
 from unflip.report._document import (
     Block,
@@ -7,17 +7,26 @@ from unflip.report._document import (
     Picture,
     Table,
     Text,
+    plain,
+    to_fragment,
     to_html,
     to_markdown,
 )
+from unflip.report._findings import findings
+from unflip.report._report import Report, make_report
 
 __all__ = [
     "Block",
     "Cell",
     "Heading",
     "Picture",
+    "Report",
     "Table",
     "Text",
+    "findings",
+    "make_report",
+    "plain",
+    "to_fragment",
     "to_html",
     "to_markdown",
 ]

@@ -1,6 +1,7 @@
 """Blocks of a page, and the two ways to write them down.
 
-Text may hold **bold** and `code`. HTML shows all else as it is; Markdown is not escaped.
+Text may hold **bold** and `code`, and a backslash before a mark takes its meaning away: what comes
+from data goes through :func:`plain`. HTML shows all else as it is; Markdown is not escaped.
 """
 
 import html
@@ -8,6 +9,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
+
+ESCAPED = re.compile(r"\\([\\`*_\[\]<>#&~])")
+"""A mark behind a backslash."""
+
+ASIDE = 0xF0000
+"""Where in Unicode, for private use, such marks wait while the others are read."""
 
 MARKS = {-2: "▼", -1: "", 0: "", 1: "", 2: "▲"}
 """Beside a shaded figure, for eyes and printers that do not tell the shades apart."""
@@ -23,10 +30,11 @@ class Heading:
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph, or one item of a list."""
+    """A paragraph, or one item of a list; the leading one is larger."""
 
     text: str
     item: bool = False
+    lead: bool = False
 
 
 @dataclass(frozen=True)
@@ -39,6 +47,8 @@ class Cell:
     below_bold: bool = False
     shade: int = 0
     """From -2 (far below the other figure) to 2 (far above)."""
+    words: bool = False
+    """Whether it is text, to be read from the left."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +111,24 @@ def to_html(title: str, blocks: Sequence[Block]) -> str:
     blocks : sequence of blocks
         The page, from top to bottom.
     """
+    style = resources.files("unflip.report").joinpath("page.css").read_text(encoding="utf-8")
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{html.escape(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n"
+        + to_fragment(blocks)
+        + "\n</main>\n</body>\n</html>\n"
+    )
+
+
+def to_fragment(blocks: Sequence[Block]) -> str:
+    """Return the blocks as HTML to be put into a page with styles of its own.
+
+    Parameters
+    ----------
+    blocks : sequence of blocks
+        From top to bottom.
+    """
     parts = []
     previous_is_item = False
     for block in blocks:
@@ -111,9 +139,10 @@ def to_html(title: str, blocks: Sequence[Block]) -> str:
         match block:
             case Heading(text, level):
                 parts.append(f"<h{level}>{_inline(text)}</h{level}>")
-            case Text(text, item):
+            case Text(text, item, lead):
                 tag = "li" if item else "p"
-                parts.append(f"<{tag}>{_inline(text)}</{tag}>")
+                opening = f'{tag} class="lead"' if lead else tag
+                parts.append(f"<{opening}>{_inline(text)}</{tag}>")
             case Table():
                 parts.append(_html_table(block))
             case Picture(_, svg, alternative):
@@ -122,14 +151,25 @@ def to_html(title: str, blocks: Sequence[Block]) -> str:
                 parts.append(f'<figure role="img" aria-label="{label}">{drawing}</figure>')
     if previous_is_item:
         parts.append("</ul>")
-    style = resources.files("unflip.report").joinpath("page.css").read_text(encoding="utf-8")
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{html.escape(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n"
-        + "\n".join(parts)
-        + "\n</main>\n</body>\n</html>\n"
-    )
+    return "\n".join(parts)
+
+
+def plain(text: str) -> str:
+    r"""Return text from data such that it is shown as it is, on one line.
+
+    Parameters
+    ----------
+    text : str
+        Anything.
+
+    Examples
+    --------
+    >>> from unflip.report import plain
+    >>> print(plain("**<b>"))
+    \*\*\<b\>
+    """
+    shown = "".join(c if c.isprintable() else "\ufffd" for c in " ".join(text.split()))
+    return re.sub(r"([\\`*_\[\]<>#&~])", r"\\\1", shown)
 
 
 def _markdown_table(table: Table) -> str:
@@ -160,17 +200,21 @@ def _html_table(table: Table) -> str:
             text += f"<small><{strong}>{_inline(part.below)}</{strong}></small>"
         return text
 
+    first = table.rows[0] if table.rows else ()
+    is_left = [k < table.n_labels or (first and first[k].words) for k in range(len(table.head))]
     head = "".join(
-        f'<th scope="col"{" class=label" if k < table.n_labels else ""}>{_inline(text)}</th>'
-        for k, text in enumerate(table.head)
+        f'<th scope="col"{" class=label" if left else ""}>{_inline(text)}</th>'
+        for left, text in zip(is_left, table.head, strict=True)
     )
     body = []
     for row in table.rows:
         labels, figures = row[: table.n_labels], row[table.n_labels :]
         cells = [f'<th scope="row">{figure(part)}</th>' for part in labels]
         for part in figures:
-            shade = f' class="shade{part.shade:+d}"' if part.shade else ""
-            cells.append(f"<td{shade}>{figure(part)}</td>")
+            kinds = [f"shade{part.shade:+d}"] if part.shade else []
+            kinds += ["words"] if part.words else []
+            names = f' class="{" ".join(kinds)}"' if kinds else ""
+            cells.append(f"<td{names}>{figure(part)}</td>")
         body.append(f"<tr>{''.join(cells)}</tr>")
     caption = f"<caption>{_inline(table.caption)}</caption>" if table.caption else ""
     return (
@@ -181,6 +225,12 @@ def _html_table(table: Table) -> str:
 
 def _inline(text: str) -> str:
     """Escape the text, then let **bold** and `code` through."""
-    escaped = html.escape(text)
+    aside = ESCAPED.sub(lambda mark: chr(ASIDE + ord(mark[1])), text)
+    escaped = html.escape(aside)
     escaped = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", escaped)
-    return re.sub(r"`(.+?)`", r"<code>\1</code>", escaped)
+    escaped = re.sub(r"`(.+?)`", r"<code>\1</code>", escaped)
+    return re.sub(
+        f"[{chr(ASIDE)}-{chr(ASIDE + 127)}]",
+        lambda mark: html.escape(chr(ord(mark[0]) - ASIDE)),
+        escaped,
+    )

@@ -8,8 +8,8 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from unflip import NoiseRates, __version__, cli
-from unflip.cli import app
+from unflip import NoiseRates, __version__
+from unflip.cli import _reproduce, app
 from unflip.demo import run_demo
 from unflip.experiments import EXPERIMENTS, Outcome, _run, planned_runs
 
@@ -94,7 +94,7 @@ def test_reproduce_measures_what_it_prints(reproduce, monkeypatch, tmp_path):
     def cheap(names, repeats, **options):
         return (r for r in planned_runs(names, repeats, **options) if r.method in ("plain", "ld"))
 
-    monkeypatch.setattr(cli, "planned_runs", cheap)
+    monkeypatch.setattr(_reproduce, "planned_runs", cheap)
     result = reproduce("figure1", "--repeats", "1")
     assert result.exit_code == 0, result.output
     files = {path.name for path in tmp_path.iterdir()}
@@ -114,7 +114,7 @@ def test_reproduce_measures_what_it_prints(reproduce, monkeypatch, tmp_path):
 def test_accuracy_tables_are_printed_with_ranks_tests_and_seconds(
     reproduce, performed, monkeypatch
 ):
-    monkeypatch.setattr(cli, "load_benchmark", lambda name: None)
+    monkeypatch.setattr(_reproduce, "load_benchmark", lambda name: None)
     result = reproduce("table6", "--repeats", "1")
     assert result.exit_code == 0, result.output
     assert "70.0 (70.0)" in result.stdout  # plain on breast-cancer at (0.2, 0.2)
@@ -145,7 +145,7 @@ def test_reproduce_as_json_prints_nothing_else_on_stdout(reproduce, performed, t
 def test_only_what_was_asked_for_is_written_though_the_folder_holds_more(
     reproduce, performed, monkeypatch
 ):
-    monkeypatch.setattr(cli, "load_benchmark", lambda name: None)
+    monkeypatch.setattr(_reproduce, "load_benchmark", lambda name: None)
     reproduce("table1", "table2", "--repeats", "2")
     printed = json.loads(reproduce("table1", "--repeats", "1", "--json").stdout)
     assert {figure["experiment"] for figure in printed["figures"]} == {"table1"}
@@ -216,7 +216,7 @@ def test_an_interrupt_exits_with_130_says_what_is_kept_and_the_same_command_goes
 
 
 def test_peers_without_cleanlab_are_refused_before_any_work(reproduce, performed, monkeypatch):
-    monkeypatch.setattr(cli, "find_spec", lambda name: None)
+    monkeypatch.setattr(_reproduce, "find_spec", lambda name: None)
     result = reproduce("table1", "--peers")
     assert result.exit_code == 2
     assert "pip install cleanlab" in result.stderr

@@ -1,0 +1,67 @@
+"""`unflip demo`: the main job, printed."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+import polars as pl
+from rich.console import Console
+from rich.table import Table
+from sklearn.datasets import load_breast_cancer
+
+from unflip._files import check_free
+from unflip.cli._session import session
+from unflip.demo import DemoResult, run_demo
+from unflip.tables import check_ending, write_table
+from unflip.workflow import parse_rates
+
+
+def demo(
+    rates: str, seed: int, out: Path | None, *, force: bool, as_json: bool, quiet: bool
+) -> None:
+    """Run the demonstration, and print it."""
+    with session(as_json=as_json, quiet=quiet) as shell:
+        if out is not None:
+            check_free(out, force=force)
+            check_ending(out)
+        true_rates = parse_rates(rates)
+        if not true_rates.known:
+            raise ValueError(f"--rates {rates!r}: to flip labels, both rates must be numbers.")
+        shell.step("flipping labels and learning from them")
+        result = run_demo(true_rates, random_state=seed)
+        if out is not None:
+            write_table(_bundled_table(), out)
+        shell.result(asdict(result))
+        _print_demo(shell.console, result)
+        shell.written(out)
+
+
+def _bundled_table() -> pl.DataFrame:
+    """Return the demonstration's rows and true labels."""
+    bunch = load_breast_cancer()
+    names = [name.replace(" ", "_") for name in bunch.feature_names.tolist()]
+    table = pl.DataFrame(bunch.data, schema=names)
+    return table.with_columns(pl.Series("diagnosis", bunch.target_names[bunch.target].tolist()))
+
+
+def _print_demo(console: Console, result: DemoResult) -> None:
+    true, estimated = result.true_rates.both(), result.estimated_rates.both()
+    rates = Table(title="How often labels are flipped", title_justify="left")
+    for heading in ("class", "true", "estimated"):
+        rates.add_column(heading, justify="left" if heading == "class" else "right")
+    rates.add_row("positive (benign)", f"{true[0]:.2f}", f"{estimated[0]:.2f}")
+    rates.add_row("negative (malignant)", f"{true[1]:.2f}", f"{estimated[1]:.2f}")
+    accuracy = Table(title="Accuracy on clean test labels", title_justify="left")
+    accuracy.add_column("trained on")
+    accuracy.add_column("accuracy", justify="right")
+    accuracy.add_row("noisy labels, as they are", f"{result.labels_as_they_are:.1%}")
+    accuracy.add_row("noisy labels, reweighted", f"[bold]{result.reweighted:.1%}[/bold]")
+    accuracy.add_row("clean labels", f"{result.clean_labels:.1%}")
+    console.print(
+        f"\nBreast-cancer table ({result.n_rows} rows), training labels flipped. Logistic "
+        f"regression,\nmean of {result.n_splits} random 75/25 splits; rates estimated from the "
+        "noisy labels alone.\n"
+    )
+    console.print(rates)
+    console.print()
+    console.print(accuracy)
+    console.print()

@@ -1,0 +1,45 @@
+"""`unflip estimate`: how often labels are wrong, in words."""
+
+from typing import Any
+
+from unflip.cli._options import Method, Source
+from unflip.cli._session import Session, session
+from unflip.report import plain
+from unflip.report._words import certainty, headline, next_steps, rate_sentences
+from unflip.workflow import learn
+
+
+def estimate(source: Source, method: Method, *, as_json: bool, quiet: bool) -> None:
+    """Estimate the rates of a table, and print them."""
+    with session(as_json=as_json, quiet=quiet) as shell:
+        estimator, rates = method.parsed()
+        learnt = learn(
+            source.read(),
+            estimator=estimator,
+            rates=rates,
+            positive=source.positive,
+            random_state=method.seed,
+            say=shell.step,
+        )
+        found = learnt.found
+        shell.result({"table": str(source.table), "label": source.label, **found})
+        say_found(shell, found)
+        shell.say()
+        shell.say("What to do next:")
+        for sentence in next_steps(found):
+            shell.say(sentence, item=True)
+
+
+def say_found(shell: Session, found: dict[str, Any]) -> None:
+    """Print what was found, and what is doubtful about it."""
+    shell.say(headline(found))
+    for sentence in rate_sentences(found):
+        shell.say(sentence, item=True)
+    for sentence in certainty(found):
+        shell.say()
+        shell.say(sentence)
+    if found["warnings"]:
+        shell.say()
+        shell.say("**Doubtful:**")
+    for sentence in found["warnings"]:
+        shell.say(plain(sentence), item=True)

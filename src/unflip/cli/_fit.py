@@ -1,0 +1,86 @@
+"""`unflip fit`: a model, and where it comes from."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from unflip._files import check_free
+from unflip.cli._estimate import say_found
+from unflip.cli._options import Method, Source
+from unflip.cli._report import check_report_ending, report_on, write_report
+from unflip.cli._session import command_line, session
+from unflip.persistence import save_model
+from unflip.tables import check_ending, kind_of, write_table
+from unflip.workflow import learn, read_reviewed
+
+
+def fit(
+    source: Source,
+    method: Method,
+    out: Path,
+    *,
+    weights: Path | None,
+    report: Path | None,
+    reviewed: Path | None,
+    force: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Train on a table, and write the model; weights and report too where they are asked for."""
+    with session(as_json=as_json, quiet=quiet) as shell:
+        for path in (out, weights, report):
+            if path is not None:
+                check_free(path, force=force)
+        if weights is not None:
+            check_ending(weights)
+        if report is not None:
+            check_report_ending(report)
+        estimator, rates = method.parsed()
+        data = source.read()
+        checked = {} if reviewed is None else read_reviewed(reviewed, data)
+        learnt = learn(
+            data,
+            estimator=estimator,
+            rates=rates,
+            positive=source.positive,
+            reviewed=checked,
+            random_state=method.seed,
+            say=shell.step,
+        )
+        found = learnt.found
+        page = None
+        if report is not None:
+            shell.step("writing the report")
+            page = report_on(learnt, data, source, method)
+        shell.step("writing")
+        provenance = {
+            "label": data.label,
+            "classes": data.classes.tolist(),
+            "positive": learnt.positive,
+            "columns": {name: kind_of(data.features[name]) for name in data.features.columns},
+            "set_aside": list(data.set_aside),
+            "estimator": method.estimator,
+            "noise_rates": found["noise_rates"],
+            "transition_matrix": found["transition_matrix"],
+            "seed": method.seed,
+            "n_rows": data.y.size,
+            "n_reviewed": len(checked),
+            "command": command_line(),
+        }
+        save_model(out, learnt.model, provenance)
+        if weights is not None:
+            is_reviewed = np.isin(np.arange(data.y.size), list(checked))
+            columns = {"row": range(data.y.size), "weight": learnt.weights, "reviewed": is_reviewed}
+            if source.identifier is not None:
+                columns = {source.identifier: data.whole[source.identifier], **columns}
+            write_table(pl.DataFrame(columns), weights)
+        if report is not None and page is not None:
+            write_report(page, report)
+        shell.result({**provenance, "model": str(out), "summary": found})
+        say_found(shell, found)
+        shell.say()
+        rows = f"{data.y.size:,} rows"
+        joined = f", {len(checked):,} of them reviewed" if checked else ""
+        shell.say(f"Trained ({method.estimator}) on {rows}{joined}.")
+        shell.written(out, weights, report)

@@ -1,0 +1,85 @@
+"""Options that mean the same in every command."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+if TYPE_CHECKING:
+    from unflip.noise import NoiseRates
+    from unflip.tables import LabelledTable
+
+Table = Annotated[
+    Path, typer.Argument(help="A table: .csv, .tsv, .parquet, .arrow, .feather or .jsonl.")
+]
+Label = Annotated[str, typer.Option(help="Column of the labels.")]
+Positive = Annotated[
+    str | None, typer.Option(help="Which of two classes is the positive one; else the greater.")
+]
+Drop = Annotated[list[str] | None, typer.Option(help="Column not to learn from. Repeatable.")]
+Id = Annotated[
+    str | None, typer.Option("--id", help="Column that names the rows, and is not learnt from.")
+]
+Separator = Annotated[
+    str | None, typer.Option(help="What separates columns of a text file, if not a comma or tab.")
+]
+Estimator = Annotated[
+    str,
+    typer.Option(
+        help="logistic, boosting, svm, or a class such as sklearn.ensemble.RandomForestClassifier.",
+        autocompletion=lambda: ["logistic", "boosting", "svm"],
+    ),
+]
+Rates = Annotated[
+    str | None,
+    typer.Option(
+        help="Flip rates of the positive and the negative class, where known: 0.3,0.1. Each may "
+        "be bounds (0.1:0.3) or unknown (?).",
+        show_default="estimated",
+    ),
+]
+Seed = Annotated[int, typer.Option(help="Seed of everything that is random.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors (and --json).")]
+
+
+class Source(NamedTuple):
+    """Where rows and labels come from."""
+
+    table: Path
+    label: str
+    positive: str | None
+    drop: Sequence[str]
+    identifier: str | None
+    separator: str | None
+
+    def read(self) -> "LabelledTable":
+        """Return the table, split into features and labels."""
+        from unflip.tables import read_table, split_label
+
+        table = read_table(self.table, separator=self.separator)
+        return split_label(table, self.label, drop=self.drop, identifier=self.identifier)
+
+
+class Method(NamedTuple):
+    """How to learn from them."""
+
+    estimator: str
+    rates: str | None
+    seed: int
+
+    def parsed(self) -> "tuple[Any, NoiseRates | None]":
+        """Return the classifier, and what is known of the rates."""
+        from unflip.workflow import make_estimator, parse_rates
+
+        rates = None if self.rates is None else parse_rates(self.rates)
+        return make_estimator(self.estimator), rates
+
+
+def experiment_names() -> list[str]:
+    """Return what `reproduce` can be asked for."""
+    from unflip.experiments import EXPERIMENTS
+
+    return [*EXPERIMENTS, "all"]

@@ -1,0 +1,75 @@
+"""`unflip report`: the page on a table's labels."""
+
+from pathlib import Path
+
+from unflip._files import check_free, write_whole
+from unflip.cli._options import Method, Source
+from unflip.cli._session import command_line, session
+from unflip.persistence import versions
+from unflip.report import Report, make_report
+from unflip.report._words import headline
+from unflip.tables import LabelledTable, check_ending
+from unflip.workflow import Learnt, learn
+
+ENDINGS = (".html", ".md", ".json")
+
+
+def report(
+    source: Source, method: Method, out: Path, *, force: bool, as_json: bool, quiet: bool
+) -> None:
+    """Write the report on a table."""
+    with session(as_json=as_json, quiet=quiet) as shell:
+        check_free(out, force=force)
+        check_report_ending(out)
+        estimator, rates = method.parsed()
+        data = source.read()
+        learnt = learn(
+            data,
+            estimator=estimator,
+            rates=rates,
+            positive=source.positive,
+            random_state=method.seed,
+            say=shell.step,
+        )
+        shell.step("cross-validating, and writing the report")
+        page = report_on(learnt, data, source, method)
+        write_report(page, out)
+        shell.result(page.content)
+        shell.say(headline(page.content["summary"]))
+        shell.written(out)
+
+
+def report_on(learnt: Learnt, data: LabelledTable, source: Source, method: Method) -> Report:
+    """Return the report on what was learnt."""
+    shown = data.whole.drop(data.label)
+    if source.identifier is not None:
+        names = [source.identifier, *(n for n in shown.columns if n != source.identifier)]
+        shown = shown.select(names)
+    return make_report(
+        learnt.classifier,
+        learnt.X,
+        learnt.y,
+        audit=learnt.audit(),
+        found=learnt.found,
+        rows=shown,
+        settled=learnt.reviewed,
+        made={
+            "table": source.table.name,
+            "label": source.label,
+            "command": command_line(),
+            "seed": method.seed,
+            "versions": versions(),
+        },
+        seed=method.seed,
+    )
+
+
+def write_report(page: Report, path: Path) -> None:
+    """Write the report in the way that the name ends in."""
+    writers = {".html": page.to_html, ".md": page.to_markdown, ".json": page.to_json}
+    write_whole(path, writers[path.suffix.lower()]())
+
+
+def check_report_ending(path: Path) -> None:
+    """Refuse a name that tells no format of reports."""
+    check_ending(path, ENDINGS)

@@ -1,0 +1,108 @@
+"""Small drawings in SVG that follow the page's colours, light or dark."""
+
+import html
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+WIDTH, HEIGHT = 640, 250
+LEFT, RIGHT, BOTTOM = 46, 12, 44
+"""Room for the rows' scale, the edge, and the other scale."""
+
+LEGEND, BARE = 50, 12
+"""Room at the top with a legend and marks, and without."""
+
+LARGEST_LEGEND = 24
+"""Characters of a name in the legend."""
+
+
+class Mark(NamedTuple):
+    """A vertical line at a value, and its name."""
+
+    value: float
+    name: str
+
+
+def draw_histogram(
+    edges: ArrayLike,
+    counts: ArrayLike,
+    names: Sequence[str],
+    *,
+    axis: str,
+    marks: Sequence[Mark] = (),
+) -> str:
+    """Return stacked bars as SVG: rows per bin, one colour per name.
+
+    Parameters
+    ----------
+    edges : array-like of shape (n_bins + 1,)
+        Ends of the bins.
+    counts : array-like of shape (n_series, n_bins)
+        Rows per bin.
+    names : sequence of str
+        Of the series; at most four.
+    axis : str
+        What the bins are of.
+    marks : sequence of Mark, default=()
+        Lines to draw.
+    """
+    ends = np.asarray(edges, dtype=float)
+    bars = np.asarray(counts, dtype=float)
+    low, high = float(ends[0]), float(ends[-1])
+    tallest = max(float(bars.sum(axis=0).max()), 1.0)
+    step = max(1.0, _step(tallest))
+    ceiling = LEGEND if len(names) > 1 or marks else BARE
+    height = HEIGHT - LEGEND + ceiling
+    top = step * np.ceil(tallest / step)
+
+    def across(value: float) -> float:
+        return round(LEFT + (value - low) / (high - low) * (WIDTH - LEFT - RIGHT), 1)
+
+    def up(value: float) -> float:
+        return round(height - BOTTOM - value / top * (height - ceiling - BOTTOM), 1)
+
+    parts = [
+        f'<svg class="drawn" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}">'
+    ]
+    for value in np.arange(0, top + step / 2, step):
+        y = up(float(value))
+        parts.append(f'<path class="grid" d="M{LEFT} {y}H{WIDTH - RIGHT}"/>')
+        parts.append(f'<text class="end" x="{LEFT - 6}" y="{y + 4}">{value:g}</text>')
+    tick = _step(high - low)
+    for value in np.arange(low, high + tick / 1000, tick):
+        x = across(float(value))
+        parts.append(f'<text class="mid" x="{x}" y="{height - BOTTOM + 16}">{value:.3g}</text>')
+    middle = (LEFT + WIDTH - RIGHT) / 2
+    parts.append(f'<text class="mid" x="{middle}" y="{height - 8}">{html.escape(axis)}</text>')
+    below = np.zeros(bars.shape[1])
+    for k, series in enumerate(bars):
+        for left, right, base, rows in zip(ends[:-1], ends[1:], below, series, strict=True):
+            if rows:
+                x, y = across(float(left)), up(float(base + rows))
+                wide, tall = across(float(right)) - x - 0.8, up(float(base)) - y
+                parts.append(
+                    f'<rect class="series{k}" x="{x}" y="{y}" width="{wide:.1f}" '
+                    f'height="{tall:.1f}"/>'
+                )
+        below = below + series
+    for mark in marks:
+        x = across(mark.value)
+        anchor = "start" if mark.value < (low + high) / 2 else "end"
+        parts.append(f'<path class="mark" d="M{x} {ceiling - 8}V{height - BOTTOM}"/>')
+        parts.append(
+            f'<text class="{anchor}" x="{x}" y="{ceiling - 12}">{html.escape(mark.name)}</text>'
+        )
+    for k, name in enumerate(names if len(names) > 1 else ()):
+        x = LEFT + k * (WIDTH - LEFT - RIGHT) / len(names)
+        short = name if len(name) <= LARGEST_LEGEND else name[: LARGEST_LEGEND - 1] + "…"
+        parts.append(f'<rect class="series{k}" x="{x:.1f}" y="6" width="12" height="12"/>')
+        parts.append(f'<text class="start" x="{x + 18:.1f}" y="16">{html.escape(short)}</text>')
+    return "".join([*parts, "</svg>"])
+
+
+def _step(length: float) -> float:
+    """Return a round step that cuts a scale into at most five."""
+    power = 10.0 ** np.floor(np.log10(length / 5))
+    return float(power * min(k for k in (1, 2, 5, 10) if 5 * k * power >= length * (1 - 1e-9)))

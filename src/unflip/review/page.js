@@ -1,0 +1,486 @@
+// The review page. Text from the table is only ever set as text, never as markup.
+
+const byId = (id) => document.getElementById(id);
+const NEAR_END = 20; // rows left in the list when more are asked for
+const SHOWN_BEFORE = 3, SHOWN_AFTER = 25; // rows of the queue that are listed
+const MOST_CLASSES = 30; // classes that are listed in the estimate
+
+let about; // what does not change
+let rows = []; // the queue as far as it was asked for
+let more = false; // whether it goes on
+let at = -1; // the place in it of the row that is shown
+let current = null; // the row that is shown
+let tally = null;
+let busy = false;
+
+// ---------------------------------------------------------------- talking to the server
+
+class Stale extends Error {}
+
+async function ask(path, body) {
+  const options = body === undefined ? {} : {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  };
+  let response;
+  try {
+    response = await fetch(`api/${path}`, options);
+  } catch {
+    throw new Error("the server does not answer. Is it still running?");
+  }
+  const answer = await response.json().catch(() => ({ error: `status ${response.status}` }));
+  if (response.status === 409) throw Object.assign(new Stale(answer.error), { current: answer.current });
+  if (!response.ok) throw new Error(answer.error);
+  return answer;
+}
+
+// One thing at a time: a key that comes before the next row is shown must not decide it.
+async function alone(work) {
+  if (busy) return;
+  busy = true;
+  byId("card").setAttribute("aria-busy", "true");
+  try {
+    await work();
+  } catch (error) {
+    say("", error.message);
+  } finally {
+    busy = false;
+    byId("card").setAttribute("aria-busy", "false");
+  }
+}
+
+function say(good, bad = "") {
+  byId("saved").textContent = good;
+  byId("alarm").textContent = bad;
+}
+
+// ---------------------------------------------------------------- building elements
+
+function make(tag, properties = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (name === "class") element.className = value;
+    else if (name === "scope" || name === "colSpan") element[name] = value;
+    else element.setAttribute(name, value);
+  }
+  element.append(...children.filter((child) => child !== null));
+  return element;
+}
+
+const cell = (text, kind = "") =>
+  text === null ? make("td", { class: `missing ${kind}` }, "missing") : make("td", { class: kind }, text);
+const heading = (text, kind = "") => make("th", { scope: "col", class: kind }, text);
+const rowHeading = (text) => make("th", { scope: "row" }, text);
+const percent = (share, digits = 0) => `${(100 * share).toFixed(digits)} %`;
+const width = (share) => `${100 * Math.min(1, Math.max(0, share))}%`; // for styles
+const label = (position) => about.classes[position];
+const plural = (n, one, many) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+
+function table(id, header, lines) {
+  byId(id).replaceChildren(make("thead", {}, make("tr", {}, ...header)), make("tbody", {}, ...lines));
+}
+
+function bar(share) {
+  const inner = make("span");
+  inner.style.width = width(share);
+  return make("span", { class: "bar", "aria-hidden": "true" }, inner);
+}
+
+// ---------------------------------------------------------------- the queue
+
+function wanted() {
+  const query = new URLSearchParams();
+  for (const name of ["queue", "status", "given", "least"]) query.set(name, byId(name).value);
+  query.set("words", byId("words").value);
+  return query;
+}
+
+async function extend() {
+  const query = wanted();
+  if (rows.length) query.set("after", rows.at(-1).row);
+  const answer = await ask(`queue?${query}`);
+  const known = new Set(rows.map((entry) => entry.row));
+  rows.push(...answer.rows.filter((entry) => !known.has(entry.row)));
+  more = answer.more;
+  progress(answer.decided, answer.total);
+}
+
+async function restart() {
+  const sample = byId("queue").value === "sample";
+  for (const name of ["given", "least", "words"]) byId(name).disabled = sample;
+  rows = [];
+  at = -1;
+  await extend();
+  await show(0);
+}
+
+let inQueue = { decided: 0, total: 0 };
+
+function progress(decided, total) {
+  inQueue = { decided, total };
+  byId("progress").max = Math.max(total, 1);
+  byId("progress").value = decided;
+  const which = byId("queue").value === "sample" ? "of the random sample" : "of this queue";
+  byId("progress-text").textContent =
+    `${decided.toLocaleString("en")} of ${plural(total, "row", "rows")} ${which} decided`;
+}
+
+async function show(place) {
+  if (place >= rows.length - NEAR_END && more) await extend();
+  at = Math.max(0, Math.min(place, rows.length));
+  const entry = rows[at];
+  for (const part of document.querySelectorAll(".of-row")) part.hidden = !entry;
+  byId("empty").hidden = Boolean(entry);
+  for (const id of ["keep", "change", "other", "unsure", "next"]) byId(id).disabled = !entry;
+  byId("previous").disabled = at === 0;
+  if (entry) {
+    current = await ask(`row?row=${entry.row}&queue=${byId("queue").value}`);
+    Object.assign(entry, { version: current.version, verdict: current.verdict, label: current.label });
+    drawRow();
+  } else {
+    current = null;
+    drawEnd();
+  }
+  drawQueue();
+}
+
+function nextPlace() {
+  let place = at + 1;
+  if (byId("status").value === "open") while (place < rows.length && rows[place].verdict) place += 1;
+  return place;
+}
+
+// ---------------------------------------------------------------- deciding
+
+// Decisions of this tab that can be undone; they outlive a reload, and are this tab's alone.
+const undoable = {
+  read: () => JSON.parse(sessionStorage.getItem("undo") ?? "[]"),
+  write: (entries) => sessionStorage.setItem("undo", JSON.stringify(entries.slice(-1000))),
+};
+
+function told(entry) {
+  if (entry.verdict === "keep") return `kept ${label(entry.label)}`;
+  if (entry.verdict === "change") return `changed to ${label(entry.label)}`;
+  return entry.verdict === "unsure" ? "unsure" : "open again";
+}
+
+function note(answer) {
+  const entry = rows.find((each) => each.row === answer.row);
+  const was = Boolean(entry?.verdict);
+  if (entry) {
+    Object.assign(entry, { version: answer.version, verdict: answer.verdict, label: answer.label });
+    progress(inQueue.decided + Boolean(answer.verdict) - was, inQueue.total);
+  }
+  tally = answer.tally ?? tally;
+  drawTally();
+}
+
+async function decide(verdict, chosen = null) {
+  const row = current;
+  if (!row) return;
+  if (verdict === "change" && chosen === null) {
+    byId("other").focus();
+    say("", "Choose the right label first.");
+    return;
+  }
+  say("");
+  try {
+    const answer = await ask("decide", {
+      row: row.row, version: row.version, verdict, label: chosen, queue: byId("queue").value,
+    });
+    undoable.write([...undoable.read(), { row: answer.row, version: answer.version }]);
+    note(answer);
+    say(`Saved: row ${answer.row} ${told(answer)}.`);
+  } catch (error) {
+    await refused(error, "Not saved");
+    return;
+  }
+  await show(nextPlace());
+}
+
+async function undo() {
+  const entries = undoable.read();
+  const last = entries.pop() ?? tally.last;
+  if (!last) {
+    say("", "There is nothing to undo.");
+    return;
+  }
+  try {
+    const answer = await ask("undo", { row: last.row, version: last.version });
+    for (const entry of entries) if (entry.row === answer.row) entry.version = answer.version;
+    undoable.write(entries);
+    note(answer);
+    say(`Saved: row ${answer.row} is ${told(answer)}.`);
+    await visit(answer.row);
+  } catch (error) {
+    if (error instanceof Stale) undoable.write(entries);
+    await refused(error, "Not undone");
+  }
+}
+
+async function refused(error, what) {
+  if (!(error instanceof Stale)) throw new Error(`${what}: ${error.message}`);
+  await refreshTally();
+  await visit(error.current.row);
+  say("", `${what}: row ${error.current.row} was decided elsewhere since. It is ${told(error.current)} there.`);
+}
+
+// Shows a row that may not be in the queue any more.
+async function visit(row) {
+  let place = rows.findIndex((entry) => entry.row === row);
+  if (place < 0) {
+    place = Math.max(at, 0);
+    rows.splice(place, 0, { row, given: null, suggested: null, probability: null });
+    const full = await ask(`row?row=${row}&queue=${byId("queue").value}`);
+    Object.assign(rows[place], {
+      id: full.id, given: full.given, suggested: full.suggested, probability: full.probability,
+    });
+  }
+  await show(place);
+}
+
+async function refreshTally() {
+  tally = await ask("tally");
+  drawTally();
+}
+
+// ---------------------------------------------------------------- drawing
+
+function drawTally() {
+  for (const verdict of ["keep", "change", "unsure"]) {
+    byId(`n-${verdict}`).textContent = tally[verdict].toLocaleString("en");
+  }
+  byId("undo").disabled = !undoable.read().length && !tally.last;
+  drawEstimate(tally.estimate);
+}
+
+function drawRow() {
+  byId("row-title").textContent = `Row ${current.row}${current.id === null ? "" : ` · ${current.id}`}`;
+  byId("decided").textContent = current.verdict ? `Decided: ${told(current)}` : "";
+  byId("decided").className = `${current.verdict}-said`;
+  byId("given-label").textContent = label(current.given);
+  const blind = current.suggested === null;
+  const differs = !blind && current.suggested !== current.given;
+  byId("suggested-label").textContent = blind ? "hidden" : label(current.suggested);
+  byId("suggestion").classList.toggle("differs", differs);
+  byId("chance").textContent = blind ? "hidden" : percent(current.probability, 1);
+  byId("chance-bar").style.width = width(current.probability ?? 0);
+  byId("chance-bar").parentElement.hidden = blind;
+  drawChoice();
+  drawFeatures();
+  drawSimilar();
+  table("values", [heading("feature"), heading("value")],
+    current.values.map(([name, value]) => make("tr", {}, rowHeading(name), cell(value))));
+  if (current.n_more_values) {
+    byId("values").tBodies[0].append(make("tr", {}, rowHeading("…"), cell(`and ${current.n_more_values} more`)));
+  }
+}
+
+function drawEnd() {
+  const open = inQueue.total - inQueue.decided;
+  const state = inQueue.total === 0 ? "No row matches."
+    : open === 0 ? "Every row of it is decided."
+      : `${plural(open, "row of it is", "rows of it are")} still open: go back, or reload the page.`;
+  byId("empty-text").textContent = `${state} Choose another order or filter, or export.`;
+}
+
+function drawChoice() {
+  const order = about.classes.map((_, position) => position).filter((position) => position !== current.given);
+  if (current.truth) order.sort((a, b) => current.truth[b] - current.truth[a]);
+  const options = order.map((position) => {
+    const chance = current.truth && about.classes.length > 2 ? ` (${percent(current.truth[position])})` : "";
+    return make("option", { value: position }, label(position) + chance);
+  });
+  if (current.other === null) options.unshift(make("option", { value: "" }, "choose …"));
+  byId("other").replaceChildren(...options);
+  byId("other").value = current.other ?? "";
+}
+
+function drawFeatures() {
+  const classes = [current.given, ...(current.other === null ? [] : [current.other])];
+  const header = [
+    heading("feature"), heading("this row"),
+    ...classes.map((position) => heading(`usual for ${label(position)}`)), heading("how far off"),
+  ];
+  const largest = Math.max(4, ...current.features.map((feature) => Math.abs(feature.score)));
+  const lines = current.features.map((feature) => {
+    const category = feature.share.length > 0;
+    const far = category
+      ? `in ${percent(feature.share[0], 1)} of ${label(current.given)}`
+      : `${feature.score > 0 ? "+" : "−"}${Math.abs(feature.score).toFixed(1)} sd`;
+    return make("tr", {}, rowHeading(feature.name), cell(feature.value),
+      ...feature.typical.map((value) => cell(value)),
+      make("td", {}, make("span", { class: "off" }, make("span", {}, far), bar(Math.abs(feature.score) / largest))));
+  });
+  if (!lines.length) lines.push(make("tr", {}, make("td", { colSpan: header.length }, "nothing: it is like its class")));
+  table("features", header, lines);
+}
+
+function drawSimilar() {
+  const names = current.features.slice(0, 4).map((feature) => feature.name);
+  const header = [heading("row"), heading("given label"), heading("decided"), ...names.map((name) => heading(name))];
+  const lines = current.similar.map((near) => make("tr", {},
+    rowHeading(near.id === null ? `${near.row}` : `${near.row} · ${near.id}`),
+    cell(label(near.given), near.given === current.given ? "same" : "another"),
+    make("td", {}, near.verdict ? told(near) : "–"),
+    ...names.map((name) => cell(near.values[name]))));
+  table("similar", header, lines);
+}
+
+function drawQueue() {
+  const from = Math.max(0, at - SHOWN_BEFORE);
+  byId("rows").replaceChildren(...rows.slice(from, at + SHOWN_AFTER).map((entry, k) => {
+    const place = from + k;
+    const turn = entry.suggested === null || entry.suggested === entry.given
+      ? label(entry.given) : `${label(entry.given)} → ${label(entry.suggested)}`;
+    const end = entry.verdict ? told(entry) : entry.probability === null ? "" : percent(entry.probability);
+    const button = make("button", { type: "button" },
+      make("span", {}, `${entry.row}`), make("span", { class: "what" }, turn),
+      make("span", { class: entry.verdict ? `${entry.verdict}-said` : "" }, end));
+    if (place === at) button.setAttribute("aria-current", "true");
+    button.addEventListener("click", () => alone(() => show(place)));
+    return make("li", {}, button);
+  }));
+}
+
+function band(figure) {
+  const parts = [];
+  if (figure.sample !== null) {
+    const between = make("span", { class: "between" });
+    between.style.left = width(figure.low);
+    between.style.width = width(figure.high - figure.low);
+    const mark = make("span", { class: "at" });
+    mark.style.left = width(figure.sample);
+    parts.push(between, mark);
+  }
+  const model = make("span", { class: "model" });
+  model.style.left = width(figure.model);
+  return make("span", { class: "band", "aria-hidden": "true" }, ...parts, model);
+}
+
+function drawEstimate(estimate) {
+  const done = estimate.n_rows >= about.sample_size;
+  const unsure = estimate.n_unsure ? `, ${estimate.n_unsure} of them unsure or passed by` : "";
+  byId("estimate-text").textContent = estimate.n_rows === 0
+    ? `Choose “random sample” and review its ${plural(about.sample_size, "row", "rows")} to check the model.`
+    : `${done ? "The whole sample" : "So far"}: ${estimate.n_rows} of ${plural(about.sample_size, "random row", "random rows")}${unsure}.`;
+  const started = estimate.n_rows > 0;
+  const line = (name, figure) => {
+    const sample = figure.sample === null ? "–" : percent(figure.sample, 1);
+    const interval = started ? `${(100 * figure.low).toFixed(1)}–${percent(figure.high, 1)}` : "–";
+    return make("tr", {}, make("th", { scope: "row" }, name, band(figure)),
+      cell(sample, "number"), cell(interval, "number"), cell(percent(figure.model, 1), "number"));
+  };
+  const lines = (figures, name) => [
+    ...figures.slice(0, MOST_CLASSES).map((figure, position) => line(`${name} ${label(position)}`, figure)),
+    ...(figures.length > MOST_CLASSES ? [group(`and ${figures.length - MOST_CLASSES} more classes`)] : []),
+  ];
+  const group = (name) => make("tr", { class: "group" }, make("th", { scope: "colgroup", colSpan: 4 }, name));
+  table("estimate",
+    [heading("share"), heading("sample", "number"), heading(percent(about.level), "number"), heading("model", "number")],
+    [
+      group("Label wrong"),
+      line("any label", estimate.wrong),
+      ...lines(estimate.wrong_by_label, "given"),
+      group("Class flipped (noise rate)"),
+      ...lines(estimate.rates, "truly"),
+    ]);
+}
+
+// ---------------------------------------------------------------- listening
+
+function chosenLabel() {
+  const value = byId("other").value;
+  return value === "" ? null : Number(value);
+}
+
+const commands = {
+  k: () => decide("keep"),
+  c: () => decide("change", chosenLabel()),
+  u: () => decide("unsure"),
+  z: undo,
+  n: () => show(at + 1),
+  p: () => show(at - 1),
+};
+
+function pressed(event) {
+  const field = event.target.closest("input, select, textarea");
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (field && event.key === "Escape") {
+    byId("card").focus();
+    return;
+  }
+  if (event.target.id === "other" && event.key === "Enter") {
+    event.preventDefault();
+    alone(commands.c);
+    return;
+  }
+  // a key that is held down must not decide row after row
+  if ((field && field.type !== "checkbox") || event.repeat || !byId("keys").checked) return;
+  const key = event.key.toLowerCase();
+  if (key === "/") {
+    event.preventDefault();
+    byId("more-filters").open = true;
+    byId("words").focus();
+  } else if (commands[key]) {
+    alone(commands[key]);
+  } else if (/^[1-9]$/.test(key) && Number(key) <= about.classes.length && current) {
+    const position = Number(key) - 1;
+    alone(() => (position === current.given ? decide("keep") : decide("change", position)));
+  }
+}
+
+async function writeExport() {
+  const answer = await ask("export", {});
+  byId("exported").textContent =
+    `Written: ${answer.files.join(", ")} in ${answer.folder}. ` +
+    `${plural(answer.changed, "label", "labels")} changed, ${answer.kept} kept, ${answer.unsure} unsure.`;
+}
+
+function listen() {
+  document.addEventListener("keydown", pressed);
+  const buttons = { keep: "k", change: "c", unsure: "u", undo: "z", next: "n", previous: "p" };
+  for (const [id, key] of Object.entries(buttons)) {
+    byId(id).addEventListener("click", () => alone(commands[key]));
+  }
+  byId("export").addEventListener("click", () => alone(writeExport));
+  const filters = ["queue", "status", "given", "least"];
+  for (const id of filters) {
+    byId(id).addEventListener("change", () => {
+      sessionStorage.setItem("filters", JSON.stringify(filters.map((name) => byId(name).value)));
+      alone(restart);
+    });
+  }
+  let pause;
+  const search = () => (busy ? later() : alone(restart));
+  const later = () => {
+    clearTimeout(pause);
+    pause = setTimeout(search, 250);
+  };
+  byId("words").addEventListener("input", later);
+  byId("filters").addEventListener("submit", (event) => event.preventDefault());
+  // another tab may have decided in the meantime
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) alone(async () => { await refreshTally(); if (current) await show(at); });
+  });
+}
+
+async function start() {
+  about = await ask("about");
+  document.title = about.title;
+  byId("title").textContent = about.title;
+  byId("about").textContent =
+    `${plural(about.n_rows, "row", "rows")}, ${plural(about.n_features, "feature", "features")}. ` +
+    `By the model, about ${plural(Math.round(about.expected_wrong), "label is", "labels are")} wrong. ` +
+    `Decisions are kept in ${about.decisions}.`;
+  about.classes.forEach((name, position) => byId("given").append(make("option", { value: position }, name)));
+  const kept = JSON.parse(sessionStorage.getItem("filters") ?? "[]");
+  ["queue", "status", "given", "least"].forEach((name, k) => { if (kept[k]) byId(name).value = kept[k]; });
+  byId("more-filters").open = matchMedia("(min-width: 40rem)").matches;
+  listen();
+  await refreshTally();
+  await restart();
+}
+
+alone(start);

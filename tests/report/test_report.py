@@ -1,0 +1,196 @@
+"""The page on noisy labels: one dictionary, three ways to write it, text from data as it is."""
+
+import json
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tests.report.test_document import Tags
+from unflip import ImportanceReweightingClassifier, NoiseRates, TransitionMatrix, flip_labels
+from unflip.audit import LabelAudit
+from unflip.metrics import clean_accuracy_score
+from unflip.report import findings, make_report
+from unflip.report._words import certainty, headline, next_steps, rate_sentences
+
+RATES = NoiseRates(positive=0.3, negative=0.1)
+EVIL = '<script>alert("x")</script> **b** `c` | [l](u) & \\* \x1b[31m'
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 600)
+    X = rng.normal(2.4 * y[:, None], 1.0, (600, 2))
+    return X, y, flip_labels(y, RATES, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def report(data):
+    X, _, noisy = data
+    clf = ImportanceReweightingClassifier(noise_rates=RATES, cv=5, random_state=0).fit(X, noisy)
+    rows = pl.DataFrame({"x": X[:, 0], "text": [EVIL] * 600})
+    made = {"table": EVIL, "label": "y", "command": "unflip report", "seed": 0, "versions": {}}
+    return make_report(clf, X, noisy, rows=rows, made=made)
+
+
+def test_the_page_needs_nothing_else_and_is_well_formed(report):
+    page = report.to_html()
+    tags = Tags(re.sub(r"<(rect|path)([^>]*)/>", r"<path\2/>", page)).found
+    assert not {tag for tag, _ in tags} & {"script", "link", "img", "iframe", "object"}
+    assert not re.search(r"@import|url\((?!#)", page)
+    assert set(re.findall(r"https?://[^/\"]+", page)) <= {"http://www.w3.org"}
+    assert page.count("<figure") == 3
+    assert "prefers-color-scheme: dark" in page
+    assert "@media print" in page
+
+
+def test_text_from_the_data_is_shown_as_it_is(report):
+    page = report.to_html()
+    assert "<script" not in page
+    assert "\x1b" not in page
+    # the cell and the title, cut to a length
+    assert "&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt; **b** `c` |…" in page
+    assert "**b** `c` | [l](u) &amp; \\* \ufffd[31m" in page
+    markdown = report.to_markdown()
+    assert "<script" not in markdown.replace("\\<script", "")
+    assert "\x1b" not in markdown
+
+
+def test_classes_that_look_like_markup_are_shown_as_they_are(data):
+    X, _, noisy = data
+    names = np.array(["<i>", "**x**"])[noisy]
+    clf = ImportanceReweightingClassifier(noise_rates=RATES).fit(X, names)
+    page = make_report(clf, X, names).to_html()
+    assert "<i>" not in page
+    assert "truly <strong>**x**</strong>" in page
+    assert "labelled &lt;i&gt;" in page
+
+
+def test_json_is_the_dictionary_and_markdown_has_no_pictures(report):
+    assert json.loads(report.to_json()) == report.content
+    assert ".svg" not in report.to_markdown()
+    for heading in re.findall(r"^## (.*)$", report.to_markdown(), re.MULTILINE):
+        assert f"<h2>{heading}</h2>" in report.to_html()
+
+
+def test_suspects_are_the_audits_fifty_first(report, data):
+    X, truth, noisy = data
+    audit = LabelAudit("auto", RATES, random_state=0).fit(X, noisy)
+    told = report.content["suspects"]
+    assert [one["row"] for one in told] == audit.issues(n=50).tolist()
+    assert [one["p_wrong"] for one in told] == pytest.approx(
+        audit.mislabel_proba_[audit.issues(n=50)]
+    )
+    assert np.mean([truth[one["row"]] != one["label"] for one in told]) > 0.9
+
+
+def test_rows_that_were_looked_at_are_not_listed_again(report, data):
+    X, _, noisy = data
+    clf = ImportanceReweightingClassifier(noise_rates=RATES).fit(X, noisy)
+    first = [one["row"] for one in report.content["suspects"]]
+    told = [one["row"] for one in findings(clf, X, noisy, settled=first[:20])["suspects"]]
+    assert told[:30] == first[20:]
+    assert not set(told) & set(first[:20])
+
+
+def test_the_gain_is_the_difference_of_two_clean_accuracies(report, data):
+    accuracy = report.content["accuracy"]
+    before, after, gain = (
+        accuracy[name]["score"] for name in ("labels_as_they_are", "reweighted", "gain")
+    )
+    assert gain == pytest.approx(after - before)
+    assert after == pytest.approx(0.955, abs=0.05)  # of the best classifier
+    error = accuracy["reweighted"]["standard_error"]
+    assert 0 < error < 0.1
+    # errors of the same rows cancel
+    assert accuracy["gain"]["standard_error"] < error
+    _, truth, noisy = data
+    score = clean_accuracy_score(noisy, truth, RATES)
+    assert error == pytest.approx(score.standard_error, rel=0.5)
+
+
+def test_a_class_too_rare_for_folds_leaves_the_accuracy_out():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], [200, 8])
+    X = rng.normal(4.0 * y[:, None], 1.0, (208, 2))
+    clf = ImportanceReweightingClassifier(noise_rates=NoiseRates(0.01, 0.01)).fit(X, y)
+    report = make_report(clf, X, y)
+    assert report.content["accuracy"] is None
+    assert "a class has too few rows for cross-validation" in report.to_html()
+
+
+def test_clean_labels_are_called_clean(data):
+    X, y, _ = data
+    clf = ImportanceReweightingClassifier(noise_rates=NoiseRates(0.0, 0.0)).fit(X, y)
+    report = make_report(clf, X, y)
+    assert "None of the 600 labels seems to be wrong." in report.to_html()
+    assert "No row is suspicious at these rates." in report.to_html()
+    assert "Train as usual" in report.to_html()
+
+
+def test_many_classes_are_reported_without_the_picture_of_two(data):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 5, 800)
+    X = np.eye(5)[y] * 4 + rng.normal(size=(800, 5))
+    noise = TransitionMatrix.uniform(5, 0.2)
+    noisy = flip_labels(y, noise, random_state=0)
+    clf = ImportanceReweightingClassifier(noise_rates=noise).fit(X, noisy)
+    page = make_report(clf, X, noisy).to_html()
+    assert page.count("<figure") == 2
+    assert "are labelled otherwise, mostly" in page
+
+
+def test_a_notebook_shows_it_in_short(report):
+    shown = report._repr_html_()
+    assert "of the labels are wrong" in shown
+    assert "accuracy on clean labels" in shown
+    assert "<style" not in shown
+    assert len(shown) < len(report.to_html()) / 4
+
+
+FOUND = {
+    "n_samples": 1000,
+    "classes": ["no", "yes"],
+    "expected_errors": 180.0,
+    "expected_error_share": 0.18,
+    "noise_rates": {"positive": 0.3, "negative": 0.1},
+    "transition_matrix": [[0.9, 0.1], [0.3, 0.7]],
+    "per_class": [
+        {"label": "no", "flip_rate": 0.1, "interval": [0.055, 0.14]},
+        {"label": "yes", "flip_rate": 0.3, "interval": [0.25, 0.36]},
+    ],
+    "interval": {"level": 0.95, "positive": [0.25, 0.36], "negative": [0.055, 0.14]},
+    "tests": {
+        "noise": {"p_value": 0.0001, "probability_of_none": 0.0},
+        "symmetry": {"p_value": 0.2, "probability_of_equal": 0.4},
+    },
+    "warnings": [],
+}
+
+
+def test_rates_are_said_with_their_intervals():
+    assert headline(FOUND) == "**About 18% of the labels are wrong**: some 180 of 1,000 rows."
+    assert rate_sentences(FOUND)[1] == (
+        "Of the rows that are truly **yes**, 30% (between 25% and 36%) are labelled **no**."
+    )
+    assert "(between 5.5% and 14%)" in rate_sentences(FOUND)[0]
+
+
+def test_tests_are_said_in_words():
+    level, noise, symmetry = certainty(FOUND)
+    assert "in 95% of such samples" in level
+    assert noise.startswith("Are any labels wrong? Almost surely. If all labels were right, ")
+    assert "less than once in 2,000 samples" in noise
+    assert "These rows do not show it." in symmetry
+    assert "in 20% of samples" in symmetry
+    assert symmetry.endswith("The probability that they are is 40%.")
+
+
+def test_without_intervals_and_tests_nothing_is_said_of_them():
+    assert certainty({**FOUND, "interval": None, "tests": None}) == []
+
+
+def test_warnings_are_read_first():
+    assert next_steps({**FOUND, "warnings": ["doubtful"]})[0].startswith("Read the warnings first")

@@ -1,0 +1,81 @@
+"""A table that is made, its audit, and a review page of it as a process of its own."""
+
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from unflip.audit import LabelAudit
+from unflip.noise import TransitionMatrix
+
+KINDS = np.array(["<b>banana</b>", "apple", "cherry"])
+
+
+def made_table(n: int = 300, n_kinds: int = 2) -> pl.DataFrame:
+    """Return fruit of two or three kinds, numbers and a category, some of it labelled wrong."""
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, n_kinds, n)
+    noisy = np.where(rng.random(n) < 0.15, rng.integers(0, n_kinds, n), kind)
+    return pl.DataFrame(
+        {
+            "name": [f"fruit {k}" for k in range(n)],
+            "weight": 3.0 * kind + rng.normal(size=n),
+            "length": rng.normal(size=n),
+            "colour": np.where(rng.random(n) < 0.9, np.where(kind, "red", "yellow"), "green"),
+            "kind": KINDS[noisy],
+        }
+    )
+
+
+def made_audit(table: pl.DataFrame) -> LabelAudit:
+    """Return an audit as if it were fitted: P(true y | x) by the weight alone, in no time."""
+    classes, codes = np.unique(table["kind"].to_numpy(), return_inverse=True)
+    weight = table["weight"].to_numpy()
+    density = np.exp(-((weight[:, None] - 3.0 * np.arange(classes.size)) ** 2) / 2) + 1e-9
+    noise = TransitionMatrix.uniform(classes.size, 0.1)
+    audit = LabelAudit()
+    audit.classes_, audit.noise_rates_ = classes, noise
+    audit.transition_matrix_ = noise.matrix
+    audit.clean_proba_ = density / density.sum(axis=1, keepdims=True)
+    joint = audit.clean_proba_ * noise.matrix[:, codes].T
+    audit.mislabel_proba_ = 1 - joint[np.arange(codes.size), codes] / joint.sum(axis=1)
+    audit.suggested_label_ = classes[joint.argmax(axis=1)]
+    return audit
+
+
+@contextmanager
+def served(decisions: Path, n: int = 300, sample_size: int = 30, n_kinds: int = 2):
+    """Serve the made table from another process; give the process and the page's address."""
+    process = subprocess.Popen(
+        [sys.executable, __file__, str(decisions), str(n), str(sample_size), str(n_kinds)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        address = process.stdout.readline().strip()
+        assert address.startswith("http://127.0.0.1:"), address
+        yield process, address
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+if __name__ == "__main__":
+    from unflip.review import serve
+
+    made = made_table(int(sys.argv[2]), int(sys.argv[4]))
+    serve(
+        made,
+        "kind",
+        made_audit(made),
+        sys.argv[1],
+        id_column="name",
+        sample_size=int(sys.argv[3]),
+        random_state=0,
+        started=lambda address: print(address, flush=True),
+    )

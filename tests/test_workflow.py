@@ -1,0 +1,147 @@
+"""From a table to a model: orientation of the rates, reviewed rows, estimators by name."""
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+
+from tests.cli.mixed import mixed_table
+from unflip import NoiseRates, flip_labels
+from unflip.tables import TableError, split_label
+from unflip.workflow import (
+    class_named,
+    learn,
+    make_estimator,
+    oriented,
+    parse_rates,
+    why_not,
+)
+
+RATES = NoiseRates(positive=0.3, negative=0.1)
+
+
+@pytest.fixture(scope="module")
+def truth():
+    return mixed_table(800)["churn"].to_numpy().astype(str)
+
+
+@pytest.fixture(scope="module")
+def data(truth):
+    noisy = pl.Series("churn", flip_labels(truth, RATES, random_state=0))
+    return split_label(mixed_table(800).with_columns(noisy), "churn", identifier="customer")
+
+
+def test_rates_of_the_named_class_come_first(data):
+    as_greater = learn(data, rates=RATES, positive="yes")
+    as_lesser = learn(data, rates=RATES.swapped(), positive="no")
+    assert as_greater.classifier.noise_rates_ == as_lesser.classifier.noise_rates_ == RATES
+    assert as_lesser.found["noise_rates"] == {"positive": 0.1, "negative": 0.3}
+
+
+def test_the_audit_has_the_classifiers_probabilities(data):
+    learnt = learn(data, random_state=3)
+    audit = learnt.audit()
+    assert audit.mislabel_proba_ == pytest.approx(learnt.classifier.mislabel_proba_, abs=0.05)
+
+
+def test_reviewed_rows_weigh_one_and_change_no_rate_and_no_other_weight(data, truth):
+    rows = np.arange(0, 800, 2)
+    before, after = learn(data), learn(data, reviewed={int(row): truth[row] for row in rows})
+    assert after.classifier.noise_rates_ == before.classifier.noise_rates_
+    assert (after.weights[rows] == 1).all()
+    assert np.array_equal(after.weights[1::2], before.weights[1::2])
+    assert np.array_equal(after.y, data.y)
+
+
+def test_all_rows_reviewed_give_the_model_of_clean_labels(data, truth):
+    learnt = learn(data, reviewed=dict(enumerate(truth)))
+    clean = make_estimator("logistic").fit(learnt.X, truth)
+    expected = clean.predict_proba(learnt.X)
+    assert learnt.model.predict_proba(data.features) == pytest.approx(expected)
+
+
+def test_reviewing_suspicious_rows_brings_the_model_closer_to_the_truth(truth):
+    new = mixed_table(2000, seed=9)
+    before, after = [], []
+    for seed in range(3):
+        noisy = flip_labels(truth, NoiseRates(0.4, 0.3), random_state=seed)
+        table = mixed_table(800).with_columns(pl.Series("churn", noisy))
+        data = split_label(table, "churn", identifier="customer")
+        plain = learn(data, rates=NoiseRates(0.4, 0.3))
+        rows = plain.audit().issues(n=250)
+        reviewed = {int(row): truth[row] for row in rows}
+        features = new.drop("churn", "customer")
+        before.append(np.mean(plain.model.predict(features) == new["churn"].to_numpy()))
+        again = learn(data, rates=NoiseRates(0.4, 0.3), reviewed=reviewed)
+        after.append(np.mean(again.model.predict(features) == new["churn"].to_numpy()))
+    assert np.mean(after) > np.mean(before)
+
+
+@pytest.mark.parametrize(
+    ("classes", "text", "expected"),
+    [
+        (["no", "yes"], "yes", "yes"),
+        ([0, 1], "1", 1),
+        ([0, 1], "1.0", 1),
+        ([0, 1], 1, 1),
+        ([False, True], "true", True),
+        (["1", "01"], "01", "01"),
+    ],
+)
+def test_classes_are_found_by_their_text(classes, text, expected):
+    found = class_named(np.array(classes), text)
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+@pytest.mark.parametrize("text", ["Yes", "1", ""])
+def test_a_class_that_is_not_there_is_refused(text):
+    with pytest.raises(TableError, match="is not one of the classes: 'no', 'yes'"):
+        class_named(np.array(["no", "yes"]), text)
+
+
+def test_estimators_are_made_by_alias_or_path():
+    assert isinstance(make_estimator("logistic")[-1], LogisticRegression)
+    for path in (
+        "sklearn.ensemble.RandomForestClassifier",
+        "sklearn.ensemble:RandomForestClassifier",
+    ):
+        assert isinstance(make_estimator(path), RandomForestClassifier)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0.3,0.1", NoiseRates(0.3, 0.1)),
+        (" 0.1:0.3 , ? ", NoiseRates((0.1, 0.3), None)),
+        ("?,?", NoiseRates(None, None)),
+    ],
+)
+def test_rates_are_read_as_numbers_bounds_or_unknown(text, expected):
+    assert parse_rates(text) == expected
+
+
+FOUND = {
+    "classes": ["no", "yes"],
+    "information_left": 0.6,
+    "noise_rates": {"positive": 0.3, "negative": 0.1},
+    "interval": {"level": 0.95, "positive": [0.2, 0.4], "negative": [0.0, 0.2]},
+    "per_class": [{"label": "no"}, {"label": "yes"}],
+}
+
+
+def test_intervals_go_with_their_class_whichever_is_positive():
+    for positive in ("no", "yes"):
+        found = oriented(FOUND, positive)
+        assert [row["interval"] for row in found["per_class"]] == [[0.0, 0.2], [0.2, 0.4]]
+        assert found["interval"]["level"] == 0.95
+    assert oriented(FOUND, "no")["interval"]["positive"] == [0.0, 0.2]
+    assert oriented(FOUND, "no")["noise_rates"] == {"positive": 0.1, "negative": 0.3}
+    assert FOUND["noise_rates"] == {"positive": 0.3, "negative": 0.1}
+
+
+def test_estimates_that_say_something_are_used():
+    assert why_not(FOUND) is None
+    assert why_not({**FOUND, "interval": None}) is None
+    assert "hardly anything is left" in why_not({**FOUND, "information_left": 0.05})
