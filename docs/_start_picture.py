@@ -18,8 +18,10 @@ from unflip import ImportanceReweightingClassifier, NoiseRates, flip_labels
 STATIC = Path(__file__).parent / "_static"
 NOISE = 0.22
 RATES = NoiseRates(positive=0.45, negative=0.05)
-CIRCLES, TRIANGLES = "#0072B2", "#D55E00"
-INKS = {"light": "#222222", "dark": "#dddddd"}
+THEMES = {  # ink, circles, triangles
+    "light": ("#222222", "#0072B2", "#D55E00"),
+    "dark": ("#dddddd", "#56B4E9", "#F08A4B"),
+}
 X_RANGE, Y_RANGE = (-1.8, 2.8), (-1.3, 1.8)
 
 
@@ -38,12 +40,13 @@ def main() -> None:
     ]
     scores = [model.score(X_test, y_test) for _, model, _, _ in panels]
     print(scores)
-    for theme, ink in INKS.items():
-        draw(panels, scores, X, clean, ink, STATIC / f"start-{theme}.svg")
+    for theme, colours in THEMES.items():
+        draw(panels, scores, X, clean, colours, STATIC / f"start-{theme}.svg")
 
 
-def draw(panels, scores, X, clean, ink, path) -> None:
+def draw(panels, scores, X, clean, colours, path) -> None:
     """Draw the panels side by side, with the border that the true labels give dashed in each."""
+    ink, circles, triangles = colours
     mpl.rcParams.update(
         {
             "svg.hashsalt": "unflip",
@@ -60,9 +63,9 @@ def draw(panels, scores, X, clean, ink, path) -> None:
         wanted = clean.decision_function(grid.reshape(-1, 2)).reshape(120, 120)
         sizes = np.round(5 * np.sqrt(weight), 0)  # the area is the weight
         ax.contourf(
-            *grid.T.swapaxes(1, 2), side, [-99, 0, 99], colors=[CIRCLES, TRIANGLES], alpha=0.13
+            *grid.T.swapaxes(1, 2), side, [-99, 0, 99], colors=[circles, triangles], alpha=0.13
         )
-        for label, marker, colour in [(0, "o", CIRCLES), (1, "^", TRIANGLES)]:
+        for label, marker, colour in [(0, "o", circles), (1, "^", triangles)]:
             for size in np.unique(sizes):  # one marker each, which keeps the file small
                 rows = (labels == label) & (sizes == size)
                 ax.plot(*X[rows].T, marker, markersize=size, color=colour, markeredgewidth=0)
