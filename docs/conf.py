@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.errors import ExtensionError
 
 from unflip import __version__
 
@@ -18,6 +20,7 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = [
@@ -30,6 +33,8 @@ source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 
 # links to headings of a page, [...](page.md#heading)
 myst_heading_anchors = 3
+myst_enable_extensions = ["colon_fence", "dollarmath"]
+html_math_renderer = "mathml"  # below
 
 autosummary_generate = True
 autodoc_typehints = "none"  # the numpydoc sections say it shorter
@@ -45,12 +50,26 @@ autodoc_default_options = {
 }
 numpydoc_show_class_members = False
 
-html_theme = "furo"
+html_theme = "pydata_sphinx_theme"
 html_title = f"unflip {release}"
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]
 html_copy_source = False
 html_show_sphinx = False
+html_show_sourcelink = False
+html_sidebars = {"tutorial": [], "reproduction": [], "changelog": [], "contributing": []}
+html_theme_options = {
+    "logo": {"text": "unflip"},
+    "header_links_before_dropdown": 5,
+    "navbar_persistent": ["search-button"],
+    "navbar_end": ["theme-switcher"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "auto_examples/index": []},
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "show_prev_next": False,
+    "pygments_light_style": "tango",
+    "pygments_dark_style": "monokai",
+}
 
 sphinx_gallery_conf = {
     "examples_dirs": str(Path("..", "examples")),
@@ -86,7 +105,22 @@ def trim_code(app: Any, doctree: nodes.document) -> None:
             block.children = [nodes.Text(block.rawsource)]
 
 
+def visit_inline_math(translator: Any, node: nodes.math) -> None:
+    """Write a formula as MathML, which browsers draw without a script from elsewhere."""
+    translator.body.append(tex2mathml(node.astext()))
+    raise nodes.SkipNode
+
+
+def visit_display_math(translator: Any, node: nodes.math_block) -> None:
+    """Write a formula that has a line of its own."""
+    if node["number"]:
+        raise ExtensionError(f"numbered formulas are not drawn: {node.astext()}")
+    translator.body.append(f'<div class="formula">{tex2mathml(node.astext(), as_block=True)}</div>')
+    raise nodes.SkipNode
+
+
 def setup(app: Any) -> None:
     """Register the hooks."""
+    app.add_html_math_renderer("mathml", (visit_inline_math, None), (visit_display_math, None))
     app.connect("doctree-read", trim_code)
     app.connect("autodoc-process-docstring", escape_bars)

@@ -65,3 +65,6 @@ for ax in axes[3:]:
 for ax in axes[::3]:
     ax.set_ylabel("density, or ratio")
 plt.show()
+
+# %%
+# **What to see:** all find the peak; they differ where the blue ticks become rare.

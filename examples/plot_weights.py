@@ -78,3 +78,6 @@ ax.set(
 )
 ax.legend(loc="lower right")
 plt.show()
+
+# %%
+# **What to see:** the dots lie on the line of Lemma 1, and the dashed line runs the other way.
