@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.decomposition import TruncatedSVD
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from unflip._validation import (
     check_choice,
@@ -150,14 +151,16 @@ class ChannelPosterior(BasePosterior):
             )
         if counts.size > N_GRID:
             counts = random.permutation(counts)[: self.max_rows]
-        channel = fit_noisy_channel(
-            Sample(rows[counts], codes[counts] == 1, weight[counts]),
-            self.known,
-            random,
-            bumps=isinstance(self.features, str) and self.features == "nystroem",
-            n_centers=self.n_centers,
-            estimate=self.estimate,
-        )
+        # thousands of small products: waiting for other threads would cost more than they save
+        with threadpool_limits(1, user_api="blas"):
+            channel = fit_noisy_channel(
+                Sample(rows[counts], codes[counts] == 1, weight[counts]),
+                self.known,
+                random,
+                bumps=isinstance(self.features, str) and self.features == "nystroem",
+                n_centers=self.n_centers,
+                estimate=self.estimate,
+            )
         check_table(self, X, reset=True)
         self.classes_, self.rates_ = classes, NoiseRates(*channel.rates)
         self._channel, self._transformer = channel, transformer
