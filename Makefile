@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 
-.PHONY: demo test test-slow lint format docs bench reproduce clean
+.PHONY: demo test test-slow lint format docs bench bench-full reproduce clean
 
 demo: $(VENV)/.cli
 	@$(BIN)/unflip demo
@@ -31,6 +31,9 @@ docs: $(VENV)/.docs
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks
+
+bench-full: $(VENV)/.bench
+	$(BIN)/python -m benchmarks --full --threads 1 2 --limit 120
 
 reproduce: $(VENV)/.bench
 	$(BIN)/unflip reproduce all --peers --out docs/reproduction

@@ -1,4 +1,4 @@
-"""One measurement in a process of its own: `python -m benchmarks.worker CASE WHO N REPEATS`."""
+"""One measurement in a process of its own: see `harness.measure`."""
 
 import ctypes
 import json
@@ -29,18 +29,20 @@ def peak_memory(*, reset: bool = False) -> float:
     return int(found[1]) / 1024 if found else float("nan")
 
 
-def main(case: str, who: str, n: str, repeats: str) -> None:
+def main(case: str, who: str, n: str, d: str, repeats: str, clock: str) -> None:
     """Print seconds of every repeat, MiB added by the first one, and the judgement, as JSON."""
     prepare = CASES[case].contenders[who]
-    prepare(WARM_UP_ROWS).run()  # what is imported or set up at the first call is not counted
-    work = prepare(int(n))
+    now = {"wall": time.perf_counter, "cpu": time.process_time}[clock]
+    # what is imported or set up at the first call is not counted
+    prepare(WARM_UP_ROWS, int(d)).run()
+    work = prepare(int(n), int(d))
     baseline = peak_memory(reset=True)
     seconds: list[float] = []
     added = 0.0
     while len(seconds) < int(repeats) and sum(seconds) < BUDGET:
-        start = time.perf_counter()
+        start = now()
         result = work.run()
-        seconds.append(time.perf_counter() - start)
+        seconds.append(now() - start)
         if len(seconds) == 1:
             added = peak_memory() - baseline
     print(json.dumps({"seconds": seconds, "added_mib": added, "note": work.judge(result)}))

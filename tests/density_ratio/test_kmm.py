@@ -125,3 +125,50 @@ def test_bad_parameters_are_named(parameters, message):
     X_num, X_den = two_samples(50, 2, 0)
     with pytest.raises(ValueError, match=message):
         KMM(**parameters).fit(X_num, X_den)
+
+
+def test_landmarks_solve_the_programme_in_their_span():
+    """The weights beat any others in the span, and the residual bounds what is outside of it."""
+    X_num, X_den = two_samples(600, 3, 2)
+    kmm = KMM(1.5, block_size=100, n_landmarks=20, tol=1e-9, random_state=0).fit(X_num, X_den)
+    exact = KMM(1.5, block_size=600, tol=1e-9, random_state=0).fit(X_num, X_den)
+    assert exact.residual_ == 0
+    assert kmm.gap_ <= 1e-9
+    order = np.random.RandomState(0).permutation(600)
+    landmarks = X_den[order[:20]]
+    inverse = np.linalg.inv(gram(landmarks, landmarks, 1.5))
+
+    def norms(w):
+        signed = w / 600
+        signed[np.isin(X_den[:, 0], X_num[:, 0])] -= 1 / len(X_num)
+        seen = gram(landmarks, X_den, 1.5) @ signed
+        whole = signed @ gram(X_den, X_den, 1.5) @ signed
+        return np.sqrt(whole), np.sqrt(max(0.0, seen @ inverse @ seen))
+
+    whole, seen = norms(kmm.weights_.copy())
+    assert seen <= norms(exact.weights_.copy())[1] + 1e-4
+    assert whole <= seen + kmm.residual_
+    assert abs(kmm.weights_.mean() - 1) <= 600**-0.5 + 1e-9
+
+
+def test_more_landmarks_leave_less_unseen():
+    X_num, X_den = two_samples(400, 2, 3)
+    residuals = [
+        KMM(1.0, block_size=50, n_landmarks=m, random_state=0).fit(X_num, X_den).residual_
+        for m in (5, 20, 80)
+    ]
+    assert residuals == sorted(residuals, reverse=True)
+    assert residuals[-1] < 0.05
+
+
+def test_without_landmarks_rows_are_dealt_into_blocks():
+    X_num, X_den = two_samples(300, 1, 4)
+    kmm = KMM(block_size=100, n_landmarks=None, random_state=0).fit(X_num, X_den)
+    assert kmm.residual_ == 0
+    assert kmm.weights_.mean() == pytest.approx(1, abs=0.15)
+
+
+def test_bad_landmarks_are_named():
+    X_num, X_den = two_samples(50, 2, 0)
+    with pytest.raises(ValueError, match="n_landmarks must be an integer >= 1, got 0"):
+        KMM(n_landmarks=0).fit(X_num, X_den)

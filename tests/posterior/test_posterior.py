@@ -145,6 +145,52 @@ def test_the_chosen_width_has_the_highest_left_out_likelihood(data):
     assert chosen == widths[int(np.argmax(scores))]
 
 
+@pytest.mark.parametrize(("d", "width"), [(1, 1.0), (1, 0.05), (2, 1.0), (2, 0.2), (2, 0.1)])
+def test_a_grid_errs_by_less_than_is_said(d, width):
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(2500, d)), rng.standard_t(2, size=(500, d))])
+    y = rng.integers(0, 3, len(X)) * (X[:, 0] > -1)
+    rows = np.vstack([X, rng.uniform(-20, 20, size=(500, d))])  # some far from all
+    exact = KernelDensityPosterior(width).fit(X, y)
+    fast = KernelDensityPosterior(width, exact_rows=2000).fit(X, y)
+    assert fast._grid is not None
+    np.testing.assert_allclose(fast.predict_proba(rows), exact.predict_proba(rows), atol=2e-3)
+    np.testing.assert_allclose(fast.predict_proba(rows).sum(axis=1), 1)
+
+
+def test_a_grid_counts_weights():
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(size=(600, 2)), rng.integers(1, 4, 600)
+    y = rng.uniform(size=600) < 1 / (1 + np.exp(-2 * X[:, 0]))
+    weighted = KernelDensityPosterior(0.5, exact_rows=100).fit(X, y, sample_weight=weight)
+    repeated = KernelDensityPosterior(0.5).fit(X.repeat(weight, axis=0), y.repeat(weight))
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=2e-3)
+
+
+def test_rows_that_stand_for_all_err_by_the_sampling_error_that_is_said():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 3))
+    y = (rng.uniform(size=len(X)) < 1 / (1 + np.exp(-2 * X[:, 0]))).astype(int)
+    fast = KernelDensityPosterior(0.5, exact_rows=4000, random_state=0).fit(X, y)
+    assert fast._grid is None
+    rows = rng.normal(size=(500, 3))
+    p = KernelDensityPosterior(0.5, exact_rows=None).fit(X, y).predict_proba(rows)[:, 1]
+    drawn = fast._rows
+    scaled = rows / X.std(axis=0) - X.mean(axis=0) / X.std(axis=0)
+    kernel = np.exp(-((scaled[:, None] - drawn[None]) ** 2).sum(axis=2) / (2 * 0.5**2))
+    count = kernel.sum(axis=1) ** 2 / (kernel**2).sum(axis=1)
+    errors = (fast.predict_proba(rows)[:, 1] - p) / np.sqrt(p * (1 - p) / count)
+    assert 0.5 < np.sqrt(np.mean(errors[count > 10] ** 2)) < 1.1
+
+
+def test_a_grid_too_large_is_not_built():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 2)), rng.integers(0, 2, 300)
+    assert KernelDensityPosterior(1e-5, exact_rows=100).fit(X, y)._grid is None
+    with pytest.raises(ValueError, match="exact_rows must be an integer >= 1, got 0"):
+        KernelDensityPosterior(exact_rows=0).fit(X, y)
+
+
 # --- density ratios
 
 

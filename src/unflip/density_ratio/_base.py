@@ -25,6 +25,23 @@ class TwoSamples:
     den: Any
     weight_num: Array
     weight_den: Array
+    among: Array | None = None
+    """Which rows of `den` are those of `num`, in their order, where all of `num` are among them."""
+
+    @classmethod
+    def within(cls, X: Any, is_num: Array, weight: Array) -> "TwoSamples":
+        """Take all rows as the denominator's, and the marked ones as the numerator's too."""
+        return cls(X[is_num], X, weight[is_num], weight, is_num)
+
+    def parts(self) -> list[tuple[Any, Array, Array]]:
+        """Return rows with their weights in both samples, so that each row appears once.
+
+        Where a sum over both samples is wanted, the basis is then evaluated once a row.
+        """
+        if self.among is not None:
+            return [(self.den, np.where(self.among, self.weight_den, 0.0), self.weight_den)]
+        none_num, none_den = np.zeros_like(self.weight_den), np.zeros_like(self.weight_num)
+        return [(self.num, self.weight_num, none_den), (self.den, none_num, self.weight_den)]
 
     def drawn(self, n_rows: int, random_state: np.random.RandomState) -> "TwoSamples":
         """Return at most `n_rows` rows of each sample, in random order."""
@@ -73,8 +90,16 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
             denominator = denominator.astype(np.float64)
         numerator, w_num = _without_zero_weights(numerator, weight_num)
         denominator, w_den = _without_zero_weights(denominator, weight_den)
-        fitted = self._fit(TwoSamples(numerator, denominator, w_num, w_den))
-        validate_data(self, X_den, skip_check_array=True)
+        return self._fit_samples(TwoSamples(numerator, denominator, w_num, w_den), X_den)
+
+    def _fit_within(self, X: Any, is_num: Array, weight: Array) -> Self:
+        """Fit to checked rows, of which the marked ones are the numerator's: p(x | part) / p(x)."""
+        return self._fit_samples(TwoSamples.within(X, is_num, weight), X)
+
+    def _fit_samples(self, samples: TwoSamples, X: Any) -> Self:
+        """Fit on checked rows, with the columns of X."""
+        fitted = self._fit(samples)
+        validate_data(self, X, skip_check_array=True)
         for name, value in fitted.items():
             setattr(self, name, value)
         return self

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,14 @@ from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 Array = NDArray[Any]
 
-BLOCK_BYTES = 2**21
-"""Size of one block of kernel values (2 MiB: 2621 rows of 100 centres in float64)."""
+BLOCK_BYTES = 2**20
+"""Size of one block of kernel values (1 MiB: 1310 rows of 100 centres in float64)."""
 
 SELECTION_ROWS = 10_000
 """At most this many rows of each sample, drawn at random, take part in choosing a width."""
 
-CACHE_BYTES = 2**27
-"""A design that is passed over many times is kept up to this size (128 MiB), else recomputed."""
+CACHE_BYTES = 2**28
+"""A design that is passed over many times is kept up to this size (256 MiB), else recomputed."""
 
 
 def row_blocks(n_rows: int, n_columns: int, itemsize: int = 8) -> Iterator[slice]:
@@ -26,6 +27,11 @@ def row_blocks(n_rows: int, n_columns: int, itemsize: int = 8) -> Iterator[slice
     step = max(1, BLOCK_BYTES // max(1, n_columns * itemsize))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
+
+
+def worth_keeping(n_rows: int, n_columns: int, itemsize: int) -> bool:
+    """Say whether a design that is passed over many times is kept, or computed again."""
+    return n_rows * n_columns * itemsize <= CACHE_BYTES
 
 
 class DistancesTo:
@@ -58,6 +64,82 @@ def gaussian(distances: Array, bandwidth: float) -> Array:
     return np.exp(distances, out=distances)
 
 
+def gaussian_at_widths(distances: Array, widths: Array) -> Iterator[tuple[int, Array]]:
+    """Yield, from the widest to the narrowest, a width's place and exp(-d^2 / (2 width^2)).
+
+    What is yielded is overwritten by the next. Where a width is the one before over sqrt(2), as in
+    `width_grid`, the values are the squares of those before: one exp does for the whole grid.
+    """
+    values, before = np.empty_like(distances), np.inf
+    for place in np.argsort(-widths, kind="stable").tolist():
+        width = float(widths[place])
+        if abs((before / width) ** 2 - 2) < 1e-12:
+            np.square(values, out=values)
+        else:
+            np.exp(np.multiply(distances, -0.5 / width**2, out=values), out=values)
+        before = width
+        yield place, values
+
+
+class GaussianBasis:
+    """phi_l(x) = exp(-|x - c_l|^2 / (2 s^2)): exponents by one matrix product, then one exp.
+
+    The product is of (x, |x|^2, 1) and (c / s^2, -1 / (2 s^2), -|c|^2 / (2 s^2)), so that nothing
+    but the exponential is left to do on the block.
+    """
+
+    def __init__(self, centers: Array, bandwidth: float, *, sparse_rows: bool = False) -> None:
+        self.n_centers, self.dtype = centers.shape[0], centers.dtype
+        # an origin amid the centres keeps cancellation small; sparse rows cannot be shifted
+        self.origin = np.zeros_like(centers[0]) if sparse_rows else centers.mean(axis=0)
+        shifted = centers - self.origin
+        factor = -0.5 / bandwidth**2
+        self.right = np.vstack(
+            [
+                -2 * factor * shifted.T,
+                np.full(self.n_centers, factor),
+                factor * row_norms(shifted, squared=True),
+            ]
+        ).astype(self.dtype)
+
+    def subset(self, chosen: Array) -> "GaussianBasis":
+        """Return the basis of some of the centres."""
+        basis = copy(self)
+        basis.right = self.right[:, chosen]
+        basis.n_centers = basis.right.shape[1]
+        return basis
+
+    def exponents(self, X: Any, out: Array | None = None) -> Array:
+        """Return -|x - c_l|^2 / (2 s^2) <= 0 at a block of rows, in `out` where it is given."""
+        if sparse.issparse(X):
+            values = safe_sparse_dot(X, self.right[:-2], dense_output=True)
+            values += row_norms(X, squared=True)[:, None] * self.right[-2]
+            values += self.right[-1]
+        else:
+            left = np.empty((X.shape[0], X.shape[1] + 2), dtype=self.dtype)
+            np.subtract(X, self.origin, out=left[:, :-2])
+            left[:, -2] = row_norms(left[:, :-2], squared=True)
+            left[:, -1] = 1
+            values = np.matmul(left, self.right, out=None if out is None else out[: len(left)])
+        return np.minimum(values, 0.0, out=values)
+
+    def __call__(self, X: Any, out: Array | None = None) -> Array:
+        """Return phi at a block of rows, in `out` where it is given."""
+        values = self.exponents(X, out)
+        return np.exp(values, out=values)
+
+
+def weighted_sum(phi: Array, weight: Array) -> Array:
+    """Return sum_i w_i phi_i over a block of rows, in float64."""
+    return (weight.astype(phi.dtype) @ phi).astype(np.float64)
+
+
+def weighted_gram(phi: Array, weight: Array) -> Array:
+    """Return sum_i w_i phi_i phi_i' over a block of rows, in float64."""
+    scaled = phi * np.sqrt(weight).astype(phi.dtype)[:, None]
+    return (scaled.T @ scaled).astype(np.float64)
+
+
 class Design(ABC):
     """A matrix Phi of basis functions at rows, iterated by blocks: treat those as read-only."""
 
@@ -78,17 +160,12 @@ class Design(ABC):
 
     def mean(self, weight: Array) -> Array:
         """Return the weighted mean of the rows of Phi, summed in float64."""
-        total = np.zeros(self.n_centers)
-        for rows, block in self.blocks():
-            total += weight[rows] @ block
+        total = sum((weighted_sum(block, weight[rows]) for rows, block in self.blocks()), 0.0)
         return total / weight.sum()
 
     def gram(self, weight: Array) -> Array:
         """Return the weighted mean of the outer products of the rows of Phi."""
-        total = np.zeros((self.n_centers, self.n_centers))
-        for rows, block in self.blocks():
-            scaled = block * np.sqrt(weight[rows]).astype(block.dtype)[:, None]
-            total += scaled.T @ scaled
+        total = sum((weighted_gram(block, weight[rows]) for rows, block in self.blocks()), 0.0)
         return total / weight.sum()
 
 
@@ -122,17 +199,18 @@ class GaussianDesign(Design):
         self._kept: list[Array] = []
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:
-        """Yield the kernel values by slices."""
+        """Yield the kernel values by slices; unless kept, the next overwrite them."""
         itemsize = self.centers.itemsize
         slices = list(row_blocks(self.n_rows, self.n_centers, itemsize))
         if len(self._kept) == len(slices):
             yield from zip(slices, self._kept, strict=True)
             return
-        keep = self.many_passes and self.n_rows * self.n_centers * itemsize <= CACHE_BYTES
-        kept = []
-        distances = DistancesTo(self.centers, sparse_rows=sparse.issparse(self.X))
+        keep = self.many_passes and worth_keeping(self.n_rows, self.n_centers, itemsize)
+        kept: list[Array] = []
+        basis = GaussianBasis(self.centers, self.bandwidth, sparse_rows=sparse.issparse(self.X))
+        room = None if keep else np.empty((slices[0].stop, self.n_centers), dtype=self.dtype)
         for rows in slices:
-            block = gaussian(distances(self.X[rows]), self.bandwidth)
+            block = basis(self.X[rows], room)
             if keep:
                 kept.append(block)
             yield rows, block
@@ -157,10 +235,10 @@ def smooth(X: Any, rows: Any, values: Array, weight: Array, bandwidth: float) ->
     Kernels are taken relative to the nearest row's, so that far from all rows the nearest one
     decides rather than 0 / 0.
     """
-    weighted = np.column_stack([weight[:, None] * values, weight])
+    weighted = np.column_stack([weight[:, None] * values, weight]).astype(rows.dtype)
     smoothed = np.empty((X.shape[0], values.shape[1]))
     distances_to = DistancesTo(rows, sparse_rows=sparse.issparse(X))
-    for block in row_blocks(X.shape[0], rows.shape[0]):
+    for block in row_blocks(X.shape[0], rows.shape[0], rows.dtype.itemsize):
         distances = distances_to(X[block])
         distances -= distances.min(axis=1, keepdims=True)
         sums = gaussian(distances, bandwidth) @ weighted

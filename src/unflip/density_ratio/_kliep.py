@@ -2,11 +2,11 @@
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from unflip._validation import check_choice, check_count, check_positive, check_positives
@@ -14,13 +14,13 @@ from unflip.density_ratio._base import KernelDensityRatio, TwoSamples
 from unflip.density_ratio._kernel import (
     SELECTION_ROWS,
     Design,
+    GaussianBasis,
     GaussianDesign,
     MatrixDesign,
-    gaussian,
-    squared_distances,
     width_grid,
 )
-from unflip.density_ratio._newton import nonnegative_newton_target
+from unflip.density_ratio._likelihood import NumeratorRows, maximise, one_pass
+from unflip.density_ratio._width_scores import WidthScores
 
 Array = NDArray[Any]
 
@@ -149,52 +149,67 @@ class KLIEP(KernelDensityRatio):
             bandwidth, tried = self._choose_bandwidth(drawn, centers)
         else:
             bandwidth = check_positive(self.bandwidth, "bandwidth")
+        if self.solver == "newton":
+            return self._newton(samples, centers, bandwidth, random_state) | {
+                "bandwidth_": bandwidth,
+                "bandwidth_scores_": tried,
+            }
         mean_den = GaussianDesign(samples.den, centers, bandwidth).mean(samples.weight_den)
-        n_num = samples.num.shape[0]
-        if self.solver == "newton" and n_num > 2 * NEWTON_START_ROWS:
-            rows = random_state.choice(n_num, NEWTON_START_ROWS, replace=False)
-            sample = GaussianDesign(samples.num[rows], centers, bandwidth, many_passes=True)
-            start = self._solve(sample, mean_den, samples.weight_num[rows], tol=1e-3).alpha
-        else:
-            start = None
+        _check_reach(mean_den)
         design = GaussianDesign(samples.num, centers, bandwidth, many_passes=True)
-        solution = self._solve(design, mean_den, samples.weight_num, start=start)
-        tol = _reachable(self.tol, centers.dtype)
-        if self.solver == "newton" and not solution.kkt_gap <= tol:
+        return projected_gradient(design, mean_den, samples.weight_num) | {
+            "bandwidth_": bandwidth,
+            "bandwidth_scores_": tried,
+        }
+
+    def _newton(
+        self,
+        samples: TwoSamples,
+        centers: Array,
+        bandwidth: float,
+        random_state: np.random.RandomState,
+    ) -> dict[str, Any]:
+        """Return what Newton's method finds, on a sample first where there are many rows."""
+        n_num = samples.num.shape[0]
+        tol = max(self.tol, 1e-5) if centers.dtype == np.float32 else self.tol
+        weight = samples.weight_num / samples.weight_num.mean()
+        staged = n_num > 2 * NEWTON_START_ROWS
+        # where rows are many, single precision of relative values costs the optimum nothing
+        dtype = np.float32 if staged and tol >= 1e-6 else centers.dtype
+        basis = GaussianBasis(centers, bandwidth, sparse_rows=sparse.issparse(samples.num))
+        mean_den, blocks = one_pass(samples, basis, dtype)
+        _check_reach(mean_den)
+        usable = mean_den > 0
+        mean = mean_den[usable]
+        if not usable.all():
+            basis, blocks = basis.subset(usable), []
+        alpha = np.full(mean.size, 1 / mean.size)
+        if staged:
+            drawn = random_state.choice(n_num, NEWTON_START_ROWS, replace=False)
+            sample = NumeratorRows(samples.num[drawn], weight[drawn], basis, mean, dtype)
+            start = maximise(sample.sums, alpha, tol=1e-3, max_iter=self.max_iter).alpha
+            # a share of every function keeps each row's likelihood above zero
+            alpha = 0.999 * start + 0.001 * alpha
+        rows = NumeratorRows(
+            samples.num, weight, basis, mean, dtype, [block.over(mean) for block in blocks]
+        )
+        solution = maximise(rows.sums, alpha, tol=tol, max_iter=self.max_iter)
+        if not solution.kkt_gap <= tol:
             warnings.warn(
                 f"KLIEP stopped after {solution.n_iter} Newton steps at a KKT gap of "
                 f"{solution.kkt_gap:.2g}, above tol={tol:.2g}. Raise max_iter or tol, or use "
                 "a wider bandwidth.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=6,
             )
+        coef = np.zeros(usable.size)
+        coef[usable] = solution.alpha / mean
         return {
-            "bandwidth_": bandwidth,
-            "coef_": solution.coef(mean_den),
+            "coef_": coef,
             "objective_": solution.objective,
             "kkt_gap_": solution.kkt_gap,
-            "bandwidth_scores_": tried,
             "n_iter_": solution.n_iter,
         }
-
-    def _solve(
-        self,
-        design: Design,
-        mean_den: Array,
-        weight: Array,
-        *,
-        tol: float | None = None,
-        start: Array | None = None,
-    ) -> "_Solution":
-        if not mean_den.max() > 0:
-            raise ValueError(
-                "no denominator row is within reach of any centre, so the ratio is unbounded: "
-                "use a wider bandwidth, or scale the features."
-            )
-        if self.solver == "projected_gradient":
-            return _projected_gradient(design, mean_den, weight)
-        tol = _reachable(self.tol if tol is None else tol, design.dtype)
-        return _newton(design, mean_den, weight, tol, self.max_iter, start)
 
     def _choose_bandwidth(self, samples: TwoSamples, centers: Array) -> tuple[float, Array]:
         """Return the width with the best cross-validated likelihood, and all that were tried.
@@ -207,44 +222,21 @@ class KLIEP(KernelDensityRatio):
                 "bandwidth='cv' needs at least two numerator rows, got 1: give a width."
             )
         check_count(self.cv, "cv", least=2)
-        distances_num = squared_distances(samples.num, centers)
-        distances_den = squared_distances(samples.den, centers)
-        weight_num, weight_den = samples.weight_num, samples.weight_den
         n_folds = min(self.cv, n_num)
-        fold = np.arange(n_num) * n_folds // n_num
-        fold_den = np.arange(n_den) * n_folds // n_den
-        hold_out_den = self.search == "grid" and n_den >= n_folds
-
-        def score(bandwidth: float) -> float:
-            """Mean over folds of the held-out mean log r, less log mean r of held-out X_den."""
-            phi = gaussian(distances_num.copy(), bandwidth)
-            phi_den = gaussian(distances_den.copy(), bandwidth)
-            scores, start = [], None
-            for k in range(n_folds):
-                train, train_den = fold != k, fold_den != k
-                if not hold_out_den:
-                    train_den = np.ones_like(train_den)
-                mean_den = weight_den[train_den] @ phi_den[train_den] / weight_den[train_den].sum()
-                if not mean_den.max() > 0:
-                    return float(np.log(TINY))
-                solution = self._solve(
-                    MatrixDesign(phi[train]), mean_den, weight_num[train], tol=1e-4, start=start
-                )
-                start, coef = solution.alpha, solution.coef(mean_den)
-                value = _mean_log(phi[~train] @ coef, weight_num[~train])
-                if hold_out_den:
-                    ratio = phi_den[~train_den] @ coef
-                    value -= np.log(max(np.average(ratio, weights=weight_den[~train_den]), TINY))
-                scores.append(value)
-            return float(np.mean(scores))
-
+        scores = WidthScores(
+            samples,
+            centers,
+            n_folds,
+            hold_out_den=self.search == "grid" and n_den >= n_folds,
+            max_iter=self.max_iter,
+            solver=None if self.solver == "newton" else _published_coef,
+        )
         if self.search == "downward":
-            candidates = _downward_search(score)
+            tried = np.array(list(_downward_search(lambda width: scores.at(np.array([width]))[0])))
         else:
             grid = width_grid(centers) if self.bandwidths is None else self.bandwidths
             widths = check_positives(grid, "bandwidths")
-            candidates = ((float(width), score(width)) for width in widths)
-        tried = np.array(list(candidates))
+            tried = np.column_stack([widths, scores.at(widths)])
         return float(tried[np.argmax(tried[:, 1]), 0]), tried
 
 
@@ -261,118 +253,20 @@ def _downward_search(score: Callable[[float], float]) -> Iterator[tuple[float, f
             bandwidth, best = candidate, value
 
 
-@dataclass(frozen=True)
-class _Solution:
-    """Mixture weights alpha_l = b_l theta_l >= 0 that sum to one, and how good they are."""
-
-    alpha: Array
-    objective: float
-    kkt_gap: float
-    n_iter: int
-
-    def coef(self, mean_den: Array) -> Array:
-        return np.divide(self.alpha, mean_den, out=np.zeros_like(mean_den), where=mean_den > 0)
-
-
-@dataclass(frozen=True)
-class _Likelihood:
-    """F(alpha) = mean log r - sum alpha with its derivatives; r = Phi (alpha / b)."""
-
-    alpha: Array
-    ratio: Array
-    value: float
-    gradient: Array  # of mean log r
-    hessian: Array  # of -mean log r
-
-    @property
-    def kkt_gap(self) -> float:
-        """max_l g_l - 1 at the weights scaled to sum to one."""
-        return float(self.alpha.sum() * self.gradient.max() - 1)
-
-
-def _newton(
-    design: Design,
-    mean_den: Array,
-    weight: Array,
-    tol: float,
-    max_iter: int,
-    start: Array | None,
-) -> _Solution:
-    """Sequential quadratic programming on the mixture weights, with an Armijo line search.
-
-    maximise mean log r - sum alpha over alpha >= 0: the solution sums to one by itself.
-    """
-    usable = mean_den > 0
-    alpha = usable / usable.sum()
-    if start is not None:  # a share of every function keeps each row's likelihood above zero
-        alpha = 0.999 * start + 0.001 * alpha
-    fit_weight = weight
-    current = _likelihood(design, mean_den, fit_weight, alpha)
-    if not current.ratio.all():  # rows out of reach have likelihood zero whatever the weights
-        fit_weight = np.where(current.ratio > 0, weight, 0.0)
-        if not fit_weight.any():
-            raise ValueError("no numerator row is within reach of any centre: widen the bandwidth.")
-        current = _likelihood(design, mean_den, fit_weight, alpha)
-    n_iter = 0
-    while current.kkt_gap > tol and n_iter < max_iter:
-        n_iter += 1
-        step_to = nonnegative_newton_target(current.hessian, 1 - current.gradient, current.alpha)
-        target = np.where(usable, step_to, 0.0)
-        full = _likelihood(design, mean_den, fit_weight, target)
-        step = _armijo(current, full, fit_weight)
-        if step == 0:  # the limits of arithmetic: nothing improves
-            break
-        current = (
-            full
-            if step == 1
-            else _likelihood(design, mean_den, fit_weight, _between(current, full, step))
+def _check_reach(mean_den: Array) -> None:
+    if not mean_den.max() > 0:
+        raise ValueError(
+            "no denominator row is within reach of any centre, so the ratio is unbounded: "
+            "use a wider bandwidth, or scale the features."
         )
-    total = current.alpha.sum()
-    objective = _mean_log(current.ratio / total, weight)
-    return _Solution(current.alpha / total, objective, current.kkt_gap, n_iter)
 
 
-def _likelihood(design: Design, mean_den: Array, weight: Array, alpha: Array) -> _Likelihood:
-    """One pass over the rows: value, gradient and Hessian at alpha."""
-    scale = np.divide(1.0, mean_den, out=np.zeros_like(mean_den), where=mean_den > 0)
-    coef = (alpha * scale).astype(design.dtype)
-    ratio = np.empty(design.n_rows, dtype=design.dtype)
-    gradient = np.zeros(alpha.size)
-    hessian = np.zeros((alpha.size, alpha.size))
-    for rows, block in design.blocks():
-        ratio[rows] = block @ coef
-        relative = block / np.where(ratio[rows] > 0, ratio[rows], 1)[:, None]
-        gradient += weight[rows] @ relative
-        relative *= np.sqrt(weight[rows]).astype(relative.dtype)[:, None]
-        hessian += relative.T @ relative
-    total = weight.sum()
-    return _Likelihood(
-        alpha,
-        ratio,
-        _mean_log(ratio, weight) - float(alpha.sum()),
-        gradient * scale / total,
-        hessian * scale * scale[:, None] / total,
-    )
+def _published_coef(phi: Array, weight: Array, mean_den: Array) -> Array:
+    """Return theta of the published procedure at a matrix of basis values."""
+    return np.asarray(projected_gradient(MatrixDesign(phi), mean_den, weight)["coef_"])
 
 
-def _armijo(current: _Likelihood, full: _Likelihood, weight: Array) -> float:
-    """Return the first of 1, 1/2, 1/4, ... that rises enough, or 0 where none does."""
-    slope = (current.gradient - 1) @ (full.alpha - current.alpha)
-    step, value = 1.0, full.value
-    while not value >= current.value + 1e-4 * step * slope:
-        step /= 2
-        if step < 1e-10:
-            return 0.0
-        ratio = current.ratio + step * (full.ratio - current.ratio)
-        value = _mean_log(ratio, weight) - _between(current, full, step).sum()
-    return step
-
-
-def _between(current: _Likelihood, full: _Likelihood, step: float) -> Array:
-    return current.alpha + step * (full.alpha - current.alpha)
-
-
-def _projected_gradient(design: Design, mean_den: Array, weight: Array) -> _Solution:
+def projected_gradient(design: Design, mean_den: Array, weight: Array) -> dict[str, Any]:
     """Gradient ascent as published: theta += e Phi'(1 / Phi theta), then made feasible."""
     row_weight = weight * (weight.size / weight.sum())
 
@@ -402,14 +296,14 @@ def _projected_gradient(design: Design, mean_den: Array, weight: Array) -> _Solu
             n_iter += 1
     usable = mean_den > 0
     relative = gradient(ratio)[usable] / (row_weight.sum() * mean_den[usable])
-    return _Solution(theta * mean_den, objective, float(relative.max() - 1), n_iter)
+    return {
+        "coef_": np.where(usable, theta, 0.0),
+        "objective_": objective,
+        "kkt_gap_": float(relative.max() - 1),
+        "n_iter_": n_iter,
+    }
 
 
 def _mean_log(ratio: Array, weight: Array | None = None) -> float:
     """Weighted mean of log r, with r floored where no basis function reaches a row."""
     return float(np.average(np.log(np.maximum(ratio, TINY, dtype=np.float64)), weights=weight))
-
-
-def _reachable(tol: float, dtype: np.dtype[Any]) -> float:
-    """Return the tolerance that the rows' precision can meet."""
-    return max(tol, 1e-5) if dtype == np.float32 else tol

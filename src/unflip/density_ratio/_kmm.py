@@ -1,22 +1,35 @@
 """Kernel mean matching: weights under which the denominator's mean embedding is the numerator's."""
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy import sparse
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from unflip._validation import check_choice, check_count, check_positive
 from unflip.density_ratio._base import BaseDensityRatio, TwoSamples
-from unflip.density_ratio._kernel import gaussian, median_distance, smooth, squared_distances
+from unflip.density_ratio._kernel import (
+    DistancesTo,
+    gaussian,
+    median_distance,
+    row_blocks,
+    smooth,
+    squared_distances,
+    weighted_gram,
+)
 
 Array = NDArray[Any]
 
 NARROWEST_BAND = 1e-6
 """The interior-point method needs some room around a mean weight of 1."""
+
+LARGEST_PROGRAMME = 50_000
+"""Rows of one quadratic programme with landmarks: 120 MB of features for 300 of them."""
 
 
 class KMM(BaseDensityRatio):
@@ -40,10 +53,13 @@ class KMM(BaseDensityRatio):
         How far the mean weight may be from 1. None: 1 / sqrt(number of denominator rows)
         (counted by their weights). Below 1e-6 it is taken as 1e-6.
     block_size : int, default=2000
-        Largest quadratic programme. More denominator rows are dealt at random into blocks of
-        nearly equal size, each matched to as many numerator rows; every row gets a weight.
-        Memory is O(block_size^2) and time linear in the rows; the error of the weights is that
-        of a sample of `block_size` rows.
+        Largest quadratic programme with the kernel itself, which takes memory O(block_size^2).
+    n_landmarks : int or None, default=300
+        With more denominator rows than `block_size`, means are matched in the span of the kernel
+        functions at this many of them, drawn at random: see `residual_` for the error. Time is
+        linear in the rows; beyond 50 000 they are dealt at random into programmes of at most that
+        many, each matched to as many numerator rows. None: they are dealt into programmes of
+        `block_size` rows with the kernel itself, whose error is that of a sample of that size.
     tol : float, default=1e-6
         Bound on the optimality gap of the objective above (see `gap_`).
     max_iter : int, default=100
@@ -57,6 +73,10 @@ class KMM(BaseDensityRatio):
         The kernel's width.
     weights_ : ndarray of shape (n_den,)
         The solution: one weight per denominator row (0 for rows whose own weight is 0).
+    residual_ : float
+        How much larger, at most, the norm above may be than it is in the span of the landmarks:
+        sum_i |(1 - P) phi(x_i)|, weighted by w in the denominator, with P the projection on the
+        span. 0 where the kernel itself was used.
     gap_ : float
         The largest optimality gap of a block: how far, at most, its objective is from the optimum.
     support_, support_weights_ : ndarray
@@ -81,6 +101,7 @@ class KMM(BaseDensityRatio):
 
     bandwidth_: float
     weights_: Array
+    residual_: float
     gap_: float
     support_: Any
     support_weights_: Array
@@ -92,6 +113,7 @@ class KMM(BaseDensityRatio):
         upper_bound: float = 1000.0,
         epsilon: float | None = None,
         block_size: int = 2000,
+        n_landmarks: int | None = 300,
         tol: float = 1e-6,
         max_iter: int = 100,
         random_state: int | np.random.RandomState | None = None,
@@ -100,6 +122,7 @@ class KMM(BaseDensityRatio):
         self.upper_bound = upper_bound
         self.epsilon = epsilon
         self.block_size = block_size
+        self.n_landmarks = n_landmarks
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
@@ -122,14 +145,21 @@ class KMM(BaseDensityRatio):
             bandwidth = median_distance(X_den[order[: min(self.block_size, 1000)]])
         else:
             bandwidth = check_positive(self.bandwidth, "bandwidth")
-        weights, gaps = np.empty(n_den), []
-        for block in np.array_split(order, -(-n_den // self.block_size)):
-            num = random_state.permutation(samples.num.shape[0])[: self.block_size]
-            weights[block], gap = _match(
+        landmarks, largest = None, self.block_size
+        if self.n_landmarks is not None:
+            check_count(self.n_landmarks, "n_landmarks", least=1)
+            if n_den > self.block_size:
+                landmarks = X_den[order[: self.n_landmarks]]
+                largest = max(self.block_size, LARGEST_PROGRAMME)
+        weights, gaps, residuals = np.empty(n_den), [], []
+        for block in np.array_split(order, -(-n_den // largest)):
+            num = random_state.permutation(samples.num.shape[0])[:largest]
+            weights[block], gap, residual = _match(
                 X_den[block],
                 samples.num[num],
                 weight_den[block] / weight_den[block].mean(),
                 samples.weight_num[num] / samples.weight_num[num].sum(),
+                landmarks,
                 bandwidth,
                 upper,
                 epsilon,
@@ -137,6 +167,7 @@ class KMM(BaseDensityRatio):
                 self.max_iter,
             )
             gaps.append(gap)
+            residuals.append(residual)
         if not max(gaps) <= self.tol:
             warnings.warn(
                 f"KMM stopped after {self.max_iter} steps at an optimality gap of {max(gaps):.2g}, "
@@ -148,6 +179,7 @@ class KMM(BaseDensityRatio):
         return {
             "bandwidth_": bandwidth,
             "weights_": weights,
+            "residual_": max(residuals),
             "gap_": max(gaps),
             "support_": X_den[support],
             "support_weights_": weights[support],
@@ -166,33 +198,108 @@ def _match(
     X_num: Any,
     mass_den: Array,
     mass_num: Array,
+    landmarks: Any,
     bandwidth: float,
     upper: float,
     epsilon: float,
     tol: float,
     max_iter: int,
-) -> tuple[Array, float]:
-    """Return the weights of one block of denominator rows, and their optimality gap.
+) -> tuple[Array, float, float]:
+    """Return the weights of one block of denominator rows, their gap and their residual.
 
     The unknowns are g_i = mass_i w_i / n, which sum to about one; the objective is
     g'Kg - 2 k'g with k_i = sum_j mass_j kernel(x_i, x_j).
     """
     n = X_den.shape[0]
-    K = gaussian(squared_distances(X_den, X_den), bandwidth).astype(float)
-    k = gaussian(squared_distances(X_den, X_num), bandwidth).astype(float) @ mass_num
     ceiling = upper * mass_den / n
     low, high = max(0.0, 1 - epsilon), min(1 + epsilon, ceiling.sum())
-    g, gap = _interior_point(K, k, ceiling, low, high, tol, max_iter)
-    return g * n / mass_den, gap
+    if landmarks is None:
+        K = gaussian(squared_distances(X_den, X_den), bandwidth).astype(float)
+        k = gaussian(squared_distances(X_den, X_num), bandwidth).astype(float) @ mass_num
+        g, gap = _interior_point(_Kernel(K), k, ceiling, low, high, tol, max_iter)
+        return g * n / mass_den, gap, 0.0
+    features = _landmark_features(landmarks, bandwidth)
+    Z, Z_num = features(X_den), features(X_num)
+    k = Z @ (mass_num @ Z_num)
+    g, gap = _interior_point(_LowRank(Z), k, ceiling, low, high, tol, max_iter)
+    return g * n / mass_den, gap, float(g @ _unseen(Z) + mass_num @ _unseen(Z_num))
+
+
+def _landmark_features(landmarks: Any, bandwidth: float) -> Callable[[Any], Array]:
+    """Return z(x), the coordinates of phi(x) projected on the span of the landmarks' phi."""
+    values, vectors = eigh(gaussian(squared_distances(landmarks, landmarks), bandwidth))
+    kept = values > 1e-10 * values[-1]
+    root = (vectors[:, kept] / np.sqrt(values[kept])).astype(float)
+    distances = DistancesTo(landmarks, sparse_rows=sparse.issparse(landmarks))
+
+    def features(X: Any) -> Array:
+        Z = np.empty((X.shape[0], root.shape[1]))
+        for rows in row_blocks(X.shape[0], landmarks.shape[0]):
+            Z[rows] = gaussian(distances(X[rows]), bandwidth) @ root
+        return Z
+
+    return features
+
+
+def _unseen(Z: Array) -> Array:
+    """Return |(1 - P) phi(x)| for every row, where |phi(x)| = 1."""
+    return np.sqrt(np.maximum(0.0, 1 - np.einsum("ij,ij->i", Z, Z)))
+
+
+class _Kernel:
+    """K as a matrix."""
+
+    def __init__(self, K: Array) -> None:
+        self.K = K
+
+    def __matmul__(self, g: Array) -> Array:
+        return self.K @ g
+
+    def solver(self, diagonal: Array, common: float) -> Callable[[Array], Array]:
+        """Return v -> (2 K + common + diag(diagonal))^-1 v."""
+        system = 2 * self.K + common
+        system[np.diag_indices(len(system))] += diagonal
+        factor = cho_factor(system, overwrite_a=True, check_finite=False)
+        return lambda v: cho_solve(factor, v, check_finite=False)
+
+
+class _LowRank:
+    """K = Z Z'."""
+
+    def __init__(self, Z: Array) -> None:
+        self.Z = Z
+
+    def __matmul__(self, g: Array) -> Array:
+        return self.Z @ (self.Z.T @ g)
+
+    def solver(self, diagonal: Array, common: float) -> Callable[[Array], Array]:
+        """Return v -> (2 K + common + diag(diagonal))^-1 v, by Woodbury's identity."""
+        U = np.column_stack([np.sqrt(2.0) * self.Z, np.full(len(self.Z), np.sqrt(common))])
+        small = np.eye(U.shape[1])
+        for rows in row_blocks(*U.shape):
+            small += weighted_gram(U[rows], 1 / diagonal[rows])
+        factor = cho_factor(small, overwrite_a=True, check_finite=False)
+
+        def solve(v: Array) -> Array:
+            inner = v / diagonal
+            return inner - (U @ cho_solve(factor, U.T @ inner, check_finite=False)) / diagonal
+
+        return solve
 
 
 def _interior_point(
-    K: Array, k: Array, ceiling: Array, low: float, high: float, tol: float, max_iter: int
+    K: _Kernel | _LowRank,
+    k: Array,
+    ceiling: Array,
+    low: float,
+    high: float,
+    tol: float,
+    max_iter: int,
 ) -> tuple[Array, float]:
     """Minimise g'Kg - 2 k'g over 0 <= g <= ceiling, low <= sum g <= high.
 
     Mehrotra's predictor-corrector method on the constraints G g <= h, where G stacks
-    I, -I and rows of 1 and -1. Each step is one Cholesky factorisation.
+    I, -I and rows of 1 and -1. Each step solves with one factorisation.
     """
     n = k.size
     limits = np.concatenate([ceiling, np.zeros(n), [high, -low]])
@@ -206,21 +313,19 @@ def _interior_point(
         if gap <= tol or mean < 1e-26:
             break
         pull = dual / slack
-        system = 2 * K + (pull[2 * n] + pull[2 * n + 1])
-        # the ridge keeps duplicated rows from making the system singular
-        system[np.diag_indices(n)] += pull[:n] + pull[n : 2 * n] + 1e-12
         try:
-            factor = cho_factor(system, overwrite_a=True, check_finite=False)
+            # the ridge keeps duplicated rows from making the system singular
+            solve = K.solver(pull[:n] + pull[n : 2 * n] + 1e-12, float(pull[2 * n :].sum()))
         except LinAlgError:  # the limits of arithmetic: what was found so far is returned
             break
         slope = 2 * (K @ g - k) + _transposed_constraints(dual)
         miss = _constraints(g) + slack - limits
         # predict how far complementarity can fall, then aim for that with a second-order term
-        _, slack_step, dual_step = _newton_step(factor, slope, miss, slack, dual, slack * dual)
+        _, slack_step, dual_step = _newton_step(solve, slope, miss, slack, dual, slack * dual)
         ahead = min(_reach(slack, slack_step), _reach(dual, dual_step))
         predicted = (slack + ahead * slack_step) @ (dual + ahead * dual_step) / slack.size
         excess = slack * dual + slack_step * dual_step - (predicted / mean) ** 3 * mean
-        step, slack_step, dual_step = _newton_step(factor, slope, miss, slack, dual, excess)
+        step, slack_step, dual_step = _newton_step(solve, slope, miss, slack, dual, excess)
         ahead = 0.995 * min(_reach(slack, slack_step), _reach(dual, dual_step))
         g = g + ahead * step
         slack = slack + ahead * slack_step
@@ -229,11 +334,16 @@ def _interior_point(
 
 
 def _newton_step(
-    factor: Any, slope: Array, miss: Array, slack: Array, dual: Array, excess: Array
+    solve: Callable[[Array], Array],
+    slope: Array,
+    miss: Array,
+    slack: Array,
+    dual: Array,
+    excess: Array,
 ) -> tuple[Array, Array, Array]:
     """Return the steps of g, slack and dual that bring slope, miss and excess to zero."""
     known = (dual * miss - excess) / slack
-    step = cho_solve(factor, -slope - _transposed_constraints(known), check_finite=False)
+    step = solve(-slope - _transposed_constraints(known))
     moved = _constraints(step)
     return step, -miss - moved, known + dual / slack * moved
 

@@ -4,15 +4,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve, eigh
 
 from unflip._validation import check_choice, check_positive, check_positives
 from unflip.density_ratio._base import KernelDensityRatio, TwoSamples
 from unflip.density_ratio._kernel import (
     SELECTION_ROWS,
     GaussianDesign,
-    gaussian,
+    gaussian_at_widths,
+    row_blocks,
     squared_distances,
+    weighted_gram,
+    weighted_sum,
     width_grid,
 )
 
@@ -135,12 +138,14 @@ class RuLSIF(KernelDensityRatio):
             bandwidth, penalty, _ = (float(value) for value in tried[np.argmax(tried[:, 2])])
         else:
             bandwidth, penalty = float(widths[0]), float(penalties[0])
-        numerator = GaussianDesign(samples.num, centers, bandwidth)
-        denominator = GaussianDesign(samples.den, centers, bandwidth)
-        H = (1 - self.alpha) * denominator.gram(samples.weight_den)
-        if self.alpha > 0:
-            H += self.alpha * numerator.gram(samples.weight_num)
-        h = numerator.mean(samples.weight_num)
+        H, h = np.zeros((len(centers), len(centers))), np.zeros(len(centers))
+        total_num, total_den = samples.weight_num.sum(), samples.weight_den.sum()
+        for rows, weight_num, weight_den in samples.parts():
+            share_num = weight_num / total_num
+            share = self.alpha * share_num + (1 - self.alpha) * weight_den / total_den
+            for block, phi in GaussianDesign(rows, centers, bandwidth).blocks():
+                h += weighted_sum(phi, share_num[block])
+                H += weighted_gram(phi, share[block]) if share[block].any() else 0.0
         theta = cho_solve(cho_factor(H + penalty * np.eye(len(H))), h)
         return {
             "bandwidth_": bandwidth,
@@ -165,17 +170,15 @@ class RuLSIF(KernelDensityRatio):
                 "leave-one-out needs at least two rows in each sample: give both "
                 "bandwidth and regularization."
             )
-        distances_num = squared_distances(samples.num, centers).astype(np.float64)
-        distances_den = squared_distances(samples.den, centers).astype(np.float64)
-        tried = []
-        for width in widths:
-            phi_num = gaussian(distances_num.copy(), width)
-            phi_den = gaussian(distances_den.copy(), width)
-            losses = leave_one_out_losses(phi_num, phi_den, penalties, self.alpha)
-            tried += [
-                (width, penalty, -loss) for penalty, loss in zip(penalties, losses, strict=True)
-            ]
-        return np.array(tried)
+        n_num = samples.num.shape[0]
+        distances = np.concatenate(
+            [squared_distances(rows, centers) for rows in (samples.num, samples.den)]
+        ).astype(np.float64)
+        losses = np.empty((len(widths), len(penalties)))
+        for place, phi in gaussian_at_widths(distances, widths):
+            losses[place] = leave_one_out_losses(phi[:n_num], phi[n_num:], penalties, self.alpha)
+        grid = np.meshgrid(widths, penalties, indexing="ij")
+        return np.column_stack([grid[0].ravel(), grid[1].ravel(), -losses.ravel()])
 
 
 class ULSIF(RuLSIF):
@@ -213,35 +216,52 @@ class ULSIF(RuLSIF):
 
 
 def leave_one_out_losses(
-    phi_num: Array, phi_den: Array, penalties: Array, alpha: float
-) -> list[float]:
+    phi_num: Array, phi_den: Array, penalties: ArrayLike, alpha: float
+) -> Array:
     """Return each penalty's mean loss on left-out pairs of a numerator and a denominator row.
 
     Without pair i, (H_i + penalty I) theta_i = h_i differs from the full system by two rank-one
-    terms, so theta_i follows from one factorisation for all pairs and a 2 x 2 system for each.
+    terms, so theta_i = t + (a_i phi_num_i + b_i phi_den_i) (H + penalty I)^-1 with a_i, b_i from a
+    2 x 2 system. In the eigenvectors of H those follow for all penalties at once; theta_i itself,
+    which is needed for its positive part, takes one matrix product a penalty.
     """
+    penalties = np.asarray(penalties, dtype=float)
     n_num, n_den = len(phi_num), len(phi_den)
     n_pairs = min(n_num, n_den)
     d_num, d_den = alpha / (n_num - 1), (1 - alpha) / (n_den - 1)
     H = d_num * phi_num.T @ phi_num + d_den * phi_den.T @ phi_den
-    total = phi_num.sum(axis=0)
-    num, den = phi_num[:n_pairs], phi_den[:n_pairs]
-    losses = []
-    for penalty in penalties:
-        identity = np.eye(len(H))
-        inverse = cho_solve(cho_factor(H + penalty * identity), identity)
-        A_num, A_den = num @ inverse, den @ inverse
-        # theta with the left-out row gone from h only, then gone from H as well
-        theta = (total @ inverse - A_num) / (n_num - 1)
-        nn, nd, dd = _rowwise_dot(A_num, num), _rowwise_dot(A_num, den), _rowwise_dot(A_den, den)
-        c_num, c_den = _rowwise_dot(num, theta), _rowwise_dot(den, theta)
+    values, vectors = eigh(H)
+    # rounding may leave an eigenvalue below zero, which would undo a small penalty
+    inverses = 1 / (np.maximum(values, 0.0)[:, None] + penalties)
+    mean = phi_num.sum(axis=0) / (n_num - 1)
+    thetas = vectors @ (inverses * (mean @ vectors)[:, None])
+    systems = [(vectors * inverse) @ vectors.T for inverse in inverses.T]
+    squares_num, squares_den, sums_num = (np.zeros(len(penalties)) for _ in range(3))
+    for rows in row_blocks(n_pairs, len(H)):
+        num, den = phi_num[rows], phi_den[rows]
+        along_num, along_den = num @ vectors, den @ vectors
+        nn, nd, dd = (
+            product @ inverses for product in (along_num**2, along_num * along_den, along_den**2)
+        )
+        # c = phi theta with the left-out row gone from h only, then m with it gone from H as well
+        c_num = num @ thetas - nn / (n_num - 1)
+        c_den = den @ thetas - nd / (n_num - 1)
         determinant = (1 - nn * d_num) * (1 - dd * d_den) - nd**2 * d_num * d_den
         m_num = ((1 - dd * d_den) * c_num + nd * d_den * c_den) / determinant
         m_den = (nd * d_num * c_num + (1 - nn * d_num) * c_den) / determinant
-        theta += A_num * (d_num * m_num)[:, None] + A_den * (d_den * m_den)[:, None]
-        np.maximum(theta, 0.0, out=theta)
-        losses.append(_squared_loss(_rowwise_dot(num, theta), _rowwise_dot(den, theta), alpha))
-    return losses
+        a, b = d_num * m_num - 1 / (n_num - 1), d_den * m_den
+        for k, system in enumerate(systems):
+            combined = num * a[:, k, None]
+            combined += den * b[:, k, None]
+            theta = combined @ system
+            theta += thetas[:, k]
+            np.maximum(theta, 0.0, out=theta)
+            r_num, r_den = _rowwise_dot(num, theta), _rowwise_dot(den, theta)
+            squares_num[k] += r_num @ r_num
+            squares_den[k] += r_den @ r_den
+            sums_num[k] += r_num.sum()
+    squares = alpha * squares_num + (1 - alpha) * squares_den
+    return np.asarray((squares / 2 - sums_num) / n_pairs)
 
 
 def _squared_loss(r_num: Array, r_den: Array, alpha: float) -> float:

@@ -5,24 +5,50 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from scipy.linalg.lapack import dposv
 from scipy.optimize import nnls
 
 Array = NDArray[Any]
+
+EXCHANGES = 12
+"""Bound on the exchanges of variables, after which non-negative least squares decides."""
 
 
 def nonnegative_newton_target(hessian: Array, gradient: Array, point: Array) -> Array:
     """Return argmin over z >= 0 of (z-p)'H(z-p) / 2 + g'(z-p).
 
-    Non-negative least squares in the Cholesky factor of H. A ridge, tiny unless H is nearly
-    singular, bends the model around the point only: it leaves a minimum where it is.
+    A ridge, tiny unless H is nearly singular, bends the model around the point only: it leaves a
+    minimum where it is.
     """
     ridge = 1e-12 * np.trace(hessian)
     for _ in range(8):
+        bent = hessian.copy()
+        bent[np.diag_indices(point.size)] += ridge
+        linear = bent @ point - gradient
         try:
-            bent = hessian + ridge * np.eye(point.size)
-            factor = cholesky(bent, lower=True)
-            linear = bent @ point - gradient
-            return nnls(factor.T, solve_triangular(factor, linear, lower=True))[0]
+            return _by_exchanges(bent, linear, point > 0)
         except (LinAlgError, RuntimeError):  # not positive definite, or nnls cycles
             ridge *= 100
     return point
+
+
+def _by_exchanges(H: Array, q: Array, free: Array) -> Array:
+    """Return argmin over z >= 0 of z'Hz / 2 - q'z, from a guess of which z are above zero.
+
+    All variables on the wrong side of zero, and all zeros at which the slope points down, change
+    places at once. That rarely takes more than a few rounds from a good guess, but may cycle: then
+    least squares in the Cholesky factor of H brings in one variable at a time.
+    """
+    rounding = 1e-13 * np.abs(q).max()
+    for _ in range(EXCHANGES):
+        z = np.zeros_like(q)
+        if free.any():
+            _, z[free], failed = dposv(H[np.ix_(free, free)], q[free])
+            if failed:
+                raise LinAlgError("H is not positive definite.")
+        wrong = np.where(free, z < 0, H @ z - q < -rounding)
+        if not wrong.any():
+            return z
+        free = free ^ wrong
+    factor = cholesky(H, lower=True)
+    return np.asarray(nnls(factor.T, solve_triangular(factor, q, lower=True))[0])

@@ -9,14 +9,30 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unflip._validation import FLOATS, check_choice, check_positive, check_positives
-from unflip.density_ratio._kernel import SELECTION_ROWS, DistancesTo, gaussian, row_blocks, smooth
+from unflip._validation import (
+    FLOATS,
+    check_choice,
+    check_count,
+    check_positive,
+    check_positives,
+)
+from unflip.density_ratio._kernel import (
+    SELECTION_ROWS,
+    DistancesTo,
+    gaussian_at_widths,
+    row_blocks,
+    smooth,
+)
 from unflip.posterior._base import BasePosterior, check_rows
+from unflip.posterior._kde_grid import MOST_POINTS, KernelGrid, grid_shape
 
 Array = NDArray[Any]
 
 LEFT_OUT_ROWS = 2000
 """At most this many rows, drawn at random, are left out in turn to choose the width."""
+
+FAR = 1.0
+"""Where all kernels together weigh less than so many rows, the grid is not used."""
 
 
 class KernelDensityPosterior(BasePosterior):
@@ -32,8 +48,11 @@ class KernelDensityPosterior(BasePosterior):
         `bandwidths`, the one under which the left-out labels are most likely.
     bandwidths : array-like, default=None
         Widths for "cv". None: nine, from 1/8 to 2.
+    exact_rows : int or None, default=20_000
+        Sums over more training rows than this are approximated (see Notes). None: they never are.
     random_state : int, RandomState instance or None, default=None
-        Seed of the rows that "cv" uses: at most 10 000, of which at most 2000 are left out in turn.
+        Seed of the rows that "cv" uses: at most 10 000, of which at most 2000 are left out in turn;
+        and of the rows that stand for all.
 
     Attributes
     ----------
@@ -45,7 +64,17 @@ class KernelDensityPosterior(BasePosterior):
     Notes
     -----
     Evaluation takes all training rows for each row asked for, by blocks: O(n) memory, O(n^2) time
-    for n rows. In more than a few dimensions a row's own label dominates its in-sample
+    for n rows. Beyond `exact_rows` training rows it is linear in n:
+
+    - In one or two dimensions sums are interpolated from a grid of eight points a width. The
+      probabilities are within 0.002 of the exact ones. Where no training row is near, the sums are
+      taken directly.
+    - In more dimensions, or where the grid would have more than 4 million points, `exact_rows`
+      rows drawn at random stand for all. That adds sampling error: a standard deviation of about
+      sqrt(p (1-p) / m) at a row with probability p, with m = (sum_i K_i)^2 / sum_i K_i^2 the number
+      of drawn rows that count there.
+
+    In more than a few dimensions a row's own label dominates its in-sample
     probability; use `cv` in :class:`~unflip.ImportanceReweightingClassifier` there.
 
     Examples
@@ -65,10 +94,12 @@ class KernelDensityPosterior(BasePosterior):
         bandwidth: float | str = 1.0,
         *,
         bandwidths: ArrayLike | None = None,
+        exact_rows: int | None = 20_000,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.bandwidth = bandwidth
         self.bandwidths = bandwidths
+        self.exact_rows = exact_rows
         self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -86,15 +117,27 @@ class KernelDensityPosterior(BasePosterior):
         rows, classes, codes, weight = check_rows(self, X, y, sample_weight)
         scaler = StandardScaler(with_mean=not sparse.issparse(rows)).fit(rows, sample_weight=weight)
         scaled = scaler.transform(rows)
+        if self.exact_rows is not None:
+            check_count(self.exact_rows, "exact_rows", least=1)
+        random_state = check_random_state(self.random_state)
         if isinstance(self.bandwidth, str):
             check_choice(self.bandwidth, ("cv",), "bandwidth")
-            bandwidth = self._choose_bandwidth(scaled, codes, weight)
+            bandwidth = self._choose_bandwidth(scaled, codes, weight, random_state)
         else:
             bandwidth = check_positive(self.bandwidth, "bandwidth")
+        indicator, grid = _indicator(codes, classes.size), None
+        if self.exact_rows is not None and scaled.shape[0] > self.exact_rows:
+            if _fits_grid(scaled, bandwidth):
+                grid = KernelGrid(scaled, weight[:, None] * indicator, bandwidth)
+            else:
+                drawn = random_state.permutation(scaled.shape[0])[: self.exact_rows]
+                # single precision errs by less than the draw
+                scaled = scaled[drawn].astype(np.float32)
+                indicator, weight = indicator[drawn], weight[drawn]
         validate_data(self, X, skip_check_array=True)
         self.classes_, self.bandwidth_ = classes, bandwidth
         self._scaler, self._rows, self._weight = scaler, scaled, weight
-        self._indicator = _indicator(codes, classes.size)
+        self._indicator, self._grid = indicator, grid
         return self
 
     def predict_proba(self, X: Any) -> Array:
@@ -102,13 +145,29 @@ class KernelDensityPosterior(BasePosterior):
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
         scaled = self._scaler.transform(X)
-        return smooth(scaled, self._rows, self._indicator, self._weight, self.bandwidth_)
+        if self._grid is None:
+            return self._directly(scaled)
+        covered = self._grid.covers(scaled)
+        sums = np.zeros((scaled.shape[0], self.classes_.size))
+        sums[covered] = self._grid(scaled[covered])
+        total = sums.sum(axis=1, keepdims=True)
+        far = total[:, 0] < FAR * self._weight.mean()
+        probabilities = sums / np.where(far[:, None], 1.0, total)
+        probabilities[far] = self._directly(scaled[far])
+        return probabilities
 
-    def _choose_bandwidth(self, rows: Any, codes: Array, weight: Array) -> float:
+    def _directly(self, scaled: Any) -> Array:
+        """Return the probabilities by sums over the rows that were kept."""
+        rows = scaled.astype(self._rows.dtype, copy=False)
+        return smooth(rows, self._rows, self._indicator, self._weight, self.bandwidth_)
+
+    def _choose_bandwidth(
+        self, rows: Any, codes: Array, weight: Array, random_state: np.random.RandomState
+    ) -> float:
         """Return the width under which the labels of left-out rows are most likely."""
         grid = 2.0 ** np.linspace(-3, 1, 9) if self.bandwidths is None else self.bandwidths
         widths = check_positives(grid, "bandwidths")
-        chosen = check_random_state(self.random_state).permutation(rows.shape[0])[:SELECTION_ROWS]
+        chosen = random_state.permutation(rows.shape[0])[:SELECTION_ROWS]
         rows, codes, weight = rows[chosen], codes[chosen], weight[chosen]
         weighted = weight[:, None] * _indicator(codes, codes.max() + 1)
         log_likelihood = np.zeros(widths.size)
@@ -118,12 +177,20 @@ class KernelDensityPosterior(BasePosterior):
             distances = distances_to(rows[block])
             distances[left_out - block.start, left_out] = np.inf
             distances -= distances.min(axis=1, keepdims=True)
-            for k, width in enumerate(widths):
-                sums = gaussian(distances.copy(), width) @ weighted
+            for k, kernel in gaussian_at_widths(distances, widths):
+                sums = kernel @ weighted
                 own = sums[left_out - block.start, codes[block]] / sums.sum(axis=1)
                 # no label is impossible: half a row of the other class is granted
                 log_likelihood[k] += weight[block] @ np.log(np.maximum(own, 0.5 / codes.size))
         return float(widths[np.argmax(log_likelihood)])
+
+
+def _fits_grid(rows: Any, width: float) -> bool:
+    return (
+        not sparse.issparse(rows)
+        and rows.shape[1] <= 2
+        and float(np.prod(grid_shape(rows, width), dtype=float)) <= MOST_POINTS
+    )
 
 
 def _indicator(codes: Array, n_classes: int) -> Array:

@@ -73,8 +73,8 @@ class DensityRatioPosterior(BasePosterior):
                 f"all rows of class {classes[np.argmin(mass)].item()!r} have sample_weight zero."
             )
         ratios = [
-            clone(KLIEP() if self.ratio is None else self.ratio).fit(
-                rows[codes == k], rows, weight_num=weight[codes == k], weight_den=weight
+            clone(KLIEP() if self.ratio is None else self.ratio)._fit_within(
+                rows, codes == k, weight
             )
             for k in range(classes.size)
         ]

@@ -1,0 +1,121 @@
+"""Sums over blocks, Newton's method on them, and what single precision leaves of the optimum."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import nnls
+
+from tests.density_ratio.test_kliep import kkt_gap, two_samples
+from unflip.density_ratio import KLIEP, ULSIF, RuLSIF
+from unflip.density_ratio._kernel import GaussianBasis, gaussian_at_widths, width_grid
+from unflip.density_ratio._likelihood import LOG_TINY, RelativeBlock, maximise, sums_over
+from unflip.density_ratio._newton import nonnegative_newton_target
+
+
+def random_block(n: int, p: int, seed: int) -> tuple[RelativeBlock, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    phi = rng.uniform(size=(n, p)) ** 4
+    return RelativeBlock.from_values(phi, rng.uniform(0.5, 2, n), np.float64), phi
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10_000), cut=st.integers(1, 19))
+def test_the_sums_of_all_blocks_are_the_sums_over_all_rows(seed, cut):
+    block, phi = random_block(20, 4, seed)
+    alpha = np.random.default_rng(seed + 1).uniform(0.1, 1, 4)
+    parts = [
+        RelativeBlock(block.psi[rows], block.log_scale[rows], block.weight[rows])
+        for rows in (slice(cut), slice(cut, None))
+    ]
+    total = sums_over(parts, alpha, True)
+    ratio, weight = phi @ alpha, block.weight
+    assert total.weight == pytest.approx(weight.sum())
+    assert total.log == pytest.approx(weight @ np.log(ratio))
+    np.testing.assert_allclose(total.gradient, (weight / ratio) @ phi, rtol=1e-12)
+    scaled = phi * (np.sqrt(weight) / ratio)[:, None]
+    np.testing.assert_allclose(total.hessian, scaled.T @ scaled, rtol=1e-12)
+
+
+def test_a_row_out_of_reach_counts_by_the_floor_and_not_in_the_slope():
+    phi = np.array([[0.5, 0.2], [0.0, 0.0]])
+    sums = RelativeBlock.from_values(phi, np.array([1.0, 3.0]), np.float64).sums(np.ones(2), True)
+    assert (sums.weight, sums.all_weight) == (1, 4)
+    assert sums.log == pytest.approx(np.log(0.7) + 3 * LOG_TINY)
+    np.testing.assert_allclose(sums.gradient, phi[0] / 0.7)
+
+
+def test_weights_that_lose_a_row_within_reach_are_no_candidate():
+    phi = np.array([[1.0, 0.0], [0.0, 1.0]])
+    block = RelativeBlock.from_values(phi, np.ones(2), np.float64)
+    assert block.sums(np.array([1.0, 0.0]), False).log == -np.inf
+
+
+def test_relative_values_do_not_underflow_in_single_precision():
+    X, centers = np.array([[30.0], [0.1]]), np.array([[0.0], [1.0]])
+    basis = GaussianBasis(centers, 1.0)
+    log_mean = np.log([0.2, 0.3])
+    block = RelativeBlock.from_exponents(basis.exponents(X), log_mean, np.ones(2), np.float32)
+    alpha = np.array([0.4, 0.6])
+    exponents = -((X - centers.T) ** 2) / 2 - log_mean
+    expected = np.logaddexp.reduce(exponents + np.log(alpha), axis=1).sum()
+    assert block.sums(alpha, False).log == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_hessian_of_a_problem_nearby_leads_to_the_same_optimum():
+    block, _ = random_block(300, 8, 0)
+    other, _ = random_block(300, 8, 1)
+    start = np.full(8, 1 / 8)
+    own = maximise(lambda a, h: sums_over([block], a, h), start, tol=1e-9, max_iter=100)
+    hessian = sums_over([other], start, True).mean_hessian()
+    hinted = maximise(
+        lambda a, h: sums_over([block], a, h), start, tol=1e-9, max_iter=100, hessian=hessian
+    )
+    assert max(own.kkt_gap, hinted.kkt_gap) <= 1e-9
+    assert hinted.objective == pytest.approx(own.objective, abs=1e-9)
+
+
+@pytest.mark.parametrize(("d", "width"), [(2, 0.5), (5, 2.0)])
+def test_many_rows_in_single_precision_reach_the_optimum_of_double(d, width):
+    X_num, X_den = two_samples(60_000, d, 0)
+    assert len(X_num) > 20_000  # else all is in double
+    kliep = KLIEP(width, n_centers=40, random_state=0).fit(X_num, X_den)
+    assert kkt_gap(kliep, X_num, X_den) <= 1.1e-6
+    exact = KLIEP(width, n_centers=40, tol=1e-9, random_state=0).fit(X_num, X_den)
+    assert exact.kkt_gap_ <= 1e-9
+    assert kliep.objective_ == pytest.approx(exact.objective_, abs=1e-6)
+
+
+@pytest.mark.parametrize("ratio", [KLIEP(1.5), ULSIF(1.5, 0.1), RuLSIF(0.3, 1.5, 0.1)])
+@pytest.mark.parametrize("n", [500, 60_000])
+def test_rows_among_the_denominators_give_what_two_samples_give(ratio, n):
+    X_num, X_den = two_samples(n, 3, 1)
+    among = np.isin(X_den[:, 0], X_num[:, 0])
+    weight = np.random.default_rng(0).uniform(0.5, 2, n)
+    ratio.set_params(n_centers=30, random_state=0)
+    apart = ratio.fit(X_num, X_den, weight_num=weight[among], weight_den=weight).predict(X_den)
+    within = ratio._fit_within(X_den, among, weight).predict(X_den)
+    np.testing.assert_allclose(within, apart, rtol=1e-6 if n == 500 else 1e-3)
+
+
+def test_one_exp_does_for_the_whole_grid():
+    rng = np.random.default_rng(0)
+    distances = rng.uniform(0, 50, (40, 6))
+    widths = width_grid(rng.normal(size=(10, 3)))
+    for grid in (widths, widths[::-1], np.array([0.7, 3.0, 0.7])):
+        for place, values in gaussian_at_widths(distances, grid):
+            expected = np.exp(-distances / (2 * grid[place] ** 2))
+            np.testing.assert_allclose(values, expected, rtol=1e-11, atol=1e-300)
+
+
+@settings(max_examples=50, deadline=None)
+@given(seed=st.integers(0, 10_000), p=st.integers(1, 12))
+def test_the_newton_target_is_non_negative_least_squares(seed, p):
+    rng = np.random.default_rng(seed)
+    factor = rng.normal(size=(p + 3, p))
+    point, gradient = np.maximum(rng.normal(size=p), 0), rng.normal(size=p)
+    hessian = factor.T @ factor
+    target = nonnegative_newton_target(hessian, gradient, point)
+    root = np.linalg.cholesky(hessian).T
+    expected, _ = nnls(root, np.linalg.solve(root.T, hessian @ point - gradient))
+    np.testing.assert_allclose(target, expected, rtol=1e-6, atol=1e-8)
