@@ -194,6 +194,11 @@ class Beliefs:
     classes: Array
 
     @property
+    def labels(self) -> Array:
+        """The given labels."""
+        return self.classes[self.codes]
+
+    @property
     def given(self) -> Floats:
         """P(noisy=y | x) of the given labels."""
         return self.noisy_posterior[np.arange(self.codes.size), self.codes]
@@ -201,12 +206,12 @@ class Beliefs:
     @cached_property
     def weights(self) -> Floats:
         """Lemma 1: beta = P(true=y | x) / P(noisy=y | x)."""
-        return importance_weights(self._believed, self._labels, self.rates, classes=self.classes)
+        return importance_weights(self._believed, self.labels, self.rates, classes=self.classes)
 
     @cached_property
     def mislabel_proba(self) -> Floats:
         """P(the label is wrong | x, the label)."""
-        return mislabel_probability(self._believed, self._labels, self.rates, classes=self.classes)
+        return mislabel_probability(self._believed, self.labels, self.rates, classes=self.classes)
 
     @cached_property
     def clean_proba(self) -> Floats:
@@ -231,12 +236,15 @@ class Beliefs:
         """
         own = np.ones(self.codes.size) if row_weight is None else row_weight
         taught = own * (self.weights if beta is None else beta)
-        clipped = clipped_share(self._believed, self._labels, self.rates, classes=self.classes)
-        n_classes = self.classes.size
+        clipped = clipped_share(self._believed, self.labels, self.rates, classes=self.classes)
+
+        def by_label(weight: Floats) -> Any:
+            return np.bincount(self.codes, weight, minlength=self.classes.size)
+
         return Totals(
             n_rows=self.codes.size,
-            label_mass=np.bincount(self.codes, own, minlength=n_classes),
-            taught_mass=np.bincount(self.codes, taught, minlength=n_classes),
+            label_mass=by_label(own),
+            taught_mass=by_label(taught),
             sure_mass=own @ (self.clean_proba >= SURE),
             row_squares=float(own @ own),
             taught_squares=float(taught @ taught),
@@ -249,10 +257,6 @@ class Beliefs:
     def _believed(self) -> Floats:
         # of two classes the given label's probability is enough, and the other one is not used
         return self.given if self.classes.size == 2 else self.noisy_posterior
-
-    @property
-    def _labels(self) -> Array:
-        return self.classes[self.codes]
 
 
 def _effective(mass: Floats, squares: float) -> float:

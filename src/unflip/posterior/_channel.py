@@ -142,15 +142,15 @@ class ChannelPosterior(BasePosterior):
         check_consistent_length(X, codes)
         weight = check_weights(sample_weight, codes.size)
         counts = np.flatnonzero(weight)
-        # drawn before anything else is: the fit to these rows alone is then the same fit
-        counts = counts[drawn_rows(counts.size, self.max_rows, self.random_state)]
-        random = check_random_state(0 if self.random_state is None else self.random_state)
-        transformer = self._transformer_for(X, random)
-        rows = _dense(X if transformer is None else transformer.fit_transform(X, codes))
         if not 0 < codes[counts].mean() < 1:
             raise ValueError(
                 "every row of one of the classes has sample_weight 0, and rows of both are needed."
             )
+        # drawn before all else, so that the fit to these rows alone is the same fit
+        counts = counts[drawn_rows(counts.size, self.max_rows, self.random_state)]
+        random = check_random_state(0 if self.random_state is None else self.random_state)
+        transformer = self._transformer_for(X, random)
+        rows = _dense(X if transformer is None else transformer.fit_transform(X, codes))
         if counts.size > N_GRID:
             counts = random.permutation(counts)
         channel = fit_noisy_channel(

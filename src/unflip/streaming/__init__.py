@@ -1,0 +1,15 @@
+"""Data larger than memory: the method on batches of a memory map, of Parquet files, or your own."""
+
+from unflip.blocks import Suspects
+from unflip.streaming._batches import ArrayBatches, Batches
+from unflip.streaming._estimators import StreamingAudit, StreamingReweighting
+from unflip.streaming._parquet import ParquetBatches
+
+__all__ = [
+    "ArrayBatches",
+    "Batches",
+    "ParquetBatches",
+    "StreamingAudit",
+    "StreamingReweighting",
+    "Suspects",
+]
