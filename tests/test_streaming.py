@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 
 from unflip import ImportanceReweightingClassifier, NoiseRates, flip_labels
@@ -24,7 +25,7 @@ from unflip.streaming import (
     StreamingReweighting,
 )
 
-SMALL = ChannelPosterior(max_rows=3000)
+SMALL = ChannelPosterior("linear", max_rows=3000)
 """A channel that draws rows from a small table too."""
 
 
@@ -113,7 +114,7 @@ def test_three_classes_are_fitted_to_the_drawn_rows():
 
 
 def test_the_classifier_learns_from_the_weights_batch_by_batch(in_memory):
-    X, y, expected = in_memory
+    X, y, _ = in_memory
     data = ArrayBatches(X, y, batch_rows=1000)
     learner = SGDClassifier(loss="log_loss")
     model = StreamingReweighting(learner, posterior=SMALL, n_epochs=2, random_state=5).fit(data)
@@ -230,13 +231,13 @@ def test_drawn_rows_are_distinct_in_order_and_a_function_of_the_seed(n_rows):
         assert (drawn != drawn_rows(n_rows, 400, 1)).any()
 
 
-@pytest.mark.parametrize("n_rows", [60, 600])
-def test_every_row_is_drawn_equally_often(n_rows):
+@pytest.mark.parametrize(("n_rows", "size"), [(600, 200), (600, 20)])
+def test_every_row_is_drawn_equally_often(n_rows, size):
     counts = np.zeros(n_rows)
-    for seed in range(2000):
-        counts[drawn_rows(n_rows, 30, seed)] += 1
-    share = 30 / n_rows
-    deviation = (counts - 2000 * share) / np.sqrt(2000 * share * (1 - share))
+    for seed in range(1000):
+        counts[drawn_rows(n_rows, size, seed)] += 1
+    share = size / n_rows
+    deviation = (counts - 1000 * share) / np.sqrt(1000 * share * (1 - share))
     assert np.abs(deviation).max() < 5
     assert 0.8 < (deviation**2).mean() < 1.2
 
@@ -244,7 +245,7 @@ def test_every_row_is_drawn_equally_often(n_rows):
 def test_the_channel_fits_its_drawn_rows_and_no_others():
     X, y = table()
     some = drawn_rows(len(y), 3000, 7)
-    channel = ChannelPosterior(max_rows=3000, random_state=7)
+    channel = clone(SMALL).set_params(random_state=7)
     of_all, of_some = (channel.fit(*rows).predict_proba(X) for rows in [(X, y), (X[some], y[some])])
     np.testing.assert_array_equal(of_all, of_some)
 
@@ -268,9 +269,10 @@ def test_totals_of_two_blocks_add_up(n_classes, cut, seed):
 LIMITED = """
 import resource, sys
 import numpy as np, pyarrow, pyarrow.parquet
+from unflip.posterior import ChannelPosterior
 from unflip.streaming import ParquetBatches, StreamingAudit, StreamingReweighting
 
-path, headroom = sys.argv[1], int(sys.argv[2])
+path, headroom, max_rows = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 pyarrow.set_cpu_count(1)
 data = ParquetBatches(path, label="label", batch_rows=8192)
 next(iter(data))  # what reading and the first product set up counts as the program's own
@@ -283,16 +285,17 @@ try:
     rows = np.concatenate([X for X, _, _ in data])
 except MemoryError:
     print("in memory: MemoryError")
-model = StreamingReweighting(random_state=0).fit(data)
+channel = ChannelPosterior(max_rows=max_rows)
+model = StreamingReweighting(posterior=channel).fit(data)
 print("rates:", *model.noise_rates_.both())
 print("weights:", sum(weight.sum() for _, _, weight in model.weighted(data)))
-audit = StreamingAudit(random_state=0).fit(data)
-audit.write(data, path + ".audit")
-print("issues:", len(audit.issues(data, n=100)), pyarrow.parquet.read_metadata(path + ".audit").num_rows)
+audit = StreamingAudit(channel).fit(data)
+written = pyarrow.parquet.read_metadata(audit.write(data, path + ".audit"))
+print("issues:", len(audit.issues(data, n=100)), written.num_rows)
 """
 
 
-def goes_through_with(megabytes, n_rows, n_columns, path):
+def goes_through_with(megabytes, n_rows, n_columns, max_rows, path):
     """Run estimate, weights and audit with so much memory for data; return what was printed."""
     rng = np.random.default_rng(0)
     writer = None
@@ -305,7 +308,7 @@ def goes_through_with(megabytes, n_rows, n_columns, path):
     writer.close()
     assert n_rows * n_columns * 8 >= 4 * megabytes * 2**20
     run = subprocess.run(
-        [sys.executable, "-c", LIMITED, str(path), str(megabytes * 2**20)],
+        [sys.executable, "-c", LIMITED, str(path), str(megabytes * 2**20), str(max_rows)],
         capture_output=True,
         text=True,
         env={"PYTHONPATH": ":".join(sys.path), "OMP_NUM_THREADS": "1", "PATH": ""},
@@ -316,14 +319,14 @@ def goes_through_with(megabytes, n_rows, n_columns, path):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_DATA is Linux's")
 @pytest.mark.parametrize(
-    ("megabytes", "n_rows", "n_columns"),
-    [(64, 850_000, 40), pytest.param(256, 3_400_000, 40, marks=pytest.mark.slow)],
+    ("megabytes", "n_rows", "max_rows"),
+    [(32, 430_000, 3000), pytest.param(192, 2_600_000, 20_000, marks=pytest.mark.slow)],
 )
-def test_a_file_four_times_the_memory_limit_goes_through(megabytes, n_rows, n_columns, tmp_path):
-    found = goes_through_with(megabytes, n_rows, n_columns, tmp_path / "large.parquet")
+def test_a_file_four_times_the_memory_limit_goes_through(megabytes, n_rows, max_rows, tmp_path):
+    found = goes_through_with(megabytes, n_rows, 40, max_rows, tmp_path / "large.parquet")
     assert found["in memory"] == "MemoryError"
     positive, negative = map(float, found["rates"].split())
-    assert abs(positive - 0.3) < 0.03
-    assert abs(negative - 0.1) < 0.03
-    assert abs(float(found["weights"]) / n_rows - 1) < 0.02
+    assert abs(positive - 0.3) < 0.05
+    assert abs(negative - 0.1) < 0.05
+    assert abs(float(found["weights"]) / n_rows - 1) < 0.05
     assert found["issues"] == f"100 {n_rows}"
