@@ -46,6 +46,9 @@ else:
 T = TypeVar("T")
 Kernel = Callable[[Any, Any, Any, Any], T]
 
+A_NUMBER = np.zeros(1)
+"""What values of a lazy collection look like."""
+
 __all__ = ["DaskAudit", "DaskBlocks", "DaskReweighting"]
 
 
@@ -111,15 +114,16 @@ class DaskBlocks(Blocks):
         blocks = zip(self._rows, self._labels, self._weights, strict=True)
         return [task(*block, common) for block in blocks]
 
-    def collection(self, kernel: Kernel[Any], model: LabelModel, name: str, dtype: Any) -> Any:
+    def collection(self, kernel: Kernel[Any], model: LabelModel, name: str, like: Any) -> Any:
         """Return kernel(X, y, weight, model) of all blocks, lazily, one value a row.
 
-        It is a dask array where X is one, else a series with the index of X.
+        It is a dask array where X is one, else a series with the index of X; `like` is an array of
+        one such value.
         """
         tasks = self.lazily(kernel, model)
         if isinstance(self.X, dask.array.Array):
             parts = [
-                dask.array.from_delayed(task, shape=(n_rows,), dtype=dtype)
+                dask.array.from_delayed(task, shape=(n_rows,), dtype=like.dtype)
                 for task, n_rows in zip(tasks, self.X.chunks[0], strict=True)
             ]
             return dask.array.concatenate(parts)
@@ -128,7 +132,7 @@ class DaskBlocks(Blocks):
         task = dask.delayed(_series)
         return from_delayed(
             [task(values, rows, name) for values, rows in zip(tasks, self._rows, strict=True)],
-            meta=_series(np.empty(0, dtype=dtype), self.X._meta, name),
+            meta=_series(like, self.X._meta_nonempty.iloc[:1], name).iloc[:0],
             divisions=self.X.divisions,
         )
 
@@ -251,7 +255,7 @@ class DaskReweighting(BlockwiseEstimator):
         if learns_by_blocks(estimator):
             estimator = blocks.learn(estimator, found.model, self.n_epochs)
         elif estimator is not None:
-            weights = blocks.collection(block_weights, found.model, "weight", np.float64)
+            weights = blocks.collection(block_weights, found.model, "weight", A_NUMBER)
             estimator.fit(blocks.X, blocks.y, sample_weight=weights)
         self._take(found)
         self.estimator_ = estimator
@@ -266,7 +270,7 @@ class DaskReweighting(BlockwiseEstimator):
             As for `fit`: the same collections, or other rows with noisy labels.
         """
         blocks = DaskBlocks(X, y, sample_weight)
-        return blocks.collection(block_weights, self._model, "weight", np.float64)
+        return blocks.collection(block_weights, self._model, "weight", A_NUMBER)
 
 
 class DaskAudit(BlockwiseEstimator):
@@ -350,7 +354,7 @@ class DaskAudit(BlockwiseEstimator):
             The collections of the fit, or other rows with noisy labels.
         """
         blocks = DaskBlocks(X, y)
-        return blocks.collection(block_mislabel_proba, self._model, "mislabel_proba", np.float64)
+        return blocks.collection(block_mislabel_proba, self._model, "mislabel_proba", A_NUMBER)
 
     def suggested_label(self, X: Any, y: Any) -> Any:
         """Return the likeliest true label given x and the label, lazily.
@@ -362,7 +366,7 @@ class DaskAudit(BlockwiseEstimator):
         """
         model = self._model
         return DaskBlocks(X, y).collection(
-            block_suggested_label, model, "suggested_label", model.classes.dtype
+            block_suggested_label, model, "suggested_label", model.classes[:1]
         )
 
     def issues(self, X: Any, y: Any, n: int) -> Suspects:

@@ -1,0 +1,170 @@
+"""How the time on a Dask cluster grows with rows, columns and workers, and what more would take.
+
+`python -m benchmarks.dask_scaling [--quick]`: on a `LocalCluster` of one and of two workers with a
+thread each, the rows are made and kept on the workers; then `DaskReweighting.fit` (estimate and
+sums) and all weights are timed. At the largest size the rates and the weights are compared with
+those in memory. A cost model, seconds = fixed + rows / workers x (a + b x columns), is fitted to
+the runs, and says what a billion rows of 100 columns would take.
+"""
+
+import argparse
+import os
+import pickle
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+from distributed import Client, LocalCluster, wait
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+from sklearn.naive_bayes import GaussianNB
+
+from unflip import ImportanceReweightingClassifier, NoiseRates, flip_labels
+from unflip.dask import DaskReweighting
+from unflip.posterior import ChannelPosterior
+
+Array = NDArray[Any]
+
+BLOCK_ROWS = 250_000
+CHANNEL = ChannelPosterior(random_state=0)
+RATES = NoiseRates(positive=0.3, negative=0.1)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One size on one cluster."""
+
+    n_rows: int
+    n_columns: int
+    n_workers: int
+    fit_seconds: float
+    weights_seconds: float
+    channel_seconds: float
+    load: float
+
+    @property
+    def pass_seconds(self) -> float:
+        """Seconds of all that is done by blocks."""
+        return self.fit_seconds - self.channel_seconds + self.weights_seconds
+
+
+def rows(block: int, n_columns: int) -> Array:
+    return np.random.default_rng(block).normal(size=(BLOCK_ROWS, n_columns))
+
+
+def labels(X: Array, block: int) -> Array:
+    truth = X[:, 0] + 0.5 * X[:, 1] ** 2 > 0.4
+    return flip_labels(truth, RATES, random_state=block, classes=[False, True]).astype(np.int8)
+
+
+def collections(n_rows: int, n_columns: int) -> tuple[da.Array, da.Array]:
+    blocks = range(n_rows // BLOCK_ROWS)
+    made = [dask.delayed(rows)(block, n_columns) for block in blocks]
+    X = [da.from_delayed(part, (BLOCK_ROWS, n_columns), dtype=float) for part in made]
+    y = [
+        da.from_delayed(dask.delayed(labels)(part, block), (BLOCK_ROWS,), dtype=np.int8)
+        for block, part in zip(blocks, made, strict=True)
+    ]
+    return da.concatenate(X), da.concatenate(y)
+
+
+def run(n_rows: int, n_columns: int, n_workers: int) -> tuple[Run, Any, Array]:
+    """Return the times, the fitted model and the weights."""
+    with (
+        LocalCluster(
+            n_workers=n_workers, threads_per_worker=1, memory_limit=0, dashboard_address=None
+        ) as cluster,
+        Client(cluster),
+    ):
+        X, y = dask.persist(*collections(n_rows, n_columns))
+        wait([X, y])
+        start = time.perf_counter()
+        model = DaskReweighting(posterior=CHANNEL).fit(X, y)
+        fitted = time.perf_counter()
+        total = model.weights(X, y).sum().compute()
+        weighed = time.perf_counter()
+        few = X[:: n_rows // 20_000].compute(), y[:: n_rows // 20_000].compute()
+        begun = time.perf_counter()
+        ChannelPosterior(random_state=0).fit(*few)
+        channel_seconds = time.perf_counter() - begun
+        weights = model.weights(X, y).compute()
+    assert np.isclose(weights.sum(), total)
+    times = Run(
+        n_rows,
+        n_columns,
+        n_workers,
+        fitted - start,
+        weighed - fitted,
+        channel_seconds,
+        os.getloadavg()[0],
+    )
+    return times, model, weights
+
+
+def compare_with_memory(n_rows: int, n_columns: int, model: Any, weights: Array) -> str:
+    X = np.concatenate([rows(block, n_columns) for block in range(n_rows // BLOCK_ROWS)])
+    y = np.concatenate(
+        [labels(X[k * BLOCK_ROWS : (k + 1) * BLOCK_ROWS], k) for k in range(n_rows // BLOCK_ROWS)]
+    )
+    expected = ImportanceReweightingClassifier(GaussianNB(), posterior=CHANNEL).fit(X, y)
+    apart = float(np.abs(weights - expected.sample_weight_).max())
+    return (
+        f"rates in memory {expected.noise_rates_.both()}, on the cluster "
+        f"{model.noise_rates_.both()}; largest difference of a weight {apart:.1e}"
+    )
+
+
+def cost_model(runs: list[Run]) -> tuple[float, float, float]:
+    """Return the fixed seconds of the passes, those per row and those per value."""
+    design = np.array(
+        [[1.0, r.n_rows / r.n_workers, r.n_rows * r.n_columns / r.n_workers] for r in runs]
+    )
+    seconds = np.array([r.pass_seconds for r in runs])
+    # relative errors: a long run is not to outvote the short ones
+    coef, _ = nnls(design / seconds[:, None], np.ones(len(runs)))
+    return float(coef[0]), float(coef[1]), float(coef[2])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="smallest sizes: does it work?")
+    arguments = parser.parse_args()
+    sizes = [(1_000_000, 20), (1_000_000, 100), (5_000_000, 20)]
+    if arguments.quick:
+        sizes = [(500_000, 5), (1_000_000, 5)]
+    runs: list[Run] = []
+    print("rows x columns, workers: fit (channel), weights, seconds; load of the machine")
+    for n_rows, n_columns in sizes:
+        for n_workers in (1, 2):
+            times, model, weights = run(n_rows, n_columns, n_workers)
+            runs.append(times)
+            print(
+                f"{n_rows:.0e} x {n_columns}, {n_workers}: {times.fit_seconds:.1f} "
+                f"({times.channel_seconds:.1f}), {times.weights_seconds:.1f}; {times.load:.1f}",
+                flush=True,
+            )
+    n_rows, n_columns = sizes[-1]
+    one, two = runs[-2:]
+    print(
+        f"two workers over one at {n_rows:.0e} x {n_columns}: all "
+        f"{(one.fit_seconds + one.weights_seconds) / (two.fit_seconds + two.weights_seconds):.2f} "
+        f"times as fast, passes {one.pass_seconds / two.pass_seconds:.2f}"
+    )
+    print(f"shipped to the workers: {len(pickle.dumps(model.posterior_))} bytes of posterior")
+    print(compare_with_memory(n_rows, n_columns, model, weights), flush=True)
+    fixed, per_row, per_value = cost_model(runs)
+    print(f"passes: {fixed:.2f} s + rows / workers x ({per_row:.2e} + {per_value:.2e} x columns) s")
+    for times in runs:
+        share = times.n_rows / times.n_workers
+        predicted = fixed + share * (per_row + per_value * times.n_columns)
+        print(f"  measured {times.pass_seconds:6.1f}, model {predicted:6.1f}")
+    for n_workers in (10, 100, 1000):
+        seconds = fixed + 1e9 / n_workers * (per_row + 100 * per_value)
+        print(f"1e9 x 100 on {n_workers} workers: {seconds / 60:.1f} minutes and the channel's fit")
+
+
+if __name__ == "__main__":
+    main()
