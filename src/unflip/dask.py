@@ -81,7 +81,6 @@ class DaskBlocks(Blocks):
         if isinstance(X, dask.array.Array):
             X = X.rechunk({1: -1})
         self.X, self.y = X, _in_blocks_of(X, y, "y")
-        self.sample_weight = sample_weight
         self.progress = progress
         self._rows, self._labels = _delayed(self.X), _delayed(self.y)
         self._weights: Sequence[Any] = [None] * len(self._rows)
