@@ -69,6 +69,20 @@ def test_dataframes_give_a_lazy_series_beside_them(data, in_memory):
     np.testing.assert_allclose(weighted["weight"], in_memory.sample_weight_, rtol=1e-10, atol=1e-12)
 
 
+def test_parquet_files_keep_labels_beside_their_rows(data, in_memory, tmp_path):
+    frame = pd.DataFrame(data[0], columns=list("abc")).assign(label=data[1])
+    for k in range(6):
+        frame[k * 1500 : (k + 1) * 1500].to_parquet(tmp_path / f"{k}.parquet")
+    table = dd.read_parquet(tmp_path)
+    X, y = table.drop(columns="label"), table["label"]
+    # dask itself would merge the partitions of a single column
+    assert len(y.to_delayed()) < len(X.to_delayed())
+    model = DaskReweighting(posterior=SMALL, random_state=5).fit(X, y)
+    assert model.noise_rates_ == in_memory.noise_rates_
+    weights = model.weights(X, y).compute()
+    np.testing.assert_allclose(weights, in_memory.sample_weight_, rtol=1e-10, atol=1e-12)
+
+
 def test_own_weights_act_as_in_memory(data):
     own = np.random.default_rng(1).integers(0, 3, len(data[1]))
     expected = ImportanceReweightingClassifier(posterior=SMALL).fit(*data, sample_weight=own)

@@ -402,7 +402,12 @@ def _in_blocks_of(X: Any, values: Any, name: str) -> Any:
 
 
 def _delayed(collection: Any) -> list[Any]:
-    return list(np.ravel(collection.to_delayed()))
+    """Return the blocks of a collection, delayed."""
+    if isinstance(collection, dask.array.Array):
+        return list(collection.to_delayed().ravel())
+    # only the columns that are needed are read, but no partitions are merged, as a full
+    # optimisation does with those of few columns: labels would no longer lie beside their rows
+    return list(collection.simplify().to_delayed(optimize_graph=False))
 
 
 def _series(values: Any, rows: Any, name: str) -> Any:
