@@ -1,12 +1,13 @@
 """Data larger than memory: the method on batches of a memory map, of Parquet files, or your own."""
 
 from unflip.blocks import Suspects
+from unflip.streaming._arrow import ArrowBatches, ParquetBatches
 from unflip.streaming._batches import ArrayBatches, Batches
 from unflip.streaming._estimators import StreamingAudit, StreamingReweighting
-from unflip.streaming._parquet import ParquetBatches
 
 __all__ = [
     "ArrayBatches",
+    "ArrowBatches",
     "Batches",
     "ParquetBatches",
     "StreamingAudit",

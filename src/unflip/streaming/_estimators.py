@@ -22,8 +22,8 @@ from unflip.blocks import (
     seeded_classifier,
     warn_all,
 )
+from unflip.streaming._arrow import arrow_modules
 from unflip.streaming._batches import Batches
-from unflip.streaming._parquet import arrow_modules
 
 Floats = NDArray[np.float64]
 
