@@ -188,6 +188,12 @@ def test_a_classifier_that_cannot_learn_by_batches_is_refused():
         StreamingReweighting(LogisticRegression()).fit(ArrayBatches(X, y))
 
 
+@pytest.mark.parametrize("estimator", [StreamingReweighting, StreamingAudit])
+def test_data_that_do_not_come_in_batches_are_refused(estimator):
+    with pytest.raises(TypeError, match=r"got ndarray: ArrayBatches\(X, y\)"):
+        estimator().fit(np.zeros((20, 2)))
+
+
 def test_a_class_that_no_drawn_row_has_is_named():
     X, y = table(5000)
     y = np.r_[y[:-1], ["maybe"]]

@@ -108,3 +108,18 @@ class ArrayBatches(Batches):
     def _slices(self) -> Iterator[slice]:
         for start in range(0, len(self.X), self.batch_rows):
             yield slice(start, start + self.batch_rows)
+
+
+def check_batches(data: Any) -> None:
+    """Refuse data that do not come in batches.
+
+    Parameters
+    ----------
+    data : Batches
+        What the user gave.
+    """
+    if not isinstance(data, Batches):
+        raise TypeError(
+            f"data must be batches, got {type(data).__name__}: ArrayBatches(X, y), "
+            "ParquetBatches(path, label=...), or a class of your own that derives from Batches."
+        )

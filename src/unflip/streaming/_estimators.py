@@ -23,7 +23,7 @@ from unflip.blocks import (
     warn_all,
 )
 from unflip.streaming._arrow import arrow_modules
-from unflip.streaming._batches import Batches
+from unflip.streaming._batches import Batches, check_batches
 
 Floats = NDArray[np.float64]
 
@@ -104,6 +104,7 @@ class StreamingReweighting(BlockwiseEstimator):
         data : Batches
             The noisy data: three passes over it, and `n_epochs` for the classifier.
         """
+        check_batches(data)
         check_count(self.n_epochs, "n_epochs", least=1)
         random_state = optional_generator(self.random_state)
         estimator = seeded_classifier(self.estimator, random_state)
@@ -199,6 +200,7 @@ class StreamingAudit(BlockwiseEstimator):
         data : Batches
             The noisy data: three passes over it.
         """
+        check_batches(data)
         found = self._fit_blocks(data, optional_generator(self.random_state))
         warn_all(found.diagnostics)
         self._take(found)
