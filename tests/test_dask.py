@@ -83,6 +83,17 @@ def test_parquet_files_keep_labels_beside_their_rows(data, in_memory, tmp_path):
     np.testing.assert_allclose(weights, in_memory.sample_weight_, rtol=1e-10, atol=1e-12)
 
 
+def test_partitions_without_rows_change_nothing(data, in_memory):
+    frame = pd.DataFrame(data[0], columns=list("abc")).assign(label=data[1])
+    parts = [frame[:3000], frame[:0], frame[3000:], frame[:0]]
+    frame = dd.from_delayed([dask.delayed(part) for part in parts], meta=frame[:0])
+    X, y = frame[list("abc")], frame["label"]
+    model = DaskReweighting(posterior=SMALL, random_state=5).fit(X, y)
+    assert model.noise_rates_ == in_memory.noise_rates_
+    np.testing.assert_allclose(model.weights(X, y), in_memory.sample_weight_, atol=1e-10)
+    assert len(DaskAudit(SMALL, NoiseRates(0.3, 0.1)).fit(X, y).issues(X, y, n=7)) == 7
+
+
 def test_own_weights_act_as_in_memory(data):
     own = np.random.default_rng(1).integers(0, 3, len(data[1]))
     expected = ImportanceReweightingClassifier(posterior=SMALL).fit(*data, sample_weight=own)

@@ -186,6 +186,10 @@ class Beliefs:
         The noise.
     classes : ndarray of shape (n_classes,)
         The labels, sorted.
+
+    Notes
+    -----
+    There may be no rows: a cluster's tables have empty partitions.
     """
 
     noisy_posterior: Floats
@@ -206,11 +210,15 @@ class Beliefs:
     @cached_property
     def weights(self) -> Floats:
         """Lemma 1: beta = P(true=y | x) / P(noisy=y | x)."""
+        if not self.codes.size:
+            return np.empty(0)
         return importance_weights(self._believed, self.labels, self.rates, classes=self.classes)
 
     @cached_property
     def mislabel_proba(self) -> Floats:
         """P(the label is wrong | x, the label)."""
+        if not self.codes.size:
+            return np.empty(0)
         return mislabel_probability(self._believed, self.labels, self.rates, classes=self.classes)
 
     @cached_property
@@ -236,7 +244,9 @@ class Beliefs:
         """
         own = np.ones(self.codes.size) if row_weight is None else row_weight
         taught = own * (self.weights if beta is None else beta)
-        clipped = clipped_share(self._believed, self.labels, self.rates, classes=self.classes)
+        clipped = 0.0
+        if self.codes.size:
+            clipped = clipped_share(self._believed, self.labels, self.rates, classes=self.classes)
 
         def by_label(weight: Floats) -> Any:
             return np.bincount(self.codes, weight, minlength=self.classes.size)

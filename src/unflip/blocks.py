@@ -82,7 +82,11 @@ class LabelModel:
     def beliefs(self, X: Any, y: Any) -> Beliefs:
         """Return what is to be believed of the labels of some rows."""
         check_consistent_length(X, y)
-        _, codes = check_labels(np.asarray(y), classes=self.classes, binary=False)
+        if not len(y):
+            none = np.empty((0, self.classes.size))
+            return Beliefs(none, np.empty(0, dtype=np.intp), self.rates, self.classes)
+        labels = np.asarray(y).astype(self.classes.dtype, copy=False)
+        _, codes = check_labels(labels, classes=self.classes, binary=False)
         noisy_posterior = np.asarray(self.posterior.predict_proba(X), dtype=float)
         return Beliefs(noisy_posterior, codes, self.rates, self.classes)
 
@@ -146,6 +150,7 @@ def fit_blocks(
         max_rows if drawing is None else drawing.max_rows,
         random_state if drawing is None else drawing.random_state,
     )
+    y = y.astype(classes.dtype, copy=False)
     missing = classes[~np.isin(classes, y)]
     if missing.size:
         raise ValueError(
@@ -351,6 +356,8 @@ class _Count:
 
 def _counted(y: Any, weight: Any) -> _Count:
     labels = np.asarray(y)
+    if not labels.size:
+        return _Count(labels, 0)
     check_classification_targets(labels)
     own = _own_weight(weight, len(labels))
     n_counting = len(labels) if own is None else int(np.count_nonzero(own))
@@ -364,7 +371,10 @@ def _classes_of(counts: list[_Count]) -> Array:
             f"Found {n_counting} rows that count, at least {MINIMUM_ROWS} are required: label "
             "noise cannot be told apart from chance on fewer."
         )
-    return check_labels(np.concatenate([count.labels for count in counts]), binary=False)[0]
+    labels = np.concatenate([count.labels for count in counts if count.labels.size])
+    if all(isinstance(label, str) for label in labels):
+        labels = labels.astype(str)  # from objects, as dataframes have them
+    return check_labels(labels, binary=False)[0]
 
 
 def _drawn(
@@ -407,4 +417,4 @@ def _stacked(parts: Sequence[Any]) -> Any:
 
 
 def _own_weight(weight: Any, n_rows: int) -> Floats | None:
-    return None if weight is None else check_weights(weight, n_rows, all_zero=True)
+    return None if weight is None or not n_rows else check_weights(weight, n_rows, all_zero=True)
