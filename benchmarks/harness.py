@@ -72,8 +72,10 @@ def run_all(plan: Plan) -> Iterator[Result]:
     ]
     for k, (name, (n, d), threads, who) in enumerate(todo, start=1):
         where = f"{name}, {n} x {d}, {threads} thread(s): {who}"
-        print(f"[{k}/{len(todo)}] {where}", file=sys.stderr, flush=True)
-        yield measure(plan, name, n, d, threads, who)
+        print(f"[{k}/{len(todo)}] {where} ... ", end="", file=sys.stderr, flush=True)
+        result = measure(plan, name, n, d, threads, who)
+        print(f"{result.seconds:.4f} s, {result.note}", file=sys.stderr, flush=True)
+        yield result
 
 
 def measure(plan: Plan, case: str, n: int, d: int, threads: int, who: str) -> Result:

@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks.cases import CASES
 
 WARM_UP_ROWS = 300
-BUDGET = 5.0
+BUDGET = 4.0
 """Seconds after which no further repeat is started."""
 
 

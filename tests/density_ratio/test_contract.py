@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from tests.density_ratio.test_kliep import two_samples
 from unflip.density_ratio import KLIEP, KMM, ULSIF, BregmanRatio, RuLSIF
@@ -134,3 +134,12 @@ def test_failed_fits_leave_nothing_behind(ratio, samples, bad):
     with pytest.raises(ValueError, match="X_num contains"):
         fitted.fit(broken, X_den)
     np.testing.assert_array_equal(fitted.predict(X_den), before)
+
+
+def test_warnings_point_at_the_line_that_called_fit(ratio, samples):
+    if "max_iter" not in ratio.get_params() or getattr(ratio, "solver", "") == "projected_gradient":
+        pytest.skip("does not stop early")
+    width = {"tol": 1e-12} if isinstance(ratio, KMM) else {}
+    with pytest.warns(ConvergenceWarning, match="stopped after") as caught:
+        clone(ratio).set_params(bandwidth=0.3, max_iter=1, **width).fit(*samples)
+    assert all(warning.filename == __file__ for warning in caught)

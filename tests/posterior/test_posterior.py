@@ -148,7 +148,7 @@ def test_the_chosen_width_has_the_highest_left_out_likelihood(data):
 @pytest.mark.parametrize(("d", "width"), [(1, 1.0), (1, 0.05), (2, 1.0), (2, 0.2), (2, 0.1)])
 def test_a_grid_errs_by_less_than_is_said(d, width):
     rng = np.random.default_rng(0)
-    X = np.vstack([rng.normal(size=(2500, d)), rng.standard_t(2, size=(500, d))])
+    X = np.vstack([rng.normal(size=(2500, d)), rng.standard_t(4, size=(500, d))])
     y = rng.integers(0, 3, len(X)) * (X[:, 0] > -1)
     rows = np.vstack([X, rng.uniform(-20, 20, size=(500, d))])  # some far from all
     exact = KernelDensityPosterior(width).fit(X, y)

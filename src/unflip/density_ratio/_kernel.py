@@ -22,6 +22,10 @@ CACHE_BYTES = 2**28
 """A design that is passed over many times is kept up to this size (256 MiB), else recomputed."""
 
 
+SINGLE_EXPONENT = 16.0
+"""Largest |c|^2 / (2 s^2) for which exponents may be computed in single precision."""
+
+
 def row_blocks(n_rows: int, n_columns: int, itemsize: int = 8) -> Iterator[slice]:
     """Cut `n_rows` rows into slices of at most `BLOCK_BYTES` bytes of `n_columns` values."""
     step = max(1, BLOCK_BYTES // max(1, n_columns * itemsize))
@@ -101,31 +105,43 @@ class GaussianBasis:
                 factor * row_norms(shifted, squared=True),
             ]
         ).astype(self.dtype)
+        # far from the origin, in widths, exponents are rounded so much that some exceed zero
+        self.rounds = bool(np.abs(self.right[-1]).max() * np.finfo(self.dtype).eps > 1e-10)
 
-    def subset(self, chosen: Array) -> "GaussianBasis":
-        """Return the basis of some of the centres."""
+    def over(self, mean: Array, *, single: bool) -> "GaussianBasis":
+        """Return phi_l / mean_l of the centres whose mean is above zero.
+
+        `single` asks for single precision, which is given where it costs the exponents no more
+        than 1e-6: their rounding grows with |c|^2 / s^2.
+        """
+        usable = mean > 0
         basis = copy(self)
-        basis.right = self.right[:, chosen]
+        basis.right = self.right[:, usable]
+        if single and np.abs(basis.right[-1]).max() <= SINGLE_EXPONENT:
+            basis.dtype = np.dtype(np.float32)
+        basis.right[-1] -= np.log(mean[usable])
+        basis.right = basis.right.astype(basis.dtype)
         basis.n_centers = basis.right.shape[1]
         return basis
 
     def exponents(self, X: Any, out: Array | None = None) -> Array:
-        """Return -|x - c_l|^2 / (2 s^2) <= 0 at a block of rows, in `out` where it is given."""
+        """Return log phi at a block of rows, in `out` where it is given."""
         if sparse.issparse(X):
             values = safe_sparse_dot(X, self.right[:-2], dense_output=True)
             values += row_norms(X, squared=True)[:, None] * self.right[-2]
             values += self.right[-1]
-        else:
-            left = np.empty((X.shape[0], X.shape[1] + 2), dtype=self.dtype)
-            np.subtract(X, self.origin, out=left[:, :-2])
-            left[:, -2] = row_norms(left[:, :-2], squared=True)
-            left[:, -1] = 1
-            values = np.matmul(left, self.right, out=None if out is None else out[: len(left)])
-        return np.minimum(values, 0.0, out=values)
+            return np.asarray(values)
+        left = np.empty((X.shape[0], X.shape[1] + 2), dtype=self.dtype)
+        np.subtract(X, self.origin, out=left[:, :-2], casting="same_kind")
+        np.einsum("ij,ij->i", left[:, :-2], left[:, :-2], out=left[:, -2])
+        left[:, -1] = 1
+        return np.matmul(left, self.right, out=None if out is None else out[: len(left)])
 
     def __call__(self, X: Any, out: Array | None = None) -> Array:
         """Return phi at a block of rows, in `out` where it is given."""
         values = self.exponents(X, out)
+        if self.rounds:
+            np.minimum(values, 0.0, out=values)
         return np.exp(values, out=values)
 
 

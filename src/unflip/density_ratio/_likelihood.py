@@ -31,7 +31,7 @@ LOG_TINY = float(np.log(1e-300))
 LEAST_RATIO = 1e-15
 """Least share of a row's best basis function that its ratio may have."""
 
-EM_STEPS, EM_GAP = 5, 0.1
+EM_STEPS, EM_GAP = 2, 0.1
 """So many steps of expectation maximisation come first where the KKT gap is above this."""
 
 
@@ -48,15 +48,11 @@ class RelativeBlock:
     weight: Array
 
     @classmethod
-    def from_exponents(
-        cls, exponents: Array, log_mean: Array, weight: Array, dtype: Any
-    ) -> "RelativeBlock":
-        """Take log phi, which is overwritten, and log b."""
-        exponents -= log_mean
+    def from_exponents(cls, exponents: Array, weight: Array, out: Array) -> "RelativeBlock":
+        """Take log(phi / b), and put psi into `out`."""
         log_scale = exponents.max(axis=1)
-        psi = np.empty(exponents.shape, dtype=dtype)
-        np.subtract(exponents, log_scale[:, None], out=psi, casting="same_kind")
-        return cls(np.exp(psi, out=psi), log_scale.astype(np.float64), weight)
+        np.subtract(exponents, log_scale[:, None], out=out, casting="same_kind")
+        return cls(np.exp(out, out=out), log_scale.astype(np.float64), weight)
 
     @classmethod
     def from_values(cls, phi: Array, weight: Array, dtype: Any) -> "RelativeBlock":
@@ -139,19 +135,29 @@ class LikelihoodSums:
 
 
 class NumeratorRows:
-    """The numerator's relative basis values, by blocks: kept where few enough, else recomputed."""
+    """The numerator's relative basis values, by blocks: kept where few enough, else recomputed.
+
+    Parameters
+    ----------
+    X, weight : array-like of shape (n_num, n_features) and (n_num,)
+        The rows.
+    basis : GaussianBasis
+        phi / b.
+    dtype : dtype
+        Precision of the relative values.
+    blocks : sequence of RelativeBlock, default=()
+        The blocks, where they are at hand.
+    """
 
     def __init__(
         self,
         X: Any,
         weight: Array,
         basis: GaussianBasis,
-        mean_den: Array,
         dtype: Any,
         blocks: Sequence[RelativeBlock] = (),
     ) -> None:
         self.X, self.weight, self.basis, self.dtype = X, weight, basis, np.dtype(dtype)
-        self.log_mean = np.log(mean_den).astype(basis.dtype)
         self._kept = list(blocks)
 
     def blocks(self) -> Iterator[RelativeBlock]:
@@ -162,12 +168,15 @@ class NumeratorRows:
         n_rows, n_centers = self.X.shape[0], self.basis.n_centers
         slices = list(row_blocks(n_rows, n_centers, self.basis.dtype.itemsize))
         keep = worth_keeping(n_rows, n_centers, self.dtype.itemsize)
+        most = slices[0].stop
+        room = np.empty((most, n_centers), dtype=self.basis.dtype)
+        psi = np.empty((n_rows if keep else most, n_centers), dtype=self.dtype)
         kept = []
-        room = np.empty((slices[0].stop, n_centers), dtype=self.basis.dtype)
         for rows in slices:
-            exponents = self.basis.exponents(self.X[rows], room)
             block = RelativeBlock.from_exponents(
-                exponents, self.log_mean, self.weight[rows], self.dtype
+                self.basis.exponents(self.X[rows], room),
+                self.weight[rows],
+                psi[rows] if keep else psi[: rows.stop - rows.start],
             )
             if keep:
                 kept.append(block)
@@ -185,11 +194,11 @@ def one_pass(
     """Return mean_den phi and, with b = 1, the numerator's blocks if they can be had at once.
 
     They can where the numerator's rows are among the denominator's and few enough to be kept; else
-    the list is empty.
+    the list is empty. In single precision a pass of their own costs less than to pick them out.
     """
     n_num, n_den = samples.num.shape[0], samples.den.shape[0]
     among = samples.among
-    if among is not None and not worth_keeping(n_num, basis.n_centers, np.dtype(dtype).itemsize):
+    if basis.dtype != dtype or not worth_keeping(n_num, basis.n_centers, basis.dtype.itemsize):
         among = None
     total, blocks = np.zeros(basis.n_centers), []
     slices = list(row_blocks(n_den, basis.n_centers, basis.dtype.itemsize))

@@ -10,7 +10,7 @@ from scipy.optimize import nnls
 
 Array = NDArray[Any]
 
-EXCHANGES = 12
+EXCHANGES = 6
 """Bound on the exchanges of variables, after which non-negative least squares decides."""
 
 
@@ -25,8 +25,10 @@ def nonnegative_newton_target(hessian: Array, gradient: Array, point: Array) -> 
         bent = hessian.copy()
         bent[np.diag_indices(point.size)] += ridge
         linear = bent @ point - gradient
+        # those that a step of their own would leave above zero
+        free = point * np.diag(bent) > gradient
         try:
-            return _by_exchanges(bent, linear, point > 0)
+            return _by_exchanges(bent, linear, free)
         except (LinAlgError, RuntimeError):  # not positive definite, or nnls cycles
             ridge *= 100
     return point
@@ -36,19 +38,22 @@ def _by_exchanges(H: Array, q: Array, free: Array) -> Array:
     """Return argmin over z >= 0 of z'Hz / 2 - q'z, from a guess of which z are above zero.
 
     All variables on the wrong side of zero, and all zeros at which the slope points down, change
-    places at once. That rarely takes more than a few rounds from a good guess, but may cycle: then
-    least squares in the Cholesky factor of H brings in one variable at a time.
+    places at once. From a good guess that takes a round or two; from a bad one it may cycle, so
+    that least squares in the Cholesky factor of H, one variable at a time, is the faster way.
     """
     rounding = 1e-13 * np.abs(q).max()
     for _ in range(EXCHANGES):
         z = np.zeros_like(q)
         if free.any():
-            _, z[free], failed = dposv(H[np.ix_(free, free)], q[free])
+            places = np.flatnonzero(free)
+            _, z[places], failed = dposv(H[places[:, None], places], q[places])
             if failed:
                 raise LinAlgError("H is not positive definite.")
         wrong = np.where(free, z < 0, H @ z - q < -rounding)
         if not wrong.any():
             return z
+        if wrong.sum() > q.size // 5:
+            break
         free = free ^ wrong
     factor = cholesky(H, lower=True)
     return np.asarray(nnls(factor.T, solve_triangular(factor, q, lower=True))[0])
