@@ -2,23 +2,35 @@
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write the content to a temporary file beside `path`, then put it in its place."""
+    with whole_file(path) as temporary:
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Give a temporary file beside `path` to write to, and put it in its place at the end.
+
+    Where writing fails, it is removed, and what was at `path` stays.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(handle)
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
+        yield Path(name)
         # mkstemp makes files that nobody else may read
         umask = os.umask(0)
         os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, path)
+        os.chmod(name, 0o666 & ~umask)
+        os.replace(name, path)
     except BaseException:
-        os.unlink(temporary)
+        os.unlink(name)
         raise
 
 

@@ -74,8 +74,13 @@ def _some(classes: Array) -> str:
     return names + (", ..." if classes.size > 5 else "")
 
 
-def check_weights(sample_weight: ArrayLike | None, n_samples: int) -> NDArray[np.float64]:
-    """Return one weight >= 0 per row, not all zero; ones where none are given."""
+def check_weights(
+    sample_weight: ArrayLike | None, n_samples: int, *, all_zero: bool = False
+) -> NDArray[np.float64]:
+    """Return one weight >= 0 per row; ones where none are given.
+
+    They may be zero for every row of a block of many: `all_zero`.
+    """
     if sample_weight is None:
         return np.ones(n_samples)
     if isinstance(sample_weight, Real):
@@ -89,7 +94,7 @@ def check_weights(sample_weight: ArrayLike | None, n_samples: int) -> NDArray[np
         )
     if weight.min() < 0:
         raise ValueError(f"sample_weight must be >= 0, got {weight.min()} as its smallest value.")
-    if not weight.any():
+    if not (all_zero or weight.any()):
         raise ValueError("sample_weight is zero for every row: there is nothing to learn from.")
     return weight
 

@@ -23,7 +23,7 @@ from unflip.noise_rates import fit_stages
 from unflip.noise_rates._identifiability import doubts
 from unflip.posterior import make_posterior
 from unflip.posterior._base import folds_within_classes
-from unflip.weights import mislabel_probability
+from unflip.weights import likeliest_class, mislabel_probability
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -144,8 +144,7 @@ class LabelAudit(BaseEstimator):
         noise = as_transition_matrix(rates, classes.size)
         clean = noise.clean_posterior(noisy_posterior)
         wrong = mislabel_probability(noisy_posterior, labels, noise, classes=classes)
-        # P(true=k | x, noisy=y) is proportional to P(true=k | x) T[k, y]
-        likeliest = np.argmax(clean * noise.matrix[:, codes].T, axis=1)
+        likeliest = likeliest_class(clean, codes, noise)
         diagnostics = doubts(clean, row_weight, classes, rates, stages.estimator)
         for sentence in diagnostics:
             warnings.warn(sentence, UserWarning, stacklevel=2)

@@ -27,28 +27,18 @@ from unflip._validation import (
     check_table,
     check_weights,
 )
+from unflip.beliefs import Beliefs
 from unflip.density_ratio import KLIEP
-from unflip.noise import NoiseRates, as_transition_matrix
+from unflip.noise import as_transition_matrix
 from unflip.noise_rates import BaseRates, CrossValidatedRates, fit_stages
 from unflip.noise_rates._aliases import ALIASES
 from unflip.noise_rates._estimate import known_size
-from unflip.noise_rates._identifiability import doubts
+from unflip.noise_rates._identifiability import doubts_by_shares
 from unflip.posterior import DensityRatioPosterior, make_posterior
-from unflip.weights import (
-    LEAST_EFFECTIVE_SHARE,
-    clipped_share,
-    effective_sample_size,
-    importance_weights,
-    importance_weights_from_inverse,
-    mislabel_probability,
-    printed_lemma_2_weights,
-)
+from unflip.weights import importance_weights_from_inverse, printed_lemma_2_weights
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
-
-LARGEST_DEFICIT = 0.01
-"""A true share of one of many classes may be so far below 0: that is within an estimate's error."""
 
 _estimator_has = partial(delegated, to="estimator_", unfitted="_base_estimator")
 
@@ -203,19 +193,12 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
             method=self,
         )
         rates, noisy_posterior = stages.rates, stages.noisy_posterior
-        given = noisy_posterior[np.arange(codes.size), codes]
-        noisy_prior = np.array(
-            [np.average(codes == k, weights=row_weight) for k in range(classes.size)]
-        )
-        # of two classes the given label's probability is enough, and the other one is not used
-        believed = given if classes.size == 2 else noisy_posterior
-        beta = self._weights(believed, labels, rates, noisy_prior)
+        beliefs = Beliefs(noisy_posterior, codes, rates, classes)
+        beta = self._weights(beliefs, labels, row_weight)
         total_weight = beta if row_weight is None else beta * row_weight
-        _check_weights_teach(total_weight, codes, classes, given, rates)
-        _warn_if_uninformative(rates, noisy_prior)
-        clean = as_transition_matrix(rates).clean_posterior(noisy_posterior)
-        diagnostics = doubts(clean, row_weight, classes, rates, stages.estimator)
-        for sentence in [*diagnostics, *_few_rows_left(total_weight, row_weight)]:
+        totals = beliefs.totals(row_weight, beta)
+        diagnostics = doubts_by_shares(totals.sure_share, classes, rates, stages.estimator)
+        for sentence in [*totals.objections(classes, rates), *diagnostics]:
             warnings.warn(sentence, UserWarning, stacklevel=2)
         fit_weighted(estimator, X, labels, total_weight, row_weight=row_weight)
 
@@ -224,9 +207,9 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         self.posterior_, self.rate_estimator_ = stages.posterior, stages.estimator
         self.noise_rates_, self.diagnostics_ = rates, diagnostics
         self.sample_weight_ = beta
-        self.mislabel_proba_ = mislabel_probability(believed, labels, rates)
-        self.effective_sample_size_ = effective_sample_size(total_weight)
-        self.clipped_share_ = clipped_share(believed, labels, rates)
+        self.mislabel_proba_ = beliefs.mislabel_proba
+        self.effective_sample_size_ = totals.effective_sample_size
+        self.clipped_share_ = totals.clipped_share
         self.estimator_ = estimator
         return self
 
@@ -262,13 +245,14 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         check_table(self, X, reset=False)
         return self.estimator_
 
-    def _weights(self, believed: Floats, labels: Array, rates: Any, noisy_prior: Floats) -> Floats:
+    def _weights(self, beliefs: Beliefs, labels: Array, row_weight: Floats | None) -> Floats:
         if self.weighting == "rho":
-            return importance_weights(believed, labels, rates)
-        inverse = rates.inverse(noisy_prior=float(noisy_prior[1]))
+            return beliefs.weights
+        noisy_prior = float(np.average(beliefs.codes == 1, weights=row_weight))
+        inverse = beliefs.rates.inverse(noisy_prior=noisy_prior)
         if self.weighting == "pi":
-            return importance_weights_from_inverse(believed, labels, inverse, float(noisy_prior[1]))
-        return printed_lemma_2_weights(believed, labels, inverse)
+            return importance_weights_from_inverse(beliefs.given, labels, inverse, noisy_prior)
+        return printed_lemma_2_weights(beliefs.given, labels, inverse)
 
     def _parts_for_two_classes(self) -> list[str]:
         """Return the parameters, as they are set, that do not allow more than two classes."""
@@ -343,81 +327,3 @@ def iw(
 
 def _published_posterior() -> DensityRatioPosterior:
     return DensityRatioPosterior(KLIEP(solver="projected_gradient", search="downward"))
-
-
-def _check_weights_teach(
-    weight: Floats, codes: Array, classes: Array, given: Floats, rates: Any
-) -> None:
-    """Refuse weights from which no classifier of two classes can be learnt."""
-    if not given.any():
-        raise ValueError(
-            "the posterior gives every row's label probability 0, so no label can be believed: "
-            "it does not fit these data. Choose another posterior, or a wider bandwidth."
-        )
-    taught = np.bincount(codes, weight, minlength=classes.size) > 0
-    if taught.all():
-        return
-    label = classes[np.argmin(taught)].item()
-    if classes.size > 2 and taught.sum() >= 2:
-        warnings.warn(
-            f"every row labelled {label!r} gets weight 0 under {rates}, so that the classifier "
-            "will not learn that class: where such a row looks likely, its probability is still "
-            "no more than what the other classes' flips explain. Lower the rates at which they "
-            f"are flipped to {label!r}, or choose another posterior.",
-            UserWarning,
-            stacklevel=3,
-        )
-        return
-    raise ValueError(
-        f"every row labelled {label!r} would get weight 0 under {rates}: where one of them looks "
-        "likely, its probability is still no more than the other class's flip rate. Lower that "
-        "rate, or choose another posterior."
-    )
-
-
-def _few_rows_left(total_weight: Floats, row_weight: Floats | None) -> list[str]:
-    """Return a sentence where the weights leave a small part of the sample."""
-    size = effective_sample_size(total_weight)
-    rows = total_weight.size if row_weight is None else effective_sample_size(row_weight)
-    if size >= LEAST_EFFECTIVE_SHARE * rows:
-        return []
-    return [
-        f"the weights leave few rows: as much as {size:.0f} of equal weight ({size / rows:.0%} of "
-        "all), so that the classifier may vary much from sample to sample. More rows would help, "
-        "or another posterior."
-    ]
-
-
-def _warn_if_uninformative(rates: Any, noisy_prior: Floats) -> None:
-    """Say where the result hangs on next to nothing."""
-    if rates.youden < 0.2:
-        amount = (
-            f"the noise rates sum to {sum(rates.both()):.2f}"
-            if isinstance(rates, NoiseRates)
-            else f"the transition matrix has an eigenvalue of real part {rates.youden:.2f}"
-        )
-        warnings.warn(
-            f"{amount}: the labels say very little about the true classes, and the weights amplify "
-            "every error of the posterior.",
-            UserWarning,
-            stacklevel=3,
-        )
-    if isinstance(rates, NoiseRates):
-        positive, negative = rates.both()
-        share = noisy_prior[1]
-        if not negative <= share <= 1 - positive:
-            warnings.warn(
-                f"{rates} contradicts the data: under these rates the share of positive labels "
-                f"lies between {negative:.3f} and {1 - positive:.3f}, and it is {share:.3f}.",
-                UserWarning,
-                stacklevel=3,
-            )
-        return
-    clean_prior = rates.clean_posterior(noisy_prior, clip=False)
-    if clean_prior.min() < -LARGEST_DEFICIT:
-        warnings.warn(
-            f"{rates} contradicts the data: with the shares of the labels, {noisy_prior.round(3)}, "
-            f"the true shares would be {clean_prior.round(3)}.",
-            UserWarning,
-            stacklevel=3,
-        )

@@ -158,6 +158,22 @@ def mislabel_probability(
     return np.clip(1 - (1 - own) * beta, 0.0, 1.0)
 
 
+def likeliest_class(clean_posterior: Floats, codes: NDArray[np.intp], rates: Any) -> Any:
+    """Return argmax_k P(true=k | x) T[k, y], the likeliest true class given x and the label y.
+
+    Parameters
+    ----------
+    clean_posterior : ndarray of shape (n_samples, n_classes)
+        P(true y | x).
+    codes : ndarray of shape (n_samples,)
+        Positions of the given labels among the classes.
+    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
+        Both noise rates of two classes, or T of any number.
+    """
+    matrix = as_transition_matrix(rates).matrix
+    return np.argmax(clean_posterior * matrix[:, codes].T, axis=1)
+
+
 def clipped_share(
     noisy_posterior: ArrayLike, y: ArrayLike, rates: Any, *, classes: ArrayLike | None = None
 ) -> float:

@@ -17,8 +17,18 @@ class Blocked:
 sys.meta_path.insert(0, Blocked())
 """
 EXTRAS = {
-    *("typer", "rich", "polars", "skrub", "skops", "matplotlib", "dask", "starlette", "uvicorn"),
+    "dask",
+    "distributed",
+    "matplotlib",
     "pandas",
+    "polars",
+    "pyarrow",
+    "rich",
+    "skops",
+    "skrub",
+    "starlette",
+    "typer",
+    "uvicorn",
 }
 
 
@@ -30,7 +40,8 @@ def run_without(extras: set[str], code: str) -> subprocess.CompletedProcess[str]
 def test_the_core_works_without_any_extra():
     code = """
 import numpy as np
-import unflip, unflip.density_ratio, unflip.posterior, unflip.noise_rates, unflip.review
+import unflip, unflip.density_ratio, unflip.posterior, unflip.noise_rates
+import unflip.review, unflip.streaming
 X = np.random.default_rng(0).normal(size=(100, 2))
 y = unflip.flip_labels(X[:, 0] > 0, unflip.NoiseRates(0.2, 0.1), random_state=0)
 print(unflip.ImportanceReweightingClassifier().fit(X, y).predict(X).dtype)
@@ -90,9 +101,25 @@ except SystemExit:
     assert not loaded & {"polars", "skrub", "skops", "unflip.experiments", "unflip.demo"}
 
 
+@pytest.mark.parametrize("missing", ["dask", "distributed"])
+def test_the_cluster_names_the_extra_it_lacks(missing):
+    run = run_without({missing}, "import unflip.dask")
+    assert f"unflip.dask needs {missing}: pip install 'unflip[dask]'" in run.stderr
+
+
+def test_parquet_names_the_extra_it_lacks(tmp_path):
+    (tmp_path / "a.parquet").touch()
+    code = f"""
+from unflip.streaming import ParquetBatches
+ParquetBatches({str(tmp_path / "a.parquet")!r}, label="y")
+"""
+    run = run_without({"pyarrow"}, code)
+    assert "Parquet files need pyarrow: pip install 'unflip[arrow]'" in run.stderr
+
+
 def test_importing_the_library_loads_no_extra():
     loaded = "sorted({name.split('.')[0] for name in sys.modules})"
     run = run_without(set(), f"import unflip; print(*{loaded})")
     assert "unflip" in run.stdout.split()
-    # pandas and rich are left out: scikit-learn itself may load them
-    assert not set(run.stdout.split()) & (EXTRAS - {"pandas", "rich"})
+    # pandas, its pyarrow and rich are left out: scikit-learn itself may load them
+    assert not set(run.stdout.split()) & (EXTRAS - {"pandas", "pyarrow", "rich"})

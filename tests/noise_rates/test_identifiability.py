@@ -8,10 +8,10 @@ from scipy.special import expit
 
 from unflip import ImportanceReweightingClassifier, NoiseRates, flip_labels
 from unflip.audit import LabelAudit
+from unflip.beliefs import Beliefs
 from unflip.inspection import summary
 from unflip.noise_rates import ChannelRates
 from unflip.noise_rates._identifiability import doubts
-from unflip.reweighting import _few_rows_left
 
 CLASSES = np.array(["ham", "spam"])
 
@@ -82,8 +82,15 @@ def test_plateaus_on_both_sides_leave_nothing_to_say():
 
 
 def test_weights_that_leave_few_rows_are_told():
+    codes = np.arange(100) % 2
+    beliefs = Beliefs(np.full((100, 2), 0.5), codes, NoiseRates(0.1, 0.1), CLASSES)
     beta, own = np.repeat([0.0, 1.0], [80, 20]), np.repeat([1.0, 0.0], [80, 20])
-    (said,) = _few_rows_left(beta, None)
+
+    def objections(beta, own):
+        return beliefs.totals(own, beta).objections(CLASSES, beliefs.rates)
+
+    (said,) = objections(beta, None)
     assert "as much as 20 of equal weight (20% of all)" in said
-    assert _few_rows_left(1 - beta, None) == []
-    assert _few_rows_left(own, own) == []  # what a user's own weights leave out is not counted
+    assert objections(1 - beta, None) == []
+    # what a user's own weights leave out is not counted
+    assert objections(np.ones(100), own) == []

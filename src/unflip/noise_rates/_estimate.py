@@ -74,12 +74,10 @@ def fit_stages(
         Which rates a channel takes that is given by name.
     """
     n_classes = check_labels(y, binary=False)[0].size
+    chosen = choose_posterior(
+        posterior, noise_rates, n_classes, random_state=random_state, estimate=estimate
+    )
     by_channel = _is_for_the_channel(noise_rates)
-    if isinstance(posterior, str) and posterior == "auto" and n_classes == 2:
-        posterior = "channel" if by_channel else default_posterior(n_classes)
-    chosen = make_posterior(posterior, random_state, n_classes=n_classes)
-    if isinstance(posterior, str) and isinstance(chosen, ChannelPosterior):
-        chosen.set_params(estimate=estimate)
     joint = isinstance(chosen, ChannelPosterior) and by_channel and n_classes == 2
     if joint and chosen.known is None and known_size(noise_rates) == 2:
         chosen.set_params(known=_two_rates(noise_rates))
@@ -97,6 +95,32 @@ def fit_stages(
             )
         rates = estimator.rates_
     return Stages(fitted, noisy_posterior, rates, estimator)
+
+
+def choose_posterior(
+    posterior: Any,
+    noise_rates: Any,
+    n_classes: int,
+    *,
+    random_state: int | np.random.RandomState | None = None,
+    estimate: str = "median",
+) -> BasePosterior:
+    """Return the unfitted posterior that :func:`fit_stages` fits.
+
+    Parameters
+    ----------
+    posterior, noise_rates, random_state, estimate
+        As for :func:`fit_stages`.
+    n_classes : int
+        How many classes the labels have.
+    """
+    if isinstance(posterior, str) and posterior == "auto" and n_classes == 2:
+        by_channel = _is_for_the_channel(noise_rates)
+        posterior = "channel" if by_channel else default_posterior(n_classes)
+    chosen = make_posterior(posterior, random_state, n_classes=n_classes)
+    if isinstance(posterior, str) and isinstance(chosen, ChannelPosterior):
+        chosen.set_params(estimate=estimate)
+    return chosen
 
 
 def estimate_rates(

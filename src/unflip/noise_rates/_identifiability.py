@@ -29,15 +29,29 @@ def doubts(
 ) -> list[str]:
     """Return, in words, why estimated rates may be far off; nothing where they were given.
 
-    A rate is read off the plateau that noise leaves: among rows that surely are of a class, the
-    labels are wrong as often as it is flipped. Without such rows the shape of the model decides.
-
     Parameters
     ----------
     clean_posterior : ndarray of shape (n_samples, n_classes)
         P(true y | x) of the rows.
     weight : ndarray of shape (n_samples,) or None
         How often each row counts.
+    classes, rates, estimator
+        As for :func:`doubts_by_shares`.
+    """
+    sure = np.average(clean_posterior >= SURE, axis=0, weights=weight)
+    return doubts_by_shares(np.asarray(sure), classes, rates, estimator)
+
+
+def doubts_by_shares(sure: Floats, classes: Array, rates: Any, estimator: Any) -> list[str]:
+    """Return the same from the shares of rows that surely are of each class.
+
+    A rate is read off the plateau that noise leaves: among rows that surely are of a class, the
+    labels are wrong as often as it is flipped. Without such rows the shape of the model decides.
+
+    Parameters
+    ----------
+    sure : ndarray of shape (n_classes,)
+        The share of rows whose P(true y | x) is at least `SURE`.
     classes : ndarray of shape (n_classes,)
         The labels.
     rates : NoiseRates or TransitionMatrix
@@ -49,7 +63,6 @@ def doubts(
         return []
     flipped = 1 - np.diag(as_transition_matrix(rates, classes.size).matrix)
     found = []
-    sure = np.average(clean_posterior >= SURE, axis=0, weights=weight)
     lacking = (sure < LEAST_SURE_SHARE) & (flipped > LEAST_RATE)
     if lacking.all():
         found.append(

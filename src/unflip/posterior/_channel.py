@@ -11,6 +11,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from threadpoolctl import threadpool_limits
 
+from unflip._sampling import drawn_rows
 from unflip._validation import (
     check_choice,
     check_count,
@@ -140,17 +141,19 @@ class ChannelPosterior(BasePosterior):
         box_of(self.known)  # refused before any work is done
         classes, codes = check_labels(y)
         check_consistent_length(X, codes)
-        random = check_random_state(0 if self.random_state is None else self.random_state)
-        transformer = self._transformer_for(X, random)
-        rows = _dense(X if transformer is None else transformer.fit_transform(X, codes))
         weight = check_weights(sample_weight, codes.size)
         counts = np.flatnonzero(weight)
         if not 0 < codes[counts].mean() < 1:
             raise ValueError(
                 "every row of one of the classes has sample_weight 0, and rows of both are needed."
             )
+        # drawn before all else, so that the fit to these rows alone is the same fit
+        counts = counts[drawn_rows(counts.size, self.max_rows, self.random_state)]
+        random = check_random_state(0 if self.random_state is None else self.random_state)
+        transformer = self._transformer_for(X, random)
+        rows = _dense(X if transformer is None else transformer.fit_transform(X, codes))
         if counts.size > N_GRID:
-            counts = random.permutation(counts)[: self.max_rows]
+            counts = random.permutation(counts)
         # thousands of small products: waiting for other threads would cost more than they save
         with threadpool_limits(1, user_api="blas"):
             channel = fit_noisy_channel(

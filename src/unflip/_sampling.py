@@ -1,0 +1,38 @@
+"""Which rows are drawn: a function of how many there are and of the seed, wherever they lie."""
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.random import sample_without_replacement
+
+SPARSE = 10
+"""Where the rows are so many times as many as the drawn ones, no list of all rows is made."""
+
+
+def drawn_rows(
+    n_rows: int, size: int, random_state: int | np.random.RandomState | None
+) -> NDArray[np.intp]:
+    """Return the positions of `size` rows drawn without replacement, rising; of fewer rows, all.
+
+    Rows in memory, in files and on a cluster are drawn alike, so that they give the same estimates.
+    Memory is in proportion to `size`.
+
+    Parameters
+    ----------
+    n_rows : int
+        How many rows there are.
+    size : int
+        How many to draw.
+    random_state : int, RandomState instance or None
+        Seed. None is a seed too.
+    """
+    if n_rows <= size:
+        return np.arange(n_rows)
+    seed = check_random_state(0 if random_state is None else random_state)
+    # a generator of its own: what else the seed is used for does not depend on this draw
+    random = np.random.RandomState(seed.randint(np.iinfo(np.int32).max))
+    if n_rows <= SPARSE * size:
+        return np.sort(random.permutation(n_rows)[:size])
+    return np.sort(
+        sample_without_replacement(n_rows, size, method="tracking_selection", random_state=random)
+    )

@@ -1,0 +1,125 @@
+"""Rows in batches, read one after the other, as often as they are asked for."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_consistent_length
+
+from unflip._validation import check_count
+from unflip.blocks import Blocks
+
+T = TypeVar("T")
+
+BATCH_ROWS = 65_536
+"""Rows of a batch, where nothing else is said."""
+
+
+class Batches(Blocks):
+    """Rows, noisy labels and the rows' own weights in batches: an iterable that begins anew.
+
+    For data of your own, write `__iter__`; where labels can be read without the rows, also
+    `labels`. The batches must be the same each time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip.streaming import Batches
+    >>> class Simulated(Batches):
+    ...     def __iter__(self):
+    ...         for seed in range(3):
+    ...             X = np.random.default_rng(seed).normal(size=(1000, 2))
+    ...             yield X, X[:, 0] > 0, None
+    >>> sum(len(y) for _, y, _ in Simulated())
+    3000
+    """
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
+        """Yield (X, y, weight), weight being None where every row counts once."""
+
+    def labels(self) -> Iterator[tuple[Any, Any]]:
+        """Yield (y, weight) of the same batches."""
+        for _, y, weight in self:
+            yield y, weight
+
+    def map_labels(self, kernel: Callable[[Any, Any], T]) -> list[T]:
+        """Return kernel(y, weight) of every batch, in order."""
+        return [kernel(y, weight) for y, weight in self.labels()]
+
+    def map(self, kernel: Callable[[Any, Any, Any, Any], T], shared: Any) -> list[T]:
+        """Return kernel(X, y, weight, shared) of every batch, in order."""
+        return [kernel(X, y, weight, shared) for X, y, weight in self]
+
+    def map_each(self, kernel: Callable[[Any, Any, Any, Any], T], own: Sequence[Any]) -> list[T]:
+        """Return kernel(X, y, weight, own[k]) of every batch k, in order."""
+        return [kernel(X, y, weight, k) for (X, y, weight), k in zip(self, own, strict=True)]
+
+
+class ArrayBatches(Batches):
+    """Batches of consecutive rows of arrays, such as a :class:`numpy.memmap`.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        Rows: anything that has a length and gives a slice of rows as an array.
+    y : array-like of shape (n_samples,)
+        Noisy labels.
+    sample_weight : array-like of shape (n_samples,), default=None
+        How often each row counts.
+    batch_rows : int, default=65_536
+        Rows of a batch.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip.streaming import ArrayBatches
+    >>> data = ArrayBatches(np.zeros((10, 2)), np.arange(10) % 2, batch_rows=4)
+    >>> [len(y) for X, y, weight in data]
+    [4, 4, 2]
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        batch_rows: int = BATCH_ROWS,
+    ) -> None:
+        check_count(batch_rows, "batch_rows", least=1)
+        check_consistent_length(X, y, sample_weight)
+        self.X, self.y, self.sample_weight = X, y, sample_weight
+        self.batch_rows = batch_rows
+
+    def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
+        """Yield (X, y, weight) of consecutive rows."""
+        for rows, (y, weight) in zip(self._slices(), self.labels(), strict=True):
+            yield self.X[rows], y, weight
+
+    def labels(self) -> Iterator[tuple[Any, Any]]:
+        """Yield (y, weight) of consecutive rows."""
+        y: Any = self.y
+        own: Any = self.sample_weight
+        for rows in self._slices():
+            yield y[rows], None if own is None else own[rows]
+
+    def _slices(self) -> Iterator[slice]:
+        for start in range(0, len(self.X), self.batch_rows):
+            yield slice(start, start + self.batch_rows)
+
+
+def check_batches(data: Any) -> None:
+    """Refuse data that do not come in batches.
+
+    Parameters
+    ----------
+    data : Batches
+        What the user gave.
+    """
+    if not isinstance(data, Batches):
+        raise TypeError(
+            f"data must be batches, got {type(data).__name__}: ArrayBatches(X, y), "
+            "ParquetBatches(path, label=...), or a class of your own that derives from Batches."
+        )

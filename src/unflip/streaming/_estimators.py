@@ -1,0 +1,251 @@
+"""Weights, a classifier and an audit of data that do not fit in memory."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unflip._estimators import optional_generator
+from unflip._files import whole_file
+from unflip._validation import check_count
+from unflip.blocks import (
+    MAX_ROWS,
+    BlockwiseEstimator,
+    Suspects,
+    block_suspects,
+    block_weights,
+    learns_by_blocks,
+    most_suspect,
+    seeded_classifier,
+    warn_all,
+)
+from unflip.streaming._arrow import arrow_modules
+from unflip.streaming._batches import Batches, check_batches
+
+Floats = NDArray[np.float64]
+
+
+class StreamingReweighting(BlockwiseEstimator):
+    r"""beta = P(true=y | x) / P(noisy=y | x) of rows that are read in batches.
+
+    What :class:`~unflip.ImportanceReweightingClassifier` does in memory: P(noisy y | x) and the
+    rates are fitted to rows drawn from all batches, the very rows that a channel draws in memory,
+    and every sum over rows is taken batch by batch.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        What to train: anything whose `partial_fit` takes `sample_weight`. None: nothing, where the
+        weights are what is wanted.
+    posterior, noise_rates
+        As for :class:`~unflip.ImportanceReweightingClassifier`.
+    n_epochs : int, default=1
+        Passes over the batches in which `estimator` is trained.
+    max_rows : int, default=20_000
+        How many rows P(noisy y | x) and the rates are fitted to, where the posterior is not a
+        channel, which has a `max_rows` of its own.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the draw, and of every part that has no seed of its own.
+
+    Attributes
+    ----------
+    noise_rates_, posterior_, rate_estimator_, estimator_, classes_, diagnostics_
+        As of :class:`~unflip.ImportanceReweightingClassifier`; `estimator_` is None where none was
+        given.
+    effective_sample_size_, clipped_share_ : float
+        The same, of all rows.
+    n_errors_ : float
+        Expected number of wrong labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import SGDClassifier
+    >>> from unflip import NoiseRates, flip_labels
+    >>> from unflip.streaming import ArrayBatches, StreamingReweighting
+    >>> X = np.random.default_rng(0).normal(size=(30_000, 2))
+    >>> y = X[:, 0] > 0.5
+    >>> y_noisy = flip_labels(y, NoiseRates(positive=0.4, negative=0.1), random_state=0)
+    >>> data = ArrayBatches(X, y_noisy, batch_rows=5000)
+    >>> model = StreamingReweighting(SGDClassifier(loss="log_loss"), random_state=0).fit(data)
+    >>> print(model.noise_rates_)
+    NoiseRates(positive=0.398, negative=0.102)
+    >>> model.estimator_.score(X, y)
+    0.9...
+    """
+
+    estimator_: Any
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        posterior: Any = "auto",
+        noise_rates: Any = "auto",
+        n_epochs: int = 1,
+        max_rows: int = MAX_ROWS,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.posterior = posterior
+        self.noise_rates = noise_rates
+        self.n_epochs = n_epochs
+        self.max_rows = max_rows
+        self.random_state = random_state
+
+    def fit(self, data: Batches) -> Self:
+        """Estimate the posterior, the rates and the sums, then train the classifier.
+
+        Parameters
+        ----------
+        data : Batches
+            The noisy data: three passes over it, and `n_epochs` for the classifier.
+        """
+        check_batches(data)
+        check_count(self.n_epochs, "n_epochs", least=1)
+        random_state = optional_generator(self.random_state)
+        estimator = seeded_classifier(self.estimator, random_state)
+        if not (estimator is None or learns_by_blocks(estimator)):
+            raise TypeError(
+                f"{type(estimator).__name__} has no partial_fit that takes sample_weight, so it "
+                "cannot learn batch by batch. Use one that has, such as SGDClassifier, or None and "
+                "the weights by `weighted`."
+            )
+        found = self._fit_blocks(data, random_state)
+        classes = found.model.classes
+        warn_all([*found.totals.objections(classes, found.model.rates), *found.diagnostics])
+        if estimator is not None:
+            for _ in range(self.n_epochs):
+                for X, y, weight in data:
+                    beta = block_weights(X, y, weight, found.model)
+                    estimator.partial_fit(X, y, classes=classes, sample_weight=beta)
+        self._take(found)
+        self.estimator_ = estimator
+        return self
+
+    def weighted(self, data: Batches) -> Iterator[tuple[Any, Any, Floats]]:
+        """Yield (X, y, weight) of every batch, weight being beta times the rows' own weights.
+
+        Parameters
+        ----------
+        data : Batches
+            The data of the fit, or other rows with noisy labels.
+        """
+        model = self._model
+        for X, y, weight in data:
+            yield X, y, block_weights(X, y, weight, model)
+
+
+class StreamingAudit(BlockwiseEstimator):
+    """P(true != y | x, noisy=y) of rows that are read in batches.
+
+    What :class:`~unflip.audit.LabelAudit` does in memory, with one difference: there is no
+    cross-fitting. P(noisy y | x) is fitted to `max_rows` of all rows, and to no label of the
+    others.
+
+    Parameters
+    ----------
+    posterior, noise_rates
+        As for :class:`~unflip.audit.LabelAudit`.
+    max_rows : int, default=20_000
+        How many rows P(noisy y | x) and the rates are fitted to, where the posterior is not a
+        channel, which has a `max_rows` of its own.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the draw, and of every part that has no seed of its own.
+
+    Attributes
+    ----------
+    noise_rates_, rate_estimator_, classes_, diagnostics_, n_errors_
+        As of :class:`~unflip.audit.LabelAudit`.
+    posterior_ : posterior
+        The fitted estimator of P(noisy y | x).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip import NoiseRates, flip_labels
+    >>> from unflip.streaming import ArrayBatches, StreamingAudit
+    >>> X = np.random.default_rng(0).normal(size=(30_000, 2))
+    >>> y = X[:, 0] > 0.5
+    >>> y_noisy = flip_labels(y, NoiseRates(positive=0.3, negative=0.1), random_state=0)
+    >>> data = ArrayBatches(X, y_noisy, batch_rows=5000)
+    >>> suspects = StreamingAudit(random_state=0).fit(data).issues(data, n=100)
+    >>> float(np.mean(suspects.suggested_label == y[suspects.position]))
+    1.0
+    """
+
+    rates_taken = "mean"
+
+    def __init__(
+        self,
+        posterior: Any = "auto",
+        noise_rates: Any = "auto",
+        *,
+        max_rows: int = MAX_ROWS,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.posterior = posterior
+        self.noise_rates = noise_rates
+        self.max_rows = max_rows
+        self.random_state = random_state
+
+    def fit(self, data: Batches) -> Self:
+        """Estimate the posterior, the rates and the expected number of wrong labels.
+
+        Parameters
+        ----------
+        data : Batches
+            The noisy data: three passes over it.
+        """
+        check_batches(data)
+        found = self._fit_blocks(data, optional_generator(self.random_state))
+        warn_all(found.diagnostics)
+        self._take(found)
+        return self
+
+    def issues(self, data: Batches, n: int) -> "Suspects":
+        """Return the `n` rows whose labels are most probably wrong, in one pass.
+
+        Parameters
+        ----------
+        data : Batches
+            The data of the fit, or other rows with noisy labels.
+        n : int
+            So many rows; memory is in proportion to them and a batch.
+        """
+        check_count(n, "n", least=1)
+        shared = self._model, n
+        return most_suspect((block_suspects(*batch, shared) for batch in data), n)
+
+    def write(self, data: Batches, path: str | Path) -> Path:
+        """Write every row's P(mislabelled), suggested label and label to a Parquet file.
+
+        The columns are `mislabel_proba`, `suggested_label` and `label`, in the order of the rows.
+
+        Parameters
+        ----------
+        data : Batches
+            The data of the fit, or other rows with noisy labels.
+        path : str or Path
+            The file, which is replaced where it exists, and not before all is written.
+        """
+        arrow, parquet = arrow_modules()
+        model, target = self._model, Path(path)
+        with whole_file(target) as temporary, ExitStack() as stack:
+            writer = None
+            for X, y, _ in data:
+                beliefs = model.beliefs(X, y)
+                table = arrow.table(
+                    {
+                        "mislabel_proba": beliefs.mislabel_proba,
+                        "suggested_label": beliefs.suggested_label,
+                        "label": beliefs.labels,
+                    }
+                )
+                if writer is None:
+                    writer = stack.enter_context(parquet.ParquetWriter(temporary, table.schema))
+                writer.write_table(table)
+        return target
