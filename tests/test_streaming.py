@@ -14,9 +14,9 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 
 from unflip import ImportanceReweightingClassifier, NoiseRates, flip_labels
+from unflip._beliefs import Beliefs
 from unflip._sampling import drawn_rows
 from unflip.audit import LabelAudit
-from unflip.beliefs import Beliefs
 from unflip.posterior import ChannelPosterior
 from unflip.streaming import (
     ArrayBatches,

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
-from unflip._estimators import optional_generator
-from unflip._validation import check_count
-from unflip.blocks import (
+from unflip._blocks import (
     MAX_ROWS,
     Blocks,
     BlockwiseEstimator,
@@ -28,6 +26,8 @@ from unflip.blocks import (
     seeded_classifier,
     warn_all,
 )
+from unflip._estimators import optional_generator
+from unflip._validation import check_count
 
 if TYPE_CHECKING:
     import dask

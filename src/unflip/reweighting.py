@@ -12,6 +12,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from unflip._beliefs import Beliefs
 from unflip._estimators import (
     clone_seeded,
     delegated,
@@ -27,7 +28,6 @@ from unflip._validation import (
     check_table,
     check_weights,
 )
-from unflip.beliefs import Beliefs
 from unflip.density_ratio import KLIEP
 from unflip.noise import as_transition_matrix
 from unflip.noise_rates import BaseRates, CrossValidatedRates, fit_stages

@@ -7,8 +7,8 @@ import pytest
 from scipy.special import expit
 
 from unflip import ImportanceReweightingClassifier, NoiseRates, flip_labels
+from unflip._beliefs import Beliefs
 from unflip.audit import LabelAudit
-from unflip.beliefs import Beliefs
 from unflip.inspection import summary
 from unflip.noise_rates import ChannelRates
 from unflip.noise_rates._identifiability import doubts

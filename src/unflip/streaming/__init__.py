@@ -1,6 +1,6 @@
 """Data larger than memory: the method on batches of a memory map, of Parquet files, or your own."""
 
-from unflip.blocks import Suspects
+from unflip._blocks import Suspects
 from unflip.streaming._arrow import ArrowBatches, ParquetBatches
 from unflip.streaming._batches import ArrayBatches, Batches
 from unflip.streaming._estimators import StreamingAudit, StreamingReweighting

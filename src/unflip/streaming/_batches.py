@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length
 
+from unflip._blocks import Blocks
 from unflip._validation import check_count
-from unflip.blocks import Blocks
 
 T = TypeVar("T")
 

@@ -8,10 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from unflip._estimators import optional_generator
-from unflip._files import whole_file
-from unflip._validation import check_count
-from unflip.blocks import (
+from unflip._blocks import (
     MAX_ROWS,
     BlockwiseEstimator,
     Suspects,
@@ -22,6 +19,9 @@ from unflip.blocks import (
     seeded_classifier,
     warn_all,
 )
+from unflip._estimators import optional_generator
+from unflip._files import whole_file
+from unflip._validation import check_count
 from unflip.streaming._arrow import arrow_modules
 from unflip.streaming._batches import Batches, check_batches
 

@@ -23,10 +23,10 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from unflip._beliefs import Beliefs, Totals
 from unflip._estimators import clone_seeded
 from unflip._sampling import drawn_rows
 from unflip._validation import MINIMUM_ROWS, check_count, check_labels, check_weights
-from unflip.beliefs import Beliefs, Totals
 from unflip.noise import as_transition_matrix
 from unflip.noise_rates import fit_stages
 from unflip.noise_rates._estimate import choose_posterior
