@@ -7,6 +7,7 @@ import json
 import os
 import tempfile
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -283,23 +284,12 @@ def test_a_folder_that_may_not_be_written_to_is_refused(refused, calls, monkeypa
 
 @pytest.mark.parametrize("command", WRITING)
 def test_a_full_disk_leaves_nothing(refused, calls, monkeypatch, command):
-    opened = os.fdopen
+    def half(path, content):
+        with path.open("wb") as file:
+            file.write(content[: len(content) // 2])
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    class Full:
-        def __init__(self, handle):
-            self.file = opened(handle, "wb")
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *error):
-            self.file.close()
-
-        def write(self, content):
-            self.file.write(content[: len(content) // 2])
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "fdopen", lambda handle, mode: Full(handle))
+    monkeypatch.setattr(Path, "write_bytes", half)
     assert "No space left on device" in refused(command, *calls[command])
 
 
