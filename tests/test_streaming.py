@@ -323,7 +323,7 @@ def goes_through_with(megabytes, n_rows, n_columns, channel, path):
         [sys.executable, "-c", LIMITED, str(path), str(megabytes * 2**20), *channel],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1200,  # starved of memory, a BLAS may try for ever
         env={"PYTHONPATH": ":".join(sys.path), "OMP_NUM_THREADS": "1", "PATH": ""},
     )
     assert run.returncode == 0, run.stderr
