@@ -119,7 +119,7 @@ class ParquetBatches(ArrowBatches):
     Parameters
     ----------
     path : str, Path or sequence of those
-        A file, a folder of `*.parquet` files, a pattern such as "day-*.parquet", or several of
+        A file, a folder of ``*.parquet`` files, a pattern such as ``day-*.parquet``, or several of
         these; the rows are in the order of the files' names.
     label, columns, weight, batch_rows
         As for :class:`ArrowBatches`.
