@@ -23,9 +23,11 @@ from unflip.noise_rates import (
     SelectiveRates,
 )
 from unflip.posterior import (
+    ChannelPosterior,
     DensityRatioPosterior,
     KernelDensityPosterior,
     ProbabilisticPosterior,
+    SelectedPosterior,
 )
 
 RATES = NoiseRates(positive=0.1, negative=0.1)
@@ -33,6 +35,8 @@ RATES = NoiseRates(positive=0.1, negative=0.1)
 INSTANCES = [
     ProbabilisticPosterior(),
     ProbabilisticPosterior(LogisticRegression()),
+    ChannelPosterior(),
+    SelectedPosterior(),
     KernelDensityPosterior(),
     KernelDensityPosterior("cv", random_state=0),
     # density ratios have two samples for (X, y): they meet these checks inside a posterior

@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.model_selection import cross_val_predict
-from sklearn.utils import _safe_indexing, check_random_state, get_tags
+from sklearn.model_selection import check_cv, cross_val_predict
+from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._estimators import clone_seeded
@@ -45,10 +45,10 @@ class SelectedPosterior(BasePosterior):
     candidates : sequence of classifiers, default=None
         Classifiers with `predict_proba`. None: logistic regression on standardised features, and
         for rows that are not sparse boosted trees.
-    cv : int, default=3
-        Folds, no more than the rarest class has rows.
+    cv : int, cross-validation splitter or iterable of splits, default=3
+        Folds; of a number, no more than the rarest class has rows.
     max_rows : int, default=10_000
-        Of more rows, a random sample of so many is used for the choice.
+        Of more rows, a random sample of so many is used for the choice, where `cv` is a number.
     random_state : int, RandomState instance or None, default=None
         Seed of the folds, the sample and the candidates. None is a seed too, so that the same rows
         always give the same probabilities.
@@ -82,7 +82,7 @@ class SelectedPosterior(BasePosterior):
         self,
         candidates: Sequence[Any] | None = None,
         *,
-        cv: int = 3,
+        cv: Any = 3,
         max_rows: int = 10_000,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -124,12 +124,16 @@ class SelectedPosterior(BasePosterior):
             for candidate in self._candidates(X)
         ]
         scores = np.full(len(candidates), np.nan)
-        folds = None  # a class of one row leaves nothing to hold out
+        (X,) = indexable(X)
+        folds: Any = folds_within_classes(self.cv, codes)
+        if not isinstance(folds, int):
+            folds = list(check_cv(folds).split(X, codes))  # an iterable serves once only
         if np.bincount(codes).min() > 1:
-            folds = folds_within_classes(self.cv, codes)
             scores = self._scores(candidates, X, codes, sample_weight, folds, random)
+        elif isinstance(folds, int):
+            folds = None  # a class of one row leaves nothing to hold out
         fitted, held_out = fit_posterior(
-            candidates[0 if folds is None else int(np.argmax(scores))],
+            candidates[0 if np.isnan(scores).all() else int(np.argmax(scores))],
             X,
             classes[codes],
             sample_weight,
@@ -168,19 +172,22 @@ class SelectedPosterior(BasePosterior):
         X: Any,
         codes: Array,
         sample_weight: ArrayLike | None,
-        n_folds: int,
+        folds: Any,
         random: np.random.RandomState,
     ) -> Floats:
-        """Return the mean log-likelihood of held-out labels, of at most `max_rows` rows."""
-        some = random.permutation(codes.size)[: self.max_rows]
-        frequent = np.bincount(codes[some], minlength=codes.max() + 1) >= n_folds
-        some = some[frequent[codes[some]]]  # a class that a fold would lack has no part in it
-        names, labels = np.unique(codes[some], return_inverse=True)
-        if len(candidates) == 1 or names.size < 2:
-            return np.zeros(len(candidates))
-        rows = _safe_indexing(X, some)
-        weight = check_weights(sample_weight, codes.size)[some]
-        folds = stratified_folds(n_folds, names, labels, random, none_allowed=False)
+        """Return the mean log-likelihood of held-out labels."""
+        if len(candidates) == 1:
+            return np.zeros(1)
+        rows, labels, weight = X, codes, check_weights(sample_weight, codes.size)
+        if isinstance(folds, int):
+            some = random.permutation(codes.size)[: self.max_rows]
+            frequent = np.bincount(codes[some], minlength=codes.max() + 1) >= folds
+            some = some[frequent[codes[some]]]  # a class that a fold would lack has no part in it
+            names, labels = np.unique(codes[some], return_inverse=True)
+            if names.size < 2:
+                return np.zeros(len(candidates))
+            rows, weight = _safe_indexing(X, some), weight[some]
+            folds = stratified_folds(folds, names, labels, random, none_allowed=False)
         scores = []
         for candidate in candidates:
             params = {} if sample_weight is None else {"sample_weight": weight}
