@@ -69,8 +69,12 @@ INSTANCES = [
     ImportanceReweightingClassifier(),
     ImportanceReweightingClassifier(noise_rates=RATES),
     ImportanceReweightingClassifier(posterior="kde", noise_rates="minimum"),
-    ImportanceReweightingClassifier(SVC(gamma=1.0, tol=1e-12), cv=2, random_state=0),
-    ImportanceReweightingClassifier(SVC(gamma=1.0, tol=1e-12), noise_rates=RATES),
+    ImportanceReweightingClassifier(
+        SVC(gamma=1.0, tol=1e-12), noise_rates="quantile", cv=2, random_state=0
+    ),
+    ImportanceReweightingClassifier(
+        SVC(gamma=1.0, tol=1e-12), posterior="probabilistic", noise_rates=RATES
+    ),
     ImportanceReweightingClassifier(
         DecisionTreeClassifier(max_depth=2),
         posterior=DecisionTreeClassifier(max_depth=2),
