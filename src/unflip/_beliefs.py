@@ -4,6 +4,8 @@ Rows in memory, in files and on a cluster are judged by the same two classes: `B
 and `Totals`, which add up from block to block.
 """
 
+import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -267,6 +269,12 @@ class Beliefs:
     def _believed(self) -> Floats:
         # of two classes the given label's probability is enough, and the other one is not used
         return self.given if self.classes.size == 2 else self.noisy_posterior
+
+
+def warn_all(sentences: Iterable[str]) -> None:
+    """Warn where the user called the method that calls this, as a rule `fit`."""
+    for sentence in sentences:
+        warnings.warn(sentence, UserWarning, stacklevel=3)
 
 
 def _effective(mass: Floats, squares: float) -> float:

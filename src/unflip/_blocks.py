@@ -4,7 +4,6 @@ P(noisy y | x) and the rates are fitted to rows drawn from all blocks: the very 
 drawn from the same table in memory. All else is a map over blocks, and sums of what it gives.
 """
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -338,12 +337,6 @@ class BlockwiseEstimator(BaseEstimator):
         self.classes_, self.totals_ = found.model.classes, found.totals
         self.posterior_, self.noise_rates_ = found.model.posterior, found.model.rates
         self.rate_estimator_, self.diagnostics_ = found.rate_estimator, found.diagnostics
-
-
-def warn_all(sentences: Iterable[str]) -> None:
-    """Warn, where the estimator's user called `fit`."""
-    for sentence in sentences:
-        warnings.warn(sentence, UserWarning, stacklevel=3)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """Which labels are probably wrong, and what they should be."""
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -9,6 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from unflip._beliefs import warn_all
 from unflip._estimators import optional_generator
 from unflip._notebook import with_findings
 from unflip._validation import (
@@ -146,8 +146,7 @@ class LabelAudit(BaseEstimator):
         wrong = mislabel_probability(noisy_posterior, labels, noise, classes=classes)
         likeliest = likeliest_class(clean, codes, noise)
         diagnostics = doubts(clean, row_weight, classes, rates, stages.estimator)
-        for sentence in diagnostics:
-            warnings.warn(sentence, UserWarning, stacklevel=2)
+        warn_all(diagnostics)
 
         check_table(self, X, reset=True)
         self.classes_, self.noise_rates_, self.transition_matrix_ = classes, rates, noise.matrix

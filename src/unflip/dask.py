@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
+from unflip._beliefs import warn_all
 from unflip._blocks import (
     MAX_ROWS,
     Blocks,
@@ -24,7 +25,6 @@ from unflip._blocks import (
     learns_by_blocks,
     most_suspect,
     seeded_classifier,
-    warn_all,
 )
 from unflip._estimators import optional_generator
 from unflip._validation import check_count

@@ -1,6 +1,5 @@
 """All four stages in one estimator."""
 
-import warnings
 from functools import partial
 from typing import Any, Self
 
@@ -12,7 +11,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._beliefs import Beliefs
+from unflip._beliefs import Beliefs, warn_all
 from unflip._estimators import (
     clone_seeded,
     delegated,
@@ -198,8 +197,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         total_weight = beta if row_weight is None else beta * row_weight
         totals = beliefs.totals(row_weight, beta)
         diagnostics = doubts_by_shares(totals.sure_share, classes, rates, stages.estimator)
-        for sentence in [*totals.objections(classes, rates), *diagnostics]:
-            warnings.warn(sentence, UserWarning, stacklevel=2)
+        warn_all([*totals.objections(classes, rates), *diagnostics])
         fit_weighted(estimator, X, labels, total_weight, row_weight=row_weight)
 
         check_table(self, X, reset=True)

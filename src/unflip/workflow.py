@@ -49,7 +49,6 @@ or that the rates are anything."""
 WIDEST_INTERVAL = 0.6
 """An interval of a rate that is wider says nothing, since the two rates sum to less than 1."""
 
-
 LEAST_RANK_SCORE = 2.0
 """Standard errors by which held-out probabilities must rank some class's rows above the others."""
 

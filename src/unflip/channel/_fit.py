@@ -1,9 +1,11 @@
 """Rates and clean posterior from one sample: which models are compared, on which rows."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from scipy.special import expit
 
 from unflip.channel._evidence import (
@@ -83,14 +85,20 @@ class NoisyChannel:
     distribution: RatePosterior | CertainRates
     parts: list[_Part]
 
-    def clean_posterior(self, rows: Floats) -> Floats:
-        """Return P(true=+1 | x) of every row."""
-        clean = np.zeros(len(rows))
-        for first in range(0, len(rows), CHUNK):
+    def clean_posterior(self, rows: Any) -> Floats:
+        """Return P(true=+1 | x) of every row; sparse ones are made dense a chunk at a time."""
+        clean = np.zeros(rows.shape[0])
+        for first in range(0, clean.size, CHUNK):
             chunk = slice(first, first + CHUNK)
+            some = dense(rows[chunk])
             for part in self.parts:
-                clean[chunk] += part.share * part.clean_posterior(rows[chunk])
+                clean[chunk] += part.share * part.clean_posterior(some)
         return clean
+
+
+def dense(rows: Any) -> Floats:
+    """Return the rows as an array."""
+    return np.asarray(rows.toarray() if issparse(rows) else rows)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from unflip._beliefs import LARGEST_DEFICIT, LEAST_YOUDEN
 from unflip._validation import check_labels, check_weights
 from unflip.noise import NoiseRates, as_transition_matrix
 from unflip.noise_rates._intervals import LEVEL
@@ -15,9 +16,6 @@ Floats = NDArray[np.float64]
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 
-LEAST_INFORMATION = 0.2
-"""Below this `youden` the weights amplify every error of the posterior."""
-
 FEW_ROWS = 50
 """An effective sample size below this is said to be too small, whatever its share."""
 
@@ -26,9 +24,6 @@ LARGEST_CLIPPED_SHARE = 0.6
 
 LARGEST_DRIFT = 0.1
 """The mean weight may be so far from 1."""
-
-LARGEST_DEFICIT = 0.01
-"""A class's true share may be so far below 0: that is within an estimate's error."""
 
 
 def summary(
@@ -187,7 +182,7 @@ def _warnings(
     """Return what is to be looked at before the rest is believed, in words."""
     doubts = getattr(estimator, "diagnostics_", [])
     found = [sentence[0].upper() + sentence[1:] for sentence in doubts]
-    if left < LEAST_INFORMATION:
+    if left < LEAST_YOUDEN:
         found.append(
             f"The labels say little about the true classes: {left:.2f} of their information is "
             "left, and every error of the posterior is amplified."

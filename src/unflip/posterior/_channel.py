@@ -20,7 +20,7 @@ from unflip._validation import (
     check_weights,
 )
 from unflip.channel import EvidenceTest, Sample, box_of, fit_noisy_channel
-from unflip.channel._fit import N_GRID
+from unflip.channel._fit import N_GRID, dense
 from unflip.noise import NoiseRates
 from unflip.posterior._base import BasePosterior
 
@@ -151,13 +151,13 @@ class ChannelPosterior(BasePosterior):
         counts = counts[drawn_rows(counts.size, self.max_rows, self.random_state)]
         random = check_random_state(0 if self.random_state is None else self.random_state)
         transformer = self._transformer_for(X, random)
-        rows = _dense(X if transformer is None else transformer.fit_transform(X, codes))
+        rows = _checked(X if transformer is None else transformer.fit_transform(X, codes))
         if counts.size > N_GRID:
             counts = random.permutation(counts)
         # thousands of small products: waiting for other threads would cost more than they save
         with threadpool_limits(1, user_api="blas"):
             channel = fit_noisy_channel(
-                Sample(rows[counts], codes[counts] == 1, weight[counts]),
+                Sample(dense(rows[counts]), codes[counts] == 1, weight[counts]),
                 self.known,
                 random,
                 bumps=isinstance(self.features, str) and self.features == "nystroem",
@@ -179,7 +179,7 @@ class ChannelPosterior(BasePosterior):
         """Return P(true y | x), one column per class in the order of `classes_`."""
         check_is_fitted(self)
         check_table(self, X, reset=False)
-        rows = _dense(X if self._transformer is None else self._transformer.transform(X))
+        rows = _checked(X if self._transformer is None else self._transformer.transform(X))
         clean = self._channel.clean_posterior(rows)
         return np.column_stack([1 - clean, clean])
 
@@ -228,6 +228,5 @@ class ChannelPosterior(BasePosterior):
         return tags
 
 
-def _dense(X: Any) -> Floats:
-    rows = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X")
-    return np.asarray(rows.toarray() if issparse(rows) else rows)
+def _checked(X: Any) -> Any:
+    return check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X")

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from unflip._beliefs import warn_all
 from unflip._blocks import (
     MAX_ROWS,
     BlockwiseEstimator,
@@ -17,7 +18,6 @@ from unflip._blocks import (
     learns_by_blocks,
     most_suspect,
     seeded_classifier,
-    warn_all,
 )
 from unflip._estimators import optional_generator
 from unflip._files import whole_file
