@@ -72,9 +72,9 @@ def judge_ratio(fitted: Fitted, X: Array, num: Array, *, kkt: bool, choose: bool
 
 
 def unflip_ratio(X_num: Array, X: Array, choose: bool, *, make: Callable[..., Any]) -> Fitted:
-    model = make(
-        "cv" if choose else width(X.shape[1]), bandwidths=widths(X_num), random_state=SEED
-    ).fit(X_num, X)
+    bandwidth: Any = "cv" if choose else width(X.shape[1])
+    tried = widths(X_num) if choose else None
+    model = make(bandwidth, bandwidths=tried, random_state=SEED).fit(X_num, X)
     return Fitted(model.predict(X), model.centers_, model.coef_, model.bandwidth_)
 
 

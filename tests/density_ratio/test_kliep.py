@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from unflip.density_ratio import KLIEP
 from unflip.density_ratio._kernel import GaussianDesign
+from unflip.density_ratio._kliep import SINGLE_ROWS
 
 
 def two_samples(n: int, d: int, seed: int, dtype=np.float64):
@@ -52,7 +53,8 @@ def test_newton_reaches_the_optimum(n, d, seed):
     kliep = KLIEP(width, random_state=seed).fit(X_num, X_den)
     assert kliep.kkt_gap_ <= 1e-6
     assert (kliep.coef_ >= 0).all()
-    assert kliep.predict(X_den).mean() == pytest.approx(1, abs=1e-9)
+    in_single = len(X_num) > SINGLE_ROWS
+    assert kliep.predict(X_den).mean() == pytest.approx(1, abs=1e-7 if in_single else 1e-9)
     if n * d <= 100_000:
         assert kkt_gap(kliep, X_num, X_den) <= 1.1e-6
         gradient = KLIEP(width, solver="projected_gradient", random_state=seed)

@@ -8,8 +8,14 @@ from scipy.optimize import nnls
 
 from tests.density_ratio.test_kliep import kkt_gap, two_samples
 from unflip.density_ratio import KLIEP, ULSIF, RuLSIF
-from unflip.density_ratio._kernel import GaussianBasis, gaussian_at_widths, width_grid
-from unflip.density_ratio._likelihood import LOG_TINY, RelativeBlock, maximise, sums_over
+from unflip.density_ratio._base import TwoSamples
+from unflip.density_ratio._kernel import (
+    GaussianBasis,
+    gaussian_at_widths,
+    weighted_sum,
+    width_grid,
+)
+from unflip.density_ratio._likelihood import LOG_TINY, RelativeBlock, maximise, one_pass, sums_over
 from unflip.density_ratio._newton import nonnegative_newton_target
 
 
@@ -70,9 +76,26 @@ def test_exponents_are_in_single_precision_only_where_that_keeps_them():
     for width in (2.0, 0.8, 0.05):
         basis = GaussianBasis(centers, width).over(np.ones(30), single=True)
         exact = -((X[:, None] - centers) ** 2).sum(axis=2) / (2 * width**2)
-        assert (basis.dtype == np.float32) == (width > 0.5)
+        assert (basis.dtype == np.float32) == (width > 1.0)
         error = np.abs(basis.exponents(X) - exact)
-        assert error[exact > -16].max(initial=0) < 5e-6
+        assert error[exact > -16].max(initial=0) < 1e-6
+
+
+@pytest.mark.parametrize("n", [1, 63, 64, 2621])
+def test_sums_of_single_values_lose_no_more_than_their_own_rounding(n):
+    rng = np.random.default_rng(n)
+    phi, weight = rng.uniform(size=(n, 7)).astype(np.float32), rng.uniform(0.5, 2, n)
+    np.testing.assert_allclose(weighted_sum(phi, weight), weight @ phi.astype(float), rtol=3e-7)
+
+
+def test_means_that_single_precision_cannot_hold_are_taken_in_double():
+    X_den = np.random.default_rng(0).normal(size=(3000, 1))
+    X_num = np.array([[18.0], [18.5]])
+    basis = GaussianBasis(X_num, 1.0)
+    samples = TwoSamples(X_num, X_den, np.ones(2), np.ones(len(X_den)))
+    exact = np.exp(-((X_den - X_num.T) ** 2) / 2).mean(axis=0)
+    assert 0 < exact.max() < 1e-30
+    np.testing.assert_allclose(one_pass(samples, basis, single=True)[0], exact, rtol=1e-12)
 
 
 def test_a_hessian_of_a_problem_nearby_leads_to_the_same_optimum():

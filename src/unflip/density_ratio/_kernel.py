@@ -21,9 +21,9 @@ SELECTION_ROWS = 10_000
 CACHE_BYTES = 2**28
 """A design that is passed over many times is kept up to this size (256 MiB), else recomputed."""
 
-
-SINGLE_EXPONENT = 16.0
-"""Largest |c|^2 / (2 s^2) for which exponents may be computed in single precision."""
+SINGLE_EXPONENT, SINGLE_SUM = 4.0, 64
+"""Largest |c|^2 / (2 s^2) for which exponents may be computed in single precision, and most terms
+that are added up in it."""
 
 
 def row_blocks(n_rows: int, n_columns: int, itemsize: int = 8) -> Iterator[slice]:
@@ -146,8 +146,19 @@ class GaussianBasis:
 
 
 def weighted_sum(phi: Array, weight: Array) -> Array:
-    """Return sum_i w_i phi_i over a block of rows, in float64."""
-    return (weight.astype(phi.dtype) @ phi).astype(np.float64)
+    """Return sum_i w_i phi_i over a block of rows, in float64.
+
+    In single precision no more than `SINGLE_SUM` terms are added up.
+    """
+    weight = weight.astype(phi.dtype)
+    if phi.dtype != np.float32:
+        return weight @ phi
+    n_parts = len(phi) // SINGLE_SUM
+    end = n_parts * SINGLE_SUM
+    parts = weight[:end].reshape(n_parts, 1, SINGLE_SUM) @ phi[:end].reshape(
+        n_parts, SINGLE_SUM, phi.shape[1]
+    )
+    return parts.sum(axis=(0, 1), dtype=np.float64) + weight[end:] @ phi[end:]
 
 
 def weighted_gram(phi: Array, weight: Array) -> Array:

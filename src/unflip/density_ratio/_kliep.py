@@ -29,7 +29,7 @@ SMALL_START, LARGE_START = 1000, 10_000
 on all at once where a sixth is less than the smaller number."""
 
 SINGLE_ROWS = 5000
-"""With more numerator rows their relative basis values are held in single precision."""
+"""With more numerator rows basis values are computed in single precision."""
 
 TINY = 1e-300
 """Stands for r = 0 inside a logarithm: a row that no basis function reaches."""
@@ -92,9 +92,9 @@ class KLIEP(KernelDensityRatio):
     With alpha_l = b_l theta_l the problem is maximum likelihood of mixture weights on the simplex.
     "newton" solves it by sequential quadratic programming: each step is a non-negative quadratic
     problem in as many unknowns as there are centres. It starts on a sample where there are many
-    rows. With more than 5000 numerator rows, phi_l / (b_l max_k phi_k / b_k) is held in single
-    precision (unless `tol` is below 1e-6), which moves the KKT gap by about 1e-7. Memory is bounded
-    by blocks of rows.
+    rows. With more than 5000 numerator rows, sums over rows are of basis values in single precision
+    (unless `tol` is below 1e-6), which moves the KKT gap and mean_den r(x) by less than 1e-7.
+    Memory is bounded by blocks of rows.
 
     References
     ----------
@@ -178,12 +178,13 @@ class KLIEP(KernelDensityRatio):
         weight = samples.weight_num / samples.weight_num.mean()
         # the rounding of many rows averages out, so that it costs the optimum nothing
         dtype = np.float32 if n_num > SINGLE_ROWS and tol >= 1e-6 else centers.dtype
+        single = dtype == np.float32
         basis = GaussianBasis(centers, bandwidth, sparse_rows=sparse.issparse(samples.num))
-        mean_den, blocks = one_pass(samples, basis, dtype)
+        mean_den, blocks = one_pass(samples, basis, single=single)
         _check_reach(mean_den)
         usable = mean_den > 0
         mean = mean_den[usable]
-        basis = basis.over(mean_den, single=dtype == np.float32)
+        basis = basis.over(mean_den, single=single)
         blocks = [block.over(mean) for block in blocks] if usable.all() else []
         alpha, hessian = np.full(mean.size, 1 / mean.size), None
         n_start = min(n_num // 6, LARGE_START)

@@ -31,6 +31,9 @@ LOG_TINY = float(np.log(1e-300))
 LEAST_RATIO = 1e-15
 """Least share of a row's best basis function that its ratio may have."""
 
+LEAST_SINGLE_MEAN = 1e-30
+"""A smaller mean of a basis function is computed in double precision: single would underflow."""
+
 EM_STEPS, EM_GAP = 2, 0.1
 """So many steps of expectation maximisation come first where the KKT gap is above this."""
 
@@ -189,7 +192,7 @@ class NumeratorRows:
 
 
 def one_pass(
-    samples: TwoSamples, basis: GaussianBasis, dtype: Any
+    samples: TwoSamples, basis: GaussianBasis, *, single: bool
 ) -> tuple[Array, list[RelativeBlock]]:
     """Return mean_den phi and, with b = 1, the numerator's blocks if they can be had at once.
 
@@ -198,18 +201,22 @@ def one_pass(
     """
     n_num, n_den = samples.num.shape[0], samples.den.shape[0]
     among = samples.among
-    if basis.dtype != dtype or not worth_keeping(n_num, basis.n_centers, basis.dtype.itemsize):
+    if single or not worth_keeping(n_num, basis.n_centers, basis.dtype.itemsize):
         among = None
+    evaluated = basis.over(np.ones(basis.n_centers), single=True) if single else basis
     total, blocks = np.zeros(basis.n_centers), []
-    slices = list(row_blocks(n_den, basis.n_centers, basis.dtype.itemsize))
-    room = np.empty((slices[0].stop, basis.n_centers), dtype=basis.dtype)
+    slices = list(row_blocks(n_den, basis.n_centers, evaluated.dtype.itemsize))
+    room = np.empty((slices[0].stop, basis.n_centers), dtype=evaluated.dtype)
     for rows in slices:
-        phi, weight = basis(samples.den[rows], room), samples.weight_den[rows]
+        phi, weight = evaluated(samples.den[rows], room), samples.weight_den[rows]
         total += weighted_sum(phi, weight)
         if among is not None and among[rows].any():
             picked = among[rows]
-            blocks.append(RelativeBlock.from_values(phi[picked], weight[picked], dtype))
-    return total / samples.weight_den.sum(), blocks
+            blocks.append(RelativeBlock.from_values(phi[picked], weight[picked], phi.dtype))
+    mean = total / samples.weight_den.sum()
+    if single and mean.min() < LEAST_SINGLE_MEAN:
+        return one_pass(samples, basis, single=False)
+    return mean, blocks
 
 
 def sums_over(blocks: Iterable[RelativeBlock], alpha: Array, hessian: bool) -> LikelihoodSums:

@@ -109,13 +109,13 @@ class WidthScores:
         mean_all = means[:, usable].mean(axis=0)
         blocks = [
             RelativeBlock.from_values(
-                phi[fold][:, usable] / mean_all, self.weight_num[fold], phi.dtype
+                phi[fold][:, usable] / mean_all, self.weight_num[fold], np.float32
             )
             for fold in self.folds_num
         ]
         whole = maximise(
             partial(sums_over, blocks),
-            _inside(self._start[usable], 0.01),
+            _inside(self._start[usable], 0.1),
             tol=10 * TOLERANCE,
             max_iter=self.max_iter,
         )
