@@ -297,17 +297,18 @@ try:
     rows = np.concatenate([X for X, _, _ in data])
 except MemoryError:
     print("in memory: MemoryError")
-channel = ChannelPosterior(sys.argv[4], max_rows=max_rows)
-model = StreamingReweighting(posterior=channel).fit(data)
+kind = sys.argv[4]
+posterior = kind if kind == "ulsif" else ChannelPosterior(kind, max_rows=max_rows)
+model = StreamingReweighting(posterior=posterior).fit(data)
 print("rates:", *model.noise_rates_.both())
 print("weights:", sum(weight.sum() for _, _, weight in model.weighted(data)))
-audit = StreamingAudit(channel).fit(data)
+audit = StreamingAudit(posterior).fit(data)
 written = pyarrow.parquet.read_metadata(audit.write(data, path + ".audit"))
 print("issues:", len(audit.issues(data, n=100)), written.num_rows)
 """
 
 
-def goes_through_with(megabytes, n_rows, n_columns, channel, path):
+def goes_through_with(megabytes, n_rows, n_columns, posterior, path):
     """Run estimate, weights and audit with so much memory for data; return what was printed."""
     rng = np.random.default_rng(0)
     writer = None
@@ -320,7 +321,7 @@ def goes_through_with(megabytes, n_rows, n_columns, channel, path):
     writer.close()
     assert n_rows * n_columns * 8 >= 4 * megabytes * 2**20
     run = subprocess.run(
-        [sys.executable, "-c", LIMITED, str(path), str(megabytes * 2**20), *channel],
+        [sys.executable, "-c", LIMITED, str(path), str(megabytes * 2**20), *posterior],
         capture_output=True,
         text=True,
         timeout=1200,  # starved of memory, a BLAS may try for ever
@@ -332,14 +333,15 @@ def goes_through_with(megabytes, n_rows, n_columns, channel, path):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_DATA is Linux's")
 @pytest.mark.parametrize(
-    ("megabytes", "n_rows", "channel"),
+    ("megabytes", "n_rows", "posterior"),
     [
         (32, 430_000, ("3000", "linear")),
         pytest.param(192, 2_600_000, ("20000", "nystroem"), marks=pytest.mark.slow),
+        pytest.param(192, 2_600_000, ("20000", "ulsif"), marks=pytest.mark.slow),
     ],
 )
-def test_a_file_four_times_the_memory_limit_goes_through(megabytes, n_rows, channel, tmp_path):
-    found = goes_through_with(megabytes, n_rows, 40, channel, tmp_path / "large.parquet")
+def test_a_file_four_times_the_memory_limit_goes_through(megabytes, n_rows, posterior, tmp_path):
+    found = goes_through_with(megabytes, n_rows, 40, posterior, tmp_path / "large.parquet")
     assert found["in memory"] == "MemoryError"
     positive, negative = map(float, found["rates"].split())
     assert abs(positive - 0.3) < 0.05

@@ -8,6 +8,28 @@ from sklearn.utils.random import sample_without_replacement
 SPARSE = 10
 """Where the rows are so many times as many as the drawn ones, no list of all rows is made."""
 
+ALL_LISTED = 2**24
+"""Up to so many rows, one in random order is found by putting all of them in random order."""
+
+
+def shuffled(n_rows: int, size: int, random_state: np.random.RandomState) -> NDArray[np.intp]:
+    """Return the positions of `size` rows drawn without replacement, in random order.
+
+    Parameters
+    ----------
+    n_rows : int
+        How many rows there are.
+    size : int
+        How many to draw; of fewer rows, all.
+    random_state : RandomState instance
+        What draws.
+    """
+    if n_rows <= max(ALL_LISTED, SPARSE * size):
+        return random_state.permutation(n_rows)[:size]
+    return sample_without_replacement(
+        n_rows, size, method="tracking_selection", random_state=random_state
+    )
+
 
 def drawn_rows(
     n_rows: int, size: int, random_state: int | np.random.RandomState | None

@@ -1,12 +1,14 @@
 """The method on dask arrays and dataframes: blocks on a cluster, judged by the same kernels.
 
 What is shipped: the drawn rows to the client, once; the fitted posterior to the workers, once; and
-from every block a handful of sums. The rows stay where they are, and the weights are lazy.
+from every block some sums. The rows stay where they are, and the weights are lazy.
 """
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from copy import deepcopy
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
@@ -22,6 +24,7 @@ from unflip._blocks import (
     block_suggested_label,
     block_suspects,
     block_weights,
+    first_rows,
     learns_by_blocks,
     most_suspect,
     seeded_classifier,
@@ -45,6 +48,9 @@ else:
 
 T = TypeVar("T")
 Kernel = Callable[[Any, Any, Any, Any], T]
+
+ADDENDS = 8
+"""So many blocks' sums meet in one task."""
 
 A_NUMBER = np.zeros(1)
 """What values of a lazy collection look like."""
@@ -103,6 +109,17 @@ class DaskBlocks(Blocks):
         task = dask.delayed(kernel)
         blocks = zip(self._rows, self._labels, self._weights, own, strict=True)
         return self._computed([task(*block) for block in blocks])
+
+    def sum(self, kernel: Kernel[T], shared: Any) -> T:
+        """Return the sum of kernel(X, y, weight, shared), added up on the cluster, in order."""
+        tasks, total = self.lazily(kernel, shared), dask.delayed(_added)
+        while len(tasks) > 1:
+            tasks = [total(tasks[k : k + ADDENDS]) for k in range(0, len(tasks), ADDENDS)]
+        return self._computed(tasks)[0]
+
+    def head(self, k: int) -> Any:
+        """Return the first rows of block k."""
+        return self._computed([dask.delayed(first_rows)(self._rows[k])])[0]
 
     def lazily(self, kernel: Kernel[T], shared: Any) -> list[Any]:
         """Return kernel(X, y, weight, shared) of every block, delayed.
@@ -176,8 +193,9 @@ class DaskReweighting(BlockwiseEstimator):
     n_epochs : int, default=1
         Passes in which an estimator with `partial_fit` is trained.
     max_rows : int, default=20_000
-        How many rows P(noisy y | x) and the rates are fitted to, where the posterior is not a
-        channel, which has a `max_rows` of its own.
+        How many rows P(noisy y | x) and the rates are fitted to, where the posterior is neither a
+        channel, which has a `max_rows` of its own, nor a sum over all rows ("kliep", "ulsif" and
+        "rulsif").
     progress : bool, default=False
         Whether to show a progress bar of every pass over the blocks.
     random_state : int, RandomState instance or None, default=None
@@ -236,7 +254,8 @@ class DaskReweighting(BlockwiseEstimator):
         Parameters
         ----------
         X : dask array or dataframe of shape (n_samples, n_features)
-            Rows. Three passes are made over them, and more for the classifier: `persist()` them
+            Rows. Two passes are made over them, about ten for "ulsif" and twenty for "kliep", and
+            more for the classifier: `persist()` them
             where the cluster's memory allows.
         y : dask array or series of shape (n_samples,)
             Noisy labels.
@@ -276,16 +295,17 @@ class DaskAudit(BlockwiseEstimator):
     """P(true != y | x, noisy=y) of rows on a cluster.
 
     What :class:`~unflip.audit.LabelAudit` does in memory, with one difference: there is no
-    cross-fitting. P(noisy y | x) is fitted to `max_rows` of all rows, and to no label of the
-    others.
+    cross-fitting. P(noisy y | x) is fitted to drawn rows and to no label of the others, or is a
+    density ratio with few parameters, fitted to all.
 
     Parameters
     ----------
     posterior, noise_rates
         As for :class:`~unflip.audit.LabelAudit`.
     max_rows : int, default=20_000
-        How many rows P(noisy y | x) and the rates are fitted to, where the posterior is not a
-        channel, which has a `max_rows` of its own.
+        How many rows P(noisy y | x) and the rates are fitted to, where the posterior is neither a
+        channel, which has a `max_rows` of its own, nor a sum over all rows ("kliep", "ulsif" and
+        "rulsif").
     progress : bool, default=False
         Whether to show a progress bar of every pass over the blocks.
     random_state : int, RandomState instance or None, default=None
@@ -408,6 +428,10 @@ def _delayed(collection: Any) -> list[Any]:
     # only the columns that are needed are read, but no partitions are merged, as a full
     # optimisation does with those of few columns: labels would no longer lie beside their rows
     return list(collection.simplify().to_delayed(optimize_graph=False))
+
+
+def _added(parts: list[Any]) -> Any:
+    return reduce(add, parts)
 
 
 def _series(values: Any, rows: Any, name: str) -> Any:

@@ -8,7 +8,6 @@ from scipy.optimize import nnls
 
 from tests.density_ratio.test_kliep import kkt_gap, two_samples
 from unflip.density_ratio import KLIEP, ULSIF, RuLSIF
-from unflip.density_ratio._base import TwoSamples
 from unflip.density_ratio._kernel import (
     GaussianBasis,
     gaussian_at_widths,
@@ -17,6 +16,7 @@ from unflip.density_ratio._kernel import (
 )
 from unflip.density_ratio._likelihood import LOG_TINY, RelativeBlock, maximise, one_pass, sums_over
 from unflip.density_ratio._newton import nonnegative_newton_target
+from unflip.density_ratio._samples import TwoSamples
 
 
 def random_block(n: int, p: int, seed: int) -> tuple[RelativeBlock, np.ndarray]:
@@ -130,7 +130,7 @@ def test_rows_among_the_denominators_give_what_two_samples_give(ratio, n):
     weight = np.random.default_rng(0).uniform(0.5, 2, n)
     ratio.set_params(n_centers=30, random_state=0)
     apart = ratio.fit(X_num, X_den, weight_num=weight[among], weight_den=weight).predict(X_den)
-    within = ratio._fit_within(X_den, among, weight).predict(X_den)
+    within = ratio._fit_samples(TwoSamples.within(X_den, among, weight), X_den).predict(X_den)
     np.testing.assert_allclose(within, apart, rtol=1e-6 if n == 500 else 1e-3)
 
 

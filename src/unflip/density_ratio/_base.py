@@ -1,7 +1,6 @@
 """What every density-ratio estimator shares: two samples in, r(x) = p_num(x) / p_den(x) out."""
 
 from abc import ABCMeta, abstractmethod
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,43 +10,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from unflip._sampling import shuffled
 from unflip._validation import FLOATS, check_count, check_weights
 from unflip.density_ratio._kernel import GaussianDesign
+from unflip.density_ratio._samples import Samples, TwoSamples
 
 Array = NDArray[Any]
-
-
-@dataclass(frozen=True)
-class TwoSamples:
-    """Rows of the numerator's and of the denominator's distribution, and how often each counts."""
-
-    num: Any
-    den: Any
-    weight_num: Array
-    weight_den: Array
-    among: Array | None = None
-    """Which rows of `den` are those of `num`, in their order, where all of `num` are among them."""
-
-    @classmethod
-    def within(cls, X: Any, is_num: Array, weight: Array) -> "TwoSamples":
-        """Take all rows as the denominator's, and the marked ones as the numerator's too."""
-        return cls(X[is_num], X, weight[is_num], weight, is_num)
-
-    def parts(self) -> list[tuple[Any, Array, Array]]:
-        """Return rows with their weights in both samples, so that each row appears once.
-
-        Where a sum over both samples is wanted, the basis is then evaluated once a row.
-        """
-        if self.among is not None:
-            return [(self.den, np.where(self.among, self.weight_den, 0.0), self.weight_den)]
-        none_num, none_den = np.zeros_like(self.weight_den), np.zeros_like(self.weight_num)
-        return [(self.num, self.weight_num, none_den), (self.den, none_num, self.weight_den)]
-
-    def drawn(self, n_rows: int, random_state: np.random.RandomState) -> "TwoSamples":
-        """Return at most `n_rows` rows of each sample, in random order."""
-        num = random_state.permutation(self.num.shape[0])[:n_rows]
-        den = random_state.permutation(self.den.shape[0])[:n_rows]
-        return TwoSamples(self.num[num], self.den[den], self.weight_num[num], self.weight_den[den])
 
 
 class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
@@ -56,6 +24,11 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
     Subclasses implement `_fit(samples)`, which returns the fitted attributes, and `_ratio(X)`.
     Nothing is set on the object before everything succeeded.
     """
+
+    @property
+    def _by_sums(self) -> bool:
+        """Whether a few passes over rows that are out of memory do for a fit."""
+        return False
 
     def fit(
         self,
@@ -92,12 +65,8 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
         denominator, w_den = _without_zero_weights(denominator, weight_den)
         return self._fit_samples(TwoSamples(numerator, denominator, w_num, w_den), X_den)
 
-    def _fit_within(self, X: Any, is_num: Array, weight: Array) -> Self:
-        """Fit to checked rows, of which the marked ones are the numerator's: p(x | part) / p(x)."""
-        return self._fit_samples(TwoSamples.within(X, is_num, weight), X)
-
-    def _fit_samples(self, samples: TwoSamples, X: Any) -> Self:
-        """Fit on checked rows, with the columns of X."""
+    def _fit_samples(self, samples: Any, X: Any) -> Self:
+        """Fit to checked rows, with the columns of X."""
         fitted = self._fit(samples)
         validate_data(self, X, skip_check_array=True)
         for name, value in fitted.items():
@@ -117,8 +86,8 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
         return float(np.mean(r_num, dtype=float) - np.mean(r_den**2, dtype=float) / 2)
 
     @abstractmethod
-    def _fit(self, samples: TwoSamples) -> dict[str, Any]:
-        """Return the fitted attributes by name."""
+    def _fit(self, samples: Any) -> dict[str, Any]:
+        """Return the fitted attributes by name; `samples` lie in memory unless `_by_sums`."""
 
     @abstractmethod
     def _ratio(self, X: Any) -> Array:
@@ -151,17 +120,17 @@ class KernelDensityRatio(BaseDensityRatio):
     coef_: Array
     bandwidth_: float
 
-    def _fit(self, samples: TwoSamples) -> dict[str, Any]:
+    def _fit(self, samples: Samples) -> dict[str, Any]:
         check_count(self.n_centers, "n_centers", least=1)
         random_state = check_random_state(self.random_state)
-        rows = samples.num[random_state.permutation(samples.num.shape[0])[: self.n_centers]]
+        rows, _ = samples.num_rows(shuffled(samples.n_num, self.n_centers, random_state))
         # a row drawn twice would add nothing but a singular direction
         centers = np.unique(rows.toarray() if sparse.issparse(rows) else rows, axis=0)
         return {"centers_": centers} | self._fit_kernel(samples, centers, random_state)
 
     @abstractmethod
     def _fit_kernel(
-        self, samples: TwoSamples, centers: Array, random_state: np.random.RandomState
+        self, samples: Any, centers: Array, random_state: np.random.RandomState
     ) -> dict[str, Any]:
         """Return at least `coef_` and `bandwidth_`."""
 

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from unflip._validation import check_choice, check_positive
-from unflip.density_ratio._base import KernelDensityRatio, TwoSamples
+from unflip.density_ratio._base import KernelDensityRatio
 from unflip.density_ratio._kernel import GaussianDesign, median_distance
 from unflip.density_ratio._newton import nonnegative_newton_target
+from unflip.density_ratio._samples import TwoSamples
 
 Array = NDArray[Any]
 

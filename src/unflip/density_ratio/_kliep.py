@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from unflip._sampling import shuffled
 from unflip._validation import check_choice, check_count, check_positive, check_positives
-from unflip.density_ratio._base import KernelDensityRatio, TwoSamples
+from unflip.density_ratio._base import KernelDensityRatio
 from unflip.density_ratio._kernel import (
     SELECTION_ROWS,
     Design,
@@ -19,7 +19,14 @@ from unflip.density_ratio._kernel import (
     MatrixDesign,
     width_grid,
 )
-from unflip.density_ratio._likelihood import NumeratorRows, maximise, one_pass
+from unflip.density_ratio._likelihood import (
+    LikelihoodSums,
+    NumeratorRows,
+    SumsElsewhere,
+    maximise,
+    one_pass,
+)
+from unflip.density_ratio._samples import Samples, TwoSamples
 from unflip.density_ratio._width_scores import WidthScores
 
 Array = NDArray[Any]
@@ -144,8 +151,12 @@ class KLIEP(KernelDensityRatio):
         """Return mean_num log r(x) on new rows: higher is better. `X_den` is not used."""
         return _mean_log(self.predict(X_num))
 
+    @property
+    def _by_sums(self) -> bool:
+        return self.solver == "newton"
+
     def _fit_kernel(
-        self, samples: TwoSamples, centers: Array, random_state: np.random.RandomState
+        self, samples: Any, centers: Array, random_state: np.random.RandomState
     ) -> dict[str, Any]:
         check_choice(self.solver, ("newton", "projected_gradient"), "solver")
         check_choice(self.search, ("grid", "downward"), "search")
@@ -167,19 +178,18 @@ class KLIEP(KernelDensityRatio):
 
     def _newton(
         self,
-        samples: TwoSamples,
+        samples: Samples,
         centers: Array,
         bandwidth: float,
         random_state: np.random.RandomState,
     ) -> dict[str, Any]:
         """Return what Newton's method finds, on a sample first where there are many rows."""
-        n_num = samples.num.shape[0]
+        n_num, mean_weight = samples.n_num, samples.total_num / samples.n_num
         tol = max(self.tol, 1e-5) if centers.dtype == np.float32 else self.tol
-        weight = samples.weight_num / samples.weight_num.mean()
         # the rounding of many rows averages out, so that it costs the optimum nothing
         dtype = np.float32 if n_num > SINGLE_ROWS and tol >= 1e-6 else centers.dtype
         single = dtype == np.float32
-        basis = GaussianBasis(centers, bandwidth, sparse_rows=sparse.issparse(samples.num))
+        basis = GaussianBasis(centers, bandwidth, sparse_rows=samples.sparse)
         mean_den, blocks = one_pass(samples, basis, single=single)
         _check_reach(mean_den)
         usable = mean_den > 0
@@ -189,14 +199,17 @@ class KLIEP(KernelDensityRatio):
         alpha, hessian = np.full(mean.size, 1 / mean.size), None
         n_start = min(n_num // 6, LARGE_START)
         if n_start >= SMALL_START:
-            drawn = random_state.choice(n_num, n_start, replace=False)
-            sample = NumeratorRows(samples.num[drawn], weight[drawn], basis, dtype)
+            few, weight = samples.num_rows(shuffled(n_num, n_start, random_state))
+            sample = NumeratorRows(few, weight / mean_weight, basis, dtype)
             start = maximise(sample.sums, alpha, tol=1e-3, max_iter=self.max_iter).alpha
             # a share of every function keeps each row's likelihood above zero
             alpha = 0.999 * start + 0.001 * alpha
             hessian = sample.sums(alpha, True).mean_hessian()
-        rows = NumeratorRows(samples.num, weight, basis, dtype, blocks)
-        solution = maximise(rows.sums, alpha, tol=tol, max_iter=self.max_iter, hessian=hessian)
+        sums: Callable[[Array, bool], LikelihoodSums] = SumsElsewhere(samples, basis, dtype)
+        if isinstance(samples, TwoSamples):
+            weight = samples.weight_num / mean_weight
+            sums = NumeratorRows(samples.num, weight, basis, dtype, blocks).sums
+        solution = maximise(sums, alpha, tol=tol, max_iter=self.max_iter, hessian=hessian)
         if not solution.kkt_gap <= tol:
             warnings.warn(
                 f"KLIEP stopped after {solution.n_iter} Newton steps at a KKT gap of "

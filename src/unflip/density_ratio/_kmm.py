@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from unflip._validation import check_choice, check_count, check_positive
-from unflip.density_ratio._base import BaseDensityRatio, TwoSamples
+from unflip.density_ratio._base import BaseDensityRatio
 from unflip.density_ratio._kernel import (
     DistancesTo,
     gaussian,
@@ -22,6 +22,7 @@ from unflip.density_ratio._kernel import (
     squared_distances,
     weighted_gram,
 )
+from unflip.density_ratio._samples import TwoSamples
 
 Array = NDArray[Any]
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unflip.density_ratio._base import TwoSamples
 from unflip.density_ratio._kernel import (
     GaussianBasis,
     row_blocks,
@@ -22,6 +21,7 @@ from unflip.density_ratio._kernel import (
     worth_keeping,
 )
 from unflip.density_ratio._newton import nonnegative_newton_target
+from unflip.density_ratio._samples import Samples, TwoSamples
 
 Array = NDArray[Any]
 
@@ -150,6 +150,8 @@ class NumeratorRows:
         Precision of the relative values.
     blocks : sequence of RelativeBlock, default=()
         The blocks, where they are at hand.
+    many_passes : bool, default=True
+        Whether the values are kept, where few enough.
     """
 
     def __init__(
@@ -159,8 +161,11 @@ class NumeratorRows:
         basis: GaussianBasis,
         dtype: Any,
         blocks: Sequence[RelativeBlock] = (),
+        *,
+        many_passes: bool = True,
     ) -> None:
         self.X, self.weight, self.basis, self.dtype = X, weight, basis, np.dtype(dtype)
+        self.many_passes = many_passes
         self._kept = list(blocks)
 
     def blocks(self) -> Iterator[RelativeBlock]:
@@ -170,7 +175,7 @@ class NumeratorRows:
             return
         n_rows, n_centers = self.X.shape[0], self.basis.n_centers
         slices = list(row_blocks(n_rows, n_centers, self.basis.dtype.itemsize))
-        keep = worth_keeping(n_rows, n_centers, self.dtype.itemsize)
+        keep = self.many_passes and worth_keeping(n_rows, n_centers, self.dtype.itemsize)
         most = slices[0].stop
         room = np.empty((most, n_centers), dtype=self.basis.dtype)
         psi = np.empty((n_rows if keep else most, n_centers), dtype=self.dtype)
@@ -192,31 +197,87 @@ class NumeratorRows:
 
 
 def one_pass(
-    samples: TwoSamples, basis: GaussianBasis, *, single: bool
+    samples: Samples, basis: GaussianBasis, *, single: bool
 ) -> tuple[Array, list[RelativeBlock]]:
     """Return mean_den phi and, with b = 1, the numerator's blocks if they can be had at once.
 
     They can where the numerator's rows are among the denominator's and few enough to be kept; else
     the list is empty. In single precision a pass of their own costs less than to pick them out.
     """
-    n_num, n_den = samples.num.shape[0], samples.den.shape[0]
-    among = samples.among
-    if single or not worth_keeping(n_num, basis.n_centers, basis.dtype.itemsize):
-        among = None
+    keep = worth_keeping(samples.n_num, basis.n_centers, basis.dtype.itemsize)
+    if isinstance(samples, TwoSamples) and samples.among is not None and keep and not single:
+        return _picked(samples, samples.among, basis)
     evaluated = basis.over(np.ones(basis.n_centers), single=True) if single else basis
-    total, blocks = np.zeros(basis.n_centers), []
-    slices = list(row_blocks(n_den, basis.n_centers, evaluated.dtype.itemsize))
-    room = np.empty((slices[0].stop, basis.n_centers), dtype=evaluated.dtype)
-    for rows in slices:
-        phi, weight = evaluated(samples.den[rows], room), samples.weight_den[rows]
-        total += weighted_sum(phi, weight)
-        if among is not None and among[rows].any():
-            picked = among[rows]
-            blocks.append(RelativeBlock.from_values(phi[picked], weight[picked], phi.dtype))
-    mean = total / samples.weight_den.sum()
+    mean = samples.sum(_denominator_sum, evaluated) / samples.total_den
     if single and mean.min() < LEAST_SINGLE_MEAN:
         return one_pass(samples, basis, single=False)
-    return mean, blocks
+    return mean, []
+
+
+def _picked(
+    samples: TwoSamples, among: Array, basis: GaussianBasis
+) -> tuple[Array, list[RelativeBlock]]:
+    total, blocks = np.zeros(basis.n_centers), []
+    for rows, phi in _values(basis, samples.den):
+        weight, picked = samples.weight_den[rows], among[rows]
+        total += weighted_sum(phi, weight)
+        if picked.any():
+            blocks.append(RelativeBlock.from_values(phi[picked], weight[picked], phi.dtype))
+    return total / samples.total_den, blocks
+
+
+def _denominator_sum(
+    rows: Any, weight_num: Array, weight_den: Array, basis: GaussianBasis
+) -> Array:
+    """Return sum_i w_i phi_i over a block's rows of the denominator."""
+    total = np.zeros(basis.n_centers)
+    if weight_den.any():
+        for some, phi in _values(basis, rows):
+            total += weighted_sum(phi, weight_den[some])
+    return total
+
+
+def _values(basis: GaussianBasis, X: Any) -> Iterator[tuple[slice, Array]]:
+    """Yield a slice of rows and phi at those rows, which the next overwrites."""
+    slices = list(row_blocks(X.shape[0], basis.n_centers, basis.dtype.itemsize))
+    room = np.empty((slices[0].stop, basis.n_centers), dtype=basis.dtype)
+    for rows in slices:
+        yield rows, basis(X[rows], room)
+
+
+class SumsElsewhere:
+    """The sums over numerator rows out of memory: a pass for every alpha.
+
+    It takes the Hessian as well, which costs less than to come back for it.
+    """
+
+    def __init__(self, samples: Samples, basis: GaussianBasis, dtype: Any) -> None:
+        self.samples = samples
+        self.shared = basis, np.dtype(dtype), samples.total_num / samples.n_num
+        self._latest: tuple[Array, LikelihoodSums] | None = None
+
+    def __call__(self, alpha: Array, hessian: bool) -> LikelihoodSums:
+        """Return the sums, with the Hessian in any case."""
+        if self._latest is None or not np.array_equal(self._latest[0], alpha):
+            sums = self.samples.sum(_numerator_sums, (*self.shared, alpha))
+            self._latest = alpha, sums
+        return self._latest[1]
+
+
+def _numerator_sums(
+    rows: Any,
+    weight_num: Array,
+    weight_den: Array,
+    shared: tuple[GaussianBasis, np.dtype[Any], float, Array],
+) -> LikelihoodSums:
+    """Return the sums over a block's rows of the numerator."""
+    basis, dtype, mean_weight, alpha = shared
+    num = weight_num > 0
+    if not num.any():
+        p = alpha.size
+        return LikelihoodSums(0.0, 0.0, 0.0, np.zeros(p), np.zeros((p, p)))
+    own = NumeratorRows(rows[num], weight_num[num] / mean_weight, basis, dtype, many_passes=False)
+    return own.sums(alpha, True)
 
 
 def sums_over(blocks: Iterable[RelativeBlock], alpha: Array, hessian: bool) -> LikelihoodSums:

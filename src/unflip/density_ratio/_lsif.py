@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cho_factor, cho_solve, eigh
 
 from unflip._validation import check_choice, check_positive, check_positives
-from unflip.density_ratio._base import KernelDensityRatio, TwoSamples
+from unflip.density_ratio._base import KernelDensityRatio
 from unflip.density_ratio._kernel import (
     SELECTION_ROWS,
     GaussianDesign,
@@ -18,6 +18,7 @@ from unflip.density_ratio._kernel import (
     weighted_sum,
     width_grid,
 )
+from unflip.density_ratio._samples import Samples, TwoSamples
 
 Array = NDArray[Any]
 
@@ -123,8 +124,12 @@ class RuLSIF(KernelDensityRatio):
         relative = np.minimum(relative, 0.999 / self.alpha)  # r_a itself is at most 1 / a
         return (1 - self.alpha) * relative / (1 - self.alpha * relative)
 
+    @property
+    def _by_sums(self) -> bool:
+        return True
+
     def _fit_kernel(
-        self, samples: TwoSamples, centers: Array, random_state: np.random.RandomState
+        self, samples: Samples, centers: Array, random_state: np.random.RandomState
     ) -> dict[str, Any]:
         if not 0 <= self.alpha < 1:
             raise ValueError(f"alpha must lie in [0, 1), got {self.alpha!r}.")
@@ -138,14 +143,9 @@ class RuLSIF(KernelDensityRatio):
             bandwidth, penalty, _ = (float(value) for value in tried[np.argmax(tried[:, 2])])
         else:
             bandwidth, penalty = float(widths[0]), float(penalties[0])
-        H, h = np.zeros((len(centers), len(centers))), np.zeros(len(centers))
-        total_num, total_den = samples.weight_num.sum(), samples.weight_den.sum()
-        for rows, weight_num, weight_den in samples.parts():
-            share_num = weight_num / total_num
-            share = self.alpha * share_num + (1 - self.alpha) * weight_den / total_den
-            for block, phi in GaussianDesign(rows, centers, bandwidth).blocks():
-                h += weighted_sum(phi, share_num[block])
-                H += weighted_gram(phi, share[block]) if share[block].any() else 0.0
+        shared = centers, bandwidth, self.alpha, samples.total_num, samples.total_den
+        moments = samples.sum(_moments, shared)
+        H, h = moments[:, :-1], moments[:, -1]
         theta = cho_solve(cho_factor(H + penalty * np.eye(len(H))), h)
         return {
             "bandwidth_": bandwidth,
@@ -213,6 +213,26 @@ class ULSIF(RuLSIF):
         self.bandwidths = bandwidths
         self.regularizations = regularizations
         self.random_state = random_state
+
+
+def _moments(
+    rows: Any,
+    weight_num: Array,
+    weight_den: Array,
+    shared: tuple[Array, float, float, float, float],
+) -> Array:
+    """Return (H, h) of a block: sums of phi phi' and, in the last column, of phi."""
+    centers, bandwidth, alpha, total_num, total_den = shared
+    moments = np.zeros((len(centers), len(centers) + 1))
+    share_num = weight_num / total_num
+    share = alpha * share_num + (1 - alpha) * weight_den / total_den
+    if not weight_num.any() and not weight_den.any():
+        return moments
+    for block, phi in GaussianDesign(rows, centers, bandwidth).blocks():
+        moments[:, -1] += weighted_sum(phi, share_num[block])
+        if share[block].any():
+            moments[:, :-1] += weighted_gram(phi, share[block])
+    return moments
 
 
 def leave_one_out_losses(

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unflip.density_ratio._base import TwoSamples
 from unflip.density_ratio._kernel import gaussian_at_widths, squared_distances
 from unflip.density_ratio._likelihood import (
     LOG_TINY,
@@ -17,6 +16,7 @@ from unflip.density_ratio._likelihood import (
     maximise,
     sums_over,
 )
+from unflip.density_ratio._samples import TwoSamples
 
 Array = NDArray[Any]
 Solver = Callable[[Array, Array, Array], Array]

@@ -84,17 +84,19 @@ def fit_stages(
     fitted, noisy_posterior = fit_posterior(
         chosen, X, y, sample_weight, cv=cv, random_state=random_state
     )
-    rates = _given(noise_rates, n_classes)
-    estimator = None
-    if rates is None:
-        if joint:
-            estimator = ChannelRates.of(fitted)
-        else:
-            estimator = _fitted_estimator(
-                noise_rates, X, y, sample_weight, random_state, n_classes, noisy_posterior, method
-            )
-        rates = estimator.rates_
-    return Stages(fitted, noisy_posterior, rates, estimator)
+    if joint and _given(noise_rates, n_classes) is None:
+        estimator = ChannelRates.of(fitted)
+        return Stages(fitted, noisy_posterior, estimator.rates_, estimator)
+    rates, fitted_rates = fit_rates(
+        noise_rates,
+        X,
+        y,
+        sample_weight,
+        random_state,
+        noisy_posterior=noisy_posterior,
+        method=method,
+    )
+    return Stages(fitted, noisy_posterior, rates, fitted_rates)
 
 
 def choose_posterior(
@@ -153,13 +155,61 @@ def estimate_rates(
     method : classifier, default=None
         The method whose rates "cv" chooses.
     """
+    return fit_rates(
+        noise_rates,
+        X,
+        y,
+        sample_weight,
+        random_state,
+        noisy_posterior=noisy_posterior,
+        method=method,
+    )[0]
+
+
+def fit_rates(
+    noise_rates: Any,
+    X: Any,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    *,
+    noisy_posterior: ArrayLike | None = None,
+    method: Any = None,
+) -> tuple[Any, BaseRates | None]:
+    """Return the rates, and what they were estimated by: None where they were given.
+
+    Parameters
+    ----------
+    noise_rates, X, y, sample_weight, random_state, noisy_posterior, method
+        As for :func:`estimate_rates`.
+    """
     n_classes = check_labels(y, binary=False)[0].size
     given = _given(noise_rates, n_classes)
     if given is not None:
-        return given
-    return _fitted_estimator(
-        noise_rates, X, y, sample_weight, random_state, n_classes, noisy_posterior, method
-    ).rates_
+        return given, None
+    estimator = _unfitted_estimator(noise_rates, random_state, n_classes)
+    if method is not None and getattr(estimator, "estimator", method) is None:  # "cv" as it is
+        estimator.set_params(estimator=clone(method))
+    if noisy_posterior is not None and _takes_probabilities(estimator):
+        estimator.fit_posterior(noisy_posterior, y, sample_weight)
+    else:
+        estimator.fit(X, y, sample_weight)
+    return estimator.rates_, estimator
+
+
+def needs_rows(noise_rates: Any, n_classes: int) -> bool:
+    """Return whether rates are estimated from rows: not where P(noisy y | x) of them does.
+
+    Parameters
+    ----------
+    noise_rates
+        As for :func:`estimate_rates`.
+    n_classes : int
+        How many classes the labels have.
+    """
+    if _given(noise_rates, n_classes) is not None:
+        return False
+    return not _takes_probabilities(_unfitted_estimator(noise_rates, None, n_classes))
 
 
 def known_size(noise_rates: Any) -> int | None:
@@ -194,17 +244,10 @@ def _two_rates(noise_rates: Any) -> NoiseRates:
     return as_transition_matrix(noise_rates, 2).rates
 
 
-def _fitted_estimator(
-    noise_rates: Any,
-    X: Any,
-    y: ArrayLike,
-    sample_weight: ArrayLike | None,
-    random_state: int | np.random.RandomState | None,
-    n_classes: int,
-    noisy_posterior: ArrayLike | None,
-    method: Any,
-) -> BaseRates:
-    """Return the estimator that `noise_rates` asks for, fitted."""
+def _unfitted_estimator(
+    noise_rates: Any, random_state: int | np.random.RandomState | None, n_classes: int
+) -> Any:
+    """Return the estimator that `noise_rates` asks for."""
     if isinstance(noise_rates, NoiseRates):
         noise_rates = ChannelRates(ChannelPosterior(known=noise_rates))
     estimator = make_rates(noise_rates, random_state, n_classes=n_classes)
@@ -213,12 +256,9 @@ def _fitted_estimator(
             f"{type(estimator).__name__} estimates the rates of two classes, and y holds "
             f"{n_classes}. Use noise_rates='auto', or give the TransitionMatrix you know."
         )
-    if method is not None and getattr(estimator, "estimator", method) is None:  # "cv" as it is
-        estimator.set_params(estimator=clone(method))
-    if (
-        noisy_posterior is not None
-        and isinstance(estimator, PosteriorRates)
-        and estimator.posterior is None
-    ):
-        return estimator.fit_posterior(noisy_posterior, y, sample_weight)
-    return estimator.fit(X, y, sample_weight)
+    return estimator
+
+
+def _takes_probabilities(estimator: Any) -> bool:
+    """Return whether the estimator needs P(noisy y | x) only, and no posterior of its own."""
+    return isinstance(estimator, PosteriorRates) and estimator.posterior is None

@@ -1,5 +1,6 @@
 """P(noisy y | x) as the noisy prior times a density ratio."""
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unflip._validation import FLOATS
 from unflip.density_ratio import KLIEP, BaseDensityRatio
+from unflip.density_ratio._samples import Samples, TwoSamples
 from unflip.posterior._base import BasePosterior, check_rows
 
 Array = NDArray[Any]
@@ -67,20 +69,27 @@ class DensityRatioPosterior(BasePosterior):
             How often each row counts.
         """
         rows, classes, codes, weight = check_rows(self, X, y, sample_weight)
-        mass = np.bincount(codes, weight, minlength=classes.size)
+        samples = [TwoSamples.within(rows, codes == k, weight) for k in range(classes.size)]
+        return self._fit_samples(samples, classes, X, rows)
+
+    @property
+    def _by_sums(self) -> bool:
+        return self._unfitted_ratio()._by_sums
+
+    def _fit_samples(self, samples: Sequence[Samples], classes: Array, X: Any, rows: Any) -> Self:
+        """Fit every class against all rows, wherever they lie; `X` are some, `rows` as numbers."""
+        mass = np.array([sample.total_num for sample in samples])
         if not mass.all():
             raise ValueError(
                 f"all rows of class {classes[np.argmin(mass)].item()!r} have sample_weight zero."
             )
-        ratios = [
-            clone(KLIEP() if self.ratio is None else self.ratio)._fit_within(
-                rows, codes == k, weight
-            )
-            for k in range(classes.size)
-        ]
+        ratios = [self._unfitted_ratio()._fit_samples(sample, rows) for sample in samples]
         validate_data(self, X, skip_check_array=True)
         self.classes_, self.ratios_, self.prior_ = classes, ratios, mass / mass.sum()
         return self
+
+    def _unfitted_ratio(self) -> BaseDensityRatio:
+        return clone(KLIEP() if self.ratio is None else self.ratio)
 
     def predict_proba(self, X: Any) -> Array:
         """Return P(noisy y | x), one column per class in the order of `classes_`."""

@@ -2,12 +2,15 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+from itertools import islice
+from operator import add
 from typing import Any, TypeVar
 
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length
 
-from unflip._blocks import Blocks
+from unflip._blocks import Blocks, first_rows
 from unflip._validation import check_count
 
 T = TypeVar("T")
@@ -55,6 +58,14 @@ class Batches(Blocks):
     def map_each(self, kernel: Callable[[Any, Any, Any, Any], T], own: Sequence[Any]) -> list[T]:
         """Return kernel(X, y, weight, own[k]) of every batch k, in order."""
         return [kernel(X, y, weight, k) for (X, y, weight), k in zip(self, own, strict=True)]
+
+    def sum(self, kernel: Callable[[Any, Any, Any, Any], T], shared: Any) -> T:
+        """Return the sum of kernel(X, y, weight, shared); one batch is held at a time."""
+        return reduce(add, (kernel(X, y, weight, shared) for X, y, weight in self))
+
+    def head(self, k: int) -> Any:
+        """Return the first rows of batch k."""
+        return first_rows(next(islice(self, k, None))[0])
 
 
 class ArrayBatches(Batches):

@@ -45,8 +45,9 @@ class StreamingReweighting(BlockwiseEstimator):
     n_epochs : int, default=1
         Passes over the batches in which `estimator` is trained.
     max_rows : int, default=20_000
-        How many rows P(noisy y | x) and the rates are fitted to, where the posterior is not a
-        channel, which has a `max_rows` of its own.
+        How many rows P(noisy y | x) and the rates are fitted to, where the posterior is neither a
+        channel, which has a `max_rows` of its own, nor a sum over all rows ("kliep", "ulsif" and
+        "rulsif").
     random_state : int, RandomState instance or None, default=None
         Seed of the draw, and of every part that has no seed of its own.
 
@@ -102,7 +103,8 @@ class StreamingReweighting(BlockwiseEstimator):
         Parameters
         ----------
         data : Batches
-            The noisy data: three passes over it, and `n_epochs` for the classifier.
+            The noisy data: a pass over its labels and two over its rows (about ten for "ulsif" and
+            twenty for "kliep"), and `n_epochs` for the classifier.
         """
         check_batches(data)
         check_count(self.n_epochs, "n_epochs", least=1)
@@ -143,16 +145,17 @@ class StreamingAudit(BlockwiseEstimator):
     """P(true != y | x, noisy=y) of rows that are read in batches.
 
     What :class:`~unflip.audit.LabelAudit` does in memory, with one difference: there is no
-    cross-fitting. P(noisy y | x) is fitted to `max_rows` of all rows, and to no label of the
-    others.
+    cross-fitting. P(noisy y | x) is fitted to drawn rows and to no label of the others, or is a
+    density ratio with few parameters, fitted to all.
 
     Parameters
     ----------
     posterior, noise_rates
         As for :class:`~unflip.audit.LabelAudit`.
     max_rows : int, default=20_000
-        How many rows P(noisy y | x) and the rates are fitted to, where the posterior is not a
-        channel, which has a `max_rows` of its own.
+        How many rows P(noisy y | x) and the rates are fitted to, where the posterior is neither a
+        channel, which has a `max_rows` of its own, nor a sum over all rows ("kliep", "ulsif" and
+        "rulsif").
     random_state : int, RandomState instance or None, default=None
         Seed of the draw, and of every part that has no seed of its own.
 
@@ -198,7 +201,7 @@ class StreamingAudit(BlockwiseEstimator):
         Parameters
         ----------
         data : Batches
-            The noisy data: three passes over it.
+            The noisy data: as many passes over it as :meth:`StreamingReweighting.fit` takes.
         """
         check_batches(data)
         found = self._fit_blocks(data, optional_generator(self.random_state))

@@ -1,0 +1,111 @@
+"""What estimators on rows out of core and on a cluster share."""
+
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils.validation import check_is_fitted
+
+from unflip._beliefs import Totals
+from unflip._blocks._fit import BlockFit, fit_blocks
+from unflip._blocks._judged import LabelModel
+from unflip._blocks._rows import Blocks
+from unflip._estimators import clone_seeded
+from unflip.noise import as_transition_matrix
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+
+def seeded_classifier(estimator: Any, random_state: np.random.RandomState | None) -> Any:
+    """Return the classifier to train, seeded, or None where there is none.
+
+    Its seed is drawn before those of the other parts, as in memory, even where there is none, so
+    that one seed means the same rows and centres everywhere.
+
+    Parameters
+    ----------
+    estimator : classifier or None
+        What the user asks for.
+    random_state : RandomState instance or None
+        What draws the seeds.
+    """
+    seeded = clone_seeded(LogisticRegression() if estimator is None else estimator, random_state)
+    return None if estimator is None else seeded
+
+
+def learns_by_blocks(estimator: Any) -> bool:
+    """Return whether `partial_fit` takes `sample_weight`.
+
+    Parameters
+    ----------
+    estimator : classifier
+        What to train.
+    """
+    method = getattr(estimator, "partial_fit", None)
+    return method is not None and "sample_weight" in signature(method).parameters
+
+
+class BlockwiseEstimator(BaseEstimator):
+    """What rows out of core and rows on a cluster share: parameters, and what is found.
+
+    Subclasses have the parameters `posterior`, `noise_rates`, `max_rows` and `random_state`.
+    """
+
+    posterior: Any
+    noise_rates: Any
+    max_rows: int
+    random_state: Any
+
+    rates_taken = "median"
+    """Which rates a channel takes that is given by name."""
+
+    classes_: Array
+    noise_rates_: Any
+    posterior_: Any
+    rate_estimator_: Any
+    diagnostics_: list[str]
+    totals_: Totals
+
+    @property
+    def transition_matrix_(self) -> Floats:
+        """T[i, j] = P(noisy=classes_[j] | true=classes_[i]), as used."""
+        return as_transition_matrix(self.noise_rates_).matrix
+
+    @property
+    def n_errors_(self) -> float:
+        """Expected number of wrong labels, by the rows' own weights."""
+        return self.totals_.n_errors
+
+    @property
+    def effective_sample_size_(self) -> float:
+        """(sum w)^2 / sum w^2 of beta times the rows' own weights."""
+        return self.totals_.effective_sample_size
+
+    @property
+    def clipped_share_(self) -> float:
+        """Share of rows whose P(noisy y | x) the rates do not allow, so that beta was clipped."""
+        return self.totals_.clipped_share
+
+    @property
+    def _model(self) -> LabelModel:
+        check_is_fitted(self)
+        return LabelModel(self.posterior_, self.noise_rates_, self.classes_)
+
+    def _fit_blocks(self, blocks: Blocks, random_state: np.random.RandomState | None) -> BlockFit:
+        return fit_blocks(
+            blocks,
+            self.posterior,
+            self.noise_rates,
+            max_rows=self.max_rows,
+            random_state=random_state,
+            estimate=self.rates_taken,
+        )
+
+    def _take(self, found: BlockFit) -> None:
+        self.classes_, self.totals_ = found.model.classes, found.totals
+        self.posterior_, self.noise_rates_ = found.model.posterior, found.model.rates
+        self.rate_estimator_, self.diagnostics_ = found.rate_estimator, found.diagnostics

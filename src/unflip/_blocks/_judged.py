@@ -1,0 +1,129 @@
+"""What is believed of the labels of a block: kernels, which share one fitted model."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_consistent_length
+
+from unflip._beliefs import Beliefs, Totals
+from unflip._blocks._rows import label_codes, own_weight
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LabelModel:
+    """P(noisy y | x) and the rates, fitted: what the labels of any block are judged by.
+
+    Parameters
+    ----------
+    posterior : BasePosterior
+        P(noisy y | x).
+    rates : NoiseRates or TransitionMatrix
+        The noise.
+    classes : ndarray of shape (n_classes,)
+        The labels, sorted.
+    """
+
+    posterior: Any
+    rates: Any
+    classes: Array
+
+    def beliefs(self, X: Any, y: Any) -> Beliefs:
+        """Return what is to be believed of the labels of some rows."""
+        check_consistent_length(X, y)
+        if not len(y):
+            none = np.empty((0, self.classes.size))
+            return Beliefs(none, np.empty(0, dtype=np.intp), self.rates, self.classes)
+        codes = label_codes(y, self.classes)
+        noisy_posterior = np.asarray(self.posterior.predict_proba(X), dtype=float)
+        return Beliefs(noisy_posterior, codes, self.rates, self.classes)
+
+
+def block_totals(X: Any, y: Any, weight: Any, model: LabelModel) -> Totals:
+    """Return the sums over the rows of a block."""
+    return model.beliefs(X, y).totals(own_weight(weight, len(y)))
+
+
+def block_mislabel_proba(X: Any, y: Any, weight: Any, model: LabelModel) -> Floats:
+    """Return P(the label is wrong | x, the label), of a block."""
+    return model.beliefs(X, y).mislabel_proba
+
+
+def block_suggested_label(X: Any, y: Any, weight: Any, model: LabelModel) -> Array:
+    """Return the likeliest true label given x and the label, of a block."""
+    return model.beliefs(X, y).suggested_label
+
+
+def block_weights(X: Any, y: Any, weight: Any, model: LabelModel) -> Floats:
+    """Return beta times the rows' own weights, of a block."""
+    beta = model.beliefs(X, y).weights
+    own = own_weight(weight, len(y))
+    return beta if own is None else beta * own
+
+
+@dataclass(frozen=True)
+class Suspects:
+    """Rows whose labels are probably wrong, the surest first.
+
+    Parameters
+    ----------
+    position : ndarray of shape (n,)
+        Positions of the rows among all.
+    mislabel_proba : ndarray of shape (n,)
+        P(the label is wrong | x, the label).
+    label, suggested_label : ndarray of shape (n,)
+        The label, and the likeliest true one.
+    n_rows : int
+        How many rows were looked at.
+    """
+
+    position: NDArray[np.intp]
+    mislabel_proba: Floats
+    label: Array
+    suggested_label: Array
+    n_rows: int
+
+    def __len__(self) -> int:
+        return self.position.size
+
+    def __add__(self, after: "Suspects") -> "Suspects":
+        """Return these and those of the rows that come after these."""
+        return Suspects(
+            np.concatenate([self.position, self.n_rows + after.position]),
+            np.concatenate([self.mislabel_proba, after.mislabel_proba]),
+            np.concatenate([self.label, after.label]),
+            np.concatenate([self.suggested_label, after.suggested_label]),
+            self.n_rows + after.n_rows,
+        )
+
+    def first(self, n: int) -> "Suspects":
+        """Return the `n` of highest probability; of equal ones, those that come first."""
+        order = np.lexsort((self.position, -self.mislabel_proba))[:n]
+        return replace(
+            self,
+            position=self.position[order],
+            mislabel_proba=self.mislabel_proba[order],
+            label=self.label[order],
+            suggested_label=self.suggested_label[order],
+        )
+
+
+def block_suspects(X: Any, y: Any, weight: Any, shared: tuple[LabelModel, int]) -> Suspects:
+    """Return the n rows of a block whose labels are most probably wrong."""
+    model, n = shared
+    beliefs = model.beliefs(X, y)
+    found = Suspects(
+        np.arange(len(y)), beliefs.mislabel_proba, beliefs.labels, beliefs.suggested_label, len(y)
+    )
+    return found.first(n)
+
+
+def most_suspect(parts: Iterable[Suspects], n: int) -> Suspects:
+    """Return the n most suspicious rows of consecutive blocks, keeping no more on the way."""
+    return reduce(lambda worst, found: (worst + found).first(n), parts)

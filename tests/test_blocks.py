@@ -1,0 +1,204 @@
+"""Density ratios as sums over blocks, and rows fetched from them, are those of the whole table."""
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from unflip import ImportanceReweightingClassifier, NoiseRates, _sampling, flip_labels
+from unflip._blocks import _fit
+from unflip._blocks._rows import Wanted, counted, fetched
+from unflip._blocks._samples import ClassSamples
+from unflip.dask import DaskBlocks, DaskReweighting
+from unflip.density_ratio import KLIEP, ULSIF
+from unflip.density_ratio._kliep import SINGLE_ROWS
+from unflip.density_ratio._samples import TwoSamples
+from unflip.posterior import DensityRatioPosterior, KernelDensityPosterior
+from unflip.streaming import ArrayBatches, Batches, StreamingAudit, StreamingReweighting
+
+PUBLISHED = KLIEP(1.0, n_centers=10, solver="projected_gradient", random_state=0)
+
+
+def table(n=2500, n_classes=2, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, n_classes, n)
+    X = np.eye(3)[y] * 2 + rng.normal(size=(n, 3))
+    T = np.full((n_classes, n_classes), 0.1) + (1 - 0.1 * n_classes) * np.eye(n_classes)
+    return X, flip_labels(np.array(["a", "bcd", "ef"])[y], T, random_state=seed)
+
+
+def weights_by_batches(model, data):
+    return np.concatenate([weight for _, _, weight in model.weighted(data)])
+
+
+@pytest.mark.parametrize("posterior", ["kliep", "ulsif", "rulsif"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_ratios_by_batches_are_those_in_memory(posterior, weighted):
+    X, y = table()
+    own = np.random.default_rng(1).integers(0, 3, len(y)).astype(float) if weighted else None
+    if weighted:
+        own[:700] = 0.0  # a whole batch that does not count
+    options = {"posterior": posterior, "noise_rates": "minimum", "random_state": 3}
+    expected = ImportanceReweightingClassifier(**options).fit(X, y, own)
+    data = ArrayBatches(X, y, own, batch_rows=600)
+    model = StreamingReweighting(**options).fit(data)
+    for ours, theirs in zip(model.posterior_.ratios_, expected.posterior_.ratios_, strict=True):
+        np.testing.assert_array_equal(ours.centers_, theirs.centers_)
+        assert ours.bandwidth_ == theirs.bandwidth_
+    beta = expected.sample_weight_ * (1 if own is None else own)
+    np.testing.assert_allclose(weights_by_batches(model, data), beta, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(model.noise_rates_.both(), expected.noise_rates_.both(), atol=1e-8)
+    assert model.n_errors_ > 0
+
+
+def test_the_audit_by_batches_sums_up_all_rows():
+    X, y = table()
+    data = ArrayBatches(X, y, batch_rows=600)
+    audit = StreamingAudit("ulsif", NoiseRates(0.1, 0.1), max_rows=200, random_state=3).fit(data)
+    whole = DensityRatioPosterior(ULSIF(random_state=audit.posterior_.ratio.random_state)).fit(X, y)
+    np.testing.assert_allclose(audit.posterior_.predict_proba(X), whole.predict_proba(X), atol=1e-8)
+
+
+def test_three_classes_of_sparse_rows_are_summed_up():
+    X, y = table(n_classes=3)
+    X = sparse.csr_array(np.where(np.abs(X) < 0.5, 0.0, X))
+    options = {"posterior": "kliep", "noise_rates": "minimum", "random_state": 0}
+    expected = ImportanceReweightingClassifier(**options).fit(X, y)
+    data = SparseBatches(X, y, batch_rows=700)
+    model = StreamingReweighting(**options).fit(data)
+    np.testing.assert_allclose(
+        model.transition_matrix_, expected.transition_matrix_, rtol=1e-8, atol=1e-8
+    )
+    np.testing.assert_allclose(
+        weights_by_batches(model, data), expected.sample_weight_, rtol=1e-7, atol=1e-7
+    )
+
+
+class SparseBatches(Batches):
+    def __init__(self, X, y, batch_rows):
+        self.X, self.y, self.batch_rows = X, y, batch_rows
+
+    def __iter__(self):
+        for start in range(0, len(self.y), self.batch_rows):
+            rows = slice(start, start + self.batch_rows)
+            yield self.X[rows], self.y[rows], None
+
+
+def test_many_rows_in_single_precision_agree_as_far_as_the_solver_goes():
+    X, y = table(2 * SINGLE_ROWS + 3000)
+    data = ArrayBatches(X, y, batch_rows=4000)
+    for tol, agreement in ((1e-6, 1e-5), (1e-9, 1e-8)):
+        posterior = DensityRatioPosterior(KLIEP(2.0, tol=tol, random_state=0))
+        model = StreamingReweighting(posterior=posterior, noise_rates="minimum").fit(data)
+        expected = posterior.fit(X, y).predict_proba(X)
+        np.testing.assert_allclose(model.posterior_.predict_proba(X), expected, atol=agreement)
+
+
+def test_a_dask_dataframe_gives_the_ratios_of_the_table():
+    X, y = table()
+    frame = pd.DataFrame(X, columns=["u", "v", "w"]).assign(label=y)
+    options = {"posterior": "kliep", "noise_rates": "minimum", "random_state": 3}
+    expected = ImportanceReweightingClassifier(**options).fit(frame[["u", "v", "w"]], y)
+    parts = [frame[:0], frame[:900], frame[900:950], frame[950:]]  # the first has no rows
+    frames = dd.from_delayed([dask.delayed(part) for part in parts], meta=frame[:0])
+    rows, labels = frames[["u", "v", "w"]], frames["label"]
+    with dask.config.set(scheduler="synchronous"):
+        model = DaskReweighting(**options).fit(rows, labels)
+        weights = model.weights(rows, labels).compute().to_numpy()
+    assert model.posterior_.feature_names_in_.tolist() == ["u", "v", "w"]
+    np.testing.assert_allclose(weights, expected.sample_weight_, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("posterior", [DensityRatioPosterior(PUBLISHED), KernelDensityPosterior()])
+def test_posteriors_that_are_no_sums_are_fitted_to_drawn_rows(posterior):
+    X, y = table()
+    data = ArrayBatches(X, y, batch_rows=600)
+    options = {"posterior": posterior, "noise_rates": "minimum"}
+    model = StreamingReweighting(max_rows=400, **options).fit(data)
+    some = _sampling.drawn_rows(len(y), 400, None)
+    expected = ImportanceReweightingClassifier(**options).fit(X[some], y[some])
+    assert model.noise_rates_ == expected.noise_rates_
+
+
+def test_rates_are_read_off_the_probabilities_of_many_rows_and_no_more(monkeypatch):
+    X, y = table()
+    data = ArrayBatches(X, y, batch_rows=600)
+    monkeypatch.setattr(_fit, "RATE_ROWS", 900)
+    model = StreamingReweighting(posterior="ulsif", noise_rates="minimum", random_state=3).fit(data)
+    probabilities = model.posterior_.predict_proba(X).min(axis=0)
+    assert len(model.rate_estimator_._sample[0]) == 900
+    assert model.noise_rates_.positive >= probabilities[0]
+    assert model.noise_rates_.negative >= probabilities[1]
+
+
+def test_rates_that_need_rows_get_the_drawn_ones():
+    X, y = table()
+    data = ArrayBatches(X, y, batch_rows=600)
+    model = StreamingReweighting(
+        posterior="ulsif", noise_rates="channel", max_rows=1000, random_state=3
+    ).fit(data)
+    assert abs(model.noise_rates_.positive - 0.1) < 0.1
+
+
+def test_a_class_without_weight_is_named():
+    X, y = table()
+    data = ArrayBatches(X, y, np.where(y == "a", 0.0, 1.0), batch_rows=600)
+    with pytest.raises(ValueError, match=r"all rows of class 'a' have sample_weight zero"):
+        StreamingReweighting(posterior="kliep", noise_rates="minimum").fit(data)
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_fetched_rows_are_those_at_the_positions_in_their_order(data):
+    X, y = table(60)
+    own = np.array(data.draw(st.lists(st.sampled_from([0.0, 1.0, 2.0]), min_size=60, max_size=60)))
+    own[:25] = 1.0
+    blocks = ArrayBatches(X, y, own, batch_rows=data.draw(st.integers(1, 61)))
+    counts = counted(blocks)
+    is_b = (y == "bcd") & (own > 0)
+    assert counts.n_rows[:, 1].sum() == is_b.sum()
+    assert counts.mass.tolist() == [own[y == label].sum() for label in ("a", "bcd")]
+    some = st.integers(1, 20).flatmap(
+        lambda n: st.permutations(range(int(is_b.sum()))).map(lambda order: order[:n])
+    )
+    num, den = np.array(data.draw(some)), np.array(data.draw(some))
+    samples = ClassSamples(blocks, counts, 1).rows(num, den)
+    expected = TwoSamples.within(X[own > 0], is_b[own > 0], own[own > 0]).rows(num, den)
+    np.testing.assert_array_equal(samples.num, expected.num)
+    np.testing.assert_array_equal(samples.den, expected.den)
+    np.testing.assert_array_equal(samples.weight_num, expected.weight_num)
+    np.testing.assert_array_equal(samples.weight_den, expected.weight_den)
+
+
+def test_probabilities_are_fetched_in_place_of_rows():
+    X, y = table()
+    posterior = DensityRatioPosterior(ULSIF(1.0, 0.1, random_state=0)).fit(X, y)
+    blocks = ArrayBatches(X, y, batch_rows=700)
+    wanted = Wanted(np.array([5, 2400, 17]), counted(blocks).n_rows.sum(axis=1))
+    found = fetched(blocks, [wanted], posterior)[0]
+    np.testing.assert_allclose(found.X, posterior.predict_proba(X[[5, 2400, 17]]))
+    assert found.y.tolist() == y[[5, 2400, 17]].tolist()
+
+
+def test_the_clusters_sum_is_that_of_all_blocks():
+    X = np.arange(100.0)[:, None]
+    blocks = DaskBlocks(da.from_array(X, chunks=(3, 1)), da.from_array(X[:, 0] > 5, chunks=3))
+    with dask.config.set(scheduler="synchronous"):
+        assert blocks.sum(first_column, 2.0) == 2 * X.sum()
+
+
+def first_column(X, y, weight, factor):
+    return factor * X[:, 0].sum()
+
+
+def test_some_of_very_many_rows_are_drawn_without_listing_all():
+    drawn = _sampling.shuffled(10**12, 1000, np.random.RandomState(0))
+    assert len(set(drawn.tolist())) == 1000
+    assert (np.diff(drawn) < 0).any()
+    few = _sampling.shuffled(50, 1000, np.random.RandomState(0))
+    np.testing.assert_array_equal(few, np.random.RandomState(0).permutation(50))
