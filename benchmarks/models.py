@@ -71,7 +71,8 @@ def kernel_density_work(n: int, d: int, *, who: str) -> Work:
     def judge(proba: Array) -> str:
         kernel = np.exp(-cdist(scaled[:200], scaled, "sqeuclidean") / 2)
         direct = kernel @ y_noisy / kernel.sum(axis=1)
-        return f"largest error {np.abs(proba[:200, 1] - direct).max():.0e}"
+        error = np.abs(proba[:200, 1] - direct)
+        return f"error {error.mean():.0e} on average, {error.max():.0e} at most"
 
     posterior = KernelDensityPosterior(bandwidth=1.0, random_state=SEED).fit(X, y_noisy)
     return Work(bayes_rule if who != "unflip" else lambda: posterior.predict_proba(X), judge)

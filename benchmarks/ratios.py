@@ -130,8 +130,10 @@ def adapt_ratio(X_num: Array, X: Array, choose: bool, *, method: str) -> Fitted:
     if method == "ULSIF":
         parameters |= {"lambdas": np.logspace(-3, 1, 9).tolist() if choose else [PENALTY]}
     model = make(random_state=SEED, **parameters)
-    model.fit_weights(X, X_num)
-    return Fitted(np.asarray(model.predict_weights(X)).ravel())
+    weights = model.fit_weights(X, X_num)
+    if method != "KMM":  # which has weights for its own rows only
+        weights = model.predict_weights(X)
+    return Fitted(np.asarray(weights).ravel())
 
 
 def kmm_ratio(X_num: Array, X: Array, choose: bool) -> Fitted:

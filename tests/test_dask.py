@@ -146,6 +146,28 @@ def test_a_dask_aware_classifier_gets_lazy_weights(data, in_memory):
     np.testing.assert_allclose(model.estimator_.mean_, expected)
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::UserWarning")  # LightGBM's, on the ports that it tries
+def test_lightgbm_learns_from_the_weights_on_a_cluster():
+    lightgbm = pytest.importorskip("lightgbm")
+    X = np.random.default_rng(0).normal(size=(20_000, 4))
+    y = X[:, 0] * X[:, 1] > 0
+    y_noisy = flip_labels(y, NoiseRates(positive=0.1, negative=0.4), random_state=0).astype(int)
+    rows, labels = da.from_array(X, chunks=(5000, 4)), da.from_array(y_noisy, chunks=5000)
+    with (
+        dask.config.set(scheduler=None),
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        ) as cluster,
+        Client(cluster),
+    ):
+        learner = lightgbm.DaskLGBMClassifier(n_estimators=40, verbose=-1)
+        model = DaskReweighting(learner, random_state=0).fit(rows, labels)
+        plain = learner.fit(rows, labels)
+        right = [np.mean(fit.predict(rows).compute() == y) for fit in (model.estimator_, plain)]
+    assert right[0] > 0.99 > 0.97 > right[1]
+
+
 def test_an_incremental_classifier_learns_block_by_block(data):
     X, y = (da.from_array(part, chunks=1500) for part in data)
     learner = SGDClassifier(loss="log_loss", random_state=0)
