@@ -11,6 +11,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unflip._sampling import shuffled
+from unflip._threads import by_threads
 from unflip._validation import FLOATS, check_count, check_weights
 from unflip.density_ratio._kernel import GaussianDesign
 from unflip.density_ratio._samples import Samples, TwoSamples
@@ -138,8 +139,14 @@ class KernelDensityRatio(BaseDensityRatio):
         return self._linear_ratio(X)
 
     def _linear_ratio(self, X: Any) -> Array:
-        design = GaussianDesign(X, self.centers_.astype(X.dtype), self.bandwidth_)
-        return design.dot(self.coef_.astype(X.dtype))
+        centers, coef = self.centers_.astype(X.dtype), self.coef_.astype(X.dtype)
+        return np.concatenate(
+            by_threads(
+                lambda rows: GaussianDesign(X[rows], centers, self.bandwidth_).dot(coef),
+                X.shape[0],
+                X.shape[0],
+            )
+        )
 
 
 def _without_zero_weights(X: Any, weight: ArrayLike | None) -> tuple[Any, Array]:

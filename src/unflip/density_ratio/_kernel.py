@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
+from unflip._threads import by_threads
+
 Array = NDArray[Any]
 
 BLOCK_BYTES = 2**20
@@ -263,11 +265,17 @@ def smooth(X: Any, rows: Any, values: Array, weight: Array, bandwidth: float) ->
     decides rather than 0 / 0.
     """
     weighted = np.column_stack([weight[:, None] * values, weight]).astype(rows.dtype)
-    smoothed = np.empty((X.shape[0], values.shape[1]))
     distances_to = DistancesTo(rows, sparse_rows=sparse.issparse(X))
-    for block in row_blocks(X.shape[0], rows.shape[0], rows.dtype.itemsize):
-        distances = distances_to(X[block])
-        distances -= distances.min(axis=1, keepdims=True)
-        sums = gaussian(distances, bandwidth) @ weighted
-        smoothed[block] = sums[:, :-1] / sums[:, -1:]
-    return smoothed
+
+    def smoothed(some: slice) -> Array:
+        part = X[some]
+        means = np.empty((part.shape[0], values.shape[1]))
+        for block in row_blocks(part.shape[0], rows.shape[0], rows.dtype.itemsize):
+            distances = distances_to(part[block])
+            distances -= distances.min(axis=1, keepdims=True)
+            sums = gaussian(distances, bandwidth) @ weighted
+            means[block] = sums[:, :-1] / sums[:, -1:]
+        return means
+
+    # every row asked for meets all rows
+    return np.concatenate(by_threads(smoothed, X.shape[0], X.shape[0] * rows.shape[0] // 100))

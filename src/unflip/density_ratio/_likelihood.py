@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unflip._threads import by_threads
 from unflip.density_ratio._kernel import (
     GaussianBasis,
     row_blocks,
@@ -165,35 +166,43 @@ class NumeratorRows:
         many_passes: bool = True,
     ) -> None:
         self.X, self.weight, self.basis, self.dtype = X, weight, basis, np.dtype(dtype)
-        self.many_passes = many_passes
-        self._kept = list(blocks)
-
-    def blocks(self) -> Iterator[RelativeBlock]:
-        """Yield the blocks."""
-        if self._kept:
-            yield from self._kept
-            return
-        n_rows, n_centers = self.X.shape[0], self.basis.n_centers
-        slices = list(row_blocks(n_rows, n_centers, self.basis.dtype.itemsize))
-        keep = self.many_passes and worth_keeping(n_rows, n_centers, self.dtype.itemsize)
-        most = slices[0].stop
-        room = np.empty((most, n_centers), dtype=self.basis.dtype)
-        psi = np.empty((n_rows if keep else most, n_centers), dtype=self.dtype)
-        kept = []
-        for rows in slices:
-            block = RelativeBlock.from_exponents(
-                self.basis.exponents(self.X[rows], room),
-                self.weight[rows],
-                psi[rows] if keep else psi[: rows.stop - rows.start],
-            )
-            if keep:
-                kept.append(block)
-            yield block
-        self._kept = kept
+        n_rows, n_centers = X.shape[0], basis.n_centers
+        self._slices = list(row_blocks(n_rows, n_centers, basis.dtype.itemsize))
+        keep = many_passes and worth_keeping(n_rows, n_centers, self.dtype.itemsize)
+        self._psi = np.empty((n_rows, n_centers), dtype=dtype) if keep and not blocks else None
+        self._kept: list[RelativeBlock | None] = list(blocks) or [None] * len(self._slices)
 
     def sums(self, alpha: Array, hessian: bool) -> LikelihoodSums:
         """Return the sums over all rows."""
-        return sums_over(self.blocks(), alpha, hessian)
+        parts = by_threads(
+            lambda places: sums_over(self._blocks(places), alpha, hessian),
+            len(self._kept),
+            self.X.shape[0],
+        )
+        return reduce(add, parts)
+
+    def _blocks(self, places: slice) -> Iterator[RelativeBlock]:
+        """Yield the blocks at these places."""
+        rooms: tuple[Array, Array] | None = None
+        for place in range(places.start, places.stop):
+            block = self._kept[place]
+            if block is None:
+                rooms = rooms or self._rooms()
+                block = self._made(self._slices[place], *rooms)
+                if self._psi is not None:
+                    self._kept[place] = block
+            yield block
+
+    def _rooms(self) -> tuple[Array, Array]:
+        """Return room for the exponents of a block, and for its relative values."""
+        shape = self._slices[0].stop, self.basis.n_centers
+        exponents = np.empty(shape, dtype=self.basis.dtype)
+        return exponents, np.empty(shape, dtype=self.dtype)
+
+    def _made(self, rows: slice, exponents: Array, psi: Array) -> RelativeBlock:
+        psi = psi[: rows.stop - rows.start] if self._psi is None else self._psi[rows]
+        values = self.basis.exponents(self.X[rows], exponents)
+        return RelativeBlock.from_exponents(values, self.weight[rows], psi)
 
 
 def one_pass(

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any, TypeVar
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from unflip._sampling import shuffled
+from unflip._threads import by_threads
 
 Array = NDArray[Any]
 T = TypeVar("T")
@@ -119,7 +120,11 @@ class TwoSamples(Samples):
 
     def sum(self, kernel: Kernel[T], shared: Any) -> T:
         """Return the sum over all rows, each of which appears once."""
-        return reduce(add, [kernel(*part, shared) for part in self._parts()])
+        sums: list[T] = []
+        for part in self._parts():
+            n_rows = part[0].shape[0]
+            sums += by_threads(partial(_on_some, kernel, part, shared), n_rows, n_rows)
+        return reduce(add, sums)
 
     def _parts(self) -> list[tuple[Any, Array, Array]]:
         """Return rows with their weights in both samples."""
@@ -127,3 +132,8 @@ class TwoSamples(Samples):
             return [(self.den, np.where(self.among, self.weight_den, 0.0), self.weight_den)]
         none_num, none_den = np.zeros_like(self.weight_den), np.zeros_like(self.weight_num)
         return [(self.num, self.weight_num, none_den), (self.den, none_num, self.weight_den)]
+
+
+def _on_some(kernel: Kernel[T], part: tuple[Any, Array, Array], shared: Any, some: slice) -> T:
+    rows, weight_num, weight_den = part
+    return kernel(rows[some], weight_num[some], weight_den[some], shared)
