@@ -13,7 +13,6 @@ from unflip import NoiseRates, flip_labels
 from unflip.channel._evidence import (
     ChannelFit,
     Design,
-    _penalised,
     _Point,
     evidence_slope,
     first_guess,
@@ -61,7 +60,7 @@ def test_gradient_and_curvature_in_the_coefficients_are_those_of_finite_differen
     coef, variance = rng.normal(size=9), np.array([4.0, 2.0, 1.0])
     precision = 1 / variance[design.block]
     point, step = _Point(design, RATES, coef), 1e-5 * np.eye(9)
-    assert _penalised(point, precision) == pytest.approx(
+    assert point.penalised(precision) == pytest.approx(
         brute_force(design, RATES, coef, variance), rel=1e-12
     )
     gradient = [

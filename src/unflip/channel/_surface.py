@@ -1,6 +1,6 @@
 """From the evidence at pairs of rates to a distribution of the rates."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,38 +37,66 @@ LAYER = 1e-3
 """Below it derivatives in a rate say nothing about larger ones: rows with g near 0 or 1 begin to
 lose their information at rates as small as g or 1-g."""
 
-NEGLIGIBLE = 12.0
-"""Differences of the log-evidence beyond which rates are left out."""
+NEGLIGIBLE, EXPLORED = 12.0, 8.0
+"""Differences of the log-evidence beyond which rates are left out, and pairs have no neighbours."""
 
 
 def explore(
-    design: Design, axes: tuple[Floats, Floats], start: ChannelFit, tol: float = 0.02
-) -> dict[tuple[float, float], ChannelFit]:
-    """Fit at every admissible pair of a grid, each from its neighbour.
+    designs: Sequence[Design],
+    axes: tuple[Floats, Floats],
+    starts: Sequence[ChannelFit],
+    tol: float,
+) -> dict[tuple[float, float], list[ChannelFit]]:
+    """Fit models at the pairs of a grid where the evidence of all is not negligible, and around.
+
+    From the pair next to the start's on, the next is always a neighbour of the best pair that has
+    one left, and its fits begin where those of the best ended.
 
     Parameters
     ----------
-    design : Design
-        The noisy data.
+    designs : sequence of Design
+        The noisy data as each model sees them.
     axes : pair of ndarrays
         Values of rho_pos, and of rho_neg.
-    start : ChannelFit
+    starts : sequence of ChannelFit
         Where to begin.
-    tol : float, default=0.02
-        Of the log-evidence.
+    tol : float
+        Of the log-evidence at its top; the lower, the less exact.
     """
-    fits: dict[tuple[float, float], ChannelFit] = {}
-    row_start = start
-    for rho_pos in axes[0]:
-        last = row_start
-        for rho_neg in axes[1]:
-            if rho_pos + rho_neg > LARGEST_TOTAL + 1e-9:
-                continue
-            last = fit_channel(design, (rho_pos, rho_neg), last, tol)
-            fits[float(rho_pos), float(rho_neg)] = last
-            if rho_neg == axes[1][0]:
-                row_start = last
-    return fits
+    admissible = np.add.outer(*axes) <= LARGEST_TOTAL + 1e-9
+    fits: dict[tuple[int, int], list[ChannelFit]] = {}
+    heights: dict[tuple[int, int], float] = {}
+    away = np.add.outer(
+        *(np.abs(axis - rate) for axis, rate in zip(axes, starts[0].rates, strict=True))
+    )
+    first = np.unravel_index(np.where(admissible, away, np.inf).argmin(), away.shape)
+    here, depth = (int(first[0]), int(first[1])), 0.0
+    while True:
+        rates = axes[0][here[0]], axes[1][here[1]]
+        fits[here] = [
+            fit_channel(design, rates, start, tol * (1 + depth))
+            for design, start in zip(designs, starts, strict=True)
+        ]
+        heights[here] = total_evidence(fits[here])
+        top = max(heights.values())
+        steps = [
+            (height, (i, j), (k, m))
+            for (i, j), height in heights.items()
+            if height > top - EXPLORED
+            for k in range(max(i - 1, 0), min(i + 2, axes[0].size))
+            for m in range(max(j - 1, 0), min(j + 2, axes[1].size))
+            if admissible[k, m] and (k, m) not in fits
+        ]
+        if not steps:
+            break
+        height, parent, here = max(steps)
+        starts, depth = fits[parent], top - height
+    return {(float(axes[0][i]), float(axes[1][j])): found for (i, j), found in fits.items()}
+
+
+def total_evidence(fits: Sequence[ChannelFit]) -> float:
+    """Return the log-evidence of all models together."""
+    return float(np.logaddexp.reduce([fit.log_evidence for fit in fits]))
 
 
 def climb(
@@ -148,17 +176,19 @@ class GridSurface:
         self.spread = np.ptp(pairs, axis=0) > 0
         self.between: Any
         if self.spread.all():
-            self.between = CloughTocher2DInterpolator(pairs, values, top - 1e3, rescale=True)
+            self.between = CloughTocher2DInterpolator(pairs, values, rescale=True)
         elif self.spread.any():
-            self.between = PchipInterpolator(pairs[:, self.spread][:, 0], values)
+            self.between = PchipInterpolator(pairs[:, self.spread][:, 0], values, extrapolate=False)
         else:
             self.between = lambda points: np.full(len(points), top)
+        self.outside = top - 1e3
 
     def __call__(self, points: Floats) -> Floats:
         """Return the log-evidence at the points, of shape (n_points, 2)."""
         if self.spread.sum() == 1:
-            return np.asarray(self.between(points[:, self.spread][:, 0]))
-        return np.asarray(self.between(points))
+            points = points[:, self.spread][:, 0]
+        values = self.between(points)
+        return np.where(np.isnan(values), self.outside, values)
 
 
 class QuadraticSurface:
