@@ -216,15 +216,15 @@ def _on_a_grid(
     """Return the distribution of the rates, from the evidence on a grid, and the models' parts."""
     designs = [sample.seen_by(features) for features in maps]
     guesses = [first_guess(design) for design in designs]
-    fits = explore(designs, _axes(box, N_VALUES), guesses, COARSE_TOL)
+    fits = explore(designs, _axes(box, N_VALUES), [guesses], COARSE_TOL)
     origin = total_evidence(fits[0.0, 0.0]) if (0.0, 0.0) in fits else None
     surface = _surface(fits)
     region = narrow(surface, box, margin=0.5 / N_VALUES)
     if any(r[1] - r[0] < 0.7 * (b[1] - b[0]) for r, b in zip(region, box, strict=True)):
         kept = _shareholders(fits)
         maps, designs = [maps[k] for k in kept], [designs[k] for k in kept]
-        best = max(fits.values(), key=total_evidence)
-        fits = explore(designs, _axes(region, N_VALUES), [best[k] for k in kept], FINE_TOL)
+        known = [[found[k] for k in kept] for found in fits.values()]
+        fits = explore(designs, _axes(region, N_VALUES), known, FINE_TOL)
         surface = _surface(fits)
     posterior = RatePosterior(surface, box, region, origin)
     rates = posterior.estimate(estimate)
@@ -259,7 +259,7 @@ def _around_the_maximum(
         start = first_guess(few)
         if len(scouts) < 2:  # the second width begins where the first one ended
             pilot = few.head(PILOT_ROWS)
-            fits = explore([pilot], _axes(box, N_PILOT), [start], SCOUT_TOL)
+            fits = explore([pilot], _axes(box, N_PILOT), [[start]], SCOUT_TOL)
             (start,) = max(fits.values(), key=total_evidence)
         else:
             start = replace(start, rates=scouts[-1].fit.rates)

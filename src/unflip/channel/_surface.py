@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -44,13 +45,13 @@ NEGLIGIBLE, EXPLORED = 12.0, 8.0
 def explore(
     designs: Sequence[Design],
     axes: tuple[Floats, Floats],
-    starts: Sequence[ChannelFit],
+    known: Sequence[Sequence[ChannelFit]],
     tol: float,
 ) -> dict[tuple[float, float], list[ChannelFit]]:
     """Fit models at the pairs of a grid where the evidence of all is not negligible, and around.
 
-    From the pair next to the start's on, the next is always a neighbour of the best pair that has
-    one left, and its fits begin where those of the best ended.
+    The first pair is next to the best one known, each later one is a neighbour of the best that has
+    any left; its fits begin where the nearest ended.
 
     Parameters
     ----------
@@ -58,40 +59,44 @@ def explore(
         The noisy data as each model sees them.
     axes : pair of ndarrays
         Values of rho_pos, and of rho_neg.
-    starts : sequence of ChannelFit
-        Where to begin.
+    known : sequence of sequences of ChannelFit
+        What the models are known to be at some rates, or guessed.
     tol : float
         Of the log-evidence at its top; the lower, the less exact.
     """
     admissible = np.add.outer(*axes) <= LARGEST_TOTAL + 1e-9
+    pairs = [(int(i), int(j)) for i, j in np.argwhere(admissible)]
+    rates = {(i, j): np.array([axes[0][i], axes[1][j]]) for i, j in pairs}
     fits: dict[tuple[int, int], list[ChannelFit]] = {}
     heights: dict[tuple[int, int], float] = {}
-    away = np.add.outer(
-        *(np.abs(axis - rate) for axis, rate in zip(axes, starts[0].rates, strict=True))
-    )
-    first = np.unravel_index(np.where(admissible, away, np.inf).argmin(), away.shape)
-    here, depth = (int(first[0]), int(first[1])), 0.0
+    starts, depth = [*known], 0.0
+    best = max(known, key=total_evidence)[0].rates
+    here = min(pairs, key=lambda pair: _distance(rates[pair], best))
     while True:
-        rates = axes[0][here[0]], axes[1][here[1]]
+        nearest = min(starts, key=lambda found: _distance(found[0].rates, rates[here]))
         fits[here] = [
-            fit_channel(design, rates, start, tol * (1 + depth))
-            for design, start in zip(designs, starts, strict=True)
+            fit_channel(design, rates[here], start, tol * (1 + depth))
+            for design, start in zip(designs, nearest, strict=True)
         ]
+        starts.insert(0, fits[here])
         heights[here] = total_evidence(fits[here])
         top = max(heights.values())
         steps = [
-            (height, (i, j), (k, m))
+            (height, pair)
             for (i, j), height in heights.items()
             if height > top - EXPLORED
-            for k in range(max(i - 1, 0), min(i + 2, axes[0].size))
-            for m in range(max(j - 1, 0), min(j + 2, axes[1].size))
-            if admissible[k, m] and (k, m) not in fits
+            for pair in product((i - 1, i, i + 1), (j - 1, j, j + 1))
+            if pair in rates and pair not in fits
         ]
         if not steps:
             break
-        height, parent, here = max(steps)
-        starts, depth = fits[parent], top - height
+        height, here = max(steps)
+        depth = top - height
     return {(float(axes[0][i]), float(axes[1][j])): found for (i, j), found in fits.items()}
+
+
+def _distance(one: Floats, other: Floats) -> float:
+    return float(np.abs(one - other).sum())
 
 
 def total_evidence(fits: Sequence[ChannelFit]) -> float:
