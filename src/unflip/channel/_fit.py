@@ -39,7 +39,7 @@ WIDTHS = (None, 1.0, 0.5)
 N_GRID = 3000
 """Up to so many rows the evidence is computed on a grid; beyond, around its maximum."""
 
-N_VALUES, COARSE_TOL, FINE_TOL = 6, 0.2, 0.05
+N_VALUES, COARSE_TOL, FINE_TOL = 6, 0.1, 0.05
 """Values per rate in a grid, and the tolerance in the first one and in the one that zooms in."""
 
 PILOT_ROWS, N_PILOT, SCOUT_TOL = 1000, 3, 0.1
