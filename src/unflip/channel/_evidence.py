@@ -185,16 +185,16 @@ def fit_channel(design: Design, rates: Any, start: ChannelFit, tol: float = 0.02
     tol : float, default=0.02
         Of the log-evidence.
     """
-    variance = start.variance
+    updated = start.variance
     point = _Point(design, np.asarray(rates, dtype=float), start.coef)
-    last = np.zeros(variance.size - 1)
+    last = np.zeros(updated.size - 1)
     limit = np.full(last.size, LARGEST_STEP)
     for _ in range(MOST_STEPS):
+        variance = updated
         precision = 1 / variance[design.block]
         before = point.penalised(precision)
         factor = _factor(point.information(point.expected_curvature(), precision))
         point, value, decrement = _ascend(point, before, precision, factor, tol / 4)
-        evidence = _log_evidence(value + decrement / 2, precision, variance, factor)
         step, slope, moves = _variance_step(point, variance, precision, factor)
         limit = np.where(step * last < 0, np.abs(last) / 2, limit)  # the last one went too far
         updated = _changed(variance, np.clip(step, -limit, limit))
@@ -205,7 +205,7 @@ def fit_channel(design: Design, rates: Any, start: ChannelFit, tol: float = 0.02
             break
         change = np.clip(np.log(updated[1:] / variance[1:]), -1, 1)
         point = point.moved(point.coef + moves @ change)
-        variance = updated
+    evidence = _log_evidence(value + decrement / 2, precision, variance, factor)
     return ChannelFit(point.rates, point.coef, variance, evidence + gain)
 
 
@@ -331,7 +331,7 @@ def _line_search(
     for _ in range(12):
         bend = (slope * length - (reached - value)) / length**2
         best = slope / (2 * bend) if bend > 0 else 3 * length
-        best = float(np.clip(best, 0.1 * length, 3 * length))
+        best = min(max(best, 0.1 * length), 3 * length)
         if reached > value and 0.7 < best / length < 1.5:
             break
         other, other_reached = at(best)

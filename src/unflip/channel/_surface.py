@@ -38,7 +38,7 @@ LAYER = 1e-3
 """Below it derivatives in a rate say nothing about larger ones: rows with g near 0 or 1 begin to
 lose their information at rates as small as g or 1-g."""
 
-NEGLIGIBLE, EXPLORED = 12.0, 8.0
+NEGLIGIBLE, EXPLORED = 12.0, 6.0
 """Differences of the log-evidence beyond which rates are left out, and pairs have no neighbours."""
 
 
