@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import CloughTocher2DInterpolator, PchipInterpolator
+from scipy.interpolate import Akima1DInterpolator, CloughTocher2DInterpolator
 from scipy.stats import chi2
 
 from unflip.channel._evidence import (
@@ -183,7 +183,7 @@ class GridSurface:
         if self.spread.all():
             self.between = CloughTocher2DInterpolator(pairs, values, rescale=True)
         elif self.spread.any():
-            self.between = PchipInterpolator(pairs[:, self.spread][:, 0], values, extrapolate=False)
+            self.between = Akima1DInterpolator(pairs[:, self.spread][:, 0], values)
         else:
             self.between = lambda points: np.full(len(points), top)
         self.outside = top - 1e3
