@@ -126,7 +126,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
     >>> clf.score(X, y)
     0.98...
     >>> print(clf.noise_rates_)
-    NoiseRates(positive=0.417, negative=0.0873)
+    NoiseRates(positive=0.416, negative=0.0819)
     """
 
     noise_rates_: Any  # NoiseRates | TransitionMatrix, by the number of classes

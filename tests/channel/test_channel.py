@@ -13,7 +13,6 @@ from unflip import NoiseRates, flip_labels
 from unflip.channel._evidence import (
     ChannelFit,
     Design,
-    _penalised,
     _Point,
     evidence_slope,
     first_guess,
@@ -21,7 +20,7 @@ from unflip.channel._evidence import (
     refit_coef,
 )
 from unflip.channel._features import ChannelFeatures, distinct_rows
-from unflip.channel._surface import RatePosterior, _noise_test, climb
+from unflip.channel._surface import GridSurface, RatePosterior, _noise_test, climb, explore
 from unflip.noise_rates import ChannelRates, make_rates
 from unflip.posterior import ChannelPosterior
 
@@ -61,7 +60,7 @@ def test_gradient_and_curvature_in_the_coefficients_are_those_of_finite_differen
     coef, variance = rng.normal(size=9), np.array([4.0, 2.0, 1.0])
     precision = 1 / variance[design.block]
     point, step = _Point(design, RATES, coef), 1e-5 * np.eye(9)
-    assert _penalised(point, precision) == pytest.approx(
+    assert point.penalised(precision) == pytest.approx(
         brute_force(design, RATES, coef, variance), rel=1e-12
     )
     gradient = [
@@ -142,6 +141,14 @@ def test_the_variances_are_where_the_evidence_is_stationary(design):
     np.testing.assert_allclose(slopes, 0, atol=0.02)
 
 
+def test_a_block_that_was_switched_off_comes_back(design):
+    fit = fit_channel(design, RATES, first_guess(design), tol=1e-6)
+    off = ChannelFit(RATES, np.zeros(9), np.array([1.0, 0.01, 0.01]), -np.inf)
+    again = fit_channel(design, RATES, off, tol=1e-6)
+    assert again.log_evidence == pytest.approx(fit.log_evidence, abs=1e-3)
+    np.testing.assert_allclose(again.variance, fit.variance, rtol=0.01)
+
+
 def test_without_noise_the_channel_is_penalised_logistic_regression(design):
     variance = np.array([1e8, 2.0, 2.0])
     start = ChannelFit(np.zeros(2), np.zeros(9), variance, 0.0)
@@ -163,6 +170,29 @@ def test_the_climb_ends_where_the_evidence_is_stationary_or_pressed_against_a_bo
 
 
 # --- the distribution of the rates
+
+
+def test_pairs_that_are_not_explored_are_negligible(design):
+    axes = np.linspace(0, 0.5, 6), np.linspace(0, 0.5, 6)
+    tripled = Design(design.features, design.block, design.positive, 3 * design.weight)
+    start = first_guess(tripled)
+    fits = explore([tripled], axes, [[start]], tol=0.01)
+    top = max(fit.log_evidence for (fit,) in fits.values())
+    left_out = {(a, b) for a in axes[0] for b in axes[1] if a + b <= 0.95} - set(fits)
+    assert left_out
+    for pair in left_out:
+        assert fit_channel(tripled, pair, start).log_evidence < top - 6
+
+
+@pytest.mark.parametrize("free", [[0], [1], [0, 1]])
+def test_outside_the_explored_pairs_the_evidence_is_negligible(free):
+    axes = [np.linspace(0.1, 0.3, 4) if k in free else np.array([0.2]) for k in range(2)]
+    pairs = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
+    surface = GridSurface(pairs, pairs.sum(axis=1) * 10)
+    inside, outside = np.array([[0.2, 0.2]]), np.full((1, 2), 0.2)
+    outside[:, free] = 0.4
+    assert surface(inside) == pytest.approx(4.0, abs=0.05)
+    assert surface(outside) < -900
 
 
 def test_the_distribution_is_that_of_a_known_surface():

@@ -10,12 +10,14 @@ found at given rates, with the evidence of the labels (w integrated out by Lapla
 derivatives in the rates.
 """
 
+from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
+from scipy.linalg import LinAlgError, solve_triangular
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.special import expit
 
 Floats = NDArray[np.float64]
@@ -28,11 +30,13 @@ SHARE_SPREAD = 0.3
 
 LEAST_VARIANCE, LARGEST_VARIANCE = 1e-2, 400.0
 
-DAMPING = 0.5
-"""Power of the factor by which a variance is to change: the plain fixed point swings."""
+SMALL_VARIANCE, LARGEST_STEP, LEAST_BEND = 0.5, 1.0, 0.1
+"""Newton's method for a variance s works in log(s + 0.5), with steps up to 1: in log s, a block
+that was switched off would take many steps to come back."""
 
-MOST_STEPS, MOST_CHORDS = 30, 5
-"""Information matrices per fit, and steps with one of them."""
+MOST_STEPS, MOST_CHORDS, ENOUGH = 30, 5, 0.03
+"""Information matrices per fit, steps with one of them, and the share of what the first of these
+promised at which the last may end."""
 
 
 @dataclass(frozen=True)
@@ -105,16 +109,38 @@ class _Point:
 
     def __init__(self, design: Design, rates: Floats, coef: Floats) -> None:
         (rho_pos, rho_neg), positive = rates, design.positive
-        t = design.features @ coef
-        self.g, self.h = g, h = expit(t), expit(-t)
-        self.p_1, self.p_0 = (1 - rho_pos) * g + rho_neg * h, rho_pos * g + (1 - rho_neg) * h
-        self.own = np.maximum(np.where(positive, self.p_1, self.p_0), 1e-300)
-        self.gamma = np.where(positive, 1 - rho_pos, rho_pos) * g / self.own
-        self.youden = 1 - rho_pos - rho_neg
-        self.design, self.rates, self.coef = design, rates, coef
+        self.design, self.rates, self.youden = design, rates, 1 - rho_pos - rho_neg
+        self.if_positive = np.where(positive, 1 - rho_pos, rho_pos)
+        self.if_negative = np.where(positive, rho_neg, 1 - rho_neg)
+        self._move(coef)
 
-    def log_likelihood(self) -> float:
-        return float(self.design.weight @ np.log(self.own))
+    def _move(self, coef: Floats) -> None:
+        t = self.design.features @ coef
+        self.coef, self.g, self.h = coef, expit(t), expit(-t)
+        self.own = np.maximum(self.if_positive * self.g + self.if_negative * self.h, 1e-300)
+
+    def moved(self, coef: Floats) -> Self:
+        """Return the same at another w."""
+        other = copy(self)
+        other._move(coef)
+        return other
+
+    @property
+    def gamma(self) -> Floats:
+        return self.if_positive * self.g / self.own
+
+    @property
+    def p_1(self) -> Floats:
+        return (1 - self.rates[0]) * self.g + self.rates[1] * self.h
+
+    @property
+    def p_0(self) -> Floats:
+        return self.rates[0] * self.g + (1 - self.rates[1]) * self.h
+
+    def penalised(self, precision: Floats) -> float:
+        """Return log-likelihood and log-prior of w, up to a constant."""
+        log_likelihood = self.design.weight @ np.log(self.own)
+        return float(log_likelihood - 0.5 * (precision @ self.coef**2))
 
     def gradient(self, precision: Floats) -> Floats:
         """d/dw: the labels pull by gamma - g, the prior by -w / s."""
@@ -127,7 +153,8 @@ class _Point:
 
     def observed_curvature(self) -> Floats:
         """-d^2/dt^2 of the log-likelihood."""
-        return self.g * self.h - self.gamma * (1 - self.gamma)
+        gamma = self.gamma
+        return self.g * self.h - gamma * (1 - gamma)
 
     def information(self, curvature: Floats, precision: Floats) -> Floats:
         """F' diag(curvature) F + 1/s."""
@@ -137,15 +164,15 @@ class _Point:
             information = rooted.T @ rooted  # a symmetric product, at half the price
         else:
             information = (F * c[:, None]).T @ F
-        information[np.diag_indices_from(information)] += precision
+        information.flat[:: precision.size + 1] += precision
         return np.asarray(information)
 
 
 def fit_channel(design: Design, rates: Any, start: ChannelFit, tol: float = 0.02) -> ChannelFit:
     """Maximise over w, and set the variances to where the evidence is stationary.
 
-    Fisher scoring in w; between its steps, each variance is set by MacKay's fixed point. An
-    information matrix serves for several steps, because it costs more than all of them.
+    Fisher scoring in w; between its steps, Newton's method finds MacKay's fixed point of the
+    variances. An information matrix serves for several steps, because it costs more than all.
 
     Parameters
     ----------
@@ -158,20 +185,28 @@ def fit_channel(design: Design, rates: Any, start: ChannelFit, tol: float = 0.02
     tol : float, default=0.02
         Of the log-evidence.
     """
-    rates = np.asarray(rates, dtype=float)
-    variance, before = start.variance, -np.inf
-    precision = 1 / variance[design.block]
-    point = _Point(design, rates, start.coef)
+    updated = start.variance
+    point = _Point(design, np.asarray(rates, dtype=float), start.coef)
+    last = np.zeros(updated.size - 1)
+    limit = np.full(last.size, LARGEST_STEP)
     for _ in range(MOST_STEPS):
-        factor = _factor(point.information(point.expected_curvature(), precision))
-        evidence = _log_evidence(point, precision, variance, factor)
-        point, decrement = _ascend(point, precision, factor, tol / 4)
-        if abs(evidence - before) < tol and decrement < tol:
-            break
-        before = evidence
-        variance = _updated_variance(point, variance, precision, factor)
+        variance = updated
         precision = 1 / variance[design.block]
-    return ChannelFit(rates, point.coef, variance, evidence + decrement / 2)
+        before = point.penalised(precision)
+        factor = _factor(point.information(point.expected_curvature(), precision))
+        point, value, decrement = _ascend(point, before, precision, factor, tol / 4)
+        step, slope, moves = _variance_step(point, variance, precision, factor)
+        limit = np.where(step * last < 0, np.abs(last) / 2, limit)  # the last one went too far
+        updated = _changed(variance, np.clip(step, -limit, limit))
+        last = np.log((updated + SMALL_VARIANCE) / (variance + SMALL_VARIANCE))[1:]
+        gain = float(slope @ last) / 2
+        # the factor is that of an earlier w, and the slope leaves out that the factor moves with w
+        if max(10 * abs(gain), decrement, (value - before) / 5) < tol:
+            break
+        change = np.clip(np.log(updated[1:] / variance[1:]), -1, 1)
+        point = point.moved(point.coef + moves @ change)
+    evidence = _log_evidence(value + decrement / 2, precision, variance, factor)
+    return ChannelFit(point.rates, point.coef, variance, evidence + gain)
 
 
 def refit_coef(
@@ -192,11 +227,11 @@ def refit_coef(
     point = _Point(design, np.asarray(rates, dtype=float), start.coef)
     for _ in range(most_steps):
         factor = _factor(point.information(point.expected_curvature(), precision))
-        point, decrement = _ascend(point, precision, factor, tol)
+        point, value, decrement = _ascend(point, point.penalised(precision), precision, factor, tol)
         if decrement < tol:
             break
     factor = _factor(point.information(point.expected_curvature(), precision))
-    evidence = _log_evidence(point, precision, start.variance, factor)
+    evidence = _log_evidence(value, precision, start.variance, factor)
     return ChannelFit(point.rates, point.coef, start.variance, evidence)
 
 
@@ -212,7 +247,7 @@ def information_factor(design: Design, fit: ChannelFit) -> Floats:
     """
     point = _Point(design, fit.rates, fit.coef)
     precision = 1 / fit.variance[design.block]
-    return np.tril(_factor(point.information(point.expected_curvature(), precision)))
+    return _factor(point.information(point.expected_curvature(), precision))
 
 
 def mean_sigmoid(features: Floats, coef: Floats, factor: Floats) -> Floats:
@@ -235,31 +270,32 @@ def mean_sigmoid(features: Floats, coef: Floats, factor: Floats) -> Floats:
 
 
 def _factor(information: Floats) -> Floats:
-    return np.asarray(cho_factor(information, lower=True, check_finite=False)[0])
+    """Return Cholesky's factor; LAPACK itself, whose wrappers cost more than small matrices do."""
+    factor, failed = dpotrf(information.T, lower=True, overwrite_a=True)
+    if failed:
+        raise LinAlgError("the information matrix is not positive definite")
+    return np.asarray(factor)
 
 
 def _solve(factor: Floats, right: Floats) -> Floats:
-    return np.asarray(cho_solve((factor, True), right, check_finite=False))
+    return np.asarray(dpotrs(factor, right, lower=True)[0])
 
 
-def _penalised(point: _Point, precision: Floats) -> float:
-    return point.log_likelihood() - 0.5 * float(precision @ point.coef**2)
-
-
-def _log_evidence(point: _Point, precision: Floats, variance: Floats, factor: Floats) -> float:
+def _log_evidence(penalised: float, precision: Floats, variance: Floats, factor: Floats) -> float:
     """log-likelihood + log-prior - half the log-determinants, and the prior of the variances."""
     half_determinant = np.log(np.diag(factor)).sum() - 0.5 * np.log(precision).sum()
     surprise = np.log(variance[1:].sum() / LATENT_VARIANCE) / LATENT_SPREAD
-    return _penalised(point, precision) - float(half_determinant + 0.5 * surprise**2)
+    return penalised - float(half_determinant + 0.5 * surprise**2)
 
 
-def _ascend(point: _Point, precision: Floats, factor: Floats, tol: float) -> tuple[_Point, float]:
-    """Return the point after some steps, and what a further step promises, twice.
+def _ascend(
+    point: _Point, value: float, precision: Floats, factor: Floats, tol: float
+) -> tuple[_Point, float, float]:
+    """Return the point after some steps, its height, and what a further step promises, twice.
 
     Conjugate gradients with the information matrix as preconditioner (Polak and Ribière): a plain
     step overshoots where the observed curvature is above the expected one.
     """
-    value = _penalised(point, precision)
     direction = last_gradient = np.zeros_like(point.coef)
     last_decrement = np.inf
     for _ in range(MOST_CHORDS):
@@ -268,6 +304,7 @@ def _ascend(point: _Point, precision: Floats, factor: Floats, tol: float) -> tup
         decrement = float(gradient @ step)
         if decrement < tol:
             break
+        tol = max(tol, ENOUGH * min(decrement, last_decrement))
         share = max(0.0, float((gradient - last_gradient) @ step) / last_decrement)
         direction = step + share * direction
         slope = float(gradient @ direction)
@@ -277,7 +314,7 @@ def _ascend(point: _Point, precision: Floats, factor: Floats, tol: float) -> tup
         if reached <= value:
             break
         point, value, last_gradient, last_decrement = trial, reached, gradient, decrement
-    return point, decrement
+    return point, value, decrement
 
 
 def _line_search(
@@ -286,15 +323,15 @@ def _line_search(
     """Return a higher point along the direction: of length one, or at the top of a parabola."""
 
     def at(length: float) -> tuple[_Point, float]:
-        trial = _Point(point.design, point.rates, point.coef + length * direction)
-        return trial, _penalised(trial, precision)
+        trial = point.moved(point.coef + length * direction)
+        return trial, trial.penalised(precision)
 
     length = 1.0
     trial, reached = at(length)
     for _ in range(12):
         bend = (slope * length - (reached - value)) / length**2
         best = slope / (2 * bend) if bend > 0 else 3 * length
-        best = float(np.clip(best, 0.1 * length, 3 * length))
+        best = min(max(best, 0.1 * length), 3 * length)
         if reached > value and 0.7 < best / length < 1.5:
             break
         other, other_reached = at(best)
@@ -306,22 +343,40 @@ def _line_search(
     return trial, reached
 
 
-def _updated_variance(point: _Point, variance: Floats, precision: Floats, factor: Floats) -> Floats:
-    """Return s_b = |w_b|^2 / (number of well-determined w in the block + pull of the prior)."""
-    spread = np.diag(_solve(factor, np.eye(precision.size)))
-    determined = 1 - precision * spread
-    total = variance[1:].sum()
-    prior_pull = 2 * np.log(total / LATENT_VARIANCE) / LATENT_SPREAD**2 / total
-    updated = variance.copy()
-    for b in range(1, variance.size):
-        columns = point.design.block == b
-        used = max(float(determined[columns].sum()), 0.0)
-        size = float(point.coef[columns] @ point.coef[columns]) + 1e-3
-        aim = size / max(used + prior_pull * variance[b], 0.1 * used + 1e-3)
-        factor_of_change = np.clip(aim / variance[b], 1 / 8, 8) ** DAMPING
-        updated[b] = np.clip(variance[b] * factor_of_change, LEAST_VARIANCE, LARGEST_VARIANCE)
-    updated[0] = SHARE_SPREAD * (updated[1:].sum() + 3)
-    return updated
+def _variance_step(
+    point: _Point, variance: Floats, precision: Floats, factor: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Return Newton's step in log(s + 0.5), the slope of the evidence, and dw / d log s.
+
+    With A the information and P_b = 1/s_b within block b, the slope in log s_b is half of
+    w' P_b w + tr(A^-1 P_b) - (columns of b), beside the prior's; w moves by A^-1 P_b w.
+    """
+    block, s = point.design.block, variance[1:]
+    P = precision[:, None] * (block[:, None] == np.arange(1, variance.size))
+    pull = point.coef[:, None] * P
+    moves = _solve(factor, pull)
+    half = np.asarray(dpotri(factor, lower=True)[0])  # of A^-1, without what is above its diagonal
+    spread = np.diag(half)
+    size = point.coef @ pull + spread @ P
+    share, surprise = s / s.sum(), np.log(s.sum() / LATENT_VARIANCE) / LATENT_SPREAD**2
+    slope = (size - np.bincount(block)[1:]) / 2 - surprise * share
+    squares = P.T @ half**2 @ P
+    squares += squares.T - (P.T * spread**2) @ P
+    bend = np.diag(size / 2 + surprise * share) - pull.T @ moves - squares / 2
+    bend += (1 / LATENT_SPREAD**2 - surprise) * np.outer(share, share)
+    stretch = 1 + SMALL_VARIANCE / s  # d log s / d log(s + 0.5)
+    bend = bend * np.outer(stretch, stretch) + np.diag(slope * stretch * (stretch - 1))
+    slope = slope * stretch
+    values, vectors = np.linalg.eigh(bend)
+    step = vectors @ (vectors.T @ slope / np.maximum(np.abs(values), LEAST_BEND))
+    return step, slope, moves
+
+
+def _changed(variance: Floats, step: Floats) -> Floats:
+    """Return the variances after a step in log(s + 0.5), within their bounds."""
+    blocks = (variance[1:] + SMALL_VARIANCE) * np.exp(step) - SMALL_VARIANCE
+    blocks = np.clip(blocks, LEAST_VARIANCE, LARGEST_VARIANCE)
+    return np.append(SHARE_SPREAD * (blocks.sum() + 3), blocks)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from unflip.channel._evidence import (
 )
 from unflip.channel._features import ChannelFeatures, distinct_rows
 from unflip.channel._surface import (
+    NEGLIGIBLE,
     Box,
     CertainRates,
     GridSurface,
@@ -26,6 +27,7 @@ from unflip.channel._surface import (
     climb,
     explore,
     narrow,
+    total_evidence,
 )
 from unflip.noise import LARGEST_TOTAL, NoiseRates
 
@@ -37,8 +39,8 @@ WIDTHS = (None, 1.0, 0.5)
 N_GRID = 3000
 """Up to so many rows the evidence is computed on a grid; beyond, around its maximum."""
 
-N_COARSE, N_FINE = 6, 5
-"""Values per rate in the first grid, and in the one that zooms in."""
+N_VALUES, COARSE_TOL, FINE_TOL = 6, 0.1, 0.05
+"""Values per rate in a grid, and the tolerance in the first one and in the one that zooms in."""
 
 PILOT_ROWS, N_PILOT, SCOUT_TOL = 1000, 3, 0.1
 """Of more rows: so many, and a grid so coarse, to find the neighbourhood of the maximum."""
@@ -200,8 +202,7 @@ def _mixture(
     maps: list[ChannelFeatures], designs: list[Design], fits: list[ChannelFit]
 ) -> list[_Part]:
     """Return the models' parts, by their evidence."""
-    shares = np.exp([fit.log_evidence - max(map(_evidence, fits)) for fit in fits])
-    shares /= shares.sum()
+    shares = np.exp([fit.log_evidence - total_evidence(fits) for fit in fits])
     return [
         _Part(share, features, fit.coef, information_factor(design, fit))
         for share, features, design, fit in zip(shares.tolist(), maps, designs, fits, strict=True)
@@ -213,44 +214,36 @@ def _on_a_grid(
     sample: Sample, maps: list[ChannelFeatures], box: Box, estimate: str
 ) -> NoisyChannel:
     """Return the distribution of the rates, from the evidence on a grid, and the models' parts."""
-    models = [_Gridded(sample.seen_by(features), box) for features in maps]
-    origin = _total(models, (0.0, 0.0)) if (0.0, 0.0) in models[0].fits else None
-    surface = _summed(models)
-    region = narrow(surface, box, margin=0.5 / N_COARSE)
+    designs = [sample.seen_by(features) for features in maps]
+    guesses = [first_guess(design) for design in designs]
+    fits = explore(designs, _axes(box, N_VALUES), [guesses], COARSE_TOL)
+    origin = total_evidence(fits[0.0, 0.0]) if (0.0, 0.0) in fits else None
+    surface = _surface(fits)
+    region = narrow(surface, box, margin=0.5 / N_VALUES)
     if any(r[1] - r[0] < 0.7 * (b[1] - b[0]) for r, b in zip(region, box, strict=True)):
-        for model in models:
-            model.explore(region, N_FINE)
-        surface = _summed(models)
+        kept = _shareholders(fits)
+        maps, designs = [maps[k] for k in kept], [designs[k] for k in kept]
+        known = [[found[k] for k in kept] for found in fits.values()]
+        fits = explore(designs, _axes(region, N_VALUES), known, FINE_TOL)
+        surface = _surface(fits)
     posterior = RatePosterior(surface, box, region, origin)
     rates = posterior.estimate(estimate)
-    fits = [model.fit_at(rates) for model in models]
-    return NoisyChannel(rates, posterior, _mixture(maps, [model.design for model in models], fits))
+    near = fits[min(fits, key=lambda pair: float(np.abs(np.subtract(pair, rates)).sum()))]
+    there = [fit_channel(design, rates, start) for design, start in zip(designs, near, strict=True)]
+    return NoisyChannel(rates, posterior, _mixture(maps, designs, there))
 
 
-class _Gridded:
-    """One model's fits on the latest grid."""
-
-    def __init__(self, design: Design, box: Box) -> None:
-        self.design = design
-        self.fits = explore(design, _axes(box, N_COARSE), first_guess(design))
-
-    def explore(self, region: Box, n: int) -> None:
-        start = max(self.fits.values(), key=_evidence)
-        self.fits = explore(self.design, _axes(region, n), start)
-
-    def fit_at(self, rates: tuple[float, float]) -> ChannelFit:
-        near = min(self.fits.values(), key=lambda fit: float(np.abs(fit.rates - rates).sum()))
-        return fit_channel(self.design, rates, near)
+def _surface(fits: dict[tuple[float, float], list[ChannelFit]]) -> GridSurface:
+    pairs = sorted(fits)
+    return GridSurface(np.array(pairs), np.array([total_evidence(fits[pair]) for pair in pairs]))
 
 
-def _summed(models: list[_Gridded]) -> GridSurface:
-    """Return the evidence of all models together."""
-    pairs = list(models[0].fits)
-    return GridSurface(np.array(pairs), np.array([_total(models, pair) for pair in pairs]))
-
-
-def _total(models: list[_Gridded], pair: tuple[float, float]) -> float:
-    return float(np.logaddexp.reduce([model.fits[pair].log_evidence for model in models]))
+def _shareholders(fits: dict[tuple[float, float], list[ChannelFit]]) -> list[int]:
+    """Return the models that have a part in the evidence anywhere that it is not negligible."""
+    evidence = np.array([[fit.log_evidence for fit in found] for found in fits.values()])
+    totals = np.logaddexp.reduce(evidence, axis=1)
+    held = (evidence - totals[:, None])[totals > totals.max() - NEGLIGIBLE]
+    return [int(k) for k in np.flatnonzero((held > np.log(LEAST_SHARE)).any(axis=0))]
 
 
 def _around_the_maximum(
@@ -266,8 +259,8 @@ def _around_the_maximum(
         start = first_guess(few)
         if len(scouts) < 2:  # the second width begins where the first one ended
             pilot = few.head(PILOT_ROWS)
-            fits = explore(pilot, _axes(box, N_PILOT), start, tol=SCOUT_TOL)
-            start = max(fits.values(), key=_evidence)
+            fits = explore([pilot], _axes(box, N_PILOT), [[start]], SCOUT_TOL)
+            (start,) = max(fits.values(), key=total_evidence)
         else:
             start = replace(start, rates=scouts[-1].fit.rates)
         found, _ = climb(few, start, box, tol=SCOUT_TOL)
@@ -324,7 +317,3 @@ def _axes(box: Box, n: int) -> tuple[Floats, Floats]:
     """Return n values of either rate, or the one that is known."""
     axes = [np.linspace(low, high, n) if high > low else np.array([low]) for low, high in box]
     return axes[0], axes[1]
-
-
-def _evidence(fit: ChannelFit) -> float:
-    return fit.log_evidence

@@ -1,12 +1,13 @@
 """From the evidence at pairs of rates to a distribution of the rates."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import CloughTocher2DInterpolator, PchipInterpolator
+from scipy.interpolate import Akima1DInterpolator, CloughTocher2DInterpolator
 from scipy.stats import chi2
 
 from unflip.channel._evidence import (
@@ -37,38 +38,70 @@ LAYER = 1e-3
 """Below it derivatives in a rate say nothing about larger ones: rows with g near 0 or 1 begin to
 lose their information at rates as small as g or 1-g."""
 
-NEGLIGIBLE = 12.0
-"""Differences of the log-evidence beyond which rates are left out."""
+NEGLIGIBLE, EXPLORED = 12.0, 6.0
+"""Differences of the log-evidence beyond which rates are left out, and pairs have no neighbours."""
 
 
 def explore(
-    design: Design, axes: tuple[Floats, Floats], start: ChannelFit, tol: float = 0.02
-) -> dict[tuple[float, float], ChannelFit]:
-    """Fit at every admissible pair of a grid, each from its neighbour.
+    designs: Sequence[Design],
+    axes: tuple[Floats, Floats],
+    known: Sequence[Sequence[ChannelFit]],
+    tol: float,
+) -> dict[tuple[float, float], list[ChannelFit]]:
+    """Fit models at the pairs of a grid where the evidence of all is not negligible, and around.
+
+    The first pair is next to the best one known, each later one is a neighbour of the best that has
+    any left; its fits begin where the nearest ended.
 
     Parameters
     ----------
-    design : Design
-        The noisy data.
+    designs : sequence of Design
+        The noisy data as each model sees them.
     axes : pair of ndarrays
         Values of rho_pos, and of rho_neg.
-    start : ChannelFit
-        Where to begin.
-    tol : float, default=0.02
-        Of the log-evidence.
+    known : sequence of sequences of ChannelFit
+        What the models are known to be at some rates, or guessed.
+    tol : float
+        Of the log-evidence at its top; the lower, the less exact.
     """
-    fits: dict[tuple[float, float], ChannelFit] = {}
-    row_start = start
-    for rho_pos in axes[0]:
-        last = row_start
-        for rho_neg in axes[1]:
-            if rho_pos + rho_neg > LARGEST_TOTAL + 1e-9:
-                continue
-            last = fit_channel(design, (rho_pos, rho_neg), last, tol)
-            fits[float(rho_pos), float(rho_neg)] = last
-            if rho_neg == axes[1][0]:
-                row_start = last
-    return fits
+    admissible = np.add.outer(*axes) <= LARGEST_TOTAL + 1e-9
+    pairs = [(int(i), int(j)) for i, j in np.argwhere(admissible)]
+    rates = {(i, j): np.array([axes[0][i], axes[1][j]]) for i, j in pairs}
+    fits: dict[tuple[int, int], list[ChannelFit]] = {}
+    heights: dict[tuple[int, int], float] = {}
+    starts, depth = [*known], 0.0
+    best = max(known, key=total_evidence)[0].rates
+    here = min(pairs, key=lambda pair: _distance(rates[pair], best))
+    while True:
+        nearest = min(starts, key=lambda found: _distance(found[0].rates, rates[here]))
+        fits[here] = [
+            fit_channel(design, rates[here], start, tol * (1 + depth))
+            for design, start in zip(designs, nearest, strict=True)
+        ]
+        starts.insert(0, fits[here])
+        heights[here] = total_evidence(fits[here])
+        top = max(heights.values())
+        steps = [
+            (height, pair)
+            for (i, j), height in heights.items()
+            if height > top - EXPLORED
+            for pair in product((i - 1, i, i + 1), (j - 1, j, j + 1))
+            if pair in rates and pair not in fits
+        ]
+        if not steps:
+            break
+        height, here = max(steps)
+        depth = top - height
+    return {(float(axes[0][i]), float(axes[1][j])): found for (i, j), found in fits.items()}
+
+
+def _distance(one: Floats, other: Floats) -> float:
+    return float(np.abs(one - other).sum())
+
+
+def total_evidence(fits: Sequence[ChannelFit]) -> float:
+    """Return the log-evidence of all models together."""
+    return float(np.logaddexp.reduce([fit.log_evidence for fit in fits]))
 
 
 def climb(
@@ -148,17 +181,19 @@ class GridSurface:
         self.spread = np.ptp(pairs, axis=0) > 0
         self.between: Any
         if self.spread.all():
-            self.between = CloughTocher2DInterpolator(pairs, values, top - 1e3, rescale=True)
+            self.between = CloughTocher2DInterpolator(pairs, values, rescale=True)
         elif self.spread.any():
-            self.between = PchipInterpolator(pairs[:, self.spread][:, 0], values)
+            self.between = Akima1DInterpolator(pairs[:, self.spread][:, 0], values)
         else:
             self.between = lambda points: np.full(len(points), top)
+        self.outside = top - 1e3
 
     def __call__(self, points: Floats) -> Floats:
         """Return the log-evidence at the points, of shape (n_points, 2)."""
         if self.spread.sum() == 1:
-            return np.asarray(self.between(points[:, self.spread][:, 0]))
-        return np.asarray(self.between(points))
+            points = points[:, self.spread][:, 0]
+        values = self.between(points)
+        return np.where(np.isnan(values), self.outside, values)
 
 
 class QuadraticSurface:

@@ -51,9 +51,9 @@ class ChannelRates(BaseRates):
     >>> y = flip_labels(X.sum(axis=1) > 1, NoiseRates(positive=0.3, negative=0.1), random_state=0)
     >>> channel = ChannelRates(random_state=0).fit(X, y)
     >>> print(channel.rates_)
-    NoiseRates(positive=0.313, negative=0.079)
+    NoiseRates(positive=0.314, negative=0.0798)
     >>> print(channel.interval_)
-    NoiseRates(positive=(0.284, 0.344), negative=(0.0635, 0.0982))
+    NoiseRates(positive=(0.285, 0.342), negative=(0.0655, 0.0951))
     >>> channel.noise_test_.p_value < 0.001, channel.symmetry_test_.p_value < 0.001
     (True, True)
     """
