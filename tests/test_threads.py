@@ -7,7 +7,7 @@ import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from unflip import _threads
-from unflip._threads import by_threads
+from unflip._threads import by_threads, one_blas_thread
 from unflip.density_ratio import KLIEP, ULSIF
 from unflip.posterior import KernelDensityPosterior
 
@@ -44,6 +44,14 @@ def test_where_blas_may_have_one_thread_there_is_no_other(three_threads):
 
 def test_blas_has_one_thread_in_each_and_its_own_number_afterwards(three_threads):
     assert {n for part in by_threads(lambda items: blas_threads(), 10, 1000) for n in part} == {1}
+    assert set(blas_threads()) == {3}
+
+
+def test_where_blas_is_kept_to_one_thread_rows_have_as_many_as_it_had(three_threads):
+    with one_blas_thread():
+        assert set(blas_threads()) == {1}
+        seen = by_threads(lambda items: by_threads(lambda inner: inner, 10, 1000), 10, 1000)
+    assert seen == [[slice(0, 10)]] * 3  # a thread has no threads of its own
     assert set(blas_threads()) == {3}
 
 

@@ -1,9 +1,12 @@
-"""Rows shared out among threads."""
+"""Rows shared out among threads, in place of BLAS's own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -12,12 +15,29 @@ T = TypeVar("T")
 LEAST_ROWS = 2**15
 """A thread is worth its while for so many rows."""
 
+_allowed: ContextVar[int | None] = ContextVar("allowed", default=None)
+"""How many threads BLAS had before it was kept to one."""
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keep BLAS to one thread; :func:`by_threads` may have as many as BLAS had.
+
+    Matrices of a hundred columns are too small for more: threads would mostly wait for each other,
+    and where other programs use the processor too, for long.
+    """
+    before = _allowed.set(_n_threads())
+    try:
+        with _blas().limit(limits=1):
+            yield
+    finally:
+        _allowed.reset(before)
+
 
 def by_threads(work: Callable[[slice], T], n_items: int, n_rows: int) -> list[T]:
     """Return work(items) of consecutive slices of all items, each in a thread of its own.
 
-    There are as many threads as BLAS may use, which is kept to one thread in each of them: on
-    blocks of rows that fit in the processor's cache, threads of its own would mostly wait.
+    There are as many threads as BLAS may use, which is kept to one in each of them.
 
     Parameters
     ----------
@@ -28,13 +48,24 @@ def by_threads(work: Callable[[slice], T], n_items: int, n_rows: int) -> list[T]
     n_rows : int
         How many rows they have: few of them are left to one thread.
     """
-    most = min(n_items, n_rows // LEAST_ROWS)
-    if most < 2:
-        return [work(slice(0, n_items))]
-    blas = ThreadpoolController().select(user_api="blas")
-    n_threads = min([most, *(library.num_threads for library in blas.lib_controllers)])
+    n_threads = min(n_items, n_rows // LEAST_ROWS)
+    if n_threads > 1:
+        n_threads = min(n_threads, _n_threads())
     if n_threads < 2:
         return [work(slice(0, n_items))]
     edges = [n_items * k // n_threads for k in range(n_threads + 1)]
-    with blas.limit(limits=1), ThreadPoolExecutor(n_threads) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
         return list(pool.map(work, [slice(*ends) for ends in pairwise(edges)]))
+
+
+def _n_threads() -> int:
+    allowed = _allowed.get()
+    if allowed is not None:
+        return allowed
+    return min((library.num_threads for library in _blas().lib_controllers), default=1)
+
+
+@cache
+def _blas() -> Any:
+    """Return what controls numpy's and scipy's BLAS; to look for them takes ten milliseconds."""
+    return ThreadpoolController().select(user_api="blas")

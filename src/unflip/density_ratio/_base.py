@@ -11,7 +11,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unflip._sampling import shuffled
-from unflip._threads import by_threads
+from unflip._threads import by_threads, one_blas_thread
 from unflip._validation import FLOATS, check_count, check_weights
 from unflip.density_ratio._kernel import GaussianDesign
 from unflip.density_ratio._samples import Samples, TwoSamples
@@ -127,7 +127,9 @@ class KernelDensityRatio(BaseDensityRatio):
         rows, _ = samples.num_rows(shuffled(samples.n_num, self.n_centers, random_state))
         # a row drawn twice would add nothing but a singular direction
         centers = np.unique(rows.toarray() if sparse.issparse(rows) else rows, axis=0)
-        return {"centers_": centers} | self._fit_kernel(samples, centers, random_state)
+        with one_blas_thread():
+            fitted = self._fit_kernel(samples, centers, random_state)
+        return {"centers_": centers} | fitted
 
     @abstractmethod
     def _fit_kernel(
@@ -140,13 +142,12 @@ class KernelDensityRatio(BaseDensityRatio):
 
     def _linear_ratio(self, X: Any) -> Array:
         centers, coef = self.centers_.astype(X.dtype), self.coef_.astype(X.dtype)
-        return np.concatenate(
-            by_threads(
-                lambda rows: GaussianDesign(X[rows], centers, self.bandwidth_).dot(coef),
-                X.shape[0],
-                X.shape[0],
-            )
-        )
+
+        def ratio(rows: slice) -> Array:
+            return GaussianDesign(X[rows], centers, self.bandwidth_).dot(coef)
+
+        with one_blas_thread():
+            return np.concatenate(by_threads(ratio, X.shape[0], X.shape[0]))
 
 
 def _without_zero_weights(X: Any, weight: ArrayLike | None) -> tuple[Any, Array]:

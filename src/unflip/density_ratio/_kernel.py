@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
-from unflip._threads import by_threads
+from unflip._threads import by_threads, one_blas_thread
 
 Array = NDArray[Any]
 
@@ -277,5 +277,6 @@ def smooth(X: Any, rows: Any, values: Array, weight: Array, bandwidth: float) ->
             means[block] = sums[:, :-1] / sums[:, -1:]
         return means
 
-    # every row asked for meets all rows
-    return np.concatenate(by_threads(smoothed, X.shape[0], X.shape[0] * rows.shape[0] // 100))
+    n_hundreds = X.shape[0] * rows.shape[0] // 100  # every row asked for meets all rows
+    with one_blas_thread():
+        return np.concatenate(by_threads(smoothed, X.shape[0], n_hundreds))

@@ -9,9 +9,9 @@ from sklearn.base import clone
 from sklearn.decomposition import TruncatedSVD
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from unflip._sampling import drawn_rows
+from unflip._threads import one_blas_thread
 from unflip._validation import (
     check_choice,
     check_count,
@@ -154,8 +154,7 @@ class ChannelPosterior(BasePosterior):
         rows = _checked(X if transformer is None else transformer.fit_transform(X, codes))
         if counts.size > N_GRID:
             counts = random.permutation(counts)
-        # thousands of small products: waiting for other threads would cost more than they save
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread():
             channel = fit_noisy_channel(
                 Sample(dense(rows[counts]), codes[counts] == 1, weight[counts]),
                 self.known,
