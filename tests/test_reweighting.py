@@ -165,6 +165,7 @@ def test_own_sample_weights_multiply_the_papers(data):
 
 
 @pytest.mark.filterwarnings("ignore:P.noisy y . x. shows no plateau")
+@pytest.mark.filterwarnings("ignore:the labels leave the rate")
 def test_own_weights_are_repetitions_of_rows(data):
     X, _, y_noisy = data
     own = np.random.default_rng(0).integers(0, 3, len(X))
