@@ -101,7 +101,7 @@ def draw(results: Sequence[Result], path: Path) -> None:
         axis.set(xscale="log", yscale="log")
         axis.grid(alpha=0.3)
     handles = [Line2D([], [], color=c, marker=m, label=who) for who, (c, m) in styles.items()]
-    figure.legend(handles=handles, loc="outside lower center", ncols=5, frameon=False)
+    figure.legend(handles=handles, loc="outside upper center", ncols=5, frameon=False)
     figure.supxlabel("rows")
     figure.supylabel(f"seconds (median, {least} thread(s))")
     figure.savefig(path, dpi=150)

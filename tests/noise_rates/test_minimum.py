@@ -9,6 +9,7 @@ from tests.test_noise import many_classes, noise_rates, random_noise
 from unflip import NoiseRates, TransitionMatrix, flip_labels
 from unflip.noise_rates import MinimumRates, ScottRates, estimate_rates, make_rates
 from unflip.noise_rates._base import PosteriorRates, admissible_matrix, admissible_rates
+from unflip.noise_rates._minimum import _least_of_the_highest
 from unflip.posterior import KernelDensityPosterior
 
 
@@ -225,3 +226,15 @@ def test_every_estimate_has_a_transition_matrix():
     fitted = MinimumRates(quantile=0.1).fit_posterior(posterior, [0, 1] * 25)
     np.testing.assert_array_equal(fitted.transition_matrix_, fitted.rates_.transition_matrix)
     assert not hasattr(MinimumRates(), "transition_matrix_")
+
+
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 5), st.floats(0.01, 20)), min_size=1, max_size=60),
+    share=st.floats(0, 1 - 1e-9),
+)
+def test_the_least_of_the_highest_values_is_found_without_sorting_all(rows, share):
+    values, weight = np.array(rows).T
+    wanted = share * weight.sum() * (1 - 1e-9)
+    falling = np.argsort(-values)
+    last = np.searchsorted(np.cumsum(weight[falling]), wanted)
+    assert _least_of_the_highest(values, weight, wanted) == values[falling[last]]

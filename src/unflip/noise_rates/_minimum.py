@@ -90,10 +90,8 @@ class MinimumRates(PosteriorRates):
         matrix = np.eye(n_classes)  # a class of which nothing is seen is taken as clean
         for k in range(n_classes):
             own = noisy_posterior[:, k]
-            falling = np.argsort(-own)
             wanted = 2 * self.quantile * label_mass[k] * (1 - 1e-9)  # rounding adds no row
-            last = np.searchsorted(np.cumsum(weight[falling]), wanted)
-            anchors = own >= own[falling[last]]  # rows that tie count alike
+            anchors = own >= _least_of_the_highest(own, weight, wanted)  # ties count alike
             if own[anchors].any():
                 matrix[k] = np.average(noisy_posterior[anchors], axis=0, weights=weight[anchors])
         return admissible_matrix(matrix)
@@ -101,3 +99,20 @@ class MinimumRates(PosteriorRates):
     def _check_quantile(self) -> None:
         if not 0 <= self.quantile < 0.5:
             raise ValueError(f"quantile must lie in [0, 0.5), got {self.quantile!r}.")
+
+
+def _least_of_the_highest(values: Array, weight: Array, wanted: float) -> Any:
+    """Return the least of the highest values, of as many rows as are needed to weigh `wanted`.
+
+    Only so many are sorted as may be needed.
+    """
+    n_rows = values.size
+    size = 1 + int(2 * wanted / weight.mean())
+    while True:
+        size = min(size, n_rows)
+        highest = np.argpartition(values, n_rows - size)[n_rows - size :]
+        falling = highest[np.argsort(-values[highest])]
+        masses = np.cumsum(weight[falling])
+        if size == n_rows or masses[-1] >= wanted:
+            return values[falling[np.searchsorted(masses, wanted)]]
+        size *= 4
