@@ -123,6 +123,7 @@ MODEL_CASES = {
         },
         quick=(1_000, 20),
         shapes=((1_000, 20), (10_000, 20), (100_000, 20)),
+        more=((1_000_000, 20),),
     ),
     "classifier, KLIEP": Case(
         {
