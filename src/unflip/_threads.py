@@ -26,6 +26,9 @@ def one_blas_thread() -> Iterator[None]:
     Matrices of a hundred columns are too small for more: threads would mostly wait for each other,
     and where other programs use the processor too, for long.
     """
+    if _allowed.get() is not None:  # it already is
+        yield
+        return
     before = _allowed.set(_n_threads())
     try:
         with _blas().limit(limits=1):
@@ -48,14 +51,13 @@ def by_threads(work: Callable[[slice], T], n_items: int, n_rows: int) -> list[T]
     n_rows : int
         How many rows they have: few of them are left to one thread.
     """
-    n_threads = min(n_items, n_rows // LEAST_ROWS)
-    if n_threads > 1:
-        n_threads = min(n_threads, _n_threads())
-    if n_threads < 2:
-        return [work(slice(0, n_items))]
-    edges = [n_items * k // n_threads for k in range(n_threads + 1)]
-    with one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
-        return list(pool.map(work, [slice(*ends) for ends in pairwise(edges)]))
+    with one_blas_thread():
+        n_threads = min(n_items, n_rows // LEAST_ROWS, _n_threads())
+        if n_threads < 2:
+            return [work(slice(0, n_items))]
+        edges = [n_items * k // n_threads for k in range(n_threads + 1)]
+        with ThreadPoolExecutor(n_threads) as pool:
+            return list(pool.map(work, [slice(*ends) for ends in pairwise(edges)]))
 
 
 def _n_threads() -> int:

@@ -104,11 +104,13 @@ class DaskBlocks(Blocks):
         """Return kernel(X, y, weight, shared) of every block, in order."""
         return self._computed(self.lazily(kernel, shared))
 
-    def map_each(self, kernel: Kernel[T], own: Sequence[Any]) -> list[T]:
-        """Return kernel(X, y, weight, own[k]) of every block k, in order."""
-        task = dask.delayed(kernel)
+    def map_each(
+        self, kernel: Callable[[Any, Any, Any, Any, Any], T], own: Sequence[Any], shared: Any
+    ) -> list[T]:
+        """Return kernel(X, y, weight, own[k], shared) of every block k, in order."""
+        task, common = dask.delayed(kernel), dask.delayed(shared, traverse=False)
         blocks = zip(self._rows, self._labels, self._weights, own, strict=True)
-        return self._computed([task(*block) for block in blocks])
+        return self._computed([task(*block, common) for block in blocks])
 
     def sum(self, kernel: Kernel[T], shared: Any) -> T:
         """Return the sum of kernel(X, y, weight, shared), added up on the cluster, in order."""

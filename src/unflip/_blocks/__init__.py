@@ -6,7 +6,7 @@ sums of what it gives.
 """
 
 from unflip._blocks._estimator import BlockwiseEstimator, learns_by_blocks, seeded_classifier
-from unflip._blocks._fit import MAX_ROWS, BlockFit, fit_blocks
+from unflip._blocks._fit import MAX_ROWS
 from unflip._blocks._judged import (
     LabelModel,
     Suspects,
@@ -20,7 +20,6 @@ from unflip._blocks._rows import Blocks, first_rows
 
 __all__ = [
     "MAX_ROWS",
-    "BlockFit",
     "Blocks",
     "BlockwiseEstimator",
     "LabelModel",
@@ -30,7 +29,6 @@ __all__ = [
     "block_suspects",
     "block_weights",
     "first_rows",
-    "fit_blocks",
     "learns_by_blocks",
     "most_suspect",
     "seeded_classifier",

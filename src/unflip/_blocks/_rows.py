@@ -3,8 +3,6 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from typing import Any, TypeVar
 
 import narwhals as nw
@@ -34,20 +32,18 @@ class Blocks(ABC):
         """Return kernel(y, weight) of every block, in order."""
 
     @abstractmethod
-    def map(self, kernel: Callable[[Any, Any, Any, Any], T], shared: Any) -> list[T]:
-        """Return kernel(X, y, weight, shared) of every block, in order."""
-
-    @abstractmethod
-    def map_each(self, kernel: Callable[[Any, Any, Any, Any], T], own: Sequence[Any]) -> list[T]:
-        """Return kernel(X, y, weight, own[k]) of every block k, in order."""
+    def map_each(
+        self, kernel: Callable[[Any, Any, Any, Any, Any], T], own: Sequence[Any], shared: Any
+    ) -> list[T]:
+        """Return kernel(X, y, weight, own[k], shared) of every block k, in order."""
 
     @abstractmethod
     def head(self, k: int) -> Any:
         """Return the first rows of block k, as they are."""
 
+    @abstractmethod
     def sum(self, kernel: Callable[[Any, Any, Any, Any], T], shared: Any) -> T:
         """Return the sum of kernel(X, y, weight, shared) over all blocks."""
-        return reduce(add, self.map(kernel, shared))
 
 
 def first_rows(X: Any) -> Any:
@@ -216,7 +212,7 @@ def fetched(blocks: Blocks, wanted: Sequence[Wanted], read: Any = None) -> list[
         What is fetched in place of the rows: its `predict_proba` of them.
     """
     own = list(zip(*(each.by_block() for each in wanted), strict=True))
-    parts = blocks.map_each(_fetch, [(here, read) for here in own])
+    parts = blocks.map_each(_fetch, own, read)
     results = []
     for each, blockwise in zip(wanted, zip(*parts, strict=True), strict=True):
         full = [part for part in blockwise if part is not None]
@@ -229,9 +225,10 @@ def fetched(blocks: Blocks, wanted: Sequence[Wanted], read: Any = None) -> list[
     return results
 
 
-def _fetch(X: Any, y: Any, weight: Any, own: tuple[Any, Any]) -> list[Fetched | None]:
+def _fetch(
+    X: Any, y: Any, weight: Any, wanted: tuple[_WantedHere, ...], read: Any
+) -> list[Fetched | None]:
     """Return what is wanted of a block; None: nothing is shipped."""
-    wanted, read = own
     if not any(here.positions.size for here in wanted):
         return [None] * len(wanted)
     check_consistent_length(X, y)

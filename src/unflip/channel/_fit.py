@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.special import expit
 
-from unflip._threads import by_threads, one_blas_thread
+from unflip._threads import by_threads
 from unflip.channel._evidence import (
     ChannelFit,
     Design,
@@ -90,10 +90,9 @@ class NoisyChannel:
 
     def clean_posterior(self, rows: Any) -> Floats:
         """Return P(true=+1 | x) of every row; sparse ones are made dense a chunk at a time."""
-        with one_blas_thread():
-            return np.concatenate(
-                by_threads(lambda some: self._by_chunks(rows[some]), rows.shape[0], rows.shape[0])
-            )
+        return np.concatenate(
+            by_threads(lambda some: self._by_chunks(rows[some]), rows.shape[0], rows.shape[0])
+        )
 
     def _by_chunks(self, rows: Any) -> Floats:
         clean = np.zeros(rows.shape[0])

@@ -11,7 +11,6 @@ from unflip.cli._estimate import say_found
 from unflip.cli._options import Method, Source
 from unflip.cli._session import session
 from unflip.tables import TableError, add_columns, check_ending, write_table
-from unflip.workflow import learn
 
 MOST_SHOWN = 20
 MOST_COLUMNS = 4
@@ -40,18 +39,11 @@ def audit(
         if out is not None:
             check_free(out, force=force)
             check_ending(out)
-        estimator, rates = method.parsed()
+        learn = method.learner(source, shell.step)
         data = source.read()
         if out is not None:
             _check_free_names(data.whole)
-        learnt = learn(
-            data,
-            estimator=estimator,
-            rates=rates,
-            positive=source.positive,
-            random_state=method.seed,
-            say=shell.step,
-        )
+        learnt = learn(data)
         shell.step("ranking the rows")
         found, audit = learnt.found, learnt.audit()
         chosen = audit.issues(precision=precision, n=top)

@@ -6,21 +6,13 @@ from unflip.cli._options import Method, Source
 from unflip.cli._session import Session, session
 from unflip.report import plain
 from unflip.report._words import certainty, headline, next_steps, rate_sentences
-from unflip.workflow import learn
 
 
 def estimate(source: Source, method: Method, *, as_json: bool, quiet: bool) -> None:
     """Estimate the rates of a table, and print them."""
     with session(as_json=as_json, quiet=quiet) as shell:
-        estimator, rates = method.parsed()
-        learnt = learn(
-            source.read(),
-            estimator=estimator,
-            rates=rates,
-            positive=source.positive,
-            random_state=method.seed,
-            say=shell.step,
-        )
+        learn = method.learner(source, shell.step)
+        learnt = learn(source.read())
         found = learnt.found
         shell.result({"table": str(source.table), "label": source.label, **found})
         say_found(shell, found)

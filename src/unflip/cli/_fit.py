@@ -12,7 +12,7 @@ from unflip.cli._report import check_report_ending, report_on, write_report
 from unflip.cli._session import command_line, session
 from unflip.persistence import save_model
 from unflip.tables import check_ending, kind_of, write_table
-from unflip.workflow import learn, read_reviewed
+from unflip.workflow import read_reviewed
 
 
 def fit(
@@ -36,18 +36,10 @@ def fit(
             check_ending(weights)
         if report is not None:
             check_report_ending(report)
-        estimator, rates = method.parsed()
+        learn = method.learner(source, shell.step)
         data = source.read()
         checked = {} if reviewed is None else read_reviewed(reviewed, data)
-        learnt = learn(
-            data,
-            estimator=estimator,
-            rates=rates,
-            positive=source.positive,
-            reviewed=checked,
-            random_state=method.seed,
-            say=shell.step,
-        )
+        learnt = learn(data, reviewed=checked)
         found = learnt.found
         page = None
         if report is not None:

@@ -1,14 +1,15 @@
 """Options that mean the same in every command."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 if TYPE_CHECKING:
-    from unflip.noise import NoiseRates
     from unflip.tables import LabelledTable
+    from unflip.workflow import Learnt
 
 Table = Annotated[
     Path, typer.Argument(help="A table: .csv, .tsv, .parquet, .arrow, .feather or .jsonl.")
@@ -70,12 +71,18 @@ class Method(NamedTuple):
     rates: str | None
     seed: int
 
-    def parsed(self) -> "tuple[Any, NoiseRates | None]":
-        """Return the classifier, and what is known of the rates."""
-        from unflip.workflow import make_estimator, parse_rates
+    def learner(self, source: Source, say: Callable[[str], None]) -> "Callable[..., Learnt]":
+        """Return what learns from the rows of a source, once they are read."""
+        from unflip.workflow import learn, make_estimator, parse_rates
 
-        rates = None if self.rates is None else parse_rates(self.rates)
-        return make_estimator(self.estimator), rates
+        return partial(
+            learn,
+            rates=None if self.rates is None else parse_rates(self.rates),
+            estimator=make_estimator(self.estimator),
+            positive=source.positive,
+            random_state=self.seed,
+            say=say,
+        )
 
 
 def experiment_names() -> list[str]:

@@ -9,7 +9,7 @@ from unflip.persistence import versions
 from unflip.report import Report, make_report
 from unflip.report._words import headline
 from unflip.tables import LabelledTable, check_ending
-from unflip.workflow import Learnt, learn
+from unflip.workflow import Learnt
 
 ENDINGS = (".html", ".md", ".json")
 
@@ -21,16 +21,9 @@ def report(
     with session(as_json=as_json, quiet=quiet) as shell:
         check_free(out, force=force)
         check_report_ending(out)
-        estimator, rates = method.parsed()
+        learn = method.learner(source, shell.step)
         data = source.read()
-        learnt = learn(
-            data,
-            estimator=estimator,
-            rates=rates,
-            positive=source.positive,
-            random_state=method.seed,
-            say=shell.step,
-        )
+        learnt = learn(data)
         shell.step("cross-validating, and writing the report")
         page = report_on(learnt, data, source, method)
         write_report(page, out)

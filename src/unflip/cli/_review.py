@@ -7,7 +7,6 @@ from pathlib import Path
 from unflip.cli._options import Method, Source
 from unflip.cli._session import session
 from unflip.review import export, serve
-from unflip.workflow import learn
 
 
 def review(
@@ -26,21 +25,14 @@ def review(
     with session(as_json=as_json, quiet=quiet) as shell:
         store = source.table.with_suffix(".review.sqlite") if decisions is None else decisions
         folder = store.with_name(f"{store.stem}-export") if out is None else out
-        estimator, rates = method.parsed()
+        learn = method.learner(source, shell.step)
         data = source.read()
         if only_export:
             written = export(data.whole, data.label, store, folder, id_column=source.identifier)
             shell.result(json.loads(json.dumps(asdict(written), default=str)))
             shell.written(written.corrected, written.reviewed, written.log)
             return
-        learnt = learn(
-            data,
-            estimator=estimator,
-            rates=rates,
-            positive=source.positive,
-            random_state=method.seed,
-            say=shell.step,
-        )
+        learnt = learn(data)
         shell.step("ranking the rows")
         audit = learnt.audit()
 

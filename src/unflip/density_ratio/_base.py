@@ -146,8 +146,7 @@ class KernelDensityRatio(BaseDensityRatio):
         def ratio(rows: slice) -> Array:
             return GaussianDesign(X[rows], centers, self.bandwidth_).dot(coef)
 
-        with one_blas_thread():
-            return np.concatenate(by_threads(ratio, X.shape[0], X.shape[0]))
+        return np.concatenate(by_threads(ratio, X.shape[0], X.shape[0]))
 
 
 def _without_zero_weights(X: Any, weight: ArrayLike | None) -> tuple[Any, Array]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
-from unflip._threads import by_threads, one_blas_thread
+from unflip._threads import by_threads
 
 Array = NDArray[Any]
 
@@ -146,6 +146,13 @@ class GaussianBasis:
             np.minimum(values, 0.0, out=values)
         return np.exp(values, out=values)
 
+    def blocks(self, X: Any) -> Iterator[tuple[slice, Array]]:
+        """Yield a slice of rows and phi at those rows, which the next overwrites."""
+        slices = list(row_blocks(X.shape[0], self.n_centers, self.dtype.itemsize))
+        room = np.empty((slices[0].stop, self.n_centers), dtype=self.dtype)
+        for rows in slices:
+            yield rows, self(X[rows], room)
+
 
 def weighted_sum(phi: Array, weight: Array) -> Array:
     """Return sum_i w_i phi_i over a block of rows, in float64.
@@ -231,18 +238,17 @@ class GaussianDesign(Design):
         """Yield the kernel values by slices; unless kept, the next overwrite them."""
         itemsize = self.centers.itemsize
         slices = list(row_blocks(self.n_rows, self.n_centers, itemsize))
-        if len(self._kept) == len(slices):
+        if self._kept:
             yield from zip(slices, self._kept, strict=True)
             return
-        keep = self.many_passes and worth_keeping(self.n_rows, self.n_centers, itemsize)
-        kept: list[Array] = []
         basis = GaussianBasis(self.centers, self.bandwidth, sparse_rows=sparse.issparse(self.X))
-        room = None if keep else np.empty((slices[0].stop, self.n_centers), dtype=self.dtype)
+        if not (self.many_passes and worth_keeping(self.n_rows, self.n_centers, itemsize)):
+            yield from basis.blocks(self.X)
+            return
+        kept = []
         for rows in slices:
-            block = basis(self.X[rows], room)
-            if keep:
-                kept.append(block)
-            yield rows, block
+            kept.append(basis(self.X[rows]))
+            yield rows, kept[-1]
         self._kept = kept
 
 
@@ -278,5 +284,4 @@ def smooth(X: Any, rows: Any, values: Array, weight: Array, bandwidth: float) ->
         return means
 
     n_hundreds = X.shape[0] * rows.shape[0] // 100  # every row asked for meets all rows
-    with one_blas_thread():
-        return np.concatenate(by_threads(smoothed, X.shape[0], n_hundreds))
+    return np.concatenate(by_threads(smoothed, X.shape[0], n_hundreds))

@@ -205,10 +205,12 @@ class KLIEP(KernelDensityRatio):
             # a share of every function keeps each row's likelihood above zero
             alpha = 0.999 * start + 0.001 * alpha
             hessian = sample.sums(alpha, True).mean_hessian()
-        sums: Callable[[Array, bool], LikelihoodSums] = SumsElsewhere(samples, basis, dtype)
+        sums: Callable[[Array, bool], LikelihoodSums]
         if isinstance(samples, TwoSamples):
             weight = samples.weight_num / mean_weight
             sums = NumeratorRows(samples.num, weight, basis, dtype, blocks).sums
+        else:
+            sums = SumsElsewhere(samples, basis, dtype)
         solution = maximise(sums, alpha, tol=tol, max_iter=self.max_iter, hessian=hessian)
         if not solution.kkt_gap <= tol:
             warnings.warn(

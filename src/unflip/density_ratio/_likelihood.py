@@ -227,7 +227,7 @@ def _picked(
     samples: TwoSamples, among: Array, basis: GaussianBasis
 ) -> tuple[Array, list[RelativeBlock]]:
     total, blocks = np.zeros(basis.n_centers), []
-    for rows, phi in _values(basis, samples.den):
+    for rows, phi in basis.blocks(samples.den):
         weight, picked = samples.weight_den[rows], among[rows]
         total += weighted_sum(phi, weight)
         if picked.any():
@@ -241,17 +241,9 @@ def _denominator_sum(
     """Return sum_i w_i phi_i over a block's rows of the denominator."""
     total = np.zeros(basis.n_centers)
     if weight_den.any():
-        for some, phi in _values(basis, rows):
+        for some, phi in basis.blocks(rows):
             total += weighted_sum(phi, weight_den[some])
     return total
-
-
-def _values(basis: GaussianBasis, X: Any) -> Iterator[tuple[slice, Array]]:
-    """Yield a slice of rows and phi at those rows, which the next overwrites."""
-    slices = list(row_blocks(X.shape[0], basis.n_centers, basis.dtype.itemsize))
-    room = np.empty((slices[0].stop, basis.n_centers), dtype=basis.dtype)
-    for rows in slices:
-        yield rows, basis(X[rows], room)
 
 
 class SumsElsewhere:

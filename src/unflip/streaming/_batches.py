@@ -51,13 +51,11 @@ class Batches(Blocks):
         """Return kernel(y, weight) of every batch, in order."""
         return [kernel(y, weight) for y, weight in self.labels()]
 
-    def map(self, kernel: Callable[[Any, Any, Any, Any], T], shared: Any) -> list[T]:
-        """Return kernel(X, y, weight, shared) of every batch, in order."""
-        return [kernel(X, y, weight, shared) for X, y, weight in self]
-
-    def map_each(self, kernel: Callable[[Any, Any, Any, Any], T], own: Sequence[Any]) -> list[T]:
-        """Return kernel(X, y, weight, own[k]) of every batch k, in order."""
-        return [kernel(X, y, weight, k) for (X, y, weight), k in zip(self, own, strict=True)]
+    def map_each(
+        self, kernel: Callable[[Any, Any, Any, Any, Any], T], own: Sequence[Any], shared: Any
+    ) -> list[T]:
+        """Return kernel(X, y, weight, own[k], shared) of every batch k, in order."""
+        return [kernel(*batch, k, shared) for batch, k in zip(self, own, strict=True)]
 
     def sum(self, kernel: Callable[[Any, Any, Any, Any], T], shared: Any) -> T:
         """Return the sum of kernel(X, y, weight, shared); one batch is held at a time."""
