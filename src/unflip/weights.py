@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from unflip._row_weights import effective_rows
 from unflip._validation import (
     check_labels,
     check_probability_per_class,
@@ -212,12 +213,7 @@ def effective_sample_size(weights: ArrayLike) -> float:
     >>> effective_sample_size([1, 1, 0, 0])
     2.0
     """
-    weight = np.asarray(weights, dtype=float)
-    largest = weight.max(initial=0.0)
-    if not largest > 0:
-        return 0.0
-    scaled = weight / largest
-    return float(scaled.sum() ** 2 / (scaled**2).sum())
+    return effective_rows(np.asarray(weights, dtype=float))
 
 
 def _through_the_matrix(

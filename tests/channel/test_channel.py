@@ -19,7 +19,8 @@ from unflip.channel._evidence import (
     fit_channel,
     refit_coef,
 )
-from unflip.channel._features import ChannelFeatures, distinct_rows
+from unflip.channel._features import ChannelFeatures, row_keys
+from unflip.channel._fit import Sample
 from unflip.channel._surface import GridSurface, RatePosterior, _noise_test, climb, explore
 from unflip.noise_rates import ChannelRates, make_rates
 from unflip.posterior import ChannelPosterior
@@ -240,7 +241,7 @@ def test_no_noise_is_reported_where_it_is_the_likelier():
 
 def test_a_gaussian_prior_on_the_bumps_has_the_kernel_as_covariance_at_the_centers():
     X = np.random.default_rng(0).normal(size=(30, 3))
-    order = distinct_rows(X, np.random.RandomState(0))
+    order = np.argsort(row_keys(X, np.random.RandomState(0)))
     features = ChannelFeatures(1.0, 30).fit(X, np.ones(30), order)
     bumps = features.transform(X)[:, 4:] + features.shift @ features.root
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
@@ -251,15 +252,46 @@ def test_a_gaussian_prior_on_the_bumps_has_the_kernel_as_covariance_at_the_cente
     np.testing.assert_allclose(features.latent(X, coef), features.transform(X) @ coef)
 
 
-def test_neither_copies_nor_the_order_of_rows_change_the_centers():
+def test_scores_of_an_svd_on_one_scale_have_the_prior_of_the_columns():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 5)) @ rng.normal(size=(5, 5))
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    scores = Z @ np.linalg.svd(Z)[2].T
+    everyone = np.ones(60), np.arange(60)
+    columns = ChannelFeatures(None, 10).fit(X, *everyone).transform(X)
+    reduced = ChannelFeatures(None, 10, one_scale=True).fit(scores, *everyone).transform(scores)
+    np.testing.assert_allclose(reduced @ reduced.T, columns @ columns.T, atol=1e-12)
+
+
+def merged(X, positive, weight=None, seed=1):
+    weight = np.ones(len(X)) if weight is None else weight
+    return Sample(X, positive, weight).merged(np.random.RandomState(seed))
+
+
+def test_neither_copies_nor_the_order_of_rows_change_the_sample():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 3, size=(50, 3)).astype(float)
-    one = X[distinct_rows(X, np.random.RandomState(1))]
-    assert len(one) == len(np.unique(X, axis=0))
-    shuffled = rng.permutation(np.vstack([X, X[:20]]))
-    np.testing.assert_array_equal(one, shuffled[distinct_rows(shuffled, np.random.RandomState(1))])
-    other = X[distinct_rows(X, np.random.RandomState(2))]
-    assert not np.array_equal(one, other)
+    y = rng.random(50) < 0.5
+    one = merged(X, y)
+    labelled = np.column_stack([X, y])
+    assert len(one.rows) == len(np.unique(labelled, axis=0))
+    copied = rng.permutation(np.vstack([labelled] * 3))
+    other = merged(copied[:, :3], copied[:, 3] == 1)
+    np.testing.assert_array_equal(one.rows, other.rows)
+    np.testing.assert_array_equal(one.positive, other.positive)
+    np.testing.assert_array_equal(one.weight, other.weight)
+    assert not np.array_equal(one.rows, merged(X, y, seed=2).rows)
+
+
+def test_copies_of_rows_are_not_evidence_and_repeated_rows_of_both_labels_are():
+    rng = np.random.default_rng(0)
+    X, copies = rng.normal(size=(200, 2)), rng.integers(1, 9, 200)
+    y = rng.random(200) < 0.5
+    one = merged(X.repeat(copies, axis=0), y.repeat(copies))
+    assert one.weight.sum() == pytest.approx(copies.sum() ** 2 / (copies**2).sum())
+    np.testing.assert_allclose(one.weight, merged(X, y, copies.astype(float)).weight)
+    few = rng.integers(0, 2, size=(500, 3)).astype(float)
+    assert merged(few, rng.random(500) < 0.5).weight.sum() == 500
 
 
 # --- the estimator
@@ -336,13 +368,50 @@ def test_swapping_the_labels_swaps_the_rates():
     )
 
 
-def test_weights_are_repetitions():
-    X, y = separated(300, NoiseRates(0.3, 0.1), seed=4)
-    weight = np.random.default_rng(0).integers(0, 4, 300)
+@pytest.mark.parametrize("n", [300, 4000])
+def test_weights_are_repetitions(n):
+    X, y = separated(n, NoiseRates(0.3, 0.1), seed=4)
+    weight = np.random.default_rng(0).integers(0, 4, n)
     weighted = ChannelPosterior(random_state=0).fit(X, y, weight)
     repeated = ChannelPosterior(random_state=0).fit(X.repeat(weight, axis=0), y.repeat(weight))
     np.testing.assert_allclose(weighted.rates_.both(), repeated.rates_.both(), atol=1e-6)
     np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-6)
+
+
+def test_copies_and_the_order_of_rows_change_nothing():
+    X, y = separated(600, NoiseRates(0.3, 0.1), seed=6)
+    one = ChannelPosterior(random_state=0).fit(X, y)
+    order = np.random.default_rng(0).permutation(np.repeat(np.arange(600), 5))
+    other = ChannelPosterior(random_state=0).fit(X[order], y[order])
+    assert one.rates_ == other.rates_
+    assert one.interval_ == other.interval_
+
+
+def test_integer_weights_that_are_no_repetitions_do_not_hide_noise():
+    X, y = separated(600, NoiseRates(0.3, 0.1), seed=0)
+    weight = np.random.default_rng(0).integers(1, 5, 600)
+    channel = ChannelPosterior(random_state=0).fit(X, y, weight)
+    np.testing.assert_allclose(channel.rates_.both(), (0.3, 0.1), atol=0.06)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_heavy_tailed_columns_are_no_obstacle(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_t(1.5, size=(3000, 8))
+    y = flip_labels(X[:, 0] + X[:, 1] > 0, NoiseRates(0.3, 0.1), random_state=seed)
+    channel = ChannelPosterior(random_state=0).fit(X, y)
+    np.testing.assert_allclose(channel.rates_.both(), (0.3, 0.1), atol=0.06)
+    assert np.isfinite(channel.predict_proba(X)).all()
+
+
+def test_dense_rows_of_many_columns_are_reduced_as_sparse_ones_are():
+    rng = np.random.default_rng(0)
+    latent = rng.normal(size=(600, 5))
+    X = latent @ rng.normal(size=(5, 600)) + 0.1 * rng.normal(size=(600, 600))
+    y = flip_labels(latent[:, 0] > 0, NoiseRates(0.3, 0.1), random_state=0)
+    channel = ChannelPosterior(random_state=0).fit(1e3 * X + 7, y)
+    np.testing.assert_allclose(channel.rates_.both(), (0.3, 0.1), atol=0.08)
+    assert len(channel._channel.parts[0].features.mean) == 100
 
 
 def test_a_seed_makes_it_repeatable():

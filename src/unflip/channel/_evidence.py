@@ -28,6 +28,9 @@ LATENT_VARIANCE, LATENT_SPREAD = 9.0, 1.0
 SHARE_SPREAD = 0.3
 """Variance of the intercept beside the variance of t: clean class shares of about 0.5 +- 0.2."""
 
+TINY = 1e-300
+"""Least probability of a label: far out in a heavy tail the sigmoid underflows to zero."""
+
 LEAST_VARIANCE, LARGEST_VARIANCE = 1e-2, 400.0
 
 SMALL_VARIANCE, LARGEST_STEP, LEAST_BEND = 0.5, 1.0, 0.1
@@ -117,7 +120,7 @@ class _Point:
     def _move(self, coef: Floats) -> None:
         t = self.design.features @ coef
         self.coef, self.g, self.h = coef, expit(t), expit(-t)
-        self.own = np.maximum(self.if_positive * self.g + self.if_negative * self.h, 1e-300)
+        self.own = np.maximum(self.if_positive * self.g + self.if_negative * self.h, TINY)
 
     def moved(self, coef: Floats) -> Self:
         """Return the same at another w."""
@@ -131,11 +134,11 @@ class _Point:
 
     @property
     def p_1(self) -> Floats:
-        return (1 - self.rates[0]) * self.g + self.rates[1] * self.h
+        return np.maximum((1 - self.rates[0]) * self.g + self.rates[1] * self.h, TINY)
 
     @property
     def p_0(self) -> Floats:
-        return self.rates[0] * self.g + (1 - self.rates[1]) * self.h
+        return np.maximum(self.rates[0] * self.g + (1 - self.rates[1]) * self.h, TINY)
 
     def penalised(self, precision: Floats) -> float:
         """Return log-likelihood and log-prior of w, up to a constant."""

@@ -28,16 +28,23 @@ class ChannelFeatures:
         Width of the bumps; None: no bumps, the columns only.
     n_centers : int
         How many rows are centers, at most.
+    one_scale : bool, default=False
+        Whether all columns are divided by the same number and keep their proportions, as suits the
+        scores of an SVD: with all of them, t has the same prior as with the columns they are of.
     """
 
-    def __init__(self, width: float | None, n_centers: int) -> None:
+    def __init__(self, width: float | None, n_centers: int, *, one_scale: bool = False) -> None:
         self.width = width
         self.n_centers = n_centers
+        self.one_scale = one_scale
 
     def fit(self, X: Floats, weight: Floats, order: Array) -> "ChannelFeatures":
         """Learn the scales, and take centers from the head of `order`: distinct rows, shuffled."""
         self.mean = np.average(X, axis=0, weights=weight)
-        deviation = np.sqrt(np.average((X - self.mean) ** 2, axis=0, weights=weight))
+        variance = np.average((X - self.mean) ** 2, axis=0, weights=weight)
+        if self.one_scale:
+            variance = np.full_like(variance, variance.mean())
+        deviation = np.sqrt(variance)
         self.scale = np.where(deviation > 1e-12 * (1 + np.abs(self.mean)), deviation, 1.0)
         n_columns = X.shape[1]
         self.block = np.repeat([0, 1], [1, n_columns])
@@ -85,11 +92,11 @@ class ChannelFeatures:
         return np.exp(kernel, out=kernel)
 
 
-def distinct_rows(X: Floats, random_state: np.random.RandomState) -> Array:
-    """Return the positions of the distinct rows of X in a random order.
+def row_keys(X: Floats, random_state: np.random.RandomState) -> NDArray[np.uint64]:
+    """Return a random number of every row, which depends on the row's values only.
 
-    The order depends on the rows' values only: neither copies of a row nor the rows' own order
-    change it, so that a weight acts as so many copies.
+    In the order of these numbers rows are shuffled, and neither copies of a row nor the rows' own
+    order change it.
 
     Parameters
     ----------
@@ -102,8 +109,7 @@ def distinct_rows(X: Floats, random_state: np.random.RandomState) -> Array:
     bits = bits ^ (bits >> np.uint64(32))  # short numbers fill the upper half only
     halves = random_state.randint(0, 2**32, size=(2, X.shape[1]), dtype=np.uint64)
     odd = (halves[0] << np.uint64(32)) | halves[1] | np.uint64(1)
-    keys = (bits * odd).sum(axis=1, dtype=np.uint64)  # multiplicative hashing, modulo 2^64
-    return np.unique(keys, return_index=True)[1]
+    return np.asarray((bits * odd).sum(axis=1, dtype=np.uint64))  # multiplicative, modulo 2^64
 
 
 def _squared_distances(A: Floats, B: Floats) -> Floats:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.special import expit
 
+from unflip._row_weights import common_unit, effective_rows
 from unflip._threads import by_threads
 from unflip.channel._evidence import (
     ChannelFit,
@@ -17,7 +18,7 @@ from unflip.channel._evidence import (
     information_factor,
     mean_sigmoid,
 )
-from unflip.channel._features import ChannelFeatures, distinct_rows
+from unflip.channel._features import ChannelFeatures, row_keys
 from unflip.channel._surface import (
     NEGLIGIBLE,
     Box,
@@ -57,6 +58,10 @@ LARGEST_UNKNOWN = 0.5
 
 LEAST_SHARE = 1e-3
 """Models whose part in the clean posterior is smaller are left out."""
+
+LEAST_MIXED = 0.05
+"""Share of the repeated rows that carry both labels, from which on repetitions are rows of their
+own and not copies: rows of few categories repeat by chance, and noise gives them both labels."""
 
 CHUNK = 20_000
 """Rows of which the features are made at once."""
@@ -111,7 +116,17 @@ def dense(rows: Any) -> Floats:
 
 @dataclass(frozen=True)
 class Sample:
-    """The rows that the rates are estimated on."""
+    """The rows that the rates are estimated on.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_samples, n_features)
+        The columns that t is a function of.
+    positive : ndarray of bool of shape (n_samples,)
+        Whether the noisy label is positive.
+    weight : ndarray of shape (n_samples,)
+        How many rows each row counts as.
+    """
 
     rows: Floats
     positive: NDArray[np.bool_]
@@ -123,6 +138,31 @@ class Sample:
     def seen_by(self, features: ChannelFeatures) -> Design:
         return Design(features.transform(self.rows), features.block, self.positive, self.weight)
 
+    def merged(self, random_state: np.random.RandomState) -> "Sample":
+        """Return the distinct rows in random order, each label of a row once.
+
+        Copies are not evidence. Where repeated rows carry one label only, they are taken for
+        copies, and the weights are scaled to the effective number of distinct rows; where some
+        carry both, every row counts.
+
+        Parameters
+        ----------
+        random_state : RandomState instance
+            What draws the order.
+        """
+        _, group = np.unique(row_keys(self.rows, random_state), return_inverse=True)
+        pairs, first, position = np.unique(
+            2 * group + self.positive, return_index=True, return_inverse=True
+        )
+        weight: Floats = np.bincount(position, self.weight).astype(float)
+        repeated = np.bincount(pairs // 2, weight) > 1
+        mixed = np.bincount(pairs // 2) > 1
+        if not repeated.any() or mixed[repeated].mean() < LEAST_MIXED:
+            weight *= effective_rows(weight) / weight.sum()
+        else:
+            weight /= common_unit(weight) or 1.0
+        return Sample(self.rows[first], self.positive[first], weight)
+
 
 def fit_noisy_channel(
     sample: Sample,
@@ -131,6 +171,7 @@ def fit_noisy_channel(
     *,
     bumps: bool,
     n_centers: int,
+    one_scale: bool = False,
     estimate: str = "median",
 ) -> NoisyChannel:
     """Fit P(noisy=+1 | x) = rho_neg + (1 - rho_pos - rho_neg) sigmoid(t(x)).
@@ -138,23 +179,26 @@ def fit_noisy_channel(
     Parameters
     ----------
     sample : Sample
-        The noisy data; of more than 3000 rows, in random order.
+        The noisy data.
     known : NoiseRates or None
         What is known of the rates.
     random_state : RandomState instance
-        What draws the centers.
+        What draws the centers, and the order of the rows.
     bumps : bool
         Whether t may have Gaussian bumps beside the columns.
     n_centers : int
         How many, at most.
+    one_scale : bool, default=False
+        Whether the columns keep their proportions, or are standardised each.
     estimate : {"median", "mean"}, default="median"
         Of the rates' distribution.
     """
     box = box_of(known)
+    sample = sample.merged(random_state)
     head = sample.head(N_GRID)
-    order = distinct_rows(head.rows, random_state)
+    order = np.flatnonzero((np.diff(head.rows, axis=0, prepend=np.nan) != 0).any(axis=1))
     maps = [
-        ChannelFeatures(width, n_centers).fit(head.rows, head.weight, order)
+        ChannelFeatures(width, n_centers, one_scale=one_scale).fit(head.rows, head.weight, order)
         for width in (WIDTHS if bumps else (None,))
     ]
     if known is not None and known.known:

@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._validation import check_enough_rows, check_labels, check_table, check_weights
+from unflip._row_weights import relative_weights
+from unflip._validation import check_enough_rows, check_labels, check_table
 from unflip.noise import LARGEST_TOTAL, NoiseRates, TransitionMatrix, as_transition_matrix
 from unflip.noise_rates._intervals import DRAWS, LEVEL, bootstrap_matrices, corrected_interval
 from unflip.posterior import fit_posterior, make_posterior
@@ -116,7 +117,7 @@ class PosteriorRates(BaseRates):
             )
         if not np.isfinite(probabilities).all():
             raise ValueError("noisy_posterior holds NaN or infinity.")
-        weight = check_weights(sample_weight, codes.size)
+        weight = relative_weights(sample_weight, codes.size)
         counts = weight > 0
         estimate = self._rates if classes.size == 2 else self._transition
         rates = estimate(probabilities[counts], codes[counts], weight[counts])

@@ -13,13 +13,13 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, indexable
 
 from unflip._estimators import clone_seeded, optional_generator
+from unflip._row_weights import relative_weights
 from unflip._validation import (
     MINIMUM_ROWS,
     check_choice,
     check_enough_rows,
     check_labels,
     check_table,
-    check_weights,
 )
 from unflip.noise import NoiseRates
 from unflip.noise_rates._base import BaseRates, default_posterior
@@ -149,7 +149,7 @@ class CrossValidatedRates(BaseRates):
         classes, codes = check_labels(y)
         check_enough_rows(X, codes)
         (rows,) = indexable(X)
-        weight = None if sample_weight is None else check_weights(sample_weight, codes.size)
+        weight = None if sample_weight is None else relative_weights(sample_weight, codes.size)
         splits = _splits(self.cv, rows, classes, codes, weight, random_state)
 
         generator = np.random.default_rng(

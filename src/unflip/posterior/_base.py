@@ -10,7 +10,8 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.utils import ClassifierTags, check_array, check_random_state
 from sklearn.utils.validation import check_consistent_length
 
-from unflip._validation import FLOATS, check_labels, check_weights
+from unflip._row_weights import relative_weights
+from unflip._validation import FLOATS, check_labels
 
 Array = NDArray[Any]
 
@@ -65,7 +66,7 @@ def check_rows(
     rows = check_array(X, accept_sparse="csr", dtype=FLOATS, estimator=estimator, input_name="X")
     check_consistent_length(rows, y)
     classes, codes = check_labels(y, binary=False)
-    weight = check_weights(sample_weight, len(codes))
+    weight = relative_weights(sample_weight, len(codes))
     if not weight.all():  # else there is nothing to copy
         counts = weight > 0
         rows, codes, weight = rows[counts], codes[counts], weight[counts]

@@ -7,9 +7,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.decomposition import TruncatedSVD
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from unflip._row_weights import relative_weights
 from unflip._sampling import drawn_rows
 from unflip._threads import one_blas_thread
 from unflip._validation import (
@@ -17,7 +20,6 @@ from unflip._validation import (
     check_count,
     check_labels,
     check_table,
-    check_weights,
 )
 from unflip.channel import EvidenceTest, Sample, box_of, fit_noisy_channel
 from unflip.channel._fit import N_GRID, dense
@@ -27,7 +29,7 @@ from unflip.posterior._base import BasePosterior
 Floats = NDArray[np.float64]
 
 MOST_COLUMNS, N_COMPONENTS = 500, 100
-"""Sparse rows of more columns are brought to so many by a truncated SVD."""
+"""Rows of more columns are reduced to so many by a truncated SVD; dense ones are scaled first."""
 
 
 class ChannelPosterior(BasePosterior):
@@ -80,8 +82,15 @@ class ChannelPosterior(BasePosterior):
     estimate from inventing a difference.
 
     What identifies the rates is the shape of g: overlap of the classes is told from noise by the
-    plateaus that noise leaves. Weights are repetitions, exactly so for up to 3000 rows. Sparse rows
-    of more than 500 columns are reduced to 100 by :class:`~sklearn.decomposition.TruncatedSVD`.
+    plateaus that noise leaves.
+
+    The scale of `sample_weight` does not matter, and an integer weight is as good as so many copies
+    of a row. Copies are not evidence: repeated rows that all carry the same label count as their
+    effective number of distinct rows. Where repeated rows carry both labels, as rows of a few
+    categories do, each of them counts.
+
+    Rows of more than 500 columns are reduced to 100 by
+    :class:`~sklearn.decomposition.TruncatedSVD`, dense ones after standardisation.
 
     References
     ----------
@@ -141,7 +150,7 @@ class ChannelPosterior(BasePosterior):
         box_of(self.known)  # refused before any work is done
         classes, codes = check_labels(y)
         check_consistent_length(X, codes)
-        weight = check_weights(sample_weight, codes.size)
+        weight = relative_weights(sample_weight, codes.size)
         counts = np.flatnonzero(weight)
         if not 0 < codes[counts].mean() < 1:
             raise ValueError(
@@ -150,10 +159,10 @@ class ChannelPosterior(BasePosterior):
         # drawn before all else, so that the fit to these rows alone is the same fit
         counts = counts[drawn_rows(counts.size, self.max_rows, self.random_state)]
         random = check_random_state(0 if self.random_state is None else self.random_state)
-        transformer = self._transformer_for(X, random)
-        rows = _checked(X if transformer is None else transformer.fit_transform(X, codes))
-        if counts.size > N_GRID:
-            counts = random.permutation(counts)
+        rows = self._numbers(X)
+        transformer = self._transformer_for(rows, random)
+        if transformer is not None:
+            rows = _checked(transformer.fit_transform(rows, codes))
         with one_blas_thread():
             channel = fit_noisy_channel(
                 Sample(dense(rows[counts]), codes[counts] == 1, weight[counts]),
@@ -161,6 +170,7 @@ class ChannelPosterior(BasePosterior):
                 random,
                 bumps=isinstance(self.features, str) and self.features == "nystroem",
                 n_centers=self.n_centers,
+                one_scale=transformer is not None and isinstance(self.features, str),
                 estimate=self.estimate,
             )
         check_table(self, X, reset=True)
@@ -178,7 +188,9 @@ class ChannelPosterior(BasePosterior):
         """Return P(true y | x), one column per class in the order of `classes_`."""
         check_is_fitted(self)
         check_table(self, X, reset=False)
-        rows = _checked(X if self._transformer is None else self._transformer.transform(X))
+        rows = self._numbers(X)
+        if self._transformer is not None:
+            rows = _checked(self._transformer.transform(rows))
         clean = self._channel.clean_posterior(rows)
         return np.column_stack([1 - clean, clean])
 
@@ -211,15 +223,22 @@ class ChannelPosterior(BasePosterior):
         """Return the same channel with the rates as they were estimated on all rows."""
         return clone(self).set_params(known=self.rates_)
 
-    def _transformer_for(self, X: Any, random: np.random.RandomState) -> Any:
+    def _numbers(self, X: Any) -> Any:
+        """Return the rows as numbers; a user's transformer has them as they are."""
+        return _checked(X) if isinstance(self.features, str) else X
+
+    def _transformer_for(self, rows: Any, random: np.random.RandomState) -> Any:
         """Return what makes the rows that t is linear in; None: nothing need be made."""
         if not isinstance(self.features, str):
             return clone(self.features)
         check_choice(self.features, ("nystroem", "linear"), "features")
-        if not issparse(X) or X.shape[1] <= MOST_COLUMNS:
+        n_rows, n_columns = rows.shape
+        if n_columns <= MOST_COLUMNS:
             return None
-        n_components = min(N_COMPONENTS, X.shape[0] - 1)
-        return TruncatedSVD(n_components, random_state=random.randint(np.iinfo(np.int32).max))
+        reduced = TruncatedSVD(
+            min(N_COMPONENTS, n_rows - 1), random_state=random.randint(np.iinfo(np.int32).max)
+        )
+        return reduced if issparse(rows) else make_pipeline(StandardScaler(), reduced)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -14,7 +14,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._estimators import fit_weighted
-from unflip._validation import check_labels, check_table, check_weights
+from unflip._row_weights import relative_weights
+from unflip._validation import check_labels, check_table
 from unflip.posterior._base import BasePosterior
 
 Array = NDArray[Any]
@@ -93,7 +94,7 @@ class ProbabilisticPosterior(BasePosterior):
         if sample_weight is None:
             estimator.fit(X, labels)
         else:
-            weight = check_weights(sample_weight, len(codes))
+            weight = relative_weights(sample_weight, len(codes))
             fit_weighted(estimator, X, labels, weight, row_weight=weight)
         check_table(self, X, reset=True)
         self.classes_, self.estimator_ = classes, estimator

@@ -13,11 +13,11 @@ from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexabl
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._estimators import clone_seeded
+from unflip._row_weights import relative_weights
 from unflip._validation import (
     check_count,
     check_labels,
     check_table,
-    check_weights,
 )
 from unflip.posterior._base import (
     BasePosterior,
@@ -178,7 +178,7 @@ class SelectedPosterior(BasePosterior):
         """Return the mean log-likelihood of held-out labels."""
         if len(candidates) == 1:
             return np.zeros(1)
-        rows, labels, weight = X, codes, check_weights(sample_weight, codes.size)
+        rows, labels, weight = X, codes, relative_weights(sample_weight, codes.size)
         if isinstance(folds, int):
             some = random.permutation(codes.size)[: self.max_rows]
             frequent = np.bincount(codes[some], minlength=codes.max() + 1) >= folds
