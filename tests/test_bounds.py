@@ -74,7 +74,7 @@ def test_the_bound_from_the_rates_alone_is_reached_where_a_row_is_surely_of_its_
 
 @given(noise_rates(most=0.95))
 def test_the_supplements_weight_bound_is_never_the_smaller_one(rates):
-    supplement = (1 - min(rates.both())) / rates.youden
+    supplement = (1 - min(rates.both())) / rates.information_left
     assert weight_bound(rates) <= supplement * (1 + 1e-9)
 
 
@@ -240,7 +240,7 @@ def test_proposition_1_grows_with_all_that_makes_learning_harder(
 
 
 @given(noise_rates(most=0.9), probability, probability)
-def test_an_error_of_the_posterior_costs_the_weights_no_more_than_its_mean_over_youden(
+def test_an_error_of_the_posterior_costs_the_weights_no_more_than_its_mean_over_what_is_left(
     rates, clean, estimated
 ):
     """The step of Proposition 2 that makes a mean error of the ratio enough."""
@@ -250,7 +250,7 @@ def test_an_error_of_the_posterior_costs_the_weights_no_more_than_its_mean_over_
     difference = importance_weights(truth, [1, -1], rates) - importance_weights(
         guess, [1, -1], rates
     )
-    assert truth @ np.abs(difference) <= np.abs(truth - guess).sum() / rates.youden + 1e-9
+    assert truth @ np.abs(difference) <= np.abs(truth - guess).sum() / rates.information_left + 1e-9
 
 
 # Propositions 2 and 3, up to their constants
@@ -288,7 +288,7 @@ def test_estimating_the_rates_too_never_has_the_better_rate(rates, complexity, r
     assert joint <= joint_estimation_rate(complexity, ratio, rates, n, minimum_gap=0.05)
 
 
-def test_proposition_3_says_nothing_where_the_error_reaches_the_youden_index():
+def test_proposition_3_says_nothing_where_the_error_reaches_the_information_left():
     assert joint_estimation_rate(0.1, 0.1, RATES, 100) == np.inf
     assert joint_estimation_rate(0.1, 0.0, RATES, 10**6) < np.inf
 

@@ -214,7 +214,7 @@ def test_accuracy_and_precision_have_their_closed_forms(rates, seed):
     score = clean_accuracy_score(noisy, label, rates, classes=[0, 1])
     assert score == pytest.approx(accuracy, abs=1e-9)
     if label.any():
-        precision = (noisy[label == 1].mean() - negative) / rates.youden
+        precision = (noisy[label == 1].mean() - negative) / rates.information_left
         score = clean_precision_score(noisy, label, rates, classes=[0, 1])
         assert score == pytest.approx(precision, abs=1e-9)
 

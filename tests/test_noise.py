@@ -47,11 +47,11 @@ def test_priors_and_inverse_rates_have_their_golden_values(
         assert inverse.negative == pytest.approx(pi_neg, abs=1e-6)
 
 
-def test_transition_matrix_is_row_stochastic_and_its_determinant_is_the_youden_index():
+def test_transition_matrix_is_row_stochastic_and_its_determinant_is_the_information_left():
     rates = NoiseRates(positive=0.3, negative=0.1)
     np.testing.assert_allclose(rates.transition_matrix, [[0.9, 0.1], [0.3, 0.7]])
     np.testing.assert_allclose(rates.transition_matrix.sum(axis=1), 1)
-    assert np.linalg.det(rates.transition_matrix) == pytest.approx(rates.youden)
+    assert np.linalg.det(rates.transition_matrix) == pytest.approx(rates.information_left)
 
 
 @given(noise_rates(), probability)
@@ -69,7 +69,7 @@ def test_clean_to_noisy_to_clean_is_the_identity(rates, clean):
 @given(noise_rates(), probability)
 def test_noisy_to_clean_to_noisy_is_the_identity_on_the_range_the_rates_allow(rates, share):
     positive, negative = rates.both()
-    noisy = negative + share * rates.youden
+    noisy = negative + share * rates.information_left
     back = rates.noisy_posterior(rates.clean_posterior(min(noisy, 1 - positive)))
     assert float(back) == pytest.approx(noisy, abs=1e-12)
 
@@ -269,7 +269,7 @@ def test_any_posterior_is_brought_back_into_the_simplex(case, seed):
 def test_two_classes_are_a_case_of_the_matrix(rates, noisy, prior):
     noise = as_transition_matrix(rates)
     assert noise.rates.both() == pytest.approx(rates.both())
-    assert noise.youden == pytest.approx(rates.youden, abs=1e-9)
+    assert noise.information_left == pytest.approx(rates.information_left, abs=1e-9)
     assert noise.clean_posterior([1 - noisy, noisy])[1] == pytest.approx(
         float(rates.clean_posterior(noisy)), abs=1e-9
     )
@@ -308,8 +308,8 @@ def test_uniform_and_pair_flip_noise_are_what_their_names_say():
     )
     assert TransitionMatrix.uniform(2, 0.2).rates == NoiseRates(0.2, 0.2)
     # eigenvalues of a circulant matrix: 0.7 + 0.3 w, w a root of unity
-    assert TransitionMatrix.pair_flip(10, 0.3).youden == pytest.approx(0.4)
-    assert TransitionMatrix.pair_flip(3, 0.3).youden == pytest.approx(0.7 - 0.15)
+    assert TransitionMatrix.pair_flip(10, 0.3).information_left == pytest.approx(0.4)
+    assert TransitionMatrix.pair_flip(3, 0.3).information_left == pytest.approx(0.7 - 0.15)
 
 
 def test_a_matrix_is_read_only_and_so_are_its_copies():

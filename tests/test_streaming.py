@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 
 from unflip import ImportanceReweightingClassifier, NoiseRates, flip_labels
-from unflip._beliefs import Beliefs
+from unflip._label_posterior import LabelPosterior
 from unflip._sampling import drawn_rows
 from unflip.audit import LabelAudit
 from unflip.posterior import ChannelPosterior
@@ -270,7 +270,7 @@ def test_totals_of_two_blocks_add_up(n_classes, cut, seed):
     T = np.full((n_classes, n_classes), 0.05) + (1 - 0.05 * n_classes) * np.eye(n_classes)
 
     def totals(rows):
-        return Beliefs(posterior[rows], codes[rows], T, classes).totals(own[rows])
+        return LabelPosterior(posterior[rows], codes[rows], T, classes).totals(own[rows])
 
     whole, parts = totals(slice(None)), totals(slice(cut)) + totals(slice(cut, None))
     for name, value in vars(whole).items():

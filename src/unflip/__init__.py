@@ -1,5 +1,7 @@
 """unflip trains classifiers on labels that have been flipped."""
 
+from unflip._diagnostics import LabelNoiseWarning
+from unflip.audit import LabelAudit, find_label_issues
 from unflip.noise import InverseRates, NoiseRates, TransitionMatrix, flip_labels
 from unflip.reweighting import ImportanceReweightingClassifier
 from unflip.weights import importance_weights
@@ -9,9 +11,12 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "ImportanceReweightingClassifier",
     "InverseRates",
+    "LabelAudit",
+    "LabelNoiseWarning",
     "NoiseRates",
     "TransitionMatrix",
     "__version__",
+    "find_label_issues",
     "flip_labels",
     "importance_weights",
 ]

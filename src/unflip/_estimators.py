@@ -18,6 +18,20 @@ def optional_generator(
     return None if random_state is None else check_random_state(random_state)
 
 
+def stage_generator(
+    random_state: int | np.random.RandomState | None,
+) -> np.random.RandomState | None:
+    """Return the generator of the stages where no classifier is trained.
+
+    A classifier with one seed of its own, as most have, would have drawn it first. So does this, so
+    that one `random_state` gives the same probabilities with and without a classifier.
+    """
+    generator = optional_generator(random_state)
+    if generator is not None:
+        generator.randint(np.iinfo(np.int32).max)
+    return generator
+
+
 def clone_seeded(estimator: Any, random_state: int | np.random.RandomState | None) -> Any:
     """Return a clone whose unset `random_state` parameters, nested ones too, are seeded.
 

@@ -111,7 +111,7 @@ def weight_bound(rates: NoiseRates, u: float | None = None) -> float:
             f"u={ratio:g} contradicts {rates}: U is at most rho_pos + rho_neg = {most:g}, because "
             "the weights average to 1. Compute it with smallest_noise_ratio, or leave it out."
         )
-    return (1 - min(ratio, most)) / rates.youden
+    return (1 - min(ratio, most)) / rates.information_left
 
 
 def generalization_bound(
@@ -309,7 +309,7 @@ def joint_estimation_rate(
     gap = _check_number(minimum_gap, "minimum_gap", least=0.0)
     scale = _check_number(constant, "constant", least=0.0)
     error = scale * (_posterior_error(rademacher_ratio, n_samples, n_ratio, delta) + gap)
-    left = rates.youden - error
+    left = rates.information_left - error
     if left <= 0:
         return float("inf")
     return error / left**2 + complexity + _deviation(n_samples, delta, 2)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
-from unflip._beliefs import warn_all
 from unflip._blocks import (
     MAX_ROWS,
     Blocks,
@@ -29,7 +28,8 @@ from unflip._blocks import (
     most_suspect,
     seeded_classifier,
 )
-from unflip._estimators import optional_generator
+from unflip._diagnostics import judge_weights, raise_or_warn
+from unflip._estimators import optional_generator, stage_generator
 from unflip._validation import check_count
 
 if TYPE_CHECKING:
@@ -271,13 +271,15 @@ class DaskReweighting(BlockwiseEstimator):
         blocks = DaskBlocks(X, y, sample_weight, progress=self.progress)
         found = self._fit_blocks(blocks, random_state)
         classes = found.model.classes
-        warn_all([*found.totals.objections(classes, found.model.rates), *found.diagnostics])
+        diagnostics = raise_or_warn(
+            [*judge_weights(found.totals, classes, found.model.rates), *found.diagnostics]
+        )
         if learns_by_blocks(estimator):
             estimator = blocks.learn(estimator, found.model, self.n_epochs)
         elif estimator is not None:
             weights = blocks.collection(block_weights, found.model, "weight", A_NUMBER)
             estimator.fit(blocks.X, blocks.y, sample_weight=weights)
-        self._take(found)
+        self._take(found, diagnostics)
         self.estimator_ = estimator
         return self
 
@@ -361,9 +363,8 @@ class DaskAudit(BlockwiseEstimator):
             As for :meth:`DaskReweighting.fit`.
         """
         blocks = DaskBlocks(X, y, sample_weight, progress=self.progress)
-        found = self._fit_blocks(blocks, optional_generator(self.random_state))
-        warn_all(found.diagnostics)
-        self._take(found)
+        found = self._fit_blocks(blocks, stage_generator(self.random_state))
+        self._take(found, raise_or_warn(found.diagnostics))
         return self
 
     def mislabel_proba(self, X: Any, y: Any) -> Any:

@@ -68,7 +68,7 @@ class NoiseRates:
         return isinstance(self.positive, float) and isinstance(self.negative, float)
 
     @property
-    def youden(self) -> float:
+    def information_left(self) -> float:
         """1 - rho_pos - rho_neg: what is left of the labels' information (Youden's index)."""
         positive, negative = self.both()
         return 1.0 - positive - negative
@@ -108,7 +108,8 @@ class NoiseRates:
     def noisy_posterior(self, clean_posterior: ArrayLike) -> Floats:
         """P(noisy=+1 | x) = (1 - rho_pos - rho_neg) P(true=+1 | x) + rho_neg."""
         _, negative = self.both()
-        return self.youden * check_probabilities(clean_posterior, "clean_posterior") + negative
+        clean = check_probabilities(clean_posterior, "clean_posterior")
+        return self.information_left * clean + negative
 
     def clean_posterior(self, noisy_posterior: ArrayLike, *, clip: bool = True) -> Floats:
         """P(true=+1 | x) = (P(noisy=+1 | x) - rho_neg) / (1 - rho_pos - rho_neg).
@@ -117,7 +118,8 @@ class NoiseRates:
         `clip` then returns the nearest probability.
         """
         _, negative = self.both()
-        clean = (check_probabilities(noisy_posterior, "noisy_posterior") - negative) / self.youden
+        noisy = check_probabilities(noisy_posterior, "noisy_posterior")
+        clean = (noisy - negative) / self.information_left
         return np.clip(clean, 0.0, 1.0) if clip else clean
 
     def noisy_prior(self, clean_prior: float) -> float:
@@ -276,12 +278,14 @@ class TransitionMatrix:
         return self.matrix.shape[0]
 
     @property
-    def youden(self) -> float:
+    def information_left(self) -> float:
         """What is left of the labels' information: the smallest real part of T's eigenvalues.
 
         1 without noise, 1 - rho_pos - rho_neg for two classes, 0 where some classes can no longer
         be told apart.
         """
+        if self.n_classes == 2:
+            return float(self.matrix[0, 0] - self.matrix[1, 0])
         return float(np.linalg.eigvals(self.matrix).real.min())
 
     @property

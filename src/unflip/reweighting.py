@@ -11,7 +11,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._beliefs import Beliefs, warn_all
+from unflip._diagnostics import judge_weights, raise_or_warn
 from unflip._estimators import (
     clone_seeded,
     delegated,
@@ -19,6 +19,7 @@ from unflip._estimators import (
     optional_generator,
     weight_parameters,
 )
+from unflip._label_posterior import LabelPosterior
 from unflip._notebook import with_findings
 from unflip._validation import (
     check_choice,
@@ -32,7 +33,6 @@ from unflip.noise import as_transition_matrix
 from unflip.noise_rates import BaseRates, CrossValidatedRates, fit_stages
 from unflip.noise_rates._aliases import ALIASES
 from unflip.noise_rates._estimate import known_size
-from unflip.noise_rates._identifiability import doubts_by_shares
 from unflip.posterior import DensityRatioPosterior, make_posterior
 from unflip.weights import importance_weights_from_inverse, printed_lemma_2_weights
 
@@ -95,7 +95,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
     estimator_ : classifier
         The fitted classifier.
     diagnostics_ : list of str
-        Why the rates may not be trusted, in words, as `fit` warned.
+        Why the result may not be trusted, in words, as `fit` warned.
     classes_ : ndarray of shape (n_classes,)
         The labels in sorted order; of two, the positive class last.
     effective_sample_size_ : float
@@ -176,7 +176,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         )
         check_enough_rows(X, codes)
         labels = classes[codes]
-        row_weight = None if sample_weight is None else check_weights(sample_weight, codes.size)
+        weight = None if sample_weight is None else check_weights(sample_weight, codes.size)
         random_state = optional_generator(self.random_state)
         estimator = clone_seeded(self._base_estimator(), random_state)
         weight_parameters(estimator)  # refused before any work is done
@@ -186,26 +186,27 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
             self.noise_rates,
             X,
             labels,
-            row_weight,
+            weight,
             cv=self.cv,
             random_state=random_state,
             method=self,
         )
-        rates, noisy_posterior = stages.rates, stages.noisy_posterior
-        beliefs = Beliefs(noisy_posterior, codes, rates, classes)
-        beta = self._weights(beliefs, labels, row_weight)
-        total_weight = beta if row_weight is None else beta * row_weight
-        totals = beliefs.totals(row_weight, beta)
-        diagnostics = doubts_by_shares(totals.sure_share, classes, rates, stages.estimator)
-        warn_all([*totals.objections(classes, rates), *diagnostics])
-        fit_weighted(estimator, X, labels, total_weight, row_weight=row_weight)
+        rates = stages.rates
+        label_posterior = LabelPosterior(stages.noisy_posterior, codes, rates, classes)
+        beta = self._weights(label_posterior, rates, weight)
+        totals = label_posterior.totals(weight, beta)
+        diagnostics = raise_or_warn(
+            [*judge_weights(totals, classes, rates), *stages.judge(totals, classes)]
+        )
+        total_weight = beta if weight is None else beta * weight
+        fit_weighted(estimator, X, labels, total_weight, row_weight=weight)
 
         check_table(self, X, reset=True)
         self.classes_ = classes
         self.posterior_, self.rate_estimator_ = stages.posterior, stages.estimator
         self.noise_rates_, self.diagnostics_ = rates, diagnostics
         self.sample_weight_ = beta
-        self.mislabel_proba_ = beliefs.mislabel_proba
+        self.mislabel_proba_ = label_posterior.mislabel_proba
         self.effective_sample_size_ = totals.effective_sample_size
         self.clipped_share_ = totals.clipped_share
         self.estimator_ = estimator
@@ -243,14 +244,17 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         check_table(self, X, reset=False)
         return self.estimator_
 
-    def _weights(self, beliefs: Beliefs, labels: Array, row_weight: Floats | None) -> Floats:
+    def _weights(
+        self, label_posterior: LabelPosterior, rates: Any, sample_weight: Floats | None
+    ) -> Floats:
         if self.weighting == "rho":
-            return beliefs.weights
-        noisy_prior = float(np.average(beliefs.codes == 1, weights=row_weight))
-        inverse = beliefs.rates.inverse(noisy_prior=noisy_prior)
+            return label_posterior.weights
+        noisy_prior = float(np.average(label_posterior.codes == 1, weights=sample_weight))
+        inverse = rates.inverse(noisy_prior=noisy_prior)
+        given, labels = label_posterior.given, label_posterior.labels
         if self.weighting == "pi":
-            return importance_weights_from_inverse(beliefs.given, labels, inverse, noisy_prior)
-        return printed_lemma_2_weights(beliefs.given, labels, inverse)
+            return importance_weights_from_inverse(given, labels, inverse, noisy_prior)
+        return printed_lemma_2_weights(given, labels, inverse)
 
     def _parts_for_two_classes(self) -> list[str]:
         """Return the parameters, as they are set, that do not allow more than two classes."""

@@ -10,22 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from unflip._label_posterior import LabelPosterior
 from unflip._row_weights import effective_rows
 from unflip._validation import (
     check_labels,
     check_probability_per_class,
     check_probability_per_row,
 )
-from unflip.noise import InverseRates, NoiseRates, as_transition_matrix
+from unflip.noise import InverseRates, as_transition_matrix
 
 Floats = NDArray[np.float64]
-
-SLACK = 1e-12
-"""What rounding may add to a bound."""
-
-
-LEAST_EFFECTIVE_SHARE = 0.3
-"""Weights whose effective sample size is a smaller share of the rows are said to leave too few."""
 
 
 def importance_weights(
@@ -37,14 +31,15 @@ def importance_weights(
     [rho_other, 1 - rho_own], hence beta in [0, 1 / (1 - rho_own)]; an estimated posterior that
     leaves its range gets the weight at the nearer end. The weight is 0 where P(noisy=y|x) is 0.
 
-    For any number of classes, with T[i, j] = P(noisy=j | true=i), beta = [P(noisy|x) T^-1]_y /
-    P(noisy=y|x), of which two classes are a case; it is kept within [0, 1 / T[y, y]].
+    For any number of classes, with T[i, j] = P(noisy=j | true=i), beta = q_y / (q T)_y, of which
+    two classes are a case: q = P(noisy|x) T^-1, with negative values at 0 and scaled to sum to one.
+    It lies within [0, 1 / T[y, y]].
 
     Parameters
     ----------
     noisy_posterior : array-like of shape (n_samples,) or (n_samples, n_classes)
         P(noisy=y_i | x_i) of each row's *given* label, which is enough for two classes; or
-        P(noisy | x_i) of all classes, in sorted order.
+        P(noisy | x_i) of all classes, in sorted order, of which every row is scaled to sum to one.
     y : array-like of shape (n_samples,)
         Noisy labels.
     rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
@@ -65,11 +60,7 @@ def importance_weights(
     >>> importance_weights([[0.43, 0.305, 0.265]] * 3, ["a", "b", "c"], T).round(3)
     array([1.163, 0.984, 0.755])
     """
-    if np.ndim(noisy_posterior) == 2:
-        return _through_the_matrix(noisy_posterior, y, rates, classes)[0]
-    rates = _both_rates(rates)
-    posterior, own, other = _by_row(noisy_posterior, y, rates, classes)
-    return _lemma_1(posterior, own, other, rates)
+    return _label_posterior(noisy_posterior, y, rates, classes).weights
 
 
 def importance_weights_from_inverse(
@@ -124,7 +115,13 @@ def printed_lemma_2_weights(
     classes : array-like of shape (2,), default=None
         The two classes, needed only where `y` may hold just one of them.
     """
-    posterior, _, other = _by_row(noisy_posterior, y, inverse_rates, classes)
+    if not isinstance(inverse_rates, InverseRates):
+        raise TypeError(
+            "inverse_rates must be InverseRates(positive=..., negative=...), got "
+            f"{inverse_rates!r}."
+        )
+    _, codes, posterior = _given_labels(noisy_posterior, y, classes)
+    other = np.where(codes == 1, inverse_rates.negative, inverse_rates.positive)
     contrast = 1 - inverse_rates.positive - inverse_rates.negative
     weights = np.zeros_like(posterior)
     np.divide(contrast * posterior + other, posterior, out=weights, where=posterior > 0)
@@ -150,29 +147,7 @@ def mislabel_probability(
     classes : array-like of shape (n_classes,), default=None
         The classes, needed only where `y` may lack some of them.
     """
-    if np.ndim(noisy_posterior) == 2:
-        beta, stays, _ = _through_the_matrix(noisy_posterior, y, rates, classes)
-        return np.clip(1 - stays * beta, 0.0, 1.0)
-    rates = _both_rates(rates)
-    posterior, own, other = _by_row(noisy_posterior, y, rates, classes)
-    beta = _lemma_1(posterior, own, other, rates)
-    return np.clip(1 - (1 - own) * beta, 0.0, 1.0)
-
-
-def likeliest_class(clean_posterior: Floats, codes: NDArray[np.intp], rates: Any) -> Any:
-    """Return argmax_k P(true=k | x) T[k, y], the likeliest true class given x and the label y.
-
-    Parameters
-    ----------
-    clean_posterior : ndarray of shape (n_samples, n_classes)
-        P(true y | x).
-    codes : ndarray of shape (n_samples,)
-        Positions of the given labels among the classes.
-    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
-        Both noise rates of two classes, or T of any number.
-    """
-    matrix = as_transition_matrix(rates).matrix
-    return np.argmax(clean_posterior * matrix[:, codes].T, axis=1)
+    return _label_posterior(noisy_posterior, y, rates, classes).mislabel_proba
 
 
 def clipped_share(
@@ -192,11 +167,7 @@ def clipped_share(
     classes : array-like of shape (n_classes,), default=None
         The classes, needed only where `y` may lack some of them.
     """
-    if np.ndim(noisy_posterior) == 2:
-        return float(np.mean(_through_the_matrix(noisy_posterior, y, rates, classes)[2]))
-    rates = _both_rates(rates)
-    posterior, own, other = _by_row(noisy_posterior, y, rates, classes)
-    return float(np.mean((posterior < other - SLACK) | (posterior > 1 - own + SLACK)))
+    return float(np.mean(_label_posterior(noisy_posterior, y, rates, classes).clipped))
 
 
 def effective_sample_size(weights: ArrayLike) -> float:
@@ -216,29 +187,19 @@ def effective_sample_size(weights: ArrayLike) -> float:
     return effective_rows(np.asarray(weights, dtype=float))
 
 
-def _through_the_matrix(
+def _label_posterior(
     noisy_posterior: ArrayLike, y: ArrayLike, rates: Any, classes: ArrayLike | None
-) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Return beta = [P(noisy|x) T^-1]_y / P(noisy=y|x), T[y, y], and where beta was clipped."""
-    known, codes = check_labels(y, classes=classes, binary=False)
-    noise = as_transition_matrix(rates, known.size)
-    noisy = check_probability_per_class(noisy_posterior, codes.size, known.size, "noisy_posterior")
-    clean = noise.clean_posterior(noisy, clip=False)
-    own = np.arange(codes.size), codes
-    stays = noise.matrix[codes, codes]
-    # P(noisy=y|x) is at least T[y, y] P(true=y|x); where it is less, beta is at its bound
-    reach = stays * clean[own]
-    clipped = (clean[own] < -SLACK) | (reach > noisy[own] + SLACK)
-    beta = np.zeros_like(stays)
-    np.divide(clean[own], noisy[own], out=beta, where=(noisy[own] > 0) & (clean[own] > 0))
-    np.divide(1.0, stays, out=beta, where=(noisy[own] > 0) & (reach > noisy[own]))
-    return beta, stays, clipped
-
-
-def _both_rates(rates: Any) -> NoiseRates:
-    """Return the rates of two classes from any form that users may give them."""
-    if isinstance(rates, NoiseRates):
-        return rates
+) -> LabelPosterior:
+    """Return the label posterior from what users may give."""
+    if np.ndim(noisy_posterior) == 2:
+        known, codes = check_labels(y, classes=classes, binary=False)
+        noisy = check_probability_per_class(
+            noisy_posterior, codes.size, known.size, "noisy_posterior"
+        )
+        if known.size == 2:
+            total = noisy.sum(axis=1, keepdims=True)
+            noisy = noisy / np.where(total > 0, total, 1)
+        return LabelPosterior(noisy, codes, rates, known)
     noise = as_transition_matrix(rates)
     if noise.n_classes > 2:
         raise ValueError(
@@ -246,37 +207,17 @@ def _both_rates(rates: Any) -> NoiseRates:
             f"the rates are of {noise.n_classes}. Pass P(noisy | x) of all classes: shape "
             f"(n_samples, {noise.n_classes})."
         )
-    return noise.rates
+    known, codes, given = _given_labels(noisy_posterior, y, classes)
+    return LabelPosterior(given[:, None].repeat(2, axis=1), codes, noise, known)
 
 
-def _lemma_1(posterior: Floats, own: Floats, other: Floats, rates: NoiseRates) -> Floats:
-    """Return beta at the nearest posterior that the rates allow, and 0 where that is 0."""
-    possible = np.clip(posterior, other, 1 - own)
-    clean_share = np.zeros_like(posterior)
-    np.divide(possible - other, possible, out=clean_share, where=possible > 0)
-    return clean_share / rates.youden
-
-
-def _by_row(
-    noisy_posterior: ArrayLike,
-    y: ArrayLike,
-    rates: NoiseRates | InverseRates,
-    classes: ArrayLike | None,
-) -> tuple[Floats, Floats, Floats]:
-    """Return for each row the posterior, the rate of its label's class and of the other class."""
-    if not isinstance(rates, (NoiseRates, InverseRates)):
-        raise TypeError(f"rates must be a pair (positive=..., negative=...), got {rates!r}.")
-    _, codes = check_labels(
+def _given_labels(
+    noisy_posterior: ArrayLike, y: ArrayLike, classes: ArrayLike | None
+) -> tuple[NDArray[Any], NDArray[np.intp], Floats]:
+    """Return the two classes, each row's place among them, and P(noisy=y | x) of its label."""
+    known, codes = check_labels(
         y,
         classes=classes,
         because=" For more, pass P(noisy | x) of all classes and a TransitionMatrix.",
     )
-    posterior = check_probability_per_row(noisy_posterior, codes.size, "noisy_posterior")
-    pair: Any = rates.both() if isinstance(rates, NoiseRates) else (rates.positive, rates.negative)
-    positive, negative = pair
-    is_positive = codes == 1
-    return (
-        posterior,
-        np.where(is_positive, positive, negative),
-        np.where(is_positive, negative, positive),
-    )
+    return known, codes, check_probability_per_row(noisy_posterior, codes.size, "noisy_posterior")

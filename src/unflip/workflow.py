@@ -104,7 +104,7 @@ class Learnt:
         rates = self.classifier.noise_rates_
         audit = LabelAudit(
             self.classifier.posterior,
-            rates if rates.youden < 1 else self.classifier.noise_rates,
+            rates if rates.information_left < 1 else self.classifier.noise_rates,
             cv=self.classifier.cv,
             random_state=self.seed,
         )

@@ -72,15 +72,19 @@ def test_the_convex_flag_is_true(name):
 
 def test_closed_forms_of_logistic_and_squared():
     positive, negative = RATES.both()
-    youden = RATES.youden
+    information_left = RATES.information_left
     t = np.linspace(-4, 4, 50)
     one = np.ones_like(t)
     logistic = UnbiasedLoss("logistic", RATES)
-    np.testing.assert_allclose(logistic.value(t, one), np.logaddexp(0, -t) - positive / youden * t)
-    np.testing.assert_allclose(logistic.value(t, -one), np.logaddexp(0, t) + negative / youden * t)
+    np.testing.assert_allclose(
+        logistic.value(t, one), np.logaddexp(0, -t) - positive / information_left * t
+    )
+    np.testing.assert_allclose(
+        logistic.value(t, -one), np.logaddexp(0, t) + negative / information_left * t
+    )
     squared = UnbiasedLoss("squared", RATES)
     for label in (-1, 1):
-        target = (label - (negative - positive)) / youden
+        target = (label - (negative - positive)) / information_left
         assert np.ptp(squared.value(t, label * one) - (t - target) ** 2) < 1e-9
 
 
@@ -100,7 +104,7 @@ def test_without_noise_both_are_the_plain_learner_to_the_bit(data):
 def test_unbiased_least_squares_is_ridge_on_shifted_targets(data):
     X, _, y_noisy = data
     positive, negative = RATES.both()
-    target = (2 * y_noisy - 1 - (negative - positive)) / RATES.youden
+    target = (2 * y_noisy - 1 - (negative - positive)) / RATES.information_left
     ones = np.column_stack([X, np.ones(len(X))])  # the intercept is penalised
     ridge = Ridge(alpha=1e-3 * len(X) / 2, fit_intercept=False).fit(ones, target)
     fitted = UnbiasedLossClassifier("squared", RATES, learner=LinearClassifier(tol=1e-9))
@@ -137,7 +141,7 @@ def test_the_weighted_noisy_error_is_an_affine_map_of_the_clean_error():
         decision = np.array([(code >> bit) & 1 for bit in range(6)])
         clean_error = mass @ np.where(decision, 1 - clean, clean)
         weighted = mass @ np.where(decision, cost * (1 - noisy), (1 - cost) * noisy)
-        constants.append(weighted - RATES.youden / 2 * clean_error)
+        constants.append(weighted - RATES.information_left / 2 * clean_error)
     assert np.ptp(constants) < 1e-12
 
 

@@ -9,11 +9,11 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._beliefs import Totals
 from unflip._blocks._fit import BlockFit, fit_blocks
 from unflip._blocks._judged import LabelModel
 from unflip._blocks._rows import Blocks
 from unflip._estimators import clone_seeded
+from unflip._label_posterior import Totals
 from unflip.noise import as_transition_matrix
 
 Array = NDArray[Any]
@@ -105,7 +105,7 @@ class BlockwiseEstimator(BaseEstimator):
             estimate=self.rates_taken,
         )
 
-    def _take(self, found: BlockFit) -> None:
+    def _take(self, found: BlockFit, diagnostics: list[str]) -> None:
         self.classes_, self.totals_ = found.model.classes, found.totals
         self.posterior_, self.noise_rates_ = found.model.posterior, found.model.rates
-        self.rate_estimator_, self.diagnostics_ = found.rate_estimator, found.diagnostics
+        self.rate_estimator_, self.diagnostics_ = found.rate_estimator, diagnostics

@@ -6,15 +6,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unflip._beliefs import Totals
 from unflip._blocks._judged import LabelModel, block_totals
 from unflip._blocks._rows import Blocks, Counts, Fetched, Wanted, counted, fetched
 from unflip._blocks._samples import ClassSamples, numbers
+from unflip._diagnostics import Diagnostic
+from unflip._label_posterior import Totals
 from unflip._sampling import drawn_rows
 from unflip._validation import MINIMUM_ROWS, check_count
 from unflip.noise_rates import fit_stages
-from unflip.noise_rates._estimate import choose_posterior, fit_rates, needs_rows
-from unflip.noise_rates._identifiability import doubts_by_shares
+from unflip.noise_rates._estimate import (
+    choose_posterior,
+    fit_rates,
+    judge_estimate,
+    needs_rows,
+)
 from unflip.posterior import ChannelPosterior, DensityRatioPosterior
 
 Array = NDArray[Any]
@@ -38,14 +43,14 @@ class BlockFit:
         What the rates were estimated by; None where they were given.
     totals : Totals
         The sums over all rows.
-    diagnostics : list of str
-        Why the rates may not be trusted, in words.
+    diagnostics : list of Diagnostic
+        Why the rates may not be trusted.
     """
 
     model: LabelModel
     rate_estimator: Any
     totals: Totals
-    diagnostics: list[str]
+    diagnostics: list[Diagnostic]
 
 
 def fit_blocks(
@@ -97,7 +102,7 @@ def fit_blocks(
         )
         model, estimator = LabelModel(stages.posterior, stages.rates, classes), stages.estimator
     totals = blocks.sum(block_totals, model)
-    diagnostics = doubts_by_shares(totals.sure_share, classes, model.rates, estimator)
+    diagnostics = judge_estimate(totals, classes, model.rates, estimator)
     return BlockFit(model, estimator, totals, diagnostics)
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length
 
-from unflip._beliefs import Beliefs, Totals
 from unflip._blocks._rows import label_codes, own_weight
+from unflip._label_posterior import LabelPosterior, Totals
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -34,35 +34,35 @@ class LabelModel:
     rates: Any
     classes: Array
 
-    def beliefs(self, X: Any, y: Any) -> Beliefs:
-        """Return what is to be believed of the labels of some rows."""
+    def label_posterior(self, X: Any, y: Any) -> LabelPosterior:
+        """Return P(true | x, given label) of some rows."""
         check_consistent_length(X, y)
         if not len(y):
             none = np.empty((0, self.classes.size))
-            return Beliefs(none, np.empty(0, dtype=np.intp), self.rates, self.classes)
+            return LabelPosterior(none, np.empty(0, dtype=np.intp), self.rates, self.classes)
         codes = label_codes(y, self.classes)
         noisy_posterior = np.asarray(self.posterior.predict_proba(X), dtype=float)
-        return Beliefs(noisy_posterior, codes, self.rates, self.classes)
+        return LabelPosterior(noisy_posterior, codes, self.rates, self.classes)
 
 
 def block_totals(X: Any, y: Any, weight: Any, model: LabelModel) -> Totals:
     """Return the sums over the rows of a block."""
-    return model.beliefs(X, y).totals(own_weight(weight, len(y)))
+    return model.label_posterior(X, y).totals(own_weight(weight, len(y)))
 
 
 def block_mislabel_proba(X: Any, y: Any, weight: Any, model: LabelModel) -> Floats:
     """Return P(the label is wrong | x, the label), of a block."""
-    return model.beliefs(X, y).mislabel_proba
+    return model.label_posterior(X, y).mislabel_proba
 
 
 def block_suggested_label(X: Any, y: Any, weight: Any, model: LabelModel) -> Array:
     """Return the likeliest true label given x and the label, of a block."""
-    return model.beliefs(X, y).suggested_label
+    return model.label_posterior(X, y).suggested_label
 
 
 def block_weights(X: Any, y: Any, weight: Any, model: LabelModel) -> Floats:
     """Return beta times the rows' own weights, of a block."""
-    beta = model.beliefs(X, y).weights
+    beta = model.label_posterior(X, y).weights
     own = own_weight(weight, len(y))
     return beta if own is None else beta * own
 
@@ -117,9 +117,9 @@ class Suspects:
 def block_suspects(X: Any, y: Any, weight: Any, shared: tuple[LabelModel, int]) -> Suspects:
     """Return the n rows of a block whose labels are most probably wrong."""
     model, n = shared
-    beliefs = model.beliefs(X, y)
+    said = model.label_posterior(X, y)
     found = Suspects(
-        np.arange(len(y)), beliefs.mislabel_proba, beliefs.labels, beliefs.suggested_label, len(y)
+        np.arange(len(y)), said.mislabel_proba, said.labels, said.suggested_label, len(y)
     )
     return found.first(n)
 

@@ -63,10 +63,10 @@ class UnbiasedLoss(Loss):
         self.probability = self.loss.probability
 
     def _mix(self, of_label: Any, t: Array, y: Array) -> Array:
-        """Return [(1 - rho_other) g(t, y) - rho_own g(t, -y)] / youden of a function g."""
+        """Return [(1 - rho_other) g(t, y) - rho_own g(t, -y)] / (1 - rho_pos - rho_neg)."""
         positive, negative = self.rates.both()
         own, other = np.where(y > 0, positive, negative), np.where(y > 0, negative, positive)
-        return ((1 - other) * of_label(t, y) - own * of_label(t, -y)) / self.rates.youden
+        return ((1 - other) * of_label(t, y) - own * of_label(t, -y)) / self.rates.information_left
 
     def _value(self, t: Array, y: Array) -> Array:
         return self._mix(self._continued, t, y)

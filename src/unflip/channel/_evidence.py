@@ -112,7 +112,7 @@ class _Point:
 
     def __init__(self, design: Design, rates: Floats, coef: Floats) -> None:
         (rho_pos, rho_neg), positive = rates, design.positive
-        self.design, self.rates, self.youden = design, rates, 1 - rho_pos - rho_neg
+        self.design, self.rates, self.information_left = design, rates, 1 - rho_pos - rho_neg
         self.if_positive = np.where(positive, 1 - rho_pos, rho_pos)
         self.if_negative = np.where(positive, rho_neg, 1 - rho_neg)
         self._move(coef)
@@ -152,7 +152,7 @@ class _Point:
 
     def expected_curvature(self) -> Floats:
         """Fisher's information about t, (d g h)^2 / (p_1 p_0), which is never negative."""
-        return (self.youden * self.g * self.h) ** 2 / (self.p_1 * self.p_0)
+        return (self.information_left * self.g * self.h) ** 2 / (self.p_1 * self.p_0)
 
     def observed_curvature(self) -> Floats:
         """-d^2/dt^2 of the log-likelihood."""
@@ -436,8 +436,8 @@ def evidence_slope(design: Design, fit: ChannelFit) -> Slope:
     scaled = moves / own[:, None]
     curvature = (scaled * weight[:, None]).T @ scaled - mixed.T @ path
     odds = 1 / point.p_1 - 1 / point.p_0
-    by_t = 2 * (h - g) - point.youden * g * h * odds
-    by_rates = -2 / point.youden + np.column_stack([g, -h]) * odds[:, None]
+    by_t = 2 * (h - g) - point.information_left * g * h * odds
+    by_rates = -2 / point.information_left + np.column_stack([g, -h]) * odds[:, None]
     leverage = (solve_triangular(factor, F.T, lower=True, check_finite=False) ** 2).sum(axis=0)
     drift = by_rates + by_t[:, None] * (F @ path)
     gradient = weight @ scaled - 0.5 * (weight * leverage * expected) @ drift

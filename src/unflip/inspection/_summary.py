@@ -6,24 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._beliefs import LARGEST_DEFICIT, LEAST_YOUDEN
+from unflip._diagnostics import judge_weight_summary
 from unflip._validation import check_labels, check_weights
 from unflip.noise import NoiseRates, as_transition_matrix
 from unflip.noise_rates._intervals import LEVEL
-from unflip.weights import LEAST_EFFECTIVE_SHARE
 
 Floats = NDArray[np.float64]
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
-
-FEW_ROWS = 50
-"""An effective sample size below this is said to be too small, whatever its share."""
-
-LARGEST_CLIPPED_SHARE = 0.6
-"""With the right rates an estimated posterior scatters about the plateaus, half of it outside."""
-
-LARGEST_DRIFT = 0.1
-"""The mean weight may be so far from 1."""
 
 
 def summary(
@@ -79,9 +69,7 @@ def summary(
     wrong = estimator.mislabel_proba_
     noise = as_transition_matrix(estimator.noise_rates_)
     counts = check_weights(sample_weight, wrong.size)
-    left = estimator.noise_rates_.youden
     weights = _weights(estimator, counts)
-    per_class = _per_class(estimator.classes_, noise.matrix, wrong, y, counts)
     expected = float(counts @ wrong)
     return {
         "estimator": type(estimator).__name__,
@@ -91,12 +79,12 @@ def summary(
         "interval": _interval(estimator),
         "tests": _tests(estimator),
         "transition_matrix": noise.matrix.tolist(),
-        "information_left": float(left),
+        "information_left": estimator.noise_rates_.information_left,
         "expected_errors": expected,
         "expected_error_share": expected / float(counts.sum()),
         "weights": weights,
-        "per_class": per_class,
-        "warnings": _warnings(estimator, left, weights, per_class),
+        "per_class": _per_class(estimator.classes_, noise.matrix, wrong, y, counts),
+        "warnings": _warnings(estimator, weights),
     }
 
 
@@ -176,39 +164,15 @@ def _per_class(
     return table
 
 
-def _warnings(
-    estimator: Any, left: float, weights: dict[str, Any] | None, per_class: list[dict[str, Any]]
-) -> list[str]:
-    """Return what is to be looked at before the rest is believed, in words."""
-    doubts = getattr(estimator, "diagnostics_", [])
-    found = [sentence[0].upper() + sentence[1:] for sentence in doubts]
-    if left < LEAST_YOUDEN:
-        found.append(
-            f"The labels say little about the true classes: {left:.2f} of their information is "
-            "left, and every error of the posterior is amplified."
-        )
-    if weights is not None:
-        size, share = weights["effective_sample_size"], weights["effective_share"]
-        if size < FEW_ROWS or share < LEAST_EFFECTIVE_SHARE:
-            found.append(
-                f"The weights leave few rows: as much as {size:.0f} of equal weight "
-                f"({share:.0%} of all). The classifier may vary much from sample to sample."
-            )
-        if weights["clipped_share"] > LARGEST_CLIPPED_SHARE:
-            found.append(
-                f"Posterior and rates do not fit each other: {weights['clipped_share']:.0%} of the "
-                "rows have a P(noisy y | x) that these rates do not allow, and their weights were "
-                "clipped. Try another posterior, or check the rates."
-            )
-        if abs(weights["mean"] - 1) > LARGEST_DRIFT:
-            found.append(
-                f"The mean weight is {weights['mean']:.2f}, and with the right posterior and rates "
-                "it is 1."
-            )
-    found += [
-        f"The rates contradict the labels: the true share of class {row['label']!r} would be "
-        f"{row['true_share']:.3f}. Check the rates."
-        for row in per_class
-        if row.get("true_share", 0.0) < -LARGEST_DEFICIT
-    ]
-    return found
+def _warnings(estimator: Any, weights: dict[str, Any] | None) -> list[str]:
+    """Return what is to be looked at before the rest is believed, each thing once."""
+    said = list(estimator.diagnostics_)
+    if weights is None:
+        return said
+    notes = judge_weight_summary(
+        weights["effective_sample_size"],
+        weights["effective_share"],
+        weights["clipped_share"],
+        weights["mean"],
+    )
+    return list(dict.fromkeys([*said, *map(str, notes)]))

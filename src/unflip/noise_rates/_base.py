@@ -1,6 +1,5 @@
 """The contract of stage 2: from noisy data to NoiseRates, or to a TransitionMatrix."""
 
-import warnings
 from abc import ABCMeta, abstractmethod
 from numbers import Integral
 from typing import Any, Self
@@ -11,6 +10,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
+from unflip._diagnostics import Diagnostic, raise_or_warn
 from unflip._row_weights import relative_weights
 from unflip._validation import check_enough_rows, check_labels, check_table
 from unflip.noise import LARGEST_TOTAL, NoiseRates, TransitionMatrix, as_transition_matrix
@@ -208,14 +208,13 @@ def admissible_rates(positive: float, negative: float) -> NoiseRates:
     """
     total = positive + negative
     if total > LARGEST_TOTAL:
-        warnings.warn(
-            f"the estimated noise rates {positive:.3f} and {negative:.3f} sum to {total:.3f}: by "
-            "this estimate the labels say next to nothing about the true classes. They are scaled "
-            f"back to sum to {LARGEST_TOTAL}. Check that the features predict the label at all, or "
-            "give the rates you know as NoiseRates.",
-            UserWarning,
-            stacklevel=5,
-        )
+        numbers = {
+            "positive": positive,
+            "negative": negative,
+            "total": total,
+            "largest": LARGEST_TOTAL,
+        }
+        raise_or_warn([Diagnostic("rates_scaled_back", numbers=numbers)], stacklevel=5)
         positive, negative = (rate * LARGEST_TOTAL / total for rate in (positive, negative))
     return NoiseRates(positive=positive, negative=negative)
 
@@ -237,14 +236,13 @@ def admissible_matrix(matrix: ArrayLike) -> TransitionMatrix:
     left = float(np.linalg.eigvals(estimate).real.min())
     if 1 - left > LARGEST_TOTAL:
         share = LARGEST_TOTAL / (1 - left)
-        warnings.warn(
-            f"the estimated transition matrix (diagonal {np.diag(estimate).round(2).tolist()}) "
-            f"leaves {max(left, 0.0):.3f} of the labels' information: by this estimate some "
-            "classes can hardly be told apart. It is mixed with the identity, "
-            f"{1 - share:.2f} I + {share:.2f} T, to leave {1 - LARGEST_TOTAL:.2f}. Check that the "
-            "features predict the label at all, or give the TransitionMatrix you know.",
-            UserWarning,
-            stacklevel=5,
-        )
+        numbers = {
+            "diagonal": np.diag(estimate).round(2).tolist(),
+            "left": max(left, 0.0),
+            "identity": 1 - share,
+            "share": share,
+            "least": 1 - LARGEST_TOTAL,
+        }
+        raise_or_warn([Diagnostic("matrix_scaled_back", numbers=numbers)], stacklevel=5)
         estimate = share * estimate + (1 - share) * np.eye(estimate.shape[0])
     return TransitionMatrix(estimate)

@@ -8,6 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
+from unflip._diagnostics import Diagnostic, judge_rates
+from unflip._label_posterior import Totals
 from unflip._validation import check_labels
 from unflip.noise import NoiseRates, TransitionMatrix, as_transition_matrix, is_matrix
 from unflip.noise_rates._aliases import make_rates
@@ -15,6 +17,7 @@ from unflip.noise_rates._base import BaseRates, PosteriorRates, default_posterio
 from unflip.noise_rates._channel import ChannelRates
 from unflip.posterior import BasePosterior, ChannelPosterior, fit_posterior, make_posterior
 
+Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
 
@@ -38,6 +41,31 @@ class Stages:
     noisy_posterior: Floats
     rates: Any
     estimator: BaseRates | None
+
+    def judge(self, totals: Totals, classes: Array) -> list[Diagnostic]:
+        """Return why the rates may be far off, as data."""
+        return judge_estimate(totals, classes, self.rates, self.estimator)
+
+
+def judge_estimate(
+    totals: Totals, classes: Array, rates: Any, estimator: BaseRates | None
+) -> list[Diagnostic]:
+    """Return why rates may be far off, as data.
+
+    Parameters
+    ----------
+    totals : Totals
+        Sums over the rows.
+    classes : ndarray of shape (n_classes,)
+        The labels.
+    rates : NoiseRates or TransitionMatrix
+        The rates in use.
+    estimator : BaseRates or None
+        What they were estimated by; None where they were given.
+    """
+    # of other estimators an interval takes a bootstrap
+    interval = estimator.interval_ if isinstance(estimator, ChannelRates) else None
+    return judge_rates(totals, classes, rates, estimated=estimator is not None, interval=interval)
 
 
 def fit_stages(

@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from unflip._beliefs import warn_all
 from unflip._blocks import (
     MAX_ROWS,
     BlockwiseEstimator,
@@ -19,7 +18,8 @@ from unflip._blocks import (
     most_suspect,
     seeded_classifier,
 )
-from unflip._estimators import optional_generator
+from unflip._diagnostics import judge_weights, raise_or_warn
+from unflip._estimators import optional_generator, stage_generator
 from unflip._files import whole_file
 from unflip._validation import check_count
 from unflip.streaming._arrow import arrow_modules
@@ -118,13 +118,15 @@ class StreamingReweighting(BlockwiseEstimator):
             )
         found = self._fit_blocks(data, random_state)
         classes = found.model.classes
-        warn_all([*found.totals.objections(classes, found.model.rates), *found.diagnostics])
+        diagnostics = raise_or_warn(
+            [*judge_weights(found.totals, classes, found.model.rates), *found.diagnostics]
+        )
         if estimator is not None:
             for _ in range(self.n_epochs):
                 for X, y, weight in data:
                     beta = block_weights(X, y, weight, found.model)
                     estimator.partial_fit(X, y, classes=classes, sample_weight=beta)
-        self._take(found)
+        self._take(found, diagnostics)
         self.estimator_ = estimator
         return self
 
@@ -204,9 +206,8 @@ class StreamingAudit(BlockwiseEstimator):
             The noisy data: as many passes over it as :meth:`StreamingReweighting.fit` takes.
         """
         check_batches(data)
-        found = self._fit_blocks(data, optional_generator(self.random_state))
-        warn_all(found.diagnostics)
-        self._take(found)
+        found = self._fit_blocks(data, stage_generator(self.random_state))
+        self._take(found, raise_or_warn(found.diagnostics))
         return self
 
     def issues(self, data: Batches, n: int) -> "Suspects":
@@ -240,12 +241,12 @@ class StreamingAudit(BlockwiseEstimator):
         with whole_file(target) as temporary, ExitStack() as stack:
             writer = None
             for X, y, _ in data:
-                beliefs = model.beliefs(X, y)
+                said = model.label_posterior(X, y)
                 table = arrow.table(
                     {
-                        "mislabel_proba": beliefs.mislabel_proba,
-                        "suggested_label": beliefs.suggested_label,
-                        "label": beliefs.labels,
+                        "mislabel_proba": said.mislabel_proba,
+                        "suggested_label": said.suggested_label,
+                        "label": said.labels,
                     }
                 )
                 if writer is None:

@@ -6,41 +6,50 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from unflip import ImportanceReweightingClassifier, NoiseRates, flip_labels
-from unflip._beliefs import Beliefs
+from unflip import (
+    ImportanceReweightingClassifier,
+    LabelNoiseWarning,
+    NoiseRates,
+    flip_labels,
+)
+from unflip._diagnostics import SENTENCES, Diagnostic, judge_weights, raise_or_warn, strength
+from unflip._label_posterior import LabelPosterior
 from unflip.audit import LabelAudit
 from unflip.inspection import summary
 from unflip.noise_rates import ChannelRates
-from unflip.noise_rates._identifiability import doubts
+from unflip.noise_rates._estimate import judge_estimate
 
 CLASSES = np.array(["ham", "spam"])
 
 
-def posterior(*positive):
-    p = np.array(positive)
-    return np.column_stack([1 - p, p])
+def doubts(clean, weight, rates, estimator, classes=CLASSES):
+    """What is said of rates, where the clean posterior of some rows is known."""
+    noisy = rates.noisy_posterior(np.array(clean))
+    codes = np.arange(noisy.size) % 2
+    label_posterior = LabelPosterior(np.column_stack([1 - noisy, noisy]), codes, rates, classes)
+    return [*map(str, judge_estimate(label_posterior.totals(weight), classes, rates, estimator))]
 
 
 def test_overlap_everywhere_is_told():
-    (said,) = doubts(posterior(0.3, 0.5, 0.7), None, CLASSES, NoiseRates(0.2, 0.2), object())
+    (said,) = doubts([0.3, 0.5, 0.7], None, NoiseRates(0.2, 0.2), object())
     assert "overlap everywhere" in said
 
 
 def test_a_class_without_sure_rows_is_named_with_its_rate():
     X = np.random.default_rng(0).normal(size=(300, 1)) * 5
     channel = ChannelRates().fit(X, flip_labels(X[:, 0] > 0, NoiseRates(0.1, 0.1), random_state=0))
-    (said,) = doubts(posterior(0.02, 0.5, 0.7), None, CLASSES, NoiseRates(0.2, 0.1), channel)
+    (said,) = doubts([0.02, 0.5, 0.7], None, NoiseRates(0.2, 0.1), channel)
     assert "no plateau for class 'spam'" in said
     assert "(0.20)" in said
     # rows of weight zero are no rows: now no class has sure ones
     weight = np.array([0.0, 1.0, 1.0])
-    (said,) = doubts(posterior(0.02, 0.5, 0.7), weight, CLASSES, NoiseRates(0.2, 0.1), object())
+    (said,) = doubts([0.02, 0.5, 0.7], weight, NoiseRates(0.2, 0.1), object())
     assert "overlap everywhere" in said
 
 
 def test_rates_that_are_given_or_zero_need_no_plateau():
-    assert doubts(posterior(0.4, 0.6), None, CLASSES, NoiseRates(0.2, 0.2), None) == []
-    assert doubts(posterior(0.4, 0.6), None, CLASSES, NoiseRates(0.0, 0.0), object()) == []
+    assert doubts([0.4, 0.6], None, NoiseRates(0.2, 0.2), None) == []
+    assert doubts([0.4, 0.6], None, NoiseRates(0.0, 0.0), object()) == []
 
 
 def few_rows(seed=3, n=40):
@@ -54,9 +63,8 @@ def test_an_interval_that_leaves_the_rate_open_is_told():
     channel = ChannelRates(random_state=0).fit(X, y)
     low, high = channel.interval_.positive
     assert high - low > 0.4
-    sure = posterior(*np.linspace(0, 1, 40))
-    said = doubts(sure, None, np.array([False, True]), channel.rates_, channel)
-    assert any(f"from {low:.2f} to {high:.2f}" in sentence for sentence in said)
+    said = doubts(np.linspace(0, 1, 40), None, channel.rates_, channel)
+    assert any(f"95 % interval {low:.2f} to {high:.2f}" in sentence for sentence in said)
 
 
 @pytest.mark.parametrize("estimator", [ImportanceReweightingClassifier, LabelAudit])
@@ -83,14 +91,40 @@ def test_plateaus_on_both_sides_leave_nothing_to_say():
 
 def test_weights_that_leave_few_rows_are_told():
     codes = np.arange(100) % 2
-    beliefs = Beliefs(np.full((100, 2), 0.5), codes, NoiseRates(0.1, 0.1), CLASSES)
+    rates = NoiseRates(0.1, 0.1)
+    label_posterior = LabelPosterior(np.full((100, 2), 0.5), codes, rates, CLASSES)
     beta, own = np.repeat([0.0, 1.0], [80, 20]), np.repeat([1.0, 0.0], [80, 20])
 
     def objections(beta, own):
-        return beliefs.totals(own, beta).objections(CLASSES, beliefs.rates)
+        return [*map(str, judge_weights(label_posterior.totals(own, beta), CLASSES, rates))]
 
     (said,) = objections(beta, None)
     assert "as much as 20 of equal weight (20% of all)" in said
     assert objections(1 - beta, None) == []
     # what a user's own weights leave out is not counted
     assert objections(np.ones(100), own) == []
+
+
+def test_warnings_are_a_class_of_their_own_and_errors_are_raised_first():
+    doubt, error = Diagnostic("overlap"), Diagnostic("impossible_labels", "error")
+    with pytest.warns(LabelNoiseWarning, match="overlap everywhere"):
+        assert raise_or_warn([doubt]) == [SENTENCES["overlap"]]
+    with pytest.raises(ValueError, match="probability 0, so no label can be believed"):
+        raise_or_warn([doubt, error])
+    assert raise_or_warn([Diagnostic("mean_weight", "note", {"mean": 1.3})]) == [
+        "The mean weight is 1.30, and with the right posterior and rates it is 1."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("p_value", "probability", "expected"),
+    [
+        (1e-5, 1e-5, "almost sure"),
+        (1e-5, 0.1, "open"),  # the probability of no noise is 10 %: no word of sureness
+        (1e-5, 0.03, "likely"),
+        (0.03, 1e-5, "likely"),
+        (0.2, 1e-5, "open"),
+    ],
+)
+def test_what_is_said_to_be_sure_is_so_by_both_measures(p_value, probability, expected):
+    assert strength(p_value, probability) == expected

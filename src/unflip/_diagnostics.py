@@ -1,0 +1,332 @@
+"""Whether rates and weights can be trusted: all thresholds, tests and sentences in one place.
+
+A :class:`Diagnostic` is data: a code, a severity and the numbers it rests on. Its text is English,
+made here and nowhere else.
+"""
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unflip._label_posterior import Totals
+from unflip.noise import NoiseRates, as_transition_matrix
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+LEAST_SURE_SHARE = 0.02
+"""A class with a smaller share of sure rows shows no plateau."""
+
+LEAST_RATE = 0.02
+"""The rate of a class that is flipped less often needs no plateau."""
+
+WIDE_INTERVAL, USELESS_INTERVAL = 0.4, 0.6
+"""Widths of a rate's interval beyond which it is poorly identified, and not to be used at all."""
+
+LITTLE_INFORMATION, NO_INFORMATION = 0.2, 0.1
+"""What must be left of the labels' information, to be trusted and to be used at all."""
+
+LEAST_RANK_SCORE = 2.0
+"""Standard errors by which held-out probabilities must rank some class's rows above the others."""
+
+LARGEST_DEFICIT = 0.01
+"""A true share of one of many classes may be this far below 0, within an estimate's error."""
+
+LEAST_EFFECTIVE_SHARE, LEAST_EFFECTIVE_ROWS = 0.3, 50
+"""Weights must leave this share of the rows, and as many rows."""
+
+LARGEST_CLIPPED_SHARE = 0.6
+"""With the right rates an estimated posterior scatters about the plateaus, half of it outside."""
+
+LARGEST_DRIFT = 0.1
+"""The mean weight may be this far from 1."""
+
+ALMOST_SURE, LIKELY = 0.01, 0.05
+"""A hypothesis whose p-value and probability are smaller is almost surely, or likely, wrong."""
+
+REMEDY = "Give what you know of the rates, or better columns, or more rows."
+
+SENTENCES = {
+    "overlap": "The classes overlap everywhere: next to no row surely belongs to one of them, and "
+    "overlap cannot be told from noise there. The estimated rates rest on the model's shape alone. "
+    "Add features that tell the classes apart, or give the rates you know.",
+    "no_plateau": "P(noisy y | x) shows no plateau for class {label!r}: {sure_share:.1%} of the "
+    "rows surely belong to it, and the rate at which it is flipped ({rate:.2f}) is read off such "
+    "rows. Give that rate or bounds of it, if you know them.",
+    "poorly_identified": "The flip rate of {label!r} is poorly identified (95 % interval {low:.2f} "
+    "to {high:.2f}). More rows, or bounds that you know, would narrow it.",
+    "useless_interval": "The flip rate of {label!r} may be anything between {low:.0%} and "
+    "{high:.0%}: these rows do not tell it. " + REMEDY,
+    "little_information": "The labels say little about the true classes: {left:.2f} of their "
+    "information is left, and every error of the posterior is amplified.",
+    "no_information": "The columns do not predict the label: by the estimate hardly anything is "
+    "left of what the labels say ({left:.2f} of 1), so that noise and chance cannot be told apart. "
+    + REMEDY,
+    "columns_say_nothing": "The columns do not tell one label from another: on held-out rows they "
+    "rank them no better than chance does, so that noise and chance look alike. " + REMEDY,
+    "contradicted_rates": "{rates} contradicts the data: under these rates the share of positive "
+    "labels lies between {low:.3f} and {high:.3f}, and it is {share:.3f}.",
+    "contradicted_matrix": "{rates} contradicts the data: with the shares of the labels, {shares}, "
+    "the true shares would be {clean_shares}.",
+    "impossible_labels": "The posterior gives every row's label probability 0, so no label can be "
+    "believed: it does not fit these data. Choose another posterior, or a wider bandwidth.",
+    "class_without_weight": "Every row labelled {label!r} gets weight 0 under {rates}, so that the "
+    "classifier cannot learn that class: where such a row looks likely, its probability is still "
+    "no more than what the other classes' flips explain. Lower the rates at which they are flipped "
+    "to {label!r}, or choose another posterior.",
+    "few_effective_rows": "The weights leave few rows: as much as {size:.0f} of equal weight "
+    "({share:.0%} of all), so that the classifier may vary much from sample to sample. More rows "
+    "would help, or another posterior.",
+    "clipped": "Posterior and rates do not fit each other: {share:.0%} of the rows have a "
+    "P(noisy y | x) that these rates do not allow, and their weights were clipped. Try another "
+    "posterior, or check the rates.",
+    "mean_weight": "The mean weight is {mean:.2f}, and with the right posterior and rates it is 1.",
+    "rates_scaled_back": "The estimated noise rates {positive:.3f} and {negative:.3f} sum to "
+    "{total:.3f}: by this estimate the labels say next to nothing about the true classes. They are "
+    "scaled back to sum to {largest}. Check that the features predict the label at all, or give "
+    "the rates you know as NoiseRates.",
+    "matrix_scaled_back": "The estimated transition matrix (diagonal {diagonal}) leaves {left:.3f} "
+    "of the labels' information: by this estimate some classes can hardly be told apart. It is "
+    "mixed with the identity, {identity:.2f} I + {share:.2f} T, to leave {least:.2f}. Check that "
+    "the features predict the label at all, or give the TransitionMatrix you know.",
+}
+
+Severity = Literal["note", "warning", "error"]
+
+
+class LabelNoiseWarning(UserWarning):
+    """Rates, weights or probabilities that may not be trusted."""
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One reason for doubt; `str` says it in English.
+
+    Parameters
+    ----------
+    code : str
+        A key of `SENTENCES`.
+    severity : {"note", "warning", "error"}
+        Notes stand in summaries, warnings are also given by `fit`, and errors are raised by it.
+    numbers : dict
+        What the sentence is filled with.
+    """
+
+    code: str
+    severity: Severity = "warning"
+    numbers: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return SENTENCES[self.code].format(**self.numbers)
+
+
+def raise_or_warn(diagnostics: Iterable[Diagnostic], *, stacklevel: int = 2) -> list[str]:
+    """Raise a ValueError for the first error, warn of the warnings, and return all as text.
+
+    Parameters
+    ----------
+    diagnostics : iterable of Diagnostic
+        What was found.
+    stacklevel : int, default=2
+        Where the warnings point to: 2 is the caller of the function that calls this one.
+    """
+    found = sorted(diagnostics, key=lambda diagnostic: diagnostic.severity != "error")
+    for diagnostic in found:
+        if diagnostic.severity == "error":
+            raise ValueError(str(diagnostic))
+        if diagnostic.severity == "warning":
+            warnings.warn(str(diagnostic), LabelNoiseWarning, stacklevel=stacklevel + 1)
+    return [str(diagnostic) for diagnostic in found]
+
+
+def judge_rates(
+    totals: Totals, classes: Array, rates: Any, *, estimated: bool, interval: Any = None
+) -> list[Diagnostic]:
+    """Return why rates may be far off.
+
+    A rate is read off the plateau that noise leaves: among rows that surely belong to a class, the
+    labels are wrong as often as it is flipped. Without such rows the shape of the model decides.
+
+    Parameters
+    ----------
+    totals : Totals
+        Sums over the rows.
+    classes : ndarray of shape (n_classes,)
+        The labels.
+    rates : NoiseRates or TransitionMatrix
+        The rates in use.
+    estimated : bool
+        Whether they were estimated, or given.
+    interval : NoiseRates, default=None
+        Bounds of the two rates, where the noisy channel has estimated them.
+    """
+    found = []
+    if estimated:
+        flipped = 1 - np.diag(as_transition_matrix(rates, classes.size).matrix)
+        sure = totals.sure_share
+        lacking = (sure < LEAST_SURE_SHARE) & (flipped > LEAST_RATE)
+        if lacking.all():
+            found.append(Diagnostic("overlap"))
+        elif interval is not None:  # other estimators' clean posteriors are too rough for this
+            found += [
+                Diagnostic(
+                    "no_plateau",
+                    numbers={
+                        "label": _plain(classes[k]),
+                        "sure_share": float(sure[k]),
+                        "rate": float(flipped[k]),
+                    },
+                )
+                for k in np.flatnonzero(lacking)
+            ]
+    if interval is not None:
+        found += [
+            Diagnostic("poorly_identified", numbers={"label": label, "low": low, "high": high})
+            for label, (low, high) in zip(_plain(classes[::-1]), interval.bounds, strict=True)
+            if high - low > WIDE_INTERVAL
+        ]
+    left = rates.information_left
+    if left < LITTLE_INFORMATION:
+        found.append(Diagnostic("little_information", numbers={"left": max(left, 0.0)}))
+    return [*found, *_contradictions(totals.noisy_prior, rates)]
+
+
+def judge_weights(totals: Totals, classes: Array, rates: Any) -> list[Diagnostic]:
+    """Return what speaks against learning with the weights.
+
+    Parameters
+    ----------
+    totals : Totals
+        Sums over the rows.
+    classes : ndarray of shape (n_classes,)
+        The labels.
+    rates : NoiseRates or TransitionMatrix
+        The rates that the weights come from.
+    """
+    if not totals.n_possible:
+        return [Diagnostic("impossible_labels", "error")]
+    found = []
+    taught = totals.taught_mass > 0
+    if not taught.all():
+        # two classes cannot be learnt from one; more can be learnt but for one
+        severity: Severity = "warning" if taught.sum() >= 2 else "error"
+        label = _plain(classes[np.argmin(taught)])
+        found.append(
+            Diagnostic("class_without_weight", severity, {"label": label, "rates": str(rates)})
+        )
+    size, rows = totals.effective_sample_size, totals.effective_rows
+    if size < LEAST_EFFECTIVE_SHARE * rows:
+        numbers = {"size": size, "share": size / rows}
+        found.append(Diagnostic("few_effective_rows", numbers=numbers))
+    return found
+
+
+def judge_weight_summary(
+    effective_size: float, effective_share: float, clipped_share: float, mean: float
+) -> list[Diagnostic]:
+    """Return what a summary notes of the weights, beyond what `fit` warned of.
+
+    Parameters
+    ----------
+    effective_size, effective_share : float
+        (sum w)^2 / sum w^2 of the training weights, and its share of the rows.
+    clipped_share : float
+        Share of rows whose weights were clipped.
+    mean : float
+        The mean weight.
+    """
+    found = []
+    if effective_size < LEAST_EFFECTIVE_ROWS:
+        numbers = {"size": effective_size, "share": effective_share}
+        found.append(Diagnostic("few_effective_rows", "note", numbers))
+    if clipped_share > LARGEST_CLIPPED_SHARE:
+        found.append(Diagnostic("clipped", "note", {"share": clipped_share}))
+    if abs(mean - 1) > LARGEST_DRIFT:
+        found.append(Diagnostic("mean_weight", "note", {"mean": mean}))
+    return found
+
+
+def judge_usefulness(classes: Array, rates: Any, *, interval: Any = None) -> Diagnostic | None:
+    """Return why estimated rates are not to be used at all, or None.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+        The labels.
+    rates : NoiseRates or TransitionMatrix
+        The estimate.
+    interval : NoiseRates, default=None
+        Bounds of the two rates.
+    """
+    left = rates.information_left
+    if left < NO_INFORMATION:
+        return Diagnostic("no_information", "error", {"left": left})
+    if interval is None:
+        return None
+    for label, (low, high) in zip(_plain(classes[::-1]), interval.bounds, strict=True):
+        if high - low > USELESS_INTERVAL:
+            return Diagnostic(
+                "useless_interval", "error", {"label": label, "low": low, "high": high}
+            )
+    return None
+
+
+def judge_columns(rank_scores: Floats) -> Diagnostic | None:
+    """Return that the columns do not tell the labels apart, or None.
+
+    Parameters
+    ----------
+    rank_scores : ndarray of shape (n_classes,)
+        For every class, by how many standard errors held-out probabilities rank its rows above the
+        others.
+    """
+    if max(rank_scores) < LEAST_RANK_SCORE:
+        return Diagnostic("columns_say_nothing", "error")
+    return None
+
+
+def strength(p_value: float, probability: float) -> Literal["almost sure", "likely", "open"]:
+    """Return how sure the opposite of a hypothesis is.
+
+    Both its p-value and its probability given the labels must be small, so that what is said of
+    one is not contradicted by the other.
+
+    Parameters
+    ----------
+    p_value : float
+        Of the hypothesis.
+    probability : float
+        Of the hypothesis given the labels.
+    """
+    largest = max(p_value, probability)
+    if largest < ALMOST_SURE:
+        return "almost sure"
+    return "likely" if largest < LIKELY else "open"
+
+
+def _contradictions(noisy_prior: Floats, rates: Any) -> list[Diagnostic]:
+    if isinstance(rates, NoiseRates):
+        positive, negative = rates.both()
+        share = float(noisy_prior[1])
+        if negative <= share <= 1 - positive:
+            return []
+        numbers = {"rates": str(rates), "low": negative, "high": 1 - positive, "share": share}
+        return [Diagnostic("contradicted_rates", numbers=numbers)]
+    clean_prior = rates.clean_posterior(noisy_prior, clip=False)
+    if clean_prior.min() >= -LARGEST_DEFICIT:
+        return []
+    numbers = {
+        "rates": str(rates),
+        "shares": noisy_prior.round(3).tolist(),
+        "clean_shares": clean_prior.round(3).tolist(),
+    }
+    return [Diagnostic("contradicted_matrix", numbers=numbers)]
+
+
+def _plain(labels: Array) -> Any:
+    """Return Python's own strings and numbers, whose `repr` is short."""
+    return labels.tolist() if hasattr(labels, "tolist") else labels

@@ -1,0 +1,212 @@
+"""The label posterior P(true=k | x, given label), one row per example, one column per class.
+
+Everything that is said of single rows follows from it: P(mislabelled), the suggested label, the
+weight beta and soft labels. Rows in memory, in files and on a cluster have it from the same class,
+`LabelPosterior`, and `Totals` add up from block to block what is said of all rows.
+"""
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unflip.noise import TransitionMatrix, as_transition_matrix
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+SLACK = 1e-12
+"""What rounding may add to a bound."""
+
+SURE = 0.9
+"""A row of this clean probability surely is of its class."""
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Sums over rows; those of two blocks are added by `+`.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows.
+    label_mass : ndarray of shape (n_classes,)
+        Sum of the sample weights, by given label.
+    taught_mass : ndarray of shape (n_classes,)
+        Sum of beta times the sample weights, by given label.
+    sure_mass : ndarray of shape (n_classes,)
+        Sum of the sample weights of rows that surely are of each class, whatever their label.
+    weight_squares, taught_squares : float
+        Sums of the squares of the sample weights, and of beta times those.
+    n_possible : int
+        Rows whose given label has a probability above 0.
+    n_clipped : int
+        Rows whose P(noisy y | x) the rates do not allow.
+    n_errors : float
+        Expected number of wrong labels, by the sample weights.
+    """
+
+    n_rows: int
+    label_mass: Floats
+    taught_mass: Floats
+    sure_mass: Floats
+    weight_squares: float
+    taught_squares: float
+    n_possible: int
+    n_clipped: int
+    n_errors: float
+
+    def __add__(self, other: "Totals") -> "Totals":
+        return Totals(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    @property
+    def noisy_prior(self) -> Floats:
+        """P(noisy y), the share of each label."""
+        return np.asarray(self.label_mass / self.label_mass.sum())
+
+    @property
+    def sure_share(self) -> Floats:
+        """The share of rows that surely are of each class."""
+        return np.asarray(self.sure_mass / self.label_mass.sum())
+
+    @property
+    def clipped_share(self) -> float:
+        """The share of rows whose beta was clipped."""
+        return self.n_clipped / self.n_rows
+
+    @property
+    def effective_rows(self) -> float:
+        """(sum w)^2 / sum w^2 of the sample weights."""
+        return _effective(self.label_mass, self.weight_squares)
+
+    @property
+    def effective_sample_size(self) -> float:
+        """(sum w)^2 / sum w^2 of the weights that a classifier is trained with."""
+        return _effective(self.taught_mass, self.taught_squares)
+
+
+class LabelPosterior:
+    r"""P(true=k | x, y) = q_k T[k, y] / sum_j q_j T[j, y], with q = P(true | x).
+
+    q is the probability vector for which q T comes nearest to P(noisy | x): P(noisy | x) T^-1 where
+    that is one.
+
+    Parameters
+    ----------
+    noisy_posterior : ndarray of shape (n_samples, n_classes)
+        P(noisy | x). Rows that do not sum to one, as separately estimated density ratios have them,
+        are made to: of two classes the given label's probability is kept, as in the paper, and the
+        other one is what it leaves; of more classes all are scaled alike.
+    codes : ndarray of shape (n_samples,)
+        Positions of the given labels among the classes.
+    rates : NoiseRates or TransitionMatrix
+        The noise.
+    classes : ndarray of shape (n_classes,)
+        The labels, sorted.
+
+    Notes
+    -----
+    There may be no rows: a cluster's tables have empty partitions.
+    """
+
+    def __init__(
+        self, noisy_posterior: Floats, codes: NDArray[np.intp], rates: Any, classes: Array
+    ) -> None:
+        self.codes, self.classes = codes, classes
+        self.noise: TransitionMatrix = as_transition_matrix(rates, classes.size)
+        self._own = np.arange(codes.size), codes
+        self.given: Floats = noisy_posterior[self._own]
+        if classes.size == 2:
+            self._is_given = codes[:, None] == np.arange(2)
+            own = self.given[:, None]
+            self.noisy_proba = np.where(self._is_given, own, 1 - own)
+        else:
+            total = noisy_posterior.sum(axis=1, keepdims=True)
+            self.noisy_proba = noisy_posterior / np.where(total > 0, total, 1)
+
+    @property
+    def labels(self) -> Array:
+        """The given labels."""
+        return self.classes[self.codes]
+
+    @cached_property
+    def clean_proba(self) -> Floats:
+        """P(true | x), one column per class."""
+        if self.classes.size > 2:
+            return self.noise.clean_posterior(self.noisy_proba)
+        if_other = self.noise.matrix[1 - self.codes, self.codes]
+        own = np.clip((self.given - if_other) / self.noise.information_left, 0.0, 1.0)
+        return np.where(self._is_given, own[:, None], 1 - own[:, None])
+
+    @cached_property
+    def proba(self) -> Floats:
+        """P(true | x, given label), one column per class: soft labels."""
+        joint = self.clean_proba * self.noise.matrix[:, self.codes].T
+        total = joint.sum(axis=1, keepdims=True)
+        # a label that the rates rule out says nothing of the true one
+        return np.where(total > 0, joint / np.where(total > 0, total, 1), self.clean_proba)
+
+    @cached_property
+    def mislabel_proba(self) -> Floats:
+        """P(the label is wrong | x, the label)."""
+        return np.clip(1 - self._right, 0.0, 1.0)
+
+    @cached_property
+    def weights(self) -> Floats:
+        """Lemma 1: beta = P(true=y | x) / P(noisy=y | x), in [0, 1 / T[y, y]]."""
+        stays = self.noise.matrix[self.codes, self.codes]
+        beta = np.zeros(self.codes.size)
+        # where T[y, y] is 0 no row of class y is labelled y, and none is to be learnt from
+        np.divide(self._right, stays, out=beta, where=(stays > 0) & (self.given > 0))
+        return beta
+
+    @property
+    def suggested_label(self) -> Array:
+        """The likeliest true label given x and the label."""
+        return self.classes[np.argmax(self.proba, axis=1)]
+
+    @cached_property
+    def clipped(self) -> NDArray[np.bool_]:
+        """Whether P(noisy=y | x) is one that the rates do not allow."""
+        clean = self.noise.clean_posterior(self.noisy_proba, clip=False)[self._own]
+        stays = self.noise.matrix[self.codes, self.codes]
+        return (clean < -SLACK) | (stays * clean > self.noisy_proba[self._own] + SLACK)
+
+    def totals(self, sample_weight: Floats | None = None, beta: Floats | None = None) -> Totals:
+        """Return the sums over these rows.
+
+        Parameters
+        ----------
+        sample_weight : ndarray of shape (n_samples,), default=None
+            How much each row counts; None: once.
+        beta : ndarray of shape (n_samples,), default=None
+            Other weights than Lemma 1's.
+        """
+        weight = np.ones(self.codes.size) if sample_weight is None else sample_weight
+        taught = weight * (self.weights if beta is None else beta)
+
+        def by_label(values: Floats) -> Any:
+            return np.bincount(self.codes, values, minlength=self.classes.size)
+
+        return Totals(
+            n_rows=self.codes.size,
+            label_mass=by_label(weight),
+            taught_mass=by_label(taught),
+            sure_mass=weight @ (self.clean_proba >= SURE),
+            weight_squares=float(weight @ weight),
+            taught_squares=float(taught @ taught),
+            n_possible=int(np.count_nonzero(self.given)),
+            n_clipped=int(np.count_nonzero(self.clipped)),
+            n_errors=float(weight @ self.mislabel_proba),
+        )
+
+    @property
+    def _right(self) -> Floats:
+        return np.asarray(self.proba[self._own])
+
+
+def _effective(mass: Floats, squares: float) -> float:
+    """Return (sum w)^2 / sum w^2."""
+    return float(mass.sum() ** 2 / squares) if squares > 0 else 0.0
