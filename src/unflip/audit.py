@@ -219,12 +219,13 @@ def find_label_issues(
     Examples
     --------
     >>> import numpy as np
-    >>> from unflip import find_label_issues
+    >>> from unflip import NoiseRates, find_label_issues, flip_labels
     >>> X = np.r_[np.linspace(-5, -2, 200), np.linspace(2, 5, 200)][:, None]
     >>> y = np.repeat(["cat", "dog"], 200)
-    >>> y[[3, 377]] = "dog", "cat"
-    >>> sorted(find_label_issues(X, y, random_state=0)[:2].tolist())
-    [3, 377]
+    >>> y_noisy = flip_labels(y, NoiseRates(positive=0.2, negative=0.2), random_state=0)
+    >>> found = find_label_issues(X, y_noisy, precision=0.9, random_state=0)
+    >>> bool((y_noisy[found] != y[found]).all())
+    True
     """
     audit = LabelAudit(posterior, noise_rates, cv=cv, random_state=random_state)
     return audit.fit(X, y).issues(precision=precision)
