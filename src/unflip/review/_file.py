@@ -105,8 +105,6 @@ def check_place(path: Path) -> None:
                 "something else. Restore a copy of it; or delete it, or name another file, to "
                 "begin anew."
             )
-        if not os.access(path, os.W_OK):
-            raise PermissionError(f"{path} may not be written to: name another file.")
     folder = path.absolute().parent
     while not folder.exists():
         folder = folder.parent
@@ -191,7 +189,6 @@ class OpenFile:
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         if application != APPLICATION:
             raise ValueError(f"{self._path} is a database of something else. Name another file.")
-        # with the lock, which tells whether it may be written to
         connection.execute("BEGIN IMMEDIATE")
         try:
             about = _read_about(connection)
@@ -206,7 +203,10 @@ class OpenFile:
                 _bring_up_to_date(connection, fingerprint)
                 about = fingerprint.about()
             _check_whole(connection)
-            connection.execute("COMMIT")
+            # written again although it is so: this tells whether the file may be written to
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+            if version < VERSION:
+                connection.execute("COMMIT")
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
@@ -259,7 +259,8 @@ def _check_whole(connection: sqlite3.Connection) -> None:
     # the types of the cells too, which the tables' checks are about
     damage = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     if damage != "ok" or connection.execute("PRAGMA foreign_key_check").fetchone():
-        raise sqlite3.DatabaseError(damage if damage != "ok" else "a row of it is missing")
+        words = "a row of it is missing" if damage == "ok" else damage.splitlines()[-1]
+        raise sqlite3.DatabaseError(words)
 
 
 def _statements() -> list[str]:

@@ -126,7 +126,8 @@ class Decisions:
         )
         if n_moved:
             self.notes.append(
-                f"{_decisions(n_moved)} moved along with rows that stand elsewhere in the table now."
+                f"{_decisions(n_moved)} moved along with rows that stand elsewhere in the table "
+                "now."
             )
         lost = [self._lost(key) for key, event in self._unapplied.items() if event["verdict"]]
         if lost:
