@@ -75,6 +75,7 @@ def serve(
     import uvicorn
 
     from unflip.review._app import make_app
+    from unflip.review._connections import BoundedProtocol
 
     check_count(sample_size, "sample_size", least=1)
     source = Source(table, label, id_column=id_column)
@@ -105,7 +106,7 @@ def serve(
                 access_log=False,  # the address has the token in it
                 server_header=False,
                 timeout_graceful_shutdown=2,
-                limit_concurrency=50,
+                http=BoundedProtocol,
             )
         )
         started(f"http://{host}/{token}/")
