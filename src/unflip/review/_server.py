@@ -136,6 +136,12 @@ def check_review(
         The table: whether it is the one that the file was made for. None: that is not asked.
     port : int, default=0
         Port on 127.0.0.1; 0: a free one.
+
+    Examples
+    --------
+    >>> from tempfile import mkdtemp
+    >>> from unflip.review import check_review
+    >>> check_review(Path(mkdtemp()) / "review.sqlite")
     """
     for package in ("uvicorn", "starlette"):
         try:
