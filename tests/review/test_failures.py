@@ -1,5 +1,6 @@
 """When the file of decisions cannot be used: it is said, and nothing is acknowledged."""
 
+import errno
 import os
 import socket
 import sqlite3
@@ -398,6 +399,16 @@ def test_an_export_that_cannot_be_written_is_a_503(review, tmp_path):
     answer = client.post("api/export", {})
     assert answer.status_code == 503
     assert "out" in answer.json()["error"]
+
+
+def test_an_export_to_a_full_disk_is_a_503(review, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("unflip.review._export.write_whole", full)
+    answer = review[0].post("api/export", {})
+    assert answer.status_code == 503
+    assert answer.json()["error"] == "writing failed: No space left on device"
 
 
 def test_an_export_from_a_damaged_file_writes_nothing(path, tmp_path):

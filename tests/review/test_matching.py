@@ -115,6 +115,17 @@ def test_without_ids_a_row_that_is_not_found_is_named_by_its_old_place(tmp_path)
         assert store.all() == {2: Decision(2, 1, "keep", 1)}
 
 
+def test_an_id_that_several_rows_have_tells_nothing_of_one(tmp_path):
+    table = pl.DataFrame({"id": ["a", "a", "b"], "x": [1, 2, 3], "y": ["n", "p", "n"]})
+    with opened(tmp_path / "d.sqlite", table, id_column="id") as store:
+        for row in range(3):
+            store.decide(row, 0, "unsure", None)
+    other = table.with_columns(x=pl.Series([9, 8, 3]))
+    with opened(tmp_path / "d.sqlite", other, id_column="id") as store:
+        assert "row 0 (id a), row 1 (id a). What" in store.notes[-1]
+        assert store.all() == {2: Decision(2, 1, "unsure")}
+
+
 def test_only_the_first_of_many_unmatched_rows_are_named(tmp_path):
     table = pl.DataFrame({"id": range(100), "y": ["n", "p"] * 50})
     with opened(tmp_path / "d.sqlite", table, id_column="id") as store:

@@ -109,9 +109,9 @@ def _writing(desk: Desk, write: Callable[[Desk, Any], Any]) -> Callable[..., Any
 
 def _unavailable(error: OSError) -> JSONResponse:
     """Say that decisions or files cannot be read or written now."""
-    words = str(error)
-    if error.strerror:
-        words = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    words = f"{error.filename or 'writing failed'}: {error.strerror}"
+    if error.strerror is None:  # made here, and not by the system
+        words = str(error)
     return JSONResponse({"error": words}, status_code=503)
 
 

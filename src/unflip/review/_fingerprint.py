@@ -97,9 +97,9 @@ class Fingerprint:
         found = (places < self.n_rows) & np.all(self.hashes[rows] == wanted, axis=1)
         return [int(row) if here else None for row, here in zip(rows, found, strict=True)]
 
-    def names_row(self, name: str | None) -> bool:
-        """Return whether an id is that of one row, and no other."""
-        return name is not None and self._id_counts[name] == 1
+    def id_count(self, name: str) -> int:
+        """Return how many rows have an id."""
+        return self._id_counts[name]
 
     def labels_hash(self) -> str:
         """Return the hash of the labels in their order, which files of version 1 know."""

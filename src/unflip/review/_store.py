@@ -373,8 +373,9 @@ class Decisions:
             label = _printable(self._unapplied[key]["label"])
             details.append(f"no row has the label {label} any more")
         elif self._table.ids is not None and known.id is not None:
-            here = self._table.names_row(known.id)
-            details.append("cells have changed" if here else "gone")
+            # an id that several rows have tells nothing of this one
+            reasons = {0: ["gone"], 1: ["cells have changed"]}
+            details += reasons.get(self._table.id_count(known.id), [])
         return f"row {known.place}" + (f" ({', '.join(details)})" if details else "")
 
     def _name(self, label: int | None) -> str | None:
