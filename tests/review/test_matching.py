@@ -295,7 +295,7 @@ def test_a_sample_of_other_rows_is_drawn_anew_and_that_is_said(tmp_path, change)
         # what was reviewed in the former sample does not count in this one
         assert store.decided_in_sample() == set()
         assert "no random sample of them" in store.notes[-1]
-        assert "the 5 rows that were reviewed" in store.notes[-1]
+        assert "on 5 rows of the former one" in store.notes[-1]
         version = store.current(drawn[2]).version
         store.decide(drawn[2], version, "unsure", None, queue="sample")
         assert store.decided_in_sample() == {drawn[2]}

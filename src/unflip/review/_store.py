@@ -311,7 +311,7 @@ class Decisions:
             self.notes.append(
                 "The rows of the table have changed since the random sample was drawn, so it is no "
                 "random sample of them. Another one was drawn, and the estimate of the noise "
-                f"begins anew; the {former} rows that were reviewed in the former one stay decided."
+                f"begins anew; what was decided on {former} rows of the former one is kept."
             )
         return drawn[:size]
 
