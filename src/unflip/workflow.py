@@ -8,8 +8,9 @@ import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
@@ -21,6 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from unflip._estimators import clone_seeded, fit_weighted, weight_parameters
+from unflip._row_hashes import hash_rows, hash_texts
 from unflip._validation import check_enough_rows
 from unflip.audit import LabelAudit
 from unflip.inspection import summary
@@ -29,6 +31,9 @@ from unflip.posterior import make_posterior
 from unflip.posterior._base import folds_within_classes, stratified_folds
 from unflip.reweighting import ImportanceReweightingClassifier
 from unflip.tables import LabelledTable, TableError, listed, make_vectorizer, read_table
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -275,7 +280,9 @@ def read_reviewed(path: Path, data: LabelledTable) -> dict[int, Any]:
     Parameters
     ----------
     path : Path
-        A table with the columns `row`, counted from 0, and `label`.
+        A table with the columns `row`, counted from 0, and `label`. Where it has `given`, the label
+        that was reviewed, or `fingerprint`, the hash of the row's cells, as an exported review
+        has, the rows are checked against them.
     data : LabelledTable
         The table whose rows were reviewed.
     """
@@ -299,6 +306,7 @@ def read_reviewed(path: Path, data: LabelledTable) -> dict[int, Any]:
         decided = class_named(data.classes, label)
         if labels.setdefault(row, decided) != decided:
             raise TableError(f"{path} gives row {row} two labels, {labels[row]!r} and {decided!r}.")
+    _check_same_rows(path, table, data)
     return labels
 
 
@@ -384,6 +392,39 @@ def rates_by_class(
     if rates is None or chosen == classes[-1]:
         return rates, chosen
     return rates.swapped(), chosen
+
+
+def _check_same_rows(path: Path, reviewed: "pl.DataFrame", data: LabelledTable) -> None:
+    """Refuse reviewed labels of rows that are others by now, where the file tells."""
+    rows = reviewed["row"].to_list()
+    # the given label is one of the cells that the fingerprint is made of
+    name = next((name for name in ("fingerprint", "given") if name in reviewed.columns), None)
+    if name is None:
+        return
+    then = [str(value) for value in reviewed[name].to_list()]
+    if name == "fingerprint":
+        frame = nw.from_native(data.whole, eager_only=True)
+        now = hash_texts(hash_rows({column: frame[column] for column in frame.columns})[rows])
+        same = [old == new for old, new in zip(then, now, strict=True)]
+    else:
+        same = [
+            label == _as_class(data, old) for label, old in zip(data.y[rows], then, strict=True)
+        ]
+    wrong = [row for row, is_same in zip(rows, same, strict=True) if not is_same]
+    if wrong:
+        raise TableError(
+            f"{len(wrong)} of the {len(rows)} rows in {path} are not what they were when they were "
+            f"reviewed, by the column {name!r}: rows {listed(wrong, 5)}, counted from 0. Give the "
+            "table that was reviewed, or export the review again with this one. Where you know "
+            "that the rows are the right ones all the same, keep the columns row and label only."
+        )
+
+
+def _as_class(data: LabelledTable, text: str) -> Any:
+    try:
+        return class_named(data.classes, text)
+    except TableError:
+        return None
 
 
 def _check_columns_tell(X: Floats, y: Array, random_state: int) -> None:

@@ -51,3 +51,45 @@ def test_what_was_decided_is_exported_and_trained_with(run, table, tmp_path):
     again = run("fit", table, "--label", "y", "--reviewed", reviewed, "--out", model)
     assert again.exit_code == 0, again.output
     assert "2 of them reviewed" in again.stdout
+
+
+def test_an_export_says_which_decisions_moved_and_which_could_not_be_matched(run, table, tmp_path):
+    store = table.with_suffix(".review.sqlite")
+    with Decisions(store, Source(pl.read_csv(table), "y").fingerprint) as decisions:
+        decisions.decide(row=9, version=0, verdict="change", label=0)
+        decisions.decide(row=10, version=0, verdict="keep", label=0)
+    other = pl.read_csv(table).reverse().filter(pl.col("x") != 10)
+    other.write_csv(tmp_path / "other.csv")
+    arguments = ("review", tmp_path / "other.csv", "--label", "y", "--export")
+    done = run(*arguments, "--decisions", store, "--out", tmp_path / "out", "--json")
+    assert done.exit_code == 0, done.output
+    assert "1 decision moved along" in done.stderr
+    assert "1 decision could not be matched with the table" in done.stderr
+    assert len(json.loads(done.stdout)["notes"]) == 2
+    corrected = pl.read_csv(tmp_path / "out" / "corrected.csv")
+    changed = corrected.filter(corrected["y"] != other["y"])
+    assert changed["x"].to_list() == [9]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        (".", "is a folder"),
+        ("empty.sqlite", "is empty"),
+        ("noisy.csv/d.sqlite", "is a file"),
+        ("noisy.csv", "cannot be read as a file of decisions"),
+        ("other.sqlite", "holds decisions on another table"),
+        ("/proc/d.sqlite", "may not be written to"),
+    ],
+)
+def test_decisions_that_cannot_be_kept_are_refused_before_the_fit(
+    run, table, tmp_path, monkeypatch, name, words
+):
+    (tmp_path / "empty.sqlite").touch()
+    another = Source({"a": [1, 2, 3], "y": ["n", "p", "n"]}, "y").fingerprint
+    Decisions(tmp_path / "other.sqlite", another).close()
+    monkeypatch.setattr("unflip.workflow.learn", lambda *_, **__: pytest.fail("it was fitted"))
+    refused = run("review", table, "--label", "y", "--decisions", tmp_path / name)
+    assert refused.exit_code == 2, refused.output
+    assert words in refused.stderr
+    assert "Traceback" not in refused.stderr

@@ -10,6 +10,8 @@ import polars as pl
 
 from unflip.audit import LabelAudit
 from unflip.noise import TransitionMatrix
+from unflip.review._connections import SLOWEST
+from unflip.review._file import PATIENCE
 
 KINDS = np.array(["<b>banana</b>", "apple", "cherry"])
 
@@ -47,10 +49,19 @@ def made_audit(table: pl.DataFrame) -> LabelAudit:
 
 
 @contextmanager
-def served(decisions: Path, n: int = 300, sample_size: int = 30, n_kinds: int = 2):
+def served(
+    decisions: Path,
+    n: int = 300,
+    sample_size: int = 30,
+    n_kinds: int = 2,
+    *,
+    slowest: float = SLOWEST,
+    patience: float = PATIENCE,
+):
     """Serve the made table from another process; give the process and the page's address."""
+    settings = (decisions, n, sample_size, n_kinds, slowest, patience)
     process = subprocess.Popen(
-        [sys.executable, __file__, str(decisions), str(n), str(sample_size), str(n_kinds)],
+        [sys.executable, __file__, *map(str, settings)],
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -66,8 +77,9 @@ def served(decisions: Path, n: int = 300, sample_size: int = 30, n_kinds: int = 
 
 
 if __name__ == "__main__":
-    from unflip.review import serve
+    from unflip.review import _connections, _file, serve
 
+    _connections.SLOWEST, _file.PATIENCE = map(float, sys.argv[5:7])
     made = made_table(int(sys.argv[2]), int(sys.argv[4]))
     serve(
         made,

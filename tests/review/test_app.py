@@ -102,7 +102,7 @@ def test_the_answer_comes_after_the_decision_is_written(review):
 
 def test_the_sample_grows_by_what_is_reviewed_as_sample(review):
     client, store = review
-    sample = store.sample(20, SOURCE.n_rows)
+    sample = store.sample(20)
     assert client.get("api/tally").json()["estimate"]["n_rows"] == 0
     # chosen for their suspicion: they do not count as long as the sample has not come to them
     decide(client, sample[0])

@@ -52,7 +52,12 @@ def test_only_changed_rows_have_other_labels(tmp_path, kind):
 def test_reviewed_labels_are_those_that_are_known_now(tmp_path):
     table = TABLES["polars"]
     written = export(table, "y", decided(tmp_path / "d.sqlite", table), tmp_path)
-    assert written.reviewed.read_text() == "row,label\n0,p\n1,p\n"
+    reviewed = pl.read_csv(written.reviewed)
+    assert reviewed.columns == ["row", "label", "given", "fingerprint"]
+    assert reviewed["row"].to_list() == [0, 1]
+    assert reviewed["label"].to_list() == ["p", "p"]
+    assert reviewed["given"].to_list() == ["n", "p"]
+    assert reviewed["fingerprint"].n_unique() == 2
 
 
 def test_the_log_has_every_step(tmp_path):

@@ -7,6 +7,7 @@ import shutil
 from collections import Counter
 from urllib.parse import urlsplit
 
+import polars as pl
 import pytest
 
 from tests.review.made import KINDS as NAMES
@@ -188,6 +189,49 @@ def test_a_server_that_is_killed_after_a_click_has_kept_it(tab, tmp_path):
         page.press("z")  # a new tab undoes what was decided last
         assert page.row == row
     assert stored(path) == {}
+
+
+def test_a_decision_that_cannot_be_stored_is_not_said_to_be(tab, tmp_path):
+    path = tmp_path / "d.sqlite"
+    with served(path) as (_, address):
+        page = tab(address)
+        row = page.row
+        path.rename(tmp_path / "away.sqlite")
+        page.press("k")
+        assert "Not saved: " in page.text("#alarm")
+        assert "was moved, replaced or deleted" in page.text("#alarm")
+        assert page.text("#saved") == ""
+        assert page.row == row
+        (tmp_path / "away.sqlite").rename(path)
+        assert page.decide("keep") == row
+        (tmp_path / "d-export").write_text("in the way")
+        page.page.click("#export")
+        page.settle()
+        assert "d-export" in page.text("#alarm")
+        assert page.text("#exported") == ""
+    assert stored(path) == {row: "keep"}
+
+
+def test_the_page_says_what_has_become_of_earlier_decisions(tab, tmp_path):
+    path = tmp_path / "d.sqlite"
+    table = made_table()
+    before = table.reverse().with_columns(
+        weight=pl.when(pl.col("name") == "fruit 17").then(-1.0).otherwise("weight")
+    )
+    with Decisions(path, Source(before, "kind", id_column="name").fingerprint) as store:
+        store.decide(299 - 17, 0, "unsure", None)
+        store.decide(299 - 20, 0, "unsure", None)
+    with served(path) as (_, address):
+        page = tab(address, viewport={"width": 375, "height": 800})
+        notes = page.text("#notes")
+        assert "1 decision moved along" in notes
+        assert "row 282 (id fruit 17, cells have changed)" in notes
+        assert page.text("#n-unsure") == "1"
+        assert page.page.evaluate("document.documentElement.scrollWidth") <= 375
+        page.page.click("#notes-read")
+        assert not page.page.is_visible("#notes")
+        assert page.complaints == []
+    assert stored(path) == {20: "unsure"}
 
 
 def test_nothing_is_asked_of_another_host_and_markup_stays_text(tab, shared):

@@ -129,14 +129,15 @@ def test_the_store_is_a_stack_per_row(tmp_path_factory, actions):
 
 
 def test_the_sample_is_drawn_once_and_extended(tmp_path):
-    with Decisions(tmp_path / "d.sqlite", FINGERPRINT) as store:
-        first = store.sample(5, 100, random_state=0)
-    with Decisions(tmp_path / "d.sqlite", FINGERPRINT) as store:
-        longer = store.sample(100, 100, random_state=1)
+    table = Source({"a": range(100), "y": [0, 1] * 50}, "y").fingerprint
+    with Decisions(tmp_path / "d.sqlite", table) as store:
+        first = store.sample(5, random_state=0)
+    with Decisions(tmp_path / "d.sqlite", table) as store:
+        longer = store.sample(100, random_state=1)
         assert longer[:5] == first
         assert sorted(longer) == list(range(100))
-        assert store.sample(3, 100) == first[:3]
-        assert store.sample(500, 100) == longer
+        assert store.sample(3) == first[:3]
+        assert store.sample(500) == longer
 
 
 @pytest.mark.parametrize(
@@ -144,8 +145,8 @@ def test_the_sample_is_drawn_once_and_extended(tmp_path):
     [
         ({"a": [1.0, 2.0], "y": ["n", "p"]}, "it had 4 rows, this one has 2"),
         ({"b": [1.0] * 4, "y": ["n", "p", "n", "p"]}, "its columns were a, y"),
-        ({"a": [1.0] * 4, "y": ["p", "n", "n", "p"]}, "in another order"),
-        ({"a": [1.0] * 4, "y": ["n", "q", "n", "q"]}, "its labels were others"),
+        ({"a": [1.0] * 4, "y": ["p", "n", "n", "p"]}, "cells or labels of its rows were others"),
+        ({"a": [1.0] * 4, "y": ["n", "q", "n", "q"]}, "its labels were n, p, these are n, q"),
     ],
 )
 def test_a_file_of_another_table_is_refused(tmp_path, table, message):

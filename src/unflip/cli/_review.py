@@ -1,12 +1,14 @@
 """`unflip review`: a page on which a person checks labels, and what was decided there."""
 
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
 from unflip.cli._options import Method, Source
 from unflip.cli._session import session
-from unflip.review import export, serve
+from unflip.review import Source as ReviewSource
+from unflip.review import check_review, export, serve
 
 
 def review(
@@ -32,6 +34,9 @@ def review(
             shell.result(json.loads(json.dumps(asdict(written), default=str)))
             shell.written(written.corrected, written.reviewed, written.log)
             return
+        # all that could be refused after a long fit
+        table = ReviewSource(data.whole, data.label, id_column=source.identifier)
+        check_review(store, folder, source=table, port=port)
         learnt = learn(data)
         shell.step("ranking the rows")
         audit = learnt.audit()
@@ -40,6 +45,11 @@ def review(
             shell.step("reviewing; Ctrl+C ends it, decisions are kept")
             # the one thing without which the command is of no use, so said with --quiet too
             print(json.dumps({"address": address}) if as_json else address, flush=True)
+
+        def note(words: str) -> None:
+            # now, and not with the notes at the end, which comes when the page is closed
+            if not quiet:
+                print(f"note: {words}", file=sys.stderr, flush=True)
 
         serve(
             data.whole,
@@ -52,4 +62,5 @@ def review(
             port=port,
             title=source.table.name,
             started=started,
+            note=note,
         )

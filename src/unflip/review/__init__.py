@@ -6,18 +6,24 @@
 """
 
 from unflip.review._export import Exported, export
+from unflip.review._file import DecisionsUnavailableError, OtherTableError
+from unflip.review._fingerprint import Fingerprint
 from unflip.review._sample import SampleEstimate, clopper_pearson, sample_estimate
-from unflip.review._server import serve
+from unflip.review._server import check_review, serve
 from unflip.review._source import Source
 from unflip.review._store import Decision, Decisions, StaleDecisionError
 
 __all__ = [
     "Decision",
     "Decisions",
+    "DecisionsUnavailableError",
     "Exported",
+    "Fingerprint",
+    "OtherTableError",
     "SampleEstimate",
     "Source",
     "StaleDecisionError",
+    "check_review",
     "clopper_pearson",
     "export",
     "sample_estimate",

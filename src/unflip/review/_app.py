@@ -81,6 +81,8 @@ def _reading(desk: Desk, read: Callable[[Desk, Mapping[str, str]], Any]) -> Call
             return JSONResponse(await run_in_threadpool(read, desk, request.query_params))
         except BadRequestError as error:
             return JSONResponse({"error": str(error)}, status_code=400)
+        except OSError as error:
+            return _unavailable(error)
 
     return answer
 
@@ -99,8 +101,18 @@ def _writing(desk: Desk, write: Callable[[Desk, Any], Any]) -> Callable[..., Any
                 {"error": str(stale), "current": {"row": stale.current.row, **said(stale.current)}},
                 status_code=409,
             )
+        except OSError as error:
+            return _unavailable(error)
 
     return answer
+
+
+def _unavailable(error: OSError) -> JSONResponse:
+    """Say that decisions or files cannot be read or written now."""
+    words = f"{error.filename or 'writing failed'}: {error.strerror}"
+    if error.strerror is None:  # made here, and not by the system
+        words = str(error)
+    return JSONResponse({"error": words}, status_code=503)
 
 
 def _json(body: bytes) -> dict[str, Any]:

@@ -65,7 +65,7 @@ class Desk:
     ) -> None:
         self._source, self._store, self._out, self._title = source, store, out, title
         self._opinion = opinion
-        self._sample = store.sample(sample_size, source.n_rows, random_state)
+        self._sample = store.sample(sample_size, random_state=random_state)
         self._queues = Queues(source, opinion, self._sample)
         self._explainer = Explainer(source)
         self._label_counts = np.bincount(source.codes, minlength=source.classes.size)
@@ -93,6 +93,7 @@ class Desk:
             "decisions": str(self._store.path),
             "sample_size": len(self._sample),
             "level": LEVEL,
+            "notes": self._store.notes,
         }
 
     def queue(self, wanted: Wanted, after: int) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,9 +12,12 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from unflip._files import write_whole
+from unflip._files import check_free, write_whole
+from unflip._row_hashes import hash_texts
 from unflip.review._source import Source, named_columns
 from unflip.review._store import Decisions
+
+FILES = ("corrected", "reviewed", "log")
 
 LOG_COLUMNS = (
     "number",
@@ -27,6 +31,7 @@ LOG_COLUMNS = (
     "queue",
     "suggested",
     "probability",
+    "matched",
 )
 
 
@@ -39,11 +44,14 @@ class Exported:
     corrected : Path
         The table with the changed labels in place of the given ones.
     reviewed : Path
-        `row,label`: the rows of which the true label is known now, kept ones too.
+        The rows of which the true label is known now, kept ones too: `row,label,given,fingerprint`,
+        the last two so that a table whose rows are others is told from this one.
     log : Path
         Every decision and every undo, the oldest first.
     n_changed, n_kept, n_unsure : int
         How many rows.
+    notes : list of str
+        Which decisions were moved with their rows, and which could not be matched.
     """
 
     corrected: Path
@@ -52,6 +60,7 @@ class Exported:
     n_changed: int
     n_kept: int
     n_unsure: int
+    notes: list[str]
 
 
 def export(
@@ -59,12 +68,13 @@ def export(
 ) -> Exported:
     """Write the corrected table, the reviewed labels and the log of a review.
 
-    Nothing is read from the table's own file, and nothing is written to it.
+    Nothing is read from the table's own file, and nothing is written to it. Decisions are found
+    again by the cells of their rows; one that no row matches is not applied, with a warning.
 
     Parameters
     ----------
     table : dataframe, mapping of columns or array of shape (n_rows, n_columns)
-        The table that was reviewed.
+        The table that was reviewed. Its rows may have been sorted, added to or taken from.
     label : str or array-like of shape (n_rows,)
         The name of its label column, or the labels.
     decisions : str or Path
@@ -72,7 +82,7 @@ def export(
     out : str or Path
         Folder of `corrected.csv`, `reviewed.csv` and `log.csv`.
     id_column : str, default=None
-        A column that names the rows, for the log.
+        A column that names the rows, for the log and for warnings.
 
     Examples
     --------
@@ -92,8 +102,17 @@ def export(
     if not Path(decisions).exists():
         raise FileNotFoundError(f"there is no file of decisions {decisions}.")
     source = Source(table, label, id_column=id_column)
+    check_export(Path(out))
     with Decisions(Path(decisions), source.fingerprint) as store:
+        for note in store.notes:
+            warnings.warn(note, UserWarning, stacklevel=2)
         return write_export(source, store, Path(out))
+
+
+def check_export(out: Path) -> None:
+    """Refuse a folder that the files cannot be written to."""
+    for name in FILES:
+        check_free(out / f"{name}.csv", force=True)
 
 
 def write_export(source: Source, store: Decisions, out: Path) -> Exported:
@@ -103,11 +122,19 @@ def write_export(source: Source, store: Decisions, out: Path) -> Exported:
     files = {
         "corrected": _corrected_table(source, known),
         "reviewed": _csv(
-            ["row", "label"], ([row, source.names[label]] for row, label in known.items())
+            ["row", "label", "given", "fingerprint"],
+            (
+                [row, source.names[label], source.given(row), text]
+                for (row, label), text in zip(
+                    known.items(),
+                    hash_texts(source.fingerprint.hashes[list(known)]),
+                    strict=True,
+                )
+            ),
         ),
         "log": _log(source, store),
     }
-    paths = {name: out / f"{name}.csv" for name in files}
+    paths = {name: out / f"{name}.csv" for name in FILES}
     for name, text in files.items():
         write_whole(paths[name], text)
     verdicts = Counter(decision.verdict for decision in current)
@@ -116,6 +143,7 @@ def write_export(source: Source, store: Decisions, out: Path) -> Exported:
         n_changed=verdicts["change"],
         n_kept=verdicts["keep"],
         n_unsure=verdicts["unsure"],
+        notes=list(store.notes),
     )
 
 
@@ -139,22 +167,20 @@ def _corrected_table(source: Source, known: dict[int, int]) -> str:
 
 
 def _log(source: Source, store: Decisions) -> str:
-    def name(position: int | None) -> str | None:
-        return None if position is None else source.names[position]
-
     lines = (
         (
             event["number"],
             event["at"],
             event["row"],
-            None if source.ids is None else source.ids[event["row"]],
+            source.ids[event["row"]] if source.ids and event["matched"] else event["id"],
             event["version"],
-            source.given(event["row"]),
+            event["given"],
             event["verdict"] if event["undoes"] is None else "undo",
-            name(event["label"]),
+            event["label"],
             event["queue"],
-            name(event["suggested"]),
+            event["suggested"],
             event["probability"],
+            "yes" if event["matched"] else "no",
         )
         for event in store.log()
     )

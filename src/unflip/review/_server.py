@@ -2,13 +2,17 @@
 
 import secrets
 import socket
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from unflip._validation import check_count
 from unflip.review._desk import Desk
+from unflip.review._export import check_export
+from unflip.review._file import check_place
 from unflip.review._queue import Opinion
 from unflip.review._source import Source
 from unflip.review._store import Decisions
@@ -30,6 +34,7 @@ def serve(
     title: str = "Review of labels",
     random_state: int | None = None,
     started: Callable[[str], object] = print,
+    note: Callable[[str], object] = warnings.warn,
 ) -> None:
     """Show the rows of a table on a local page, and keep what a person decides of their labels.
 
@@ -45,8 +50,8 @@ def serve(
     audit : LabelAudit
         Fitted to these rows and labels.
     decisions : str or Path
-        The file of decisions, SQLite; made where it is missing. A file that was made for another
-        table is refused.
+        The file of decisions, SQLite; made where it is missing. Decisions are found again by the
+        cells of their rows; a file of which no row is in the table is refused.
     id_column : str, default=None
         A column that names the rows: it is shown and searched, not compared.
     out : str or Path, default=None
@@ -62,33 +67,34 @@ def serve(
         Seed of the random sample. It is drawn once, and kept with the decisions.
     started : callable, default=print
         Called with the page's address, the secret token in it, when it is ready.
+    note : callable, default=warnings.warn
+        Called before with each sentence on decisions that were moved with their rows or could not
+        be matched; the page shows them too.
     """
-    try:
-        import uvicorn
+    check_review(decisions, out, port=port)
+    import uvicorn
 
-        from unflip.review._app import make_app
-    except ImportError as error:
-        raise ImportError(
-            f"the review page needs {error.name}: pip install 'unflip[review]'"
-        ) from error
+    from unflip.review._app import make_app
+    from unflip.review._connections import BoundedProtocol
+
     check_count(sample_size, "sample_size", least=1)
-    path = Path(decisions)
-    folder = path.with_name(f"{path.stem}-export") if out is None else Path(out)
     source = Source(table, label, id_column=id_column)
     opinion = Opinion(audit, source)  # before any file is made
     with (
-        Decisions(path, source.fingerprint) as store,
+        Decisions(Path(decisions), source.fingerprint) as store,
         socket.create_server((ADDRESS, port)) as listening,
     ):
         desk = Desk(
             source,
             opinion,
             store,
-            folder,
+            _export_folder(decisions, out),
             title=title,
             sample_size=sample_size,
             random_state=random_state,
         )
+        for sentence in store.notes:
+            note(sentence)
         host = f"{ADDRESS}:{listening.getsockname()[1]}"
         token = secrets.token_urlsafe(24)
         server = uvicorn.Server(
@@ -99,11 +105,64 @@ def serve(
                 log_level="warning",
                 access_log=False,  # the address has the token in it
                 server_header=False,
-                limit_concurrency=50,
                 timeout_graceful_shutdown=2,
+                http=BoundedProtocol,
             )
         )
         started(f"http://{host}/{token}/")
         # being interrupted is how it ends
         with suppress(KeyboardInterrupt):
             server.run(sockets=[listening])
+
+
+def check_review(
+    decisions: str | Path,
+    out: str | Path | None = None,
+    *,
+    source: Source | None = None,
+    port: int = 0,
+) -> None:
+    """Raise what `serve` would raise whatever the audit says; to be asked before a long fit.
+
+    No file is made. Nothing is said of a file of decisions that does not exist yet.
+
+    Parameters
+    ----------
+    decisions : str or Path
+        The file of decisions.
+    out : str or Path, default=None
+        Folder of what the page exports. None: as in `serve`.
+    source : Source, default=None
+        The table: whether it is the one that the file was made for. None: that is not asked.
+    port : int, default=0
+        Port on 127.0.0.1; 0: a free one.
+
+    Examples
+    --------
+    >>> from tempfile import mkdtemp
+    >>> from unflip.review import check_review
+    >>> check_review(Path(mkdtemp()) / "review.sqlite")
+    """
+    for package in ("uvicorn", "starlette"):
+        try:
+            import_module(package)
+        except ImportError as error:
+            raise ImportError(
+                f"the review page needs {error.name}: pip install 'unflip[review]'"
+            ) from error
+    check_place(Path(decisions))
+    check_export(_export_folder(decisions, out))
+    if source is not None and Path(decisions).exists():
+        Decisions(Path(decisions), source.fingerprint).close()
+    try:
+        socket.create_server((ADDRESS, port)).close()
+    except OSError as error:
+        raise OSError(
+            f"port {port} of {ADDRESS} cannot be used ({error.strerror}): name another one, or 0 "
+            "for one that is free."
+        ) from error
+
+
+def _export_folder(decisions: str | Path, out: str | Path | None) -> Path:
+    path = Path(decisions)
+    return path.with_name(f"{path.stem}-export") if out is None else Path(out)

@@ -1,7 +1,5 @@
 """What is reviewed: a table, its labels, and what tells it from another table."""
 
-import hashlib
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +10,9 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from unflip._row_hashes import coded_texts, hash_rows
 from unflip._validation import check_labels
+from unflip.review._fingerprint import Fingerprint
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -123,17 +123,19 @@ class Source:
         self.table = table
 
     @cached_property
-    def fingerprint(self) -> dict[str, Any]:
-        """Column names, number of rows, classes, and a hash of the labels in their order."""
-        return {
-            "columns": self.header,
-            "label": self.label_name,
-            "n_rows": self.n_rows,
-            "classes": self.names,
-            "labels": hashlib.sha256(
-                json.dumps(self.names).encode() + self.codes.astype("<i8").tobytes()
-            ).hexdigest(),
-        }
+    def fingerprint(self) -> Fingerprint:
+        """What tells the table, and each of its rows, from others."""
+        columns = named_columns(self.table)
+        # labels that are given beside the table are a column too
+        columns.setdefault(self.label_name, self.classes[self.codes])
+        return Fingerprint(
+            columns=tuple(self.header),
+            label=self.label_name,
+            classes=tuple(self.names),
+            codes=self.codes,
+            ids=self.ids,
+            hashes=hash_rows(columns),
+        )
 
     def given(self, row: int) -> str:
         """Return the label of a row, as text."""
@@ -177,14 +179,6 @@ def _column(name: str, values: Any) -> Column:
     if isinstance(values, nw.Series):
         if values.dtype.is_numeric():
             return Column(name, values.cast(nw.Float64).to_numpy().astype(float), None, [])
-        missing = values.is_null().to_list()
     elif values.dtype.kind in "iuf":
         return Column(name, values.astype(float), None, [])
-    else:
-        missing = [value is None or value != value for value in values]  # NaN is not itself
-    places: dict[str, int] = {}
-    codes = [
-        -1 if absent else places.setdefault(str(value), len(places))
-        for value, absent in zip(values, missing, strict=True)
-    ]
-    return Column(name, None, np.array(codes, dtype=np.intp), list(places))
+    return Column(name, None, *coded_texts(values))

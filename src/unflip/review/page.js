@@ -444,6 +444,7 @@ function listen() {
   for (const [id, key] of Object.entries(buttons)) {
     byId(id).addEventListener("click", () => alone(commands[key]));
   }
+  byId("notes-read").addEventListener("click", () => { byId("notes").hidden = true; });
   byId("export").addEventListener("click", () => alone(writeExport));
   const filters = ["queue", "status", "given", "least"];
   for (const id of filters) {
@@ -474,6 +475,8 @@ async function start() {
     `${plural(about.n_rows, "row", "rows")}, ${plural(about.n_features, "feature", "features")}. ` +
     `By the model, about ${plural(Math.round(about.expected_wrong), "label is", "labels are")} wrong. ` +
     `Decisions are kept in ${about.decisions}.`;
+  byId("notes-text").replaceChildren(...about.notes.map((note) => make("p", {}, note)));
+  byId("notes").hidden = !about.notes.length;
   about.classes.forEach((name, position) => byId("given").append(make("option", { value: position }, name)));
   const kept = JSON.parse(sessionStorage.getItem("filters") ?? "[]");
   ["queue", "status", "given", "least"].forEach((name, k) => { if (kept[k]) byId(name).value = kept[k]; });
