@@ -56,6 +56,8 @@ class LabelAudit(BaseEstimator):
         P(true y | x), whatever the label.
     n_errors_ : float
         Expected number of wrong labels: the sum of `mislabel_proba_`, weighted by `sample_weight`.
+    label_proba_ : ndarray of shape (n_samples, n_classes)
+        P(true y | x, given label): the label posterior.
     noise_rates_ : NoiseRates or TransitionMatrix
         The rates used.
     transition_matrix_ : ndarray of shape (n_classes, n_classes)

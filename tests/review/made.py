@@ -41,9 +41,9 @@ def made_audit(table: pl.DataFrame) -> LabelAudit:
     audit = LabelAudit()
     audit.classes_, audit.noise_rates_ = classes, noise
     audit.transition_matrix_ = noise.matrix
-    audit.clean_proba_ = density / density.sum(axis=1, keepdims=True)
-    joint = audit.clean_proba_ * noise.matrix[:, codes].T
-    audit.mislabel_proba_ = 1 - joint[np.arange(codes.size), codes] / joint.sum(axis=1)
+    joint = density * noise.matrix[:, codes].T
+    audit.label_proba_ = joint / joint.sum(axis=1, keepdims=True)
+    audit.mislabel_proba_ = 1 - audit.label_proba_[np.arange(codes.size), codes]
     audit.suggested_label_ = classes[joint.argmax(axis=1)]
     return audit
 

@@ -59,15 +59,9 @@ class Opinion:
                 f"the audit knows the classes {audit.classes_.tolist()} and the table has "
                 f"{source.classes.tolist()}. Fit it to the labels that are reviewed."
             )
-        matrix = np.asarray(audit.transition_matrix_)
-        self.rates: Floats = 1 - np.diagonal(matrix)
+        self.rates: Floats = 1 - np.diagonal(audit.transition_matrix_)
         self.suggested: Rows = np.searchsorted(audit.classes_, audit.suggested_label_)
-        # P(true=k | x, noisy=y) is proportional to P(true=k | x) T[k, y]
-        clean = np.asarray(audit.clean_proba_)
-        joint = clean * matrix[:, source.codes].T
-        total = joint.sum(axis=1, keepdims=True)
-        # a label that the rates rule out says nothing of the true one
-        self.truth: Floats = np.where(total > 0, joint / np.where(total > 0, total, 1), clean)
+        self.truth: Floats = np.asarray(audit.label_proba_)
 
     def information(self) -> Floats:
         """Return H(true y | x, the label), in bits: what a look at the row is expected to tell."""
