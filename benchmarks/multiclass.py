@@ -18,7 +18,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from unflip import TransitionMatrix, flip_labels, importance_weights
-from unflip.noise_rates import fit_stages
+from unflip._stages import fit_stages
 
 Array = NDArray[Any]
 

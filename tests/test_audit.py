@@ -145,3 +145,27 @@ def test_the_audit_repeats_itself_and_is_cloned_and_pickled():
     restored = pickle.loads(pickle.dumps(audit))  # noqa: S301
     assert_array_equal(audit.mislabel_proba_, again.mislabel_proba_)
     assert_array_equal(audit.issues(), restored.issues())
+
+
+def noisy_sample():
+    X, y = overlapping(600)
+    return X, flip_labels(y, RATES, random_state=0)
+
+
+def test_probabilities_from_elsewhere_give_the_same_audit():
+    X, y = noisy_sample()
+    audit = LabelAudit("probabilistic", RATES, random_state=0).fit(X, y)
+    again = LabelAudit(noise_rates=RATES).fit_posterior(audit.noisy_proba_, y)
+    assert_array_equal(again.mislabel_proba_, audit.mislabel_proba_)
+    assert_array_equal(again.issues(), audit.issues())
+
+
+def test_rates_are_read_off_probabilities_where_none_are_given():
+    X, y = noisy_sample()
+    audit = LabelAudit("probabilistic", "selective", random_state=0).fit(X, y)
+    again = LabelAudit().fit_posterior(audit.noisy_proba_, y)
+    assert again.noise_rates_ == audit.noise_rates_
+    with pytest.raises(ValueError, match="estimates the rates from rows"):
+        LabelAudit(noise_rates="channel").fit_posterior(audit.noisy_proba_, y)
+    with pytest.raises(ValueError, match=r"has shape \(10, 2\), expected"):
+        LabelAudit().fit_posterior(audit.noisy_proba_[:10], y)

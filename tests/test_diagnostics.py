@@ -14,10 +14,10 @@ from unflip import (
 )
 from unflip._diagnostics import SENTENCES, Diagnostic, judge_weights, raise_or_warn, strength
 from unflip._label_posterior import LabelPosterior
+from unflip._stages import judge_estimate
 from unflip.audit import LabelAudit
 from unflip.inspection import summary
 from unflip.noise_rates import ChannelRates
-from unflip.noise_rates._estimate import judge_estimate
 
 CLASSES = np.array(["ham", "spam"])
 

@@ -12,14 +12,16 @@ from unflip._diagnostics import raise_or_warn
 from unflip._estimators import stage_generator
 from unflip._label_posterior import LabelPosterior
 from unflip._notebook import with_findings
+from unflip._stages import Stages, fit_stages
 from unflip._validation import (
     check_count,
     check_enough_rows,
     check_labels,
+    check_probability_per_class,
     check_table,
     check_weights,
 )
-from unflip.noise_rates import fit_stages
+from unflip.noise_rates import fit_rates, needs_rows
 from unflip.posterior import make_posterior
 from unflip.posterior._base import folds_within_classes
 
@@ -56,6 +58,8 @@ class LabelAudit(BaseEstimator):
         P(true y | x), whatever the label.
     n_errors_ : float
         Expected number of wrong labels: the sum of `mislabel_proba_`, weighted by `sample_weight`.
+    noisy_proba_ : ndarray of shape (n_samples, n_classes)
+        P(noisy y | x), as used.
     label_proba_ : ndarray of shape (n_samples, n_classes)
         P(true y | x, given label): the label posterior.
     noise_rates_ : NoiseRates or TransitionMatrix
@@ -92,6 +96,7 @@ class LabelAudit(BaseEstimator):
 
     mislabel_proba_: Floats
     suggested_label_: Array
+    noisy_proba_: Floats
     label_proba_: Floats
     clean_proba_: Floats
     n_errors_: float
@@ -141,19 +146,63 @@ class LabelAudit(BaseEstimator):
             random_state=random_state,
             estimate="mean",
         )
+        self._take(stages, classes, codes, weight)
+        check_table(self, X, reset=True)
+        return self
+
+    def fit_posterior(
+        self, noisy_posterior: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Estimate how likely each row's label is wrong from P(noisy y | x), estimated elsewhere.
+
+        Rates that are to be estimated are read off these probabilities: "auto" is "selective".
+
+        Parameters
+        ----------
+        noisy_posterior : array-like of shape (n_samples, n_classes)
+            P(noisy y | x) of held-out rows, one column per class in sorted order.
+        y : array-like of shape (n_samples,)
+            Noisy labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts.
+        """
+        classes, codes = check_labels(y, binary=False)
+        probabilities = check_probability_per_class(
+            noisy_posterior, codes.size, classes.size, "noisy_posterior"
+        )
+        weight = None if sample_weight is None else check_weights(sample_weight, codes.size)
+        by_name = isinstance(self.noise_rates, str) and self.noise_rates == "auto"
+        noise_rates = "selective" if by_name else self.noise_rates
+        if needs_rows(noise_rates, classes.size):
+            raise ValueError(
+                f"noise_rates={noise_rates!r} estimates the rates from rows, and there are only "
+                "probabilities. Use noise_rates='selective', give the rates you know, or fit(X, y)."
+            )
+        rates, estimator = fit_rates(
+            noise_rates,
+            None,
+            classes[codes],
+            weight,
+            stage_generator(self.random_state),
+            noisy_posterior=probabilities,
+        )
+        self._take(Stages(None, probabilities, rates, estimator), classes, codes, weight)
+        return self
+
+    def _take(
+        self, stages: Stages, classes: Array, codes: NDArray[np.intp], weight: Floats | None
+    ) -> None:
         label_posterior = LabelPosterior(stages.noisy_posterior, codes, stages.rates, classes)
         totals = label_posterior.totals(weight)
-        diagnostics = raise_or_warn(stages.judge(totals, classes))
-
-        check_table(self, X, reset=True)
+        diagnostics = raise_or_warn(stages.judge(totals, classes), stacklevel=3)
         self.classes_, self.noise_rates_ = classes, stages.rates
+        self.noisy_proba_ = stages.noisy_posterior
         self.transition_matrix_ = label_posterior.noise.matrix
         self.mislabel_proba_ = label_posterior.mislabel_proba
         self.label_proba_, self.clean_proba_ = label_posterior.proba, label_posterior.clean_proba
         self.suggested_label_ = label_posterior.suggested_label
         self.rate_estimator_, self.diagnostics_ = stages.estimator, diagnostics
         self.n_errors_ = totals.n_errors
-        return self
 
     def issues(self, *, precision: float | None = None, n: int | None = None) -> NDArray[np.intp]:
         """Return the rows whose labels to look at, the most suspicious first.

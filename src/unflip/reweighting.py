@@ -21,6 +21,7 @@ from unflip._estimators import (
 )
 from unflip._label_posterior import LabelPosterior
 from unflip._notebook import with_findings
+from unflip._stages import fit_stages
 from unflip._validation import (
     check_choice,
     check_enough_rows,
@@ -30,9 +31,7 @@ from unflip._validation import (
 )
 from unflip.density_ratio import KLIEP
 from unflip.noise import as_transition_matrix
-from unflip.noise_rates import BaseRates, CrossValidatedRates, fit_stages
-from unflip.noise_rates._aliases import ALIASES
-from unflip.noise_rates._estimate import known_size
+from unflip.noise_rates import ALIASES, BaseRates, CrossValidatedRates, known_size
 from unflip.posterior import DensityRatioPosterior, make_posterior
 from unflip.weights import importance_weights_from_inverse, printed_lemma_2_weights
 
@@ -88,6 +87,8 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         beta >= 0, one per training row.
     mislabel_proba_ : ndarray of shape (n_samples,)
         P(true label differs from the given one | x, given label), one per training row.
+    noisy_proba_ : ndarray of shape (n_samples, n_classes)
+        P(noisy y | x) of the training rows, cross-fitted where `cv` says so.
     posterior_ : posterior
         The fitted estimator of P(noisy y | x).
     rate_estimator_ : rate estimator or None
@@ -132,6 +133,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
     noise_rates_: Any  # NoiseRates | TransitionMatrix, by the number of classes
     sample_weight_: Floats
     mislabel_proba_: Floats
+    noisy_proba_: Floats
     posterior_: Any
     rate_estimator_: Any
     diagnostics_: list[str]
@@ -205,7 +207,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         self.classes_ = classes
         self.posterior_, self.rate_estimator_ = stages.posterior, stages.estimator
         self.noise_rates_, self.diagnostics_ = rates, diagnostics
-        self.sample_weight_ = beta
+        self.noisy_proba_, self.sample_weight_ = stages.noisy_posterior, beta
         self.mislabel_proba_ = label_posterior.mislabel_proba
         self.effective_sample_size_ = totals.effective_sample_size
         self.clipped_share_ = totals.clipped_share

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from unflip import NoiseRates, flip_labels
-from unflip.noise_rates import ChannelRates, estimate_rates, fit_stages, make_rates
+from unflip._stages import fit_stages
+from unflip.noise_rates import ChannelRates, estimate_rates, make_rates
 from unflip.posterior import ChannelPosterior, ProbabilisticPosterior
 
 RATES = NoiseRates(0.3, 0.1)

@@ -12,14 +12,9 @@ from unflip._blocks._samples import ClassSamples, numbers
 from unflip._diagnostics import Diagnostic
 from unflip._label_posterior import Totals
 from unflip._sampling import drawn_rows
+from unflip._stages import choose_posterior, fit_stages, judge_estimate
 from unflip._validation import MINIMUM_ROWS, check_count
-from unflip.noise_rates import fit_stages
-from unflip.noise_rates._estimate import (
-    choose_posterior,
-    fit_rates,
-    judge_estimate,
-    needs_rows,
-)
+from unflip.noise_rates import fit_rates, needs_rows
 from unflip.posterior import ChannelPosterior, DensityRatioPosterior
 
 Array = NDArray[Any]
@@ -74,7 +69,7 @@ def fit_blocks(
     blocks : Blocks
         The noisy data.
     posterior, noise_rates, random_state, estimate
-        As for :func:`~unflip.noise_rates.fit_stages`.
+        As for :func:`~unflip._stages.fit_stages`.
     max_rows : int, default=20_000
         How many rows are drawn; a channel has a `max_rows` of its own, which holds for it.
     """

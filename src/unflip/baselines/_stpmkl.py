@@ -22,7 +22,7 @@ from unflip._validation import (
 )
 from unflip.density_ratio._kernel import DistancesTo, gaussian, row_blocks, squared_distances
 from unflip.noise import NoiseRates
-from unflip.noise_rates._estimate import estimate_rates
+from unflip.noise_rates import estimate_rates
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]

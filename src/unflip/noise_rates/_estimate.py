@@ -1,156 +1,18 @@
-"""From what a user passes as `posterior` and `noise_rates` to stages 1 and 2, fitted."""
+"""From what a user passes as `noise_rates` to rates."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from unflip._diagnostics import Diagnostic, judge_rates
-from unflip._label_posterior import Totals
 from unflip._validation import check_labels
 from unflip.noise import NoiseRates, TransitionMatrix, as_transition_matrix, is_matrix
 from unflip.noise_rates._aliases import make_rates
-from unflip.noise_rates._base import BaseRates, PosteriorRates, default_posterior
+from unflip.noise_rates._base import BaseRates, PosteriorRates
 from unflip.noise_rates._channel import ChannelRates
-from unflip.posterior import BasePosterior, ChannelPosterior, fit_posterior, make_posterior
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Stages:
-    """Stages 1 and 2 of a fit.
-
-    Parameters
-    ----------
-    posterior : BasePosterior
-        Fitted to all rows.
-    noisy_posterior : ndarray of shape (n_samples, n_classes)
-        P(noisy y | x) of the rows.
-    rates : NoiseRates or TransitionMatrix
-        NoiseRates of two classes, a TransitionMatrix of more.
-    estimator : BaseRates or None
-        What the rates were estimated by; None where they were given.
-    """
-
-    posterior: BasePosterior
-    noisy_posterior: Floats
-    rates: Any
-    estimator: BaseRates | None
-
-    def judge(self, totals: Totals, classes: Array) -> list[Diagnostic]:
-        """Return why the rates may be far off, as data."""
-        return judge_estimate(totals, classes, self.rates, self.estimator)
-
-
-def judge_estimate(
-    totals: Totals, classes: Array, rates: Any, estimator: BaseRates | None
-) -> list[Diagnostic]:
-    """Return why rates may be far off, as data.
-
-    Parameters
-    ----------
-    totals : Totals
-        Sums over the rows.
-    classes : ndarray of shape (n_classes,)
-        The labels.
-    rates : NoiseRates or TransitionMatrix
-        The rates in use.
-    estimator : BaseRates or None
-        What they were estimated by; None where they were given.
-    """
-    # of other estimators an interval takes a bootstrap
-    interval = estimator.interval_ if isinstance(estimator, ChannelRates) else None
-    return judge_rates(totals, classes, rates, estimated=estimator is not None, interval=interval)
-
-
-def fit_stages(
-    posterior: Any,
-    noise_rates: Any,
-    X: Any,
-    y: ArrayLike,
-    sample_weight: ArrayLike | None = None,
-    *,
-    cv: Any = None,
-    random_state: int | np.random.RandomState | None = None,
-    method: Any = None,
-    estimate: str = "median",
-) -> Stages:
-    """Estimate P(noisy y | x) and the noise rates, in one go where the noisy channel does both.
-
-    Parameters
-    ----------
-    posterior : str, BasePosterior or classifier
-        See :func:`~unflip.posterior.make_posterior`. "auto" for two classes is the channel where
-        it also gives the rates, or they are known; else "probabilistic", so that a way to estimate
-        the rates is not handed another way's estimate.
-    noise_rates : str, NoiseRates, TransitionMatrix, array-like or rate estimator
-        See :func:`estimate_rates`.
-    X, y, sample_weight : array-like
-        The noisy data.
-    cv : int, cross-validation splitter or None, default=None
-        See :func:`~unflip.posterior.fit_posterior`.
-    random_state : int, RandomState instance or None, default=None
-        Seed of every part that has none of its own.
-    method : classifier, default=None
-        The method whose rates "cv" chooses.
-    estimate : {"median", "mean"}, default="median"
-        Which rates a channel takes that is given by name.
-    """
-    n_classes = check_labels(y, binary=False)[0].size
-    chosen = choose_posterior(
-        posterior, noise_rates, n_classes, random_state=random_state, estimate=estimate
-    )
-    by_channel = _is_for_the_channel(noise_rates)
-    joint = isinstance(chosen, ChannelPosterior) and by_channel and n_classes == 2
-    if joint and chosen.known is None and known_size(noise_rates) == 2:
-        chosen.set_params(known=_two_rates(noise_rates))
-    fitted, noisy_posterior = fit_posterior(
-        chosen, X, y, sample_weight, cv=cv, random_state=random_state
-    )
-    if joint and _given(noise_rates, n_classes) is None:
-        estimator = ChannelRates.of(fitted)
-        return Stages(fitted, noisy_posterior, estimator.rates_, estimator)
-    rates, fitted_rates = fit_rates(
-        noise_rates,
-        X,
-        y,
-        sample_weight,
-        random_state,
-        noisy_posterior=noisy_posterior,
-        method=method,
-    )
-    return Stages(fitted, noisy_posterior, rates, fitted_rates)
-
-
-def choose_posterior(
-    posterior: Any,
-    noise_rates: Any,
-    n_classes: int,
-    *,
-    random_state: int | np.random.RandomState | None = None,
-    estimate: str = "median",
-) -> BasePosterior:
-    """Return the unfitted posterior that :func:`fit_stages` fits.
-
-    Parameters
-    ----------
-    posterior, noise_rates, random_state, estimate
-        As for :func:`fit_stages`.
-    n_classes : int
-        How many classes the labels have.
-    """
-    if isinstance(posterior, str) and posterior == "auto" and n_classes == 2:
-        by_channel = _is_for_the_channel(noise_rates)
-        posterior = "channel" if by_channel else default_posterior(n_classes)
-    chosen = make_posterior(posterior, random_state, n_classes=n_classes)
-    if isinstance(posterior, str) and isinstance(chosen, ChannelPosterior):
-        chosen.set_params(estimate=estimate)
-    return chosen
+from unflip.posterior import ChannelPosterior
 
 
 def estimate_rates(
@@ -212,7 +74,7 @@ def fit_rates(
         As for :func:`estimate_rates`.
     """
     n_classes = check_labels(y, binary=False)[0].size
-    given = _given(noise_rates, n_classes)
+    given = given_rates(noise_rates, n_classes)
     if given is not None:
         return given, None
     estimator = _unfitted_estimator(noise_rates, random_state, n_classes)
@@ -235,7 +97,7 @@ def needs_rows(noise_rates: Any, n_classes: int) -> bool:
     n_classes : int
         How many classes the labels have.
     """
-    if _given(noise_rates, n_classes) is not None:
+    if given_rates(noise_rates, n_classes) is not None:
         return False
     return not _takes_probabilities(_unfitted_estimator(noise_rates, None, n_classes))
 
@@ -249,27 +111,22 @@ def known_size(noise_rates: Any) -> int | None:
     return len(noise_rates) if is_matrix(noise_rates) else None
 
 
-def _given(noise_rates: Any, n_classes: int) -> NoiseRates | TransitionMatrix | None:
-    """Return the rates where they are known in full, checked against the number of classes."""
+def given_rates(noise_rates: Any, n_classes: int) -> NoiseRates | TransitionMatrix | None:
+    """Return the rates where they are known in full, checked against the number of classes.
+
+    Parameters
+    ----------
+    noise_rates
+        As for :func:`estimate_rates`.
+    n_classes : int
+        How many classes the labels have.
+    """
     if known_size(noise_rates) is None:
         return None
     if isinstance(noise_rates, NoiseRates) and n_classes == 2:
         return noise_rates if noise_rates.known else None
     noise = as_transition_matrix(noise_rates, n_classes)
     return noise.rates if n_classes == 2 else noise
-
-
-def _is_for_the_channel(noise_rates: Any) -> bool:
-    """Return whether the channel is to find the rates, or would be told them."""
-    if isinstance(noise_rates, str):
-        return noise_rates in ("auto", "channel")
-    return known_size(noise_rates) == 2
-
-
-def _two_rates(noise_rates: Any) -> NoiseRates:
-    if isinstance(noise_rates, NoiseRates):
-        return noise_rates
-    return as_transition_matrix(noise_rates, 2).rates
 
 
 def _unfitted_estimator(
