@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -50,3 +50,25 @@ def check_free(path: Path, *, force: bool) -> None:
         raise NotADirectoryError(f"{folder} is a file, and {path} is to be written below it.")
     if not os.access(folder, os.W_OK):
         raise PermissionError(f"{folder} may not be written to: choose another place.")
+
+
+def check_no_input(path: Path, inputs: Iterable[str | Path]) -> None:
+    """Refuse to write over a file that is read, by whatever name or link.
+
+    Parameters
+    ----------
+    path : Path
+        Where to write.
+    inputs : iterable of str or Path
+        What is read.
+    """
+    for read in inputs:
+        if same_file(path, Path(read)):
+            raise FileExistsError(f"{path} is read from, so it is not written to: name another.")
+
+
+def same_file(one: Path, other: Path) -> bool:
+    """Return whether two names lead to one file, there or not yet."""
+    if one.exists() and other.exists():
+        return one.samefile(other)
+    return one.resolve() == other.resolve()

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from unflip._beliefs import Totals
 from unflip._blocks._judged import LabelModel, block_totals
-from unflip._blocks._rows import Blocks, Counts, Fetched, Wanted, counted, fetched
+from unflip._blocks._rows import Blocks, Counts, Fetched, Wanted, check_same_rows, counted, fetched
 from unflip._blocks._samples import ClassSamples, numbers
 from unflip._sampling import drawn_rows
 from unflip._validation import MINIMUM_ROWS, check_count
@@ -97,6 +97,7 @@ def fit_blocks(
         )
         model, estimator = LabelModel(stages.posterior, stages.rates, classes), stages.estimator
     totals = blocks.sum(block_totals, model)
+    check_same_rows(totals.n_rows, counts.n_all)
     diagnostics = doubts_by_shares(totals.sure_share, classes, model.rates, estimator)
     return BlockFit(model, estimator, totals, diagnostics)
 
