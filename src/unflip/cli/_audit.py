@@ -6,7 +6,7 @@ import polars as pl
 from rich.table import Table
 from rich.text import Text
 
-from unflip._files import check_free
+from unflip._files import check_outputs
 from unflip.cli._estimate import say_found
 from unflip.cli._options import Method, Source
 from unflip.cli._session import session
@@ -36,8 +36,8 @@ def audit(
             raise ValueError("give --top or --precision, not both.")
         if precision is not None and not 0 < precision <= 1:
             raise ValueError(f"--precision {precision}: expected a share above 0, and at most 1.")
+        check_outputs({"--out": out}, (source.table,), force=force)
         if out is not None:
-            check_free(out, force=force)
             check_ending(out)
         learn = method.learner(source, shell.step)
         data = source.read()

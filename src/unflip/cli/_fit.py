@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from unflip._files import check_free
+from unflip._files import check_outputs
 from unflip.cli._estimate import say_found
 from unflip.cli._options import Method, Source
 from unflip.cli._report import check_report_ending, report_on, write_report
@@ -29,9 +29,8 @@ def fit(
 ) -> None:
     """Train on a table, and write the model; weights and report too where they are asked for."""
     with session(as_json=as_json, quiet=quiet) as shell:
-        for path in (out, weights, report):
-            if path is not None:
-                check_free(path, force=force)
+        outputs = {"--out": out, "--weights": weights, "--report": report}
+        check_outputs(outputs, (source.table, reviewed), force=force)
         if weights is not None:
             check_ending(weights)
         if report is not None:

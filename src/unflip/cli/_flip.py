@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from unflip._files import check_free
+from unflip._files import check_outputs
 from unflip.cli._options import Source
 from unflip.cli._session import session
 from unflip.noise import flip_labels
@@ -28,7 +28,7 @@ def flip(
 ) -> None:
     """Flip the labels of a table, and write it."""
     with session(as_json=as_json, quiet=quiet) as shell:
-        check_free(out, force=force)
+        check_outputs({"--out": out}, (source.table,), force=force)
         check_ending(out)
         asked = parse_rates(rates)
         if not asked.known:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from unflip._files import check_free
+from unflip._files import check_outputs
 from unflip.cli._session import session
 from unflip.persistence import changed_versions, load_model
 from unflip.report import plain
@@ -27,7 +27,7 @@ def predict(
 ) -> None:
     """Load a model, and write a table with its predictions."""
     with session(as_json=as_json, quiet=quiet) as shell:
-        check_free(out, force=force)
+        check_outputs({"--out": out}, (model, table), force=force)
         check_ending(out)
         pipeline, provenance = load_model(model, trusted=trust)
         changed = changed_versions(provenance)

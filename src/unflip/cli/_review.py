@@ -4,9 +4,13 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
+from unflip._files import check_no_input
 from unflip.cli._options import Method, Source
 from unflip.cli._session import session
 from unflip.review import export, serve
+
+EXPORTED = ("corrected", "reviewed", "log")
+"""Names of the files of an export."""
 
 
 def review(
@@ -25,6 +29,8 @@ def review(
     with session(as_json=as_json, quiet=quiet) as shell:
         store = source.table.with_suffix(".review.sqlite") if decisions is None else decisions
         folder = store.with_name(f"{store.stem}-export") if out is None else out
+        for path in (store, *(folder / f"{name}.csv" for name in EXPORTED)):
+            check_no_input(path, [source.table])
         learn = method.learner(source, shell.step)
         data = source.read()
         if only_export:
