@@ -11,7 +11,7 @@ from unflip.cli._options import Method, Source
 from unflip.cli._report import check_report_ending, report_on, write_report
 from unflip.cli._session import command_line, session
 from unflip.persistence import save_model
-from unflip.tables import check_ending, kind_of, write_table
+from unflip.tables import check_ending, check_writable, kind_of, write_table
 from unflip.workflow import read_reviewed
 
 
@@ -37,6 +37,8 @@ def fit(
             check_report_ending(report)
         learn = method.learner(source, shell.step)
         data = source.read()
+        if weights is not None and source.identifier is not None:
+            check_writable(data.whole.select(source.identifier), weights)
         checked = {} if reviewed is None else read_reviewed(reviewed, data)
         learnt = learn(data, reviewed=checked)
         found = learnt.found

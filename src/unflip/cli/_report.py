@@ -4,7 +4,7 @@ from pathlib import Path
 
 from unflip._files import check_outputs, write_whole
 from unflip.cli._options import Method, Source
-from unflip.cli._session import command_line, session
+from unflip.cli._session import command_line, session, visible
 from unflip.persistence import versions
 from unflip.report import Report, make_report
 from unflip.report._words import headline
@@ -47,7 +47,7 @@ def report_on(learnt: Learnt, data: LabelledTable, source: Source, method: Metho
         rows=shown,
         settled=learnt.reviewed,
         made={
-            "table": source.table.name,
+            "table": visible(source.table.name),
             "label": source.label,
             "command": command_line(),
             "seed": method.seed,
