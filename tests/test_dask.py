@@ -245,3 +245,20 @@ def test_a_worker_killed_in_mid_fit_changes_nothing(data, in_memory, tmp_path, c
     assert model.noise_rates_ == in_memory.noise_rates_
     np.testing.assert_allclose(weights, in_memory.sample_weight_, rtol=1e-10, atol=1e-12)
     assert "100% Completed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("when", [2, 3])
+def test_rows_that_vanish_between_two_passes_are_an_error(data, when):
+    X, y = data
+    calls = []
+
+    def block(start):
+        calls.append(start)
+        later = calls.count(start) >= when
+        frame = pd.DataFrame(X[start : start + 4000]).assign(y=y[start : start + 4000])
+        return frame[:-100] if start and later else frame
+
+    frame = dd.from_map(block, [0, 4000], meta=block(0)[:0])
+    calls.clear()
+    with pytest.raises(ValueError, match="the data changed while they were read"):
+        DaskReweighting(posterior=SMALL, random_state=5).fit(frame[[0, 1, 2]], frame["y"])

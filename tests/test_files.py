@@ -44,6 +44,28 @@ def test_a_failure_keeps_the_old_file_and_leaves_no_temporary_one(tmp_path, monk
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="pipes and links are POSIX's")
+def test_what_is_no_regular_file_is_not_replaced(tmp_path):
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    for path in (pipe, link):
+        with pytest.raises(FileExistsError, match="a device, a pipe or a socket"):
+            write_whole(path, "x")
+    assert pipe.is_fifo()
+    assert set(tmp_path.iterdir()) == {pipe, link}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links are POSIX's")
+def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "folder" / "file")
+    for text in ("made", "replaced"):
+        write_whole(link, text)
+        assert (tmp_path / "folder" / "file").read_text() == text
+    assert link.is_symlink()
+
+
 @pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")
 @pytest.mark.parametrize(("umask", "expected"), [(0o022, 0o644), (0o077, 0o600), (0o007, 0o660)])
 def test_the_file_has_the_permissions_that_the_umask_gives(tmp_path, umask, expected):

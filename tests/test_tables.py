@@ -90,6 +90,13 @@ def test_labels_are_numbers_booleans_or_strings():
     assert labels(["a", "b"]).dtype.kind == "U"
 
 
+def test_wide_integers_are_labels_as_far_as_64_bits_go():
+    table = pl.DataFrame({"x": [1, 2], "y": pl.Series([1, 2], dtype=pl.Int128)})
+    assert split_label(table, "y").y.tolist() == [1, 2]
+    with pytest.raises(TableError, match="holds 1180591620717411303424, which is no whole number"):
+        split_label(table.with_columns(pl.Series("y", [1, 2**70], dtype=pl.Int128)), "y")
+
+
 def test_columns_in_another_order_or_with_the_label_are_matched():
     table = mixed_table(20)
     kinds = {name: kind_of(table[name]) for name in ("amount", "since", "note")}

@@ -1,10 +1,21 @@
 """The command `unflip`, also as `python -m unflip`."""
 
+import io
+import logging
+import os
 import sys
 
 
 def main() -> None:
     """Run the command line, or say in one line what it lacks."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what it cannot show is written out
+            stream.reconfigure(errors="backslashreplace")
+    # skrub makes a folder in the home when it is imported, which may not be possible, for data that
+    # are not used here: a folder that exists is left as it is
+    os.environ.setdefault("SKB_DATA_DIRECTORY", sys.prefix)
+    # nor are matplotlib's files in the home, of which it speaks where it cannot make them
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
     try:
         from unflip.cli import app
 

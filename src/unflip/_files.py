@@ -1,8 +1,9 @@
 """Files are written whole or not at all."""
 
 import os
+import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,10 +18,12 @@ def write_whole(path: Path, content: str | bytes) -> None:
 def whole_file(path: Path) -> Iterator[Path]:
     """Give a temporary file beside `path` to write to, and put it in its place at the end.
 
-    Where writing fails, it is removed, and what was at `path` stays.
+    Where writing fails, it is removed, and what was at `path` stays. A link stays too: what it
+    leads to is replaced.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    target = _regular(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     os.close(handle)
     try:
         yield Path(name)
@@ -28,10 +31,42 @@ def whole_file(path: Path) -> Iterator[Path]:
         umask = os.umask(0)
         os.umask(umask)
         os.chmod(name, 0o666 & ~umask)
-        os.replace(name, path)
+        os.replace(name, target)
     except BaseException:
         os.unlink(name)
         raise
+
+
+def check_outputs(
+    outputs: Mapping[str, Path | None], inputs: Iterable[Path | None] = (), *, force: bool
+) -> None:
+    """Refuse names under which files cannot be written, or only over another one of the command.
+
+    To be asked before long work, which would else be lost.
+
+    Parameters
+    ----------
+    outputs : mapping of str to Path or None
+        Where to write, by the option that says so; None: it is not asked for.
+    inputs : iterable of Path or None, default=()
+        What is read. None of it is written over, even with `force`.
+    force : bool
+        Whether other files may be replaced.
+    """
+    asked = [(option, path) for option, path in outputs.items() if path is not None]
+    read = [path for path in inputs if path is not None]
+    for option, path in asked:
+        check_no_input(path, read)
+        check_free(path, force=force)
+        for other, second in asked[: asked.index((option, path))]:
+            if same_file(path, second):
+                raise FileExistsError(
+                    f"{other} and {option} are both {path}: give each a file of its own."
+                )
+            if path.resolve() in second.resolve().parents:
+                raise FileExistsError(f"{other} {second} is below {path}, the file of {option}.")
+            if second.resolve() in path.resolve().parents:
+                raise FileExistsError(f"{option} {path} is below {second}, the file of {other}.")
 
 
 def check_free(path: Path, *, force: bool) -> None:
@@ -39,14 +74,48 @@ def check_free(path: Path, *, force: bool) -> None:
 
     To be asked before long work, which would else be lost.
     """
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder: name a file.")
-    if path.exists() and not force:
+    target = _regular(path)
+    if target.exists() and not force:
         raise FileExistsError(f"{path} exists: choose another name, or overwrite it with --force.")
-    folder = path.absolute().parent
+    folder = target.parent
     while not folder.exists():
         folder = folder.parent
     if not folder.is_dir():
         raise NotADirectoryError(f"{folder} is a file, and {path} is to be written below it.")
     if not os.access(folder, os.W_OK):
         raise PermissionError(f"{folder} may not be written to: choose another place.")
+
+
+def check_no_input(path: Path, inputs: Iterable[str | Path]) -> None:
+    """Refuse to write over a file that is read, by whatever name or link.
+
+    Parameters
+    ----------
+    path : Path
+        Where to write.
+    inputs : iterable of str or Path
+        What is read.
+    """
+    for read in inputs:
+        if same_file(path, Path(read)):
+            raise FileExistsError(f"{path} is read from, so it is not written to: name another.")
+
+
+def same_file(one: Path, other: Path) -> bool:
+    """Return whether two names lead to one file, there or not yet."""
+    if one.exists() and other.exists():
+        return one.samefile(other)
+    return one.resolve() == other.resolve()
+
+
+def _regular(path: Path) -> Path:
+    """Return what a name leads to, which must be a regular file or not be there yet."""
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return path.resolve()
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(f"{path} is a folder: name a file.")
+    if not stat.S_ISREG(mode):
+        raise FileExistsError(f"{path} is a device, a pipe or a socket: name a regular file.")
+    return path.resolve()

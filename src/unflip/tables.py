@@ -11,13 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 
+from unflip._columns import ColumnEncoder
 from unflip._files import write_whole
 
 if TYPE_CHECKING:
@@ -93,16 +95,18 @@ def read_table(path: Path, *, separator: str | None = None) -> "pl.DataFrame":
     ending = path.suffix.lower()
     _check_is_table_file(path, ending)
     try:
-        if ending in TEXT:
+        if ending in (*TEXT, *LINES):
             _check_text(path)
-            table = _read_text(path, TEXT[ending] if separator is None else separator)
-        elif ending in LINES:
-            _check_text(path)
-            table = pl.read_ndjson(path, infer_schema_length=None)
-        elif ending == ".parquet":
-            table = pl.read_parquet(path)
-        else:
-            table = pl.read_ipc(path)
+        # opened here, since to polars a name is UTF-8 and may be a pattern
+        with path.open("rb") as file:
+            if ending in TEXT:
+                table = _read_text(path, file, TEXT[ending] if separator is None else separator)
+            elif ending in LINES:
+                table = pl.read_ndjson(file, infer_schema_length=None)
+            elif ending == ".parquet":
+                table = pl.read_parquet(file)
+            else:
+                table = pl.read_ipc(file)
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = str(error).strip().split("\n")[0]
         if "more fields" in reason:
@@ -139,6 +143,29 @@ def write_table(table: "pl.DataFrame", path: Path) -> None:
     else:
         table.write_ipc(buffer)
     write_whole(path, buffer.getvalue())
+
+
+def check_writable(table: "pl.DataFrame", path: Path) -> None:
+    """Refuse a table with a column that the format of the name cannot hold.
+
+    To be asked before long work, which would else be lost.
+
+    Parameters
+    ----------
+    table : polars.DataFrame
+        What is to be written.
+    path : Path
+        Where to.
+    """
+    ending = path.suffix.lower()
+    for name, kind in table.schema.items():
+        is_bytes = kind in (pl.Binary, pl.Object)
+        if (ending in LINES and is_bytes) or (
+            ending in TEXT and (is_bytes or kind.is_nested() or kind == pl.Duration)
+        ):
+            raise TableError(
+                f"column {name!r} holds {kind}, which {ending} files cannot: write .parquet."
+            )
 
 
 def check_ending(path: Path, endings: Sequence[str] = ENDINGS) -> None:
@@ -217,20 +244,23 @@ def kind_of(column: "pl.Series") -> str:
 def make_vectorizer(random_state: int | None = None) -> Pipeline:
     """Return what turns columns of any kind into numbers without gaps.
 
-    skrub's `TableVectorizer` for categories, dates and text, then the mean for gaps, with a
-    column that says where they were. It does not look at labels.
+    Numbers and dates stay in double precision; skrub encodes categories and text. Then the mean
+    fills the gaps, with a column that says where they were, and every column is centred: what
+    works in single precision, such as a forest, loses nothing where values are large and close
+    together. It does not look at labels.
 
     Parameters
     ----------
     random_state : int or None, default=None
         Seed of the encoding of text.
     """
-    try:
-        from skrub import StringEncoder, TableVectorizer
-    except ImportError as error:
-        raise ImportError("mixed tables need skrub: pip install 'unflip[cli]'") from error
-    columns = TableVectorizer(high_cardinality=StringEncoder(random_state=random_state))
-    return Pipeline([("columns", columns), ("gaps", SimpleImputer(add_indicator=True))])
+    return Pipeline(
+        [
+            ("columns", ColumnEncoder(random_state)),
+            ("gaps", SimpleImputer(add_indicator=True)),
+            ("centre", StandardScaler(with_std=False)),
+        ]
+    )
 
 
 def matched(table: "pl.DataFrame", kinds: dict[str, str], ignored: Sequence[str]) -> "pl.DataFrame":
@@ -269,6 +299,11 @@ def matched(table: "pl.DataFrame", kinds: dict[str, str], ignored: Sequence[str]
 def add_columns(table: "pl.DataFrame", columns: dict[str, Any]) -> "pl.DataFrame":
     """Return the table with new columns behind its own, whose names must be free."""
     taken = [name for name in columns if name in table.columns]
+    for name in columns:
+        try:
+            name.encode()
+        except UnicodeEncodeError as error:
+            raise TableError(f"{name!r} cannot name a column: it is not UTF-8.") from error
     if taken:
         raise TableError(
             f"the table has a column {taken[0]!r} already, and one of that name is to be added: "
@@ -326,11 +361,11 @@ def _check_text(path: Path) -> None:
                 line += chunk.count(b"\n")
 
 
-def _read_text(path: Path, separator: str) -> "pl.DataFrame":
+def _read_text(path: Path, file: BinaryIO, separator: str) -> "pl.DataFrame":
     if len(separator.encode()) != 1:
         raise TableError(f"the separator must be one character, got {separator!r}.")
     table = pl.read_csv(
-        path,
+        file,
         separator=separator,
         null_values=MISSING,
         try_parse_dates=True,
@@ -360,7 +395,7 @@ def _labels(column: "pl.Series") -> NDArray[Any]:
             f"{listed(rows, 5)}, counted from 0): fill them in, or leave these rows out."
         )
     kind = column.dtype
-    if kind.is_nested() or kind in (pl.Binary, pl.Object):
+    if kind.is_nested() or kind in (pl.Binary, pl.Object, pl.Duration):
         raise TableError(f"column {column.name!r} holds {kind}, which cannot be labels.")
     n_classes = column.n_unique()
     if n_classes > MOST_CLASSES:
@@ -375,13 +410,18 @@ def _labels(column: "pl.Series") -> NDArray[Any]:
             "apart. Look at how the rows were chosen."
         )
     if kind.is_numeric():
-        if kind.is_float() and not (column == column.round()).all():
+        if not kind.is_integer() and not (whole := column == column.round()).all():
             raise TableError(
-                f"column {column.name!r} holds fractions such as "
-                f"{column.filter(column != column.round())[0]!r}: labels are classes, not "
-                "measurements."
+                f"column {column.name!r} holds fractions such as {column.filter(~whole)[0]}: "
+                "labels are classes, not measurements."
             )
-        return column.cast(pl.Int64).to_numpy()
+        numbers = column.cast(pl.Int64, strict=False)
+        if numbers.null_count():
+            raise TableError(
+                f"column {column.name!r} holds {column.filter(numbers.is_null())[0]}, which is no "
+                "whole number of 64 bits: name the classes otherwise."
+            )
+        return numbers.to_numpy()
     if kind == pl.Boolean:
         return column.to_numpy()
     return column.cast(pl.String).to_numpy().astype(str)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unflip._blocks._judged import LabelModel, block_totals
-from unflip._blocks._rows import Blocks, Counts, Fetched, Wanted, counted, fetched
+from unflip._blocks._rows import Blocks, Counts, Fetched, Wanted, check_same_rows, counted, fetched
 from unflip._blocks._samples import ClassSamples, numbers
 from unflip._diagnostics import Diagnostic
 from unflip._label_posterior import Totals
@@ -97,6 +97,7 @@ def fit_blocks(
         )
         model, estimator = LabelModel(stages.posterior, stages.rates, classes), stages.estimator
     totals = blocks.sum(block_totals, model)
+    check_same_rows(totals.n_rows, counts.n_all)
     diagnostics = judge_estimate(totals, classes, model.rates, estimator)
     return BlockFit(model, estimator, totals, diagnostics)
 

@@ -69,11 +69,14 @@ class Counts:
         Rows of each block and class that count.
     mass : ndarray of shape (n_classes,)
         The sums of their weights.
+    n_all : int
+        All rows, also those that do not count.
     """
 
     classes: Array
     n_rows: NDArray[np.int64]
     mass: Floats
+    n_all: int
 
 
 def counted(blocks: Blocks) -> Counts:
@@ -101,7 +104,7 @@ def counted(blocks: Blocks) -> Counts:
         places = np.searchsorted(classes, part.labels.astype(classes.dtype, copy=False))
         block[places] = part.n_rows
         mass[places] += part.mass
-    return Counts(classes, n_rows, mass)
+    return Counts(classes, n_rows, mass, sum(part.n_all for part in found))
 
 
 @dataclass(frozen=True)
@@ -109,12 +112,13 @@ class _LabelCounts:
     labels: Array
     n_rows: NDArray[np.int64]
     mass: Floats
+    n_all: int
 
 
 def _label_counts(y: Any, weight: Any) -> _LabelCounts:
     labels = np.asarray(y)
     if not labels.size:
-        return _LabelCounts(labels, np.empty(0, dtype=np.int64), np.empty(0))
+        return _LabelCounts(labels, np.empty(0, dtype=np.int64), np.empty(0), 0)
     check_classification_targets(labels)
     own = own_weight(weight, len(labels))
     found, codes = np.unique(labels, return_inverse=True)
@@ -123,6 +127,7 @@ def _label_counts(y: Any, weight: Any) -> _LabelCounts:
         found,
         np.bincount(counts, minlength=found.size),
         np.bincount(codes, own, minlength=found.size).astype(float),
+        labels.size,
     )
 
 
@@ -164,8 +169,10 @@ class Wanted:
         ends = np.cumsum(self.n_rows)
         cuts = np.searchsorted(rising, ends)
         return [
-            _WantedHere(rising[first:last] - start, self.label)
-            for first, last, start in zip([0, *cuts[:-1]], cuts, [0, *ends[:-1]], strict=True)
+            _WantedHere(rising[first:last] - start, end - start, self.label)
+            for first, last, start, end in zip(
+                [0, *cuts[:-1]], cuts, [0, *ends[:-1]], ends, strict=True
+            )
         ]
 
     def in_order(self, found: Any) -> Any:
@@ -180,14 +187,34 @@ class Wanted:
 @dataclass(frozen=True)
 class _WantedHere:
     positions: Array
+    n_rows: int
     label: Any
 
     def places(self, y: Any, own: Floats | None) -> Array:
-        """Return the rows of a block."""
+        """Return the rows of a block, which must have as many as were counted."""
         counts = np.ones(len(y), dtype=bool) if own is None else own > 0
         if self.label is not None:
             counts = counts & (np.asarray(y) == self.label)
-        return np.flatnonzero(counts)[self.positions]
+        places = np.flatnonzero(counts)
+        check_same_rows(places.size, self.n_rows)
+        return places[self.positions]
+
+
+def check_same_rows(found: int, counted: int) -> None:
+    """Refuse data that changed between two passes.
+
+    Parameters
+    ----------
+    found : int
+        Rows that a later pass met.
+    counted : int
+        Rows that the first one counted.
+    """
+    if found != counted:
+        raise ValueError(
+            f"a pass met {found} rows where the first one counted {counted}: the data changed "
+            "while they were read. Run again on data that nobody writes to."
+        )
 
 
 @dataclass(frozen=True)

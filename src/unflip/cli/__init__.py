@@ -38,8 +38,8 @@ def unflip(
 ) -> None:
     """Train classifiers on mislabelled data.
 
-    Exit codes: 0 done; 1 the data do not tell what was asked; 2 bad usage or bad input; 130
-    interrupted.
+    Exit codes: 0 done; 1 the data do not tell what was asked; 2 bad usage or bad input; 3 a fault
+    of unflip; 130 interrupted.
     """
 
 

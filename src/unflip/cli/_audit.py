@@ -3,14 +3,15 @@
 from pathlib import Path
 
 import polars as pl
+from rich.console import JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
-from unflip._files import check_free
+from unflip._files import check_outputs
 from unflip.cli._estimate import say_found
 from unflip.cli._options import Method, Source
-from unflip.cli._session import session
-from unflip.tables import TableError, add_columns, check_ending, write_table
+from unflip.cli._session import session, visible
+from unflip.tables import TableError, add_columns, check_ending, check_writable, write_table
 
 MOST_SHOWN = 20
 MOST_COLUMNS = 4
@@ -36,13 +37,14 @@ def audit(
             raise ValueError("give --top or --precision, not both.")
         if precision is not None and not 0 < precision <= 1:
             raise ValueError(f"--precision {precision}: expected a share above 0, and at most 1.")
+        check_outputs({"--out": out}, (source.table,), force=force)
         if out is not None:
-            check_free(out, force=force)
             check_ending(out)
         learn = method.learner(source, shell.step)
         data = source.read()
         if out is not None:
             _check_free_names(data.whole)
+            check_writable(data.whole, out)
         learnt = learn(data)
         shell.step("ranking the rows")
         found, audit = learnt.found, learnt.audit()
@@ -99,18 +101,17 @@ def _check_free_names(table: pl.DataFrame) -> None:
 def _terminal_table(table: pl.DataFrame) -> Table:
     shown = Table(title_justify="left")
     for name, kind in table.schema.items():
-        shown.add_column(Text(name), justify="right" if kind.is_numeric() else "left", max_width=28)
+        side: JustifyMethod = "right" if kind.is_numeric() else "left"
+        shown.add_column(Text(visible(name)), justify=side, max_width=28)
     for row in table.iter_rows():
         shown.add_row(
             *(
-                Text(f"{value:.2f}" if name == "p_wrong" else _printable(value))
+                Text(f"{value:.2f}" if name == "p_wrong" else _shown(value))
                 for name, value in zip(table.columns, row, strict=True)
             )
         )
     return shown
 
 
-def _printable(value: object) -> str:
-    """Return text from data without what a terminal would take for a command."""
-    text = "" if value is None else str(value)
-    return "".join(c if c.isprintable() else " " for c in text)
+def _shown(value: object) -> str:
+    return "" if value is None else visible(str(value))

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.datasets import load_breast_cancer
 
-from unflip._files import check_free
+from unflip._files import check_outputs
 from unflip.cli._session import session
 from unflip.demo import DemoResult, run_demo
 from unflip.tables import check_ending, write_table
@@ -20,8 +20,8 @@ def demo(
 ) -> None:
     """Run the demonstration, and print it."""
     with session(as_json=as_json, quiet=quiet) as shell:
+        check_outputs({"--out": out}, force=force)
         if out is not None:
-            check_free(out, force=force)
             check_ending(out)
         true_rates = parse_rates(rates)
         if not true_rates.known:

@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from unflip._files import check_free
+from unflip._files import check_outputs
 from unflip.cli._estimate import say_found
 from unflip.cli._options import Method, Source
 from unflip.cli._report import check_report_ending, report_on, write_report
 from unflip.cli._session import command_line, session
 from unflip.persistence import save_model
-from unflip.tables import check_ending, kind_of, write_table
+from unflip.tables import check_ending, check_writable, kind_of, write_table
 from unflip.workflow import read_reviewed
 
 
@@ -29,15 +29,16 @@ def fit(
 ) -> None:
     """Train on a table, and write the model; weights and report too where they are asked for."""
     with session(as_json=as_json, quiet=quiet) as shell:
-        for path in (out, weights, report):
-            if path is not None:
-                check_free(path, force=force)
+        outputs = {"--out": out, "--weights": weights, "--report": report}
+        check_outputs(outputs, (source.table, reviewed), force=force)
         if weights is not None:
             check_ending(weights)
         if report is not None:
             check_report_ending(report)
         learn = method.learner(source, shell.step)
         data = source.read()
+        if weights is not None and source.identifier is not None:
+            check_writable(data.whole.select(source.identifier), weights)
         checked = {} if reviewed is None else read_reviewed(reviewed, data)
         learnt = learn(data, reviewed=checked)
         found = learnt.found

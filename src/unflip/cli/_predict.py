@@ -7,11 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from unflip._files import check_free
+from unflip._files import check_outputs
 from unflip.cli._session import session
 from unflip.persistence import changed_versions, load_model
 from unflip.report import plain
-from unflip.tables import add_columns, check_ending, matched, read_table, write_table
+from unflip.tables import (
+    add_columns,
+    check_ending,
+    check_writable,
+    matched,
+    read_table,
+    write_table,
+)
 
 
 def predict(
@@ -27,7 +34,7 @@ def predict(
 ) -> None:
     """Load a model, and write a table with its predictions."""
     with session(as_json=as_json, quiet=quiet) as shell:
-        check_free(out, force=force)
+        check_outputs({"--out": out}, (model, table), force=force)
         check_ending(out)
         pipeline, provenance = load_model(model, trusted=trust)
         changed = changed_versions(provenance)
@@ -35,6 +42,7 @@ def predict(
             warnings.warn(f"other versions than in training: {', '.join(changed)}.", stacklevel=1)
         rows = read_table(table, separator=separator)
         ignored = [provenance["label"], *provenance["set_aside"]]
+        check_writable(rows, out)
         features = matched(rows, provenance["columns"], ignored)
         shell.step("predicting")
         predicted = pipeline.predict(features)

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from unflip._files import check_free, write_whole
+from unflip._files import check_outputs, write_whole
 from unflip.cli._options import Method, Source
-from unflip.cli._session import command_line, session
+from unflip.cli._session import command_line, session, visible
 from unflip.persistence import versions
 from unflip.report import Report, make_report
 from unflip.report._words import headline
@@ -19,7 +19,7 @@ def report(
 ) -> None:
     """Write the report on a table."""
     with session(as_json=as_json, quiet=quiet) as shell:
-        check_free(out, force=force)
+        check_outputs({"--out": out}, (source.table,), force=force)
         check_report_ending(out)
         learn = method.learner(source, shell.step)
         data = source.read()
@@ -47,7 +47,7 @@ def report_on(learnt: Learnt, data: LabelledTable, source: Source, method: Metho
         rows=shown,
         settled=learnt.reviewed,
         made={
-            "table": source.table.name,
+            "table": visible(source.table.name),
             "label": source.label,
             "command": command_line(),
             "seed": method.seed,

@@ -1,6 +1,5 @@
 """`unflip reproduce`: the paper's experiments, and ours beside its figures."""
 
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -8,8 +7,10 @@ import typer
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from unflip._validation import check_choice
+from unflip.cli._session import complain, visible
 from unflip.datasets import load_benchmark
 from unflip.experiments import (
     EXPERIMENTS,
@@ -50,7 +51,7 @@ def reproduce(
             (out / JOURNAL).unlink(missing_ok=True)
         journal = Journal(out)
     except (ImportError, OSError, ValueError) as error:
-        print(error, file=sys.stderr)
+        complain(str(error))
         raise typer.Exit(2) from None
     runs = list(planned_runs(names, repeats, peers=peers))
     done = sum(run in journal.outcomes for run in runs)
@@ -67,9 +68,8 @@ def reproduce(
                 progress.advance(bar)
     except KeyboardInterrupt:
         kept = sum(run in journal.outcomes for run in runs)
-        print(
-            f"interrupted: {kept} of {len(runs)} runs are kept in {out}. The same command goes on.",
-            file=sys.stderr,
+        complain(
+            f"interrupted: {kept} of {len(runs)} runs are kept in {out}. The same command goes on."
         )
         raise typer.Exit(130) from None
     wanted = set(runs)
@@ -80,7 +80,8 @@ def reproduce(
         print((out / "results.json").read_text(encoding="utf-8"), end="")
         return
     _print_reproduction(console, results)
-    console.print(f"Written: {', '.join(path.name for path in files)} in {out}")
+    written = f"Written: {', '.join(path.name for path in files)} in {out}"
+    console.print(Text(visible(written)))
 
 
 def _check_parts(names: list[str], peers: bool) -> None:

@@ -5,10 +5,14 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from unflip._files import check_no_input
 from unflip.cli._options import Method, Source
 from unflip.cli._session import session
 from unflip.review import Source as ReviewSource
 from unflip.review import check_review, export, serve
+
+EXPORTED = ("corrected", "reviewed", "log")
+"""Names of the files of an export."""
 
 
 def review(
@@ -27,6 +31,8 @@ def review(
     with session(as_json=as_json, quiet=quiet) as shell:
         store = source.table.with_suffix(".review.sqlite") if decisions is None else decisions
         folder = store.with_name(f"{store.stem}-export") if out is None else out
+        for path in (store, *(folder / f"{name}.csv" for name in EXPORTED)):
+            check_no_input(path, [source.table])
         learn = method.learner(source, shell.step)
         data = source.read()
         if only_export:

@@ -1,16 +1,19 @@
 """What surrounds a command: progress, notes, words or JSON, and the exit code."""
 
 import json
+import os
 import re
 import shlex
 import sys
+import unicodedata
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import typer
+from polars.exceptions import PanicException
 from rich.console import Console
 from rich.status import Status
 from rich.table import Table
@@ -60,19 +63,19 @@ class Session:
         """Print the result where JSON is asked for."""
         if self.as_json:
             self._status.stop()
-            print(json.dumps(values, indent=2, ensure_ascii=False))
+            for line in json.dumps(values, indent=2, ensure_ascii=False).split("\n"):
+                print(_escaped(line, lambda char: json.dumps(char)[1:-1]))
 
     def written(self, *paths: Path | None) -> None:
         """Say which files there are now."""
         names = [str(path) for path in paths if path is not None]
         if names:
-            self.console.print(Text(f"Written: {', '.join(names)}"))
+            self.console.print(Text(visible(f"Written: {', '.join(names)}")))
 
 
 @contextmanager
 def session(*, as_json: bool, quiet: bool) -> Iterator[Session]:
     """Run a command's body: errors become one message on stderr and an exit code."""
-    errors = Console(stderr=True, highlight=False, soft_wrap=True)
     code = 0
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
@@ -83,23 +86,82 @@ def session(*, as_json: bool, quiet: bool) -> Iterator[Session]:
                 yield Session(as_json=as_json, quiet=quiet, status=status)
         except CannotEstimateError as error:
             code = 1
-            errors.print(Text(f"cannot be estimated: {error}"))
+            complain(f"cannot be estimated: {error}")
         except (ImportError, OSError, ValueError) as error:
             code = 2
-            errors.print(Text(f"error: {_in_words(error)}"))
+            complain(f"error: {_in_words(error)}")
+        except MemoryError:
+            code = 2
+            complain("error: there is not enough memory for this table. Take a part of its rows.")
         except KeyboardInterrupt:
             code = 130
-            errors.print("interrupted: no file was left half-written.")
+            complain("interrupted: no file was left half-written.")
+        except (Exception, PanicException) as error:
+            if os.environ.get(DEBUG):
+                raise
+            code = 3
+            reason = str(error).strip().split("\n")[0]
+            complain(
+                f"a fault of unflip: {type(error).__name__}: {reason} (please report it, with what "
+                f"is printed where {DEBUG}=1 is set)"
+            )
     if not quiet:
         for words in dict.fromkeys(str(warning.message) for warning in caught):
-            errors.print(Text(f"note: {words}"))
+            complain(f"note: {words}")
     if code:
         raise typer.Exit(code)
 
 
+DEBUG = "UNFLIP_DEBUG"
+"""The environment variable with which a fault is shown with its traceback."""
+
+
+def complain(words: str) -> None:
+    """Print lines on stderr, in which nothing is a command to the terminal."""
+    shown = "\n".join(visible(line) for line in words.split("\n"))
+    Console(stderr=True, highlight=False, soft_wrap=True).print(Text(shown))
+
+
 def command_line() -> str:
     """Return the command as it was given."""
-    return shlex.join(["unflip", *sys.argv[1:]])
+    return visible(shlex.join(["unflip", *sys.argv[1:]]))
+
+
+def visible(text: str) -> str:
+    r"""Return text from files on one line, its control characters written out as in `\x1b`.
+
+    A terminal would take them for commands: to hide text, to change the title, to answer. Bytes of
+    file names that are not UTF-8 are written out too.
+
+    Parameters
+    ----------
+    text : str
+        Anything.
+
+    Examples
+    --------
+    >>> from unflip.cli._session import visible
+    >>> print(visible("caf\xe9 \x1b[31m"))
+    café \x1b[31m
+    """
+    return _escaped(text, _written_out)
+
+
+HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
+"""Unicode's categories of characters that are not shown, but act: on terminals, or on the text
+beside them."""
+
+
+def _escaped(text: str, escape: Callable[[str], str]) -> str:
+    if text.isprintable():
+        return text
+    return "".join(escape(c) if unicodedata.category(c) in HIDDEN else c for c in text)
+
+
+def _written_out(char: str) -> str:
+    if "\udc80" <= char <= "\udcff":  # a byte of a file's name
+        return f"\\x{ord(char) - 0xDC00:02x}"
+    return char.encode("unicode_escape").decode()
 
 
 def _in_words(error: Exception) -> str:
@@ -113,5 +175,5 @@ def _styled(sentence: str) -> Text:
     """Return marked text for the terminal: bold where it is bold, marks of data as they are."""
     line = Text()
     for k, part in enumerate(re.split(r"(?<!\\)\*\*", sentence)):
-        line.append(ESCAPED.sub(r"\1", part), "bold" if k % 2 else "")
+        line.append(visible(ESCAPED.sub(r"\1", part)), "bold" if k % 2 else "")
     return line

@@ -4,6 +4,8 @@ Text may hold **bold** and `code`, and a backslash before a mark takes its meani
 from data goes through :func:`plain`. HTML shows all else as it is; Markdown is not escaped.
 """
 
+import base64
+import hashlib
 import html
 import re
 from collections.abc import Sequence
@@ -111,13 +113,30 @@ def to_html(title: str, blocks: Sequence[Block]) -> str:
     blocks : sequence of blocks
         The page, from top to bottom.
     """
-    style = resources.files("unflip.report").joinpath("page.css").read_text(encoding="utf-8")
+    css = resources.files("unflip.report").joinpath("page.css").read_text(encoding="utf-8")
+    style = f"\n{css}"
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_policy(style, blocks)}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{html.escape(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n"
+        f"<title>{html.escape(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n<main>\n"
         + to_fragment(blocks)
         + "\n</main>\n</body>\n</html>\n"
+    )
+
+
+def _policy(style: str, blocks: Sequence[Block]) -> str:
+    """Return what a browser may do with the page: nothing is loaded, and no script is run.
+
+    Drawings by others have styles in their tags; elsewhere the page's own style is the only one.
+    """
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    drawings = [block.svg for block in blocks if isinstance(block, Picture)]
+    has_styles = any(re.search(r"<style\b|<[^<>]*\sstyle\s*=", drawing) for drawing in drawings)
+    styles = "'unsafe-inline'" if has_styles else f"'sha256-{digest}'"
+    return (
+        f"default-src 'none'; style-src {styles}; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
     )
 
 

@@ -1,7 +1,7 @@
 """Batches of Arrow data: of Parquet files, and of whatever else Arrow reads."""
 
 import glob
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,8 @@ class ArrowBatches(Batches):
     ----------
     source : pyarrow.dataset.Dataset
         The rows: what `pyarrow.dataset.dataset` makes of Parquet, Feather, ORC or CSV files. It
-        reads ahead: of Parquet files, :class:`ParquetBatches` holds less in memory.
+        reads ahead: of Parquet files, :class:`ParquetBatches` holds less in memory. Every file
+        must have the columns that are read, where Arrow would take a missing one for gaps.
     label : str
         The column of noisy labels.
     columns : sequence of str, default=None
@@ -55,6 +56,10 @@ class ArrowBatches(Batches):
     ) -> None:
         self.source = source
         self._set(source.schema, label, columns, weight, batch_rows)
+        if isinstance(getattr(source, "filesystem", None), _local_filesystem()):
+            self.files = source.files
+        for fragment in source.get_fragments():
+            self._check_fragment(fragment)
 
     def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
         """Yield (X, y, weight): features in single precision where all are, else in double."""
@@ -83,16 +88,46 @@ class ArrowBatches(Batches):
         self.label, self.weight, self.batch_rows = label, weight, batch_rows
         features = [name for name in schema.names if name not in self._apart()]
         self.columns = features if columns is None else list(columns)
+        self._check_names(schema)
+        self._label_kind = _kind(schema.field(label).type)
+        self._check_kinds(schema)
+
+    def _check_names(self, schema: Any, beside: Collection[str] = (), place: str = "") -> None:
+        """Refuse a schema that lacks a column, or has two of one name."""
         for name in [*self._apart(), *self.columns]:
-            if name not in schema.names:
-                raise ValueError(f"there is no column {name!r} among {', '.join(schema.names)}.")
-        for name in self.columns:
-            kind = schema.field(name).type
-            if str(kind) not in NUMBERS:
+            if name not in schema.names and name not in beside:
+                names = ", ".join(schema.names)
+                raise ValueError(f"{place}there is no column {name!r} among {names}.")
+            if schema.names.count(name) > 1:
+                raise ValueError(f"{place}there are two columns {name!r}: rename one of them.")
+
+    def _check_kinds(self, schema: Any, place: str = "") -> None:
+        """Refuse a schema whose features are no numbers, or whose labels are of another kind."""
+        for name in schema.names:
+            kind = schema.field(name).type if name in self.columns or name == self.weight else None
+            if kind is not None and str(kind) not in NUMBERS:
+                what = "weights" if name == self.weight else "features"
                 raise ValueError(
-                    f"column {name!r} holds {kind}, and features must be numbers. Leave it out by "
-                    "columns=[...], or encode it when the file is made."
+                    f"{place}column {name!r} holds {kind}, and {what} must be numbers. Leave it "
+                    "out by columns=[...], or encode it when the file is made."
                 )
+        if self.label in schema.names:
+            kind = _kind(schema.field(self.label).type)
+            if kind != self._label_kind:
+                raise ValueError(
+                    f"{place}column {self.label!r} holds labels that are {kind}, and in the first "
+                    f"file they are {self._label_kind}. Write all files with the same type."
+                )
+
+    def _check_fragment(self, fragment: Any) -> None:
+        """Refuse a file of a dataset that lacks a column or has another kind of values."""
+        from pyarrow.dataset import get_partition_keys
+
+        schema, place = fragment.physical_schema, f"{getattr(fragment, 'path', 'a part')}: "
+        self._check_names(schema, get_partition_keys(fragment.partition_expression), place)
+        # text has no types of its own: it is read by those of the dataset
+        if getattr(getattr(fragment, "format", None), "default_extname", "") not in TEXT_FORMATS:
+            self._check_kinds(schema, place)
 
     def _read(self, columns: list[str]) -> Iterator[Any]:
         for batch in self.source.to_batches(columns=columns, batch_size=self.batch_rows):
@@ -122,11 +157,14 @@ class ParquetBatches(ArrowBatches):
         A file, a folder of ``*.parquet`` files, a pattern such as ``day-*.parquet``, or several of
         these; the rows are in the order of the files' names.
     label, columns, weight, batch_rows
-        As for :class:`ArrowBatches`.
+        As for :class:`ArrowBatches`. Where `columns` is None, all files must have the same columns;
+        otherwise they may have others besides.
 
     Notes
     -----
-    A column is read by pieces of 1 MiB, so that a row group need not fit in memory.
+    A column is read by pieces of 1 MiB, so that a row group need not fit in memory. Columns are
+    matched by name, in whatever order a file has them, and may be integers in one file and floats
+    in another. The checksums of pages are verified in files that have them.
 
     Examples
     --------
@@ -153,14 +191,43 @@ class ParquetBatches(ArrowBatches):
         batch_rows: int = BATCH_ROWS,
     ) -> None:
         self.files = _files(path)
-        schema = arrow_modules()[1].read_schema(self.files[0])
+        _, parquet = arrow_modules()
+        schema = parquet.read_schema(self.files[0])
         self._set(schema, label, columns, weight, batch_rows)
+        self._all_columns = columns is None
+        for file in self.files[1:]:
+            self._check_file(parquet.read_schema(file), file)
+
+    def _check_file(self, schema: Any, path: str | Path) -> None:
+        self._check_names(schema, place=f"{path}: ")
+        self._check_kinds(schema, f"{path}: ")
+        further = set(schema.names).difference(self.columns, self._apart())
+        if self._all_columns and further:
+            raise ValueError(
+                f"{path}: there is a column {min(further)!r} that {self.files[0]} does not have. "
+                "Say by columns=[...] which ones are features."
+            )
 
     def _read(self, columns: list[str]) -> Iterator[Any]:
-        _, parquet = arrow_modules()
+        arrow, parquet = arrow_modules()
         for path in self.files:
-            with parquet.ParquetFile(path, buffer_size=BUFFER_BYTES, pre_buffer=False) as file:
-                yield from file.iter_batches(self.batch_rows, columns=columns, use_threads=False)
+            try:
+                with parquet.ParquetFile(
+                    path,
+                    buffer_size=BUFFER_BYTES,
+                    pre_buffer=False,
+                    page_checksum_verification=True,
+                ) as file:
+                    self._check_file(file.schema_arrow, path)
+                    yield from file.iter_batches(
+                        self.batch_rows, columns=columns, use_threads=False
+                    )
+            except arrow.ArrowInvalid as error:
+                raise ValueError(f"{path} is damaged: {error}") from error
+            except OSError as error:
+                if error.errno is not None:  # the system's, which names the file
+                    raise
+                raise OSError(f"{path} is damaged: {error}") from error
 
 
 NUMBERS = {
@@ -171,6 +238,25 @@ NUMBERS = {
     "double",
 }
 """Arrow's names of the types that are taken for features."""
+
+TEXT_FORMATS = ("csv", "json")
+"""Formats that do not say of which type a column is, by the endings of their names."""
+
+
+def _kind(kind: Any) -> str:
+    """Return what labels of a type are; two types of one kind give the same labels."""
+    from pyarrow.types import is_dictionary
+
+    name = str(kind.value_type if is_dictionary(kind) else kind)
+    if name in ("string", "large_string", "string_view"):
+        return "text"
+    return "numbers" if name in NUMBERS and name != "bool" else name
+
+
+def _local_filesystem() -> Any:
+    from pyarrow.fs import LocalFileSystem
+
+    return LocalFileSystem
 
 
 def _files(path: str | Path | Sequence[str | Path]) -> list[str]:

@@ -1,10 +1,11 @@
 """Rows in batches, read one after the other, as often as they are asked for."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from itertools import islice
 from operator import add
+from pathlib import Path
 from typing import Any, TypeVar
 
 from numpy.typing import ArrayLike
@@ -23,7 +24,13 @@ class Batches(Blocks):
     """Rows, noisy labels and the rows' own weights in batches: an iterable that begins anew.
 
     For data of your own, write `__iter__`; where labels can be read without the rows, also
-    `labels`. The batches must be the same each time.
+    `labels`. Several passes are made, and the batches must be the same each time: `__iter__` begins
+    anew whenever it is called.
+
+    Attributes
+    ----------
+    files : sequence of str or Path
+        The files that are read, where it is known, so that nothing is written over them.
 
     Examples
     --------
@@ -37,6 +44,8 @@ class Batches(Blocks):
     >>> sum(len(y) for _, y, _ in Simulated())
     3000
     """
+
+    files: Sequence[str | Path] = ()
 
     @abstractmethod
     def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
@@ -101,6 +110,8 @@ class ArrayBatches(Batches):
         check_consistent_length(X, y, sample_weight)
         self.X, self.y, self.sample_weight = X, y, sample_weight
         self.batch_rows = batch_rows
+        mapped = (getattr(values, "filename", None) for values in (X, y, sample_weight))
+        self.files = [name for name in mapped if isinstance(name, str | Path)]
 
     def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
         """Yield (X, y, weight) of consecutive rows."""
@@ -117,6 +128,75 @@ class ArrayBatches(Batches):
     def _slices(self) -> Iterator[slice]:
         for start in range(0, len(self.X), self.batch_rows):
             yield slice(start, start + self.batch_rows)
+
+
+class RepeatedBatches(Batches):
+    """Batches that are read in several passes, each of which must see the rows of the first.
+
+    Parameters
+    ----------
+    data : Batches
+        What the user gave.
+    """
+
+    def __init__(self, data: Batches) -> None:
+        check_batches(data)
+        self._data = data
+        self._n_rows: list[int] | None = None
+
+    def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
+        """Yield (X, y, weight)."""
+        return self._checked(self._data, 1)
+
+    def labels(self) -> Iterator[tuple[Any, Any]]:
+        """Yield (y, weight)."""
+        return self._checked(self._data.labels(), 0)
+
+    def _checked(self, batches: Iterable[Any], label_place: int) -> Iterator[Any]:
+        first, k = self._n_rows, 0
+        n_rows = []
+        for k, batch in enumerate(batches, start=1):
+            n_rows.append(len(batch[label_place]))
+            if first is not None and [n_rows[-1]] != first[k - 1 : k]:
+                was = f"{first[k - 1]} rows" if k <= len(first) else "no such batch"
+                raise ValueError(f"batch {k} has {n_rows[-1]} rows, and there were {was} {CHANGED}")
+            yield batch
+        if first is None:
+            self._n_rows = n_rows
+        elif first and not n_rows:
+            raise ValueError(
+                f"there are no batches on a later pass, and there were {len(first)} on the first: "
+                "several passes are made. Let __iter__ begin anew whenever it is called, and not "
+                "return an iterator that is used up."
+            )
+        elif k < len(first):
+            raise ValueError(f"there are {k} batches, and there were {len(first)} {CHANGED}")
+
+
+CHANGED = (
+    "on the first pass: the data changed while they were read, or __iter__ does not give the same "
+    "batches each time."
+)
+
+
+def single_pass(data: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield (X, y, weight) of data of which there must be some.
+
+    Parameters
+    ----------
+    data : Batches
+        What the user gave.
+    """
+    check_batches(data)
+    is_empty = True
+    for batch in data:
+        is_empty = False
+        yield batch
+    if is_empty:
+        raise ValueError(
+            "there are no batches. If the data were read before: __iter__ must begin anew whenever "
+            "it is called."
+        )
 
 
 def check_batches(data: Any) -> None:

@@ -20,10 +20,10 @@ from unflip._blocks import (
 )
 from unflip._diagnostics import judge_weights, raise_or_warn
 from unflip._estimators import optional_generator, stage_generator
-from unflip._files import whole_file
+from unflip._files import check_no_input, whole_file
 from unflip._validation import check_count
 from unflip.streaming._arrow import arrow_modules
-from unflip.streaming._batches import Batches, check_batches
+from unflip.streaming._batches import Batches, RepeatedBatches, check_batches, single_pass
 
 Floats = NDArray[np.float64]
 
@@ -106,7 +106,7 @@ class StreamingReweighting(BlockwiseEstimator):
             The noisy data: a pass over its labels and two over its rows (about ten for "ulsif" and
             twenty for "kliep"), and `n_epochs` for the classifier.
         """
-        check_batches(data)
+        data = RepeatedBatches(data)
         check_count(self.n_epochs, "n_epochs", least=1)
         random_state = optional_generator(self.random_state)
         estimator = seeded_classifier(self.estimator, random_state)
@@ -139,7 +139,7 @@ class StreamingReweighting(BlockwiseEstimator):
             The data of the fit, or other rows with noisy labels.
         """
         model = self._model
-        for X, y, weight in data:
+        for X, y, weight in single_pass(data):
             yield X, y, block_weights(X, y, weight, model)
 
 
@@ -205,8 +205,7 @@ class StreamingAudit(BlockwiseEstimator):
         data : Batches
             The noisy data: as many passes over it as :meth:`StreamingReweighting.fit` takes.
         """
-        check_batches(data)
-        found = self._fit_blocks(data, stage_generator(self.random_state))
+        found = self._fit_blocks(RepeatedBatches(data), stage_generator(self.random_state))
         self._take(found, raise_or_warn(found.diagnostics))
         return self
 
@@ -222,7 +221,7 @@ class StreamingAudit(BlockwiseEstimator):
         """
         check_count(n, "n", least=1)
         shared = self._model, n
-        return most_suspect((block_suspects(*batch, shared) for batch in data), n)
+        return most_suspect((block_suspects(*batch, shared) for batch in single_pass(data)), n)
 
     def write(self, data: Batches, path: str | Path) -> Path:
         """Write every row's P(mislabelled), suggested label and label to a Parquet file.
@@ -234,13 +233,16 @@ class StreamingAudit(BlockwiseEstimator):
         data : Batches
             The data of the fit, or other rows with noisy labels.
         path : str or Path
-            The file, which is replaced where it exists, and not before all is written.
+            The file, which is replaced where it exists, and not before all is written. It must
+            not be one that the data are read from.
         """
         arrow, parquet = arrow_modules()
+        check_batches(data)
         model, target = self._model, Path(path)
+        check_no_input(target, data.files)
         with whole_file(target) as temporary, ExitStack() as stack:
             writer = None
-            for X, y, _ in data:
+            for X, y, _ in single_pass(data):
                 said = model.label_posterior(X, y)
                 table = arrow.table(
                     {

@@ -1,0 +1,135 @@
+"""Columns of any kind as numbers in double precision."""
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    try:
+        import polars as pl
+    except ImportError as error:
+        raise ImportError("tables need polars: pip install 'unflip[cli]'") from error
+
+Floats = NDArray[np.float64]
+
+
+class ColumnEncoder(TransformerMixin, BaseEstimator):
+    """Numbers, durations and dates in double precision, and the rest as skrub encodes it.
+
+    skrub's `TableVectorizer` casts to single precision, in which seconds since 1970 are told apart
+    by minutes only. It is given what needs no more than that: categories, text, and the parts of
+    dates. Gaps become NaN; a column of nothing but gaps is left out.
+
+    Parameters
+    ----------
+    random_state : int or None, default=None
+        Seed of the encoding of text.
+
+    Attributes
+    ----------
+    numbers_, dates_, others_ : list of str
+        The columns that are numbers, or text of numbers; those that are dates, or text of dates;
+        and all that are of another type than numbers.
+    timed_ : list of str
+        Of the others, those of a type of dates.
+    cleaner_, vectorizer_ : transformer or None
+        skrub's, fitted to the columns that need them; None where there are no such columns.
+    """
+
+    numbers_: list[str]
+    dates_: list[str]
+    others_: list[str]
+    cleaner_: Any
+    vectorizer_: Any
+
+    def __init__(self, random_state: int | None = None) -> None:
+        self.random_state = random_state
+
+    def fit(self, table: "pl.DataFrame", y: Any = None) -> Self:
+        """Learn which columns are of which kind, and how to encode categories and text.
+
+        Parameters
+        ----------
+        table : polars.DataFrame
+            Rows.
+        y : None
+            Ignored.
+        """
+        try:
+            from skrub import Cleaner, DatetimeEncoder, StringEncoder, TableVectorizer
+        except ImportError as error:
+            raise ImportError("mixed tables need skrub: pip install 'unflip[cli]'") from error
+        told = [column for column in table if column.null_count() < len(column)]
+        numbers = [column.name for column in told if _is_number(column.dtype)]
+        self.others_ = [column.name for column in told if column.name not in numbers]
+        rest = table.select(self.others_)
+        self.timed_ = [name for name, kind in rest.schema.items() if kind.is_temporal()]
+        self.cleaner_ = None
+        if self.others_:
+            self.cleaner_ = Cleaner()
+            rest = self.cleaner_.fit_transform(rest)
+        self.numbers_ = numbers + [column.name for column in rest if _holds_numbers(column)]
+        rest = rest.drop(self.numbers_, strict=False)
+        self.dates_ = [name for name, kind in rest.schema.items() if kind.is_temporal()]
+        self.vectorizer_ = None
+        if rest.width:
+            self.vectorizer_ = TableVectorizer(
+                high_cardinality=StringEncoder(random_state=self.random_state),
+                datetime=DatetimeEncoder(add_total_seconds=False),
+            ).fit(rest)
+        elif not self.numbers_:
+            raise ValueError("every column to learn from holds nothing but gaps.")
+        return self
+
+    def transform(self, table: "pl.DataFrame") -> Floats:
+        """Return the rows as numbers.
+
+        Parameters
+        ----------
+        table : polars.DataFrame
+            Rows with the columns of the fit.
+        """
+        parts = [_as_numbers(column) for column in table.select(self.numbers_)]
+        if self.vectorizer_ is not None:
+            rest = self.cleaner_.transform(table.select(map(self._typed, table[self.others_])))
+            rest = rest.drop(self.numbers_, strict=False)
+            parts += [_seconds(column) for column in rest.select(self.dates_)]
+            parts.append(self.vectorizer_.transform(rest).to_numpy())
+        return np.column_stack(parts).astype(float, copy=False)
+
+    def _typed(self, column: "pl.Series") -> "pl.Series":
+        """Return a column without values in the type of the fit, which a file need not tell."""
+        if column.null_count() < len(column):
+            return column
+        kind = pl.Datetime if column.name in self.timed_ else pl.String
+        return pl.Series(column.name, [None] * len(column), dtype=kind)
+
+
+def _is_number(kind: "pl.DataType") -> bool:
+    return kind.is_numeric() or kind in (pl.Boolean, pl.Duration, pl.Time)
+
+
+def _holds_numbers(column: "pl.Series") -> bool:
+    """Return whether a column of text is one of numbers."""
+    if column.dtype != pl.String:
+        return False
+    return column.cast(pl.Float64, strict=False).null_count() == column.null_count()
+
+
+def _as_numbers(column: "pl.Series") -> Floats:
+    """Return a column as floats, NaN in gaps; durations and times of the day in seconds."""
+    if column.dtype == pl.Duration:
+        column = column.dt.total_microseconds() / 1e6
+    elif column.dtype == pl.Time:
+        column = column.cast(pl.Int64) / 1e9
+    numbers = column.cast(pl.Float64, strict=False).to_numpy()
+    return np.where(np.isfinite(numbers), numbers, np.nan)  # text may say "inf"
+
+
+def _seconds(dates: "pl.Series") -> Floats:
+    """Return dates as seconds since 1970, NaN in gaps."""
+    return dates.dt.timestamp("us").cast(pl.Float64).to_numpy() / 1e6

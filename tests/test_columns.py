@@ -1,0 +1,113 @@
+"""Columns become numbers whose differences are not lost, however large the numbers are."""
+
+from datetime import UTC, date, datetime, time, timedelta
+
+import numpy as np
+import polars as pl
+import pytest
+
+from unflip import NoiseRates, flip_labels
+from unflip._columns import ColumnEncoder
+from unflip.tables import make_vectorizer, split_label
+from unflip.workflow import learn
+
+N = 60
+START = datetime(2023, 11, 14, 22, 13, 20)
+SECONDS = np.random.default_rng(0).permutation(N).astype(float)
+
+
+def dates(seconds, start=START):
+    return [start + timedelta(seconds=float(s)) for s in seconds]
+
+
+KINDS = {
+    "double": SECONDS + 1.7e9,
+    "integer": (SECONDS + 1.7e9).astype(np.int64),
+    "text of numbers": [f"{s + 1.7e9:.1f}" for s in SECONDS],
+    "decimal": pl.Series(SECONDS + 1.7e9).cast(pl.Decimal(20, 1)),
+    "duration": [timedelta(seconds=s + 1.7e9) for s in SECONDS],
+    "dates": dates(SECONDS),
+    "dates of a time zone": dates(SECONDS, START.replace(tzinfo=UTC)),
+    "text of dates": [f"{d:%Y-%m-%d %H:%M:%S}" for d in dates(SECONDS)],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_single_seconds_are_told_apart_in_the_year_2023(kind):
+    table = pl.DataFrame({"a": KINDS[kind]})
+    X = make_vectorizer(0).fit_transform(table)
+    exact = [column for column in X.T if np.ptp(column) > 1]
+    assert len(exact) == 1
+    np.testing.assert_allclose(exact[0], SECONDS - SECONDS.mean(), atol=1e-6)
+
+
+def test_a_number_for_never_beside_times_does_not_blur_them():
+    X = make_vectorizer(0).fit_transform(pl.DataFrame({"a": [*np.zeros(N), *(SECONDS + 1.7e9)]}))
+    np.testing.assert_allclose(np.diff(X[N:, 0]), np.diff(SECONDS), atol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def sample():
+    rng = np.random.default_rng(0)
+    seconds, other = rng.uniform(0, 200, 1000), rng.normal(size=1000)
+    truth = np.where(seconds + 20 * other > 100, "yes", "no")
+    return seconds, other, flip_labels(truth, NoiseRates(0.2, 0.1), random_state=0)
+
+
+def share_wrong(column, sample):
+    _, other, labels = sample
+    table = pl.DataFrame({"time": column, "other": other, "y": labels})
+    return learn(split_label(table, "y")).found["expected_error_share"]
+
+
+def test_the_estimate_does_not_depend_on_where_a_scale_begins(sample):
+    expected = share_wrong(sample[0], sample)
+    for shift in (1.7e9, -4e10):
+        assert share_wrong(sample[0] + shift, sample) == pytest.approx(expected, abs=0.005)
+
+
+def test_the_estimate_does_not_depend_on_the_year(sample):
+    early = share_wrong(dates(sample[0], datetime(1970, 1, 1)), sample)
+    late = share_wrong(dates(sample[0], datetime(2023, 11, 14)), sample)
+    assert late == pytest.approx(early, abs=0.005)
+
+
+def test_what_works_in_single_precision_loses_nothing_of_large_numbers():
+    X = make_vectorizer(0).fit_transform(pl.DataFrame({"a": SECONDS + 1.7e9}))
+    np.testing.assert_allclose(X.astype(np.float32), X, atol=1e-4)
+
+
+GAPS = [None] * 5
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [timedelta(seconds=k) for k in range(5)],
+        [time(1, k) for k in range(5)],
+        [date(2020, 1, 1 + k) for k in range(5)],
+        dates(range(5)),
+        [f"2020-01-0{k + 1}" for k in range(5)],
+        ["1", "2", "N/A", "4", "inf"],
+        [True, False, None, True, False],
+        ["red", "blue", "blue", "red", None],
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("kind", [pl.Null, pl.String])
+def test_new_rows_may_hold_nothing_but_gaps_in_a_column(values, kind):
+    table = pl.DataFrame({"a": values, "b": range(5)}, strict=False)
+    vectorizer = make_vectorizer(0).fit(table)
+    assert np.isfinite(vectorizer.transform(table)).all()
+    new = table.with_columns(pl.Series("a", GAPS, dtype=kind))
+    assert np.isfinite(vectorizer.transform(new)).all()
+
+
+def test_a_column_of_gaps_is_left_out():
+    table = pl.DataFrame({"a": GAPS, "b": range(5), "c": ["N/A"] * 5})
+    assert ColumnEncoder().fit(table).transform(table).shape == (5, 1)
+
+
+def test_nothing_but_gaps_is_refused():
+    with pytest.raises(ValueError, match="nothing but gaps"):
+        ColumnEncoder().fit(pl.DataFrame({"a": GAPS, "c": ["N/A"] * 5}))
