@@ -9,7 +9,7 @@ import platform
 import re
 import warnings
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -88,12 +88,12 @@ def save_model(path: Path, model: Any, provenance: dict[str, Any]) -> list[str]:
     note = {"format": FORMAT, "versions": versions(), **provenance}
     members[NOTE] = json.dumps(note, indent=2).encode()
     members[SCHEMA] = json.dumps(schema, separators=(",", ":")).encode()
-    data = pack(members, compression=zipfile.ZIP_DEFLATED)
+    data = pack(members.items(), compression=zipfile.ZIP_DEFLATED).getvalue()
     try:
         _survey(Archive(data))
     except BrokenFileError:
         # so well compressed that it would be taken for one that is meant to fill the memory
-        data = pack(members)
+        data = pack(members.items()).getvalue()
         _survey(Archive(data))
     write_whole(path, data)
     return sorted({*survey.strangers(), *unsound_types(model)})
@@ -119,14 +119,11 @@ def load_model(path: Path, *, trusted: Sequence[str] = ()) -> tuple[Any, dict[st
         provenance = _provenance(archive.read_json(NOTE), path)
         survey, schema = _survey(archive)
         _check_trusted(survey.strangers(trusted), path)
-        # written again, skops sees nothing but what was looked at
-        members = {SCHEMA: json.dumps(schema).encode()}
-        for name, loader in survey.files.items():
-            is_array = loader == "NdArrayNode"
-            members[name] = archive.read_array(name) if is_array else archive.read(name)
+        # packed again, so that skops sees nothing but what was looked at
+        checked = pack(_members(archive, survey, schema))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # other versions are told by changed_versions
-            model = skops.load(BytesIO(pack(members)), trusted=survey.names)
+            model = skops.load(checked, trusted=survey.names)
             check_model(model)
             _check_trusted([name for name in unsound_types(model) if name not in trusted], path)
     except ModelFileError:
@@ -160,6 +157,14 @@ def _survey(archive: Archive) -> tuple[Survey, dict[str, Any]]:
     if schema.get("protocol") != PROTOCOL:
         raise BrokenFileError(f"it was not written in protocol {PROTOCOL} of skops")
     return survey, schema
+
+
+def _members(
+    archive: Archive, survey: Survey, schema: dict[str, Any]
+) -> Iterator[tuple[str, bytes]]:
+    yield SCHEMA, json.dumps(schema).encode()
+    for name, loader in survey.files.items():
+        yield name, archive.read_array(name) if loader == "NdArrayNode" else archive.read(name)
 
 
 def _check_trusted(strangers: Sequence[str], path: Path) -> None:

@@ -9,6 +9,7 @@ import json
 import math
 import re
 import zipfile
+from collections.abc import Iterable
 from typing import Any
 
 from numpy.lib import format as npy
@@ -16,9 +17,12 @@ from numpy.lib import format as npy
 SCHEMA = "schema.json"
 NOTE = "unflip.json"
 
-LEAST_BYTES = 32 * 2**20
-BYTES_PER_BYTE = 4
+LEAST_BYTES = 16 * 2**20
+BYTES_PER_BYTE = 3
 """All members together may take so many bytes, and this many more per byte of the file."""
+
+LEAST_TEXT = 8 * 2**20
+"""A JSON text may have so many bytes, and one more per byte of the file."""
 
 LEAST_VALUES = 400_000
 BYTES_PER_VALUE = 8
@@ -55,16 +59,17 @@ class Archive:
         strange = [name for name in self._members if not MEMBER.fullmatch(name)]
         if strange:
             raise BrokenFileError(f"a member has the name {strange[0][:80]!a}")
-        allowed = LEAST_BYTES + BYTES_PER_BYTE * self._size
         total = sum(member.file_size for member in members)
-        if total > allowed:
-            raise BrokenFileError(
-                f"its members take {total:,} bytes, and those of a file of {self._size:,} bytes "
-                f"may take {allowed:,}"
-            )
+        self._check("bytes of members", total, LEAST_BYTES + BYTES_PER_BYTE * self._size)
 
     def __contains__(self, name: str) -> bool:
         return name in self._members
+
+    def _check(self, what: str, found: int, allowed: int) -> None:
+        if found > allowed:
+            raise BrokenFileError(
+                f"it has {found:,} {what}, and a file of {self._size:,} bytes may have {allowed:,}"
+            )
 
     def read(self, name: str) -> bytes:
         """Return what a member holds, which is exactly as much as the archive says."""
@@ -80,14 +85,10 @@ class Archive:
 
     def read_json(self, name: str) -> Any:
         """Return the values of a member in JSON."""
+        self._check(f"bytes of {name}", self._members[name].file_size, LEAST_TEXT + self._size)
         text = self.read(name)
         n_values = sum(text.count(mark) for mark in (b",", b"[", b"{"))
-        allowed = LEAST_VALUES + self._size // BYTES_PER_VALUE
-        if n_values > allowed:
-            raise BrokenFileError(
-                f"{name} holds {n_values:,} values, and that of a file of {self._size:,} bytes may "
-                f"hold {allowed:,}"
-            )
+        self._check(f"values in {name}", n_values, LEAST_VALUES + self._size // BYTES_PER_VALUE)
         return json.loads(text)
 
     def read_array(self, name: str) -> bytes:
@@ -109,10 +110,13 @@ class Archive:
         return content
 
 
-def pack(members: dict[str, bytes], *, compression: int = zipfile.ZIP_STORED) -> bytes:
-    """Return an archive of the members."""
+def pack(
+    members: Iterable[tuple[str, bytes]], *, compression: int = zipfile.ZIP_STORED
+) -> io.BytesIO:
+    """Return an archive of the members, which are taken one by one."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", compression) as archive:
-        for name, content in members.items():
+        for name, content in members:
             archive.writestr(name, content)
-    return buffer.getvalue()
+    buffer.seek(0)
+    return buffer

@@ -48,8 +48,8 @@ CHILDREN: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 """Where the nodes within a node are, by its loader, in the order in which skops loads them."""
 
-MODULE = re.compile(r"[\w.<>]+", re.ASCII)
-CLASS = re.compile(r"[\w<>]+", re.ASCII)
+MODULE = re.compile(r"[\w.<>]{1,200}", re.ASCII)
+CLASS = re.compile(r"[\w<>]{1,100}", re.ASCII)
 
 POOL_SIZE = "4"
 """Of the seeds of numpy's random generators, as JSON."""
