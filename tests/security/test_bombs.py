@@ -107,7 +107,10 @@ BOMBS = {
             "[C[]]", "[" + "\\\\u005b\\\\u005d\\\\u002c" * 5 * 10**5 + "0]"
         )
     ),
-    "nodes that are allowed": lambda: archive(list_of(*[list_of()] * 30_000)),
+    "nodes": lambda: archive(list_of(*[node("TypeNode", "builtins.str")] * 35_000)),
+    "functions": lambda: archive(
+        list_of(*[node("FunctionNode", "skrub._dataframe._common.is_numeric")] * 29_990)
+    ),
     "deep schema": lambda: archive(nested("1", 200_000)),
     "deep note": lambda: archive(constant(1), note=nested("1", 200_000)),
     "deep constant": lambda: archive({**constant(1), "content": nested("1", 150_000)}),
@@ -214,7 +217,7 @@ def test_ten_gigabytes_in_eleven_megabytes_are_not_unpacked(tmp_path):
     (tmp_path / "bomb.skops").write_bytes(buffer.getvalue())
     _, codes, peaks, said = measured(tmp_path)
     assert codes == [2]
-    assert "10,737,418,240" in said.replace(" bytes", "")
+    assert "it has 10,737,41" in said
     assert max(peaks) < ALLOWED
 
 

@@ -15,13 +15,19 @@ from pathlib import Path
 from typing import Any
 
 from unflip._files import write_whole
-from unflip.persistence._archive import NOTE, SCHEMA, Archive, BrokenFileError, pack
+from unflip.persistence._archive import (
+    BYTES_PER_NODE,
+    LEAST_NODES,
+    NOTE,
+    SCHEMA,
+    Archive,
+    BrokenFileError,
+    pack,
+)
 from unflip.persistence._model import check_model, unsound_types
 from unflip.persistence._schema import PROTOCOL, Survey, share
 
 __all__ = [
-    "FORMAT",
-    "NOTE",
     "ModelFileError",
     "changed_versions",
     "load_model",
@@ -154,6 +160,7 @@ def _survey(archive: Archive) -> tuple[Survey, dict[str, Any]]:
     schema = archive.read_json(SCHEMA)
     survey = Survey()
     survey.visit(schema)
+    archive.check("nodes", survey.n_nodes, LEAST_NODES + archive.size // BYTES_PER_NODE)
     if schema.get("protocol") != PROTOCOL:
         raise BrokenFileError(f"it was not written in protocol {PROTOCOL} of skops")
     return survey, schema

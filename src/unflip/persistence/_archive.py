@@ -24,10 +24,15 @@ BYTES_PER_BYTE = 3
 LEAST_TEXT = 8 * 2**20
 """A JSON text may have so many bytes, and one more per byte of the file."""
 
-LEAST_VALUES = 400_000
+LEAST_VALUES = 200_000
 BYTES_PER_VALUE = 8
 """A JSON text may hold so many values, and one more for each of these bytes of the file: a value
-takes up to 80 bytes of memory, and what skops makes of it more."""
+takes up to 80 bytes of memory."""
+
+LEAST_NODES = 30_000
+BYTES_PER_NODE = 100
+"""A schema may hold so many nodes, and one more for each of these bytes of the file: skops takes up
+to 5000 bytes of memory for each."""
 
 LARGEST_ITEM = 2**20
 """Bytes of an array's item: the longest of several texts sets it."""
@@ -50,7 +55,7 @@ class Archive:
     """
 
     def __init__(self, data: bytes) -> None:
-        self._size = len(data)
+        self.size = len(data)
         self._zip = zipfile.ZipFile(io.BytesIO(data))
         members = self._zip.infolist()
         self._members = {member.filename: member for member in members}
@@ -60,15 +65,13 @@ class Archive:
         if strange:
             raise BrokenFileError(f"a member has the name {strange[0][:80]!a}")
         total = sum(member.file_size for member in members)
-        self._check("bytes of members", total, LEAST_BYTES + BYTES_PER_BYTE * self._size)
+        self.check("bytes of members", total, LEAST_BYTES + BYTES_PER_BYTE * self.size)
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._members
-
-    def _check(self, what: str, found: int, allowed: int) -> None:
+    def check(self, what: str, found: int, allowed: int) -> None:
+        """Refuse more of something than a file of this size may have."""
         if found > allowed:
             raise BrokenFileError(
-                f"it has {found:,} {what}, and a file of {self._size:,} bytes may have {allowed:,}"
+                f"it has {found:,} {what}, and a file of {self.size:,} bytes may have {allowed:,}"
             )
 
     def read(self, name: str) -> bytes:
@@ -85,10 +88,10 @@ class Archive:
 
     def read_json(self, name: str) -> Any:
         """Return the values of a member in JSON."""
-        self._check(f"bytes of {name}", self._members[name].file_size, LEAST_TEXT + self._size)
+        self.check(f"bytes of {name}", self._members[name].file_size, LEAST_TEXT + self.size)
         text = self.read(name)
         n_values = sum(text.count(mark) for mark in (b",", b"[", b"{"))
-        self._check(f"values in {name}", n_values, LEAST_VALUES + self._size // BYTES_PER_VALUE)
+        self.check(f"values in {name}", n_values, LEAST_VALUES + self.size // BYTES_PER_VALUE)
         return json.loads(text)
 
     def read_array(self, name: str) -> bytes:

@@ -72,10 +72,13 @@ class Survey:
         Loaders, and the names that they are to make something of.
     files : dict
         The members of the archive that are read, and by which loader.
+    n_nodes : int
+        How many nodes there are, references left out.
     """
 
     types: set[tuple[str, str]] = field(default_factory=set)
     files: dict[str, str] = field(default_factory=dict)
+    n_nodes: int = 0
     _visits: dict[int, int] = field(default_factory=dict)
     _constants: dict[int, str] = field(default_factory=dict)
 
@@ -110,6 +113,7 @@ class Survey:
                 raise BrokenFileError("a node refers to one that does not come before it")
             return visits
         loader = self._identify(node)
+        self.n_nodes += 1
         if number is not None:
             # skops takes the first node of an id for all others
             first = self._constants.get(number) if loader == "JsonNode" else None
