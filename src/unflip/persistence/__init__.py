@@ -7,6 +7,7 @@ import importlib.metadata
 import json
 import platform
 import re
+import stat
 import warnings
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -94,15 +95,21 @@ def save_model(path: Path, model: Any, provenance: dict[str, Any]) -> list[str]:
     note = {"format": FORMAT, "versions": versions(), **provenance}
     members[NOTE] = json.dumps(note, indent=2).encode()
     members[SCHEMA] = json.dumps(schema, separators=(",", ":")).encode()
+    needed = sorted({*survey.strangers(), *unsound_types(model)})
     data = pack(members.items(), compression=zipfile.ZIP_DEFLATED).getvalue()
     try:
-        _survey(Archive(data))
+        _check_can_be_loaded(data)
     except BrokenFileError:
         # so well compressed that it would be taken for one that is meant to fill the memory
         data = pack(members.items()).getvalue()
-        _survey(Archive(data))
+        try:
+            _check_can_be_loaded(data)
+        except BrokenFileError as error:
+            raise ModelFileError(
+                f"what skops made of the model cannot be loaded: {error}."
+            ) from error
     write_whole(path, data)
-    return sorted({*survey.strangers(), *unsound_types(model)})
+    return needed
 
 
 def load_model(path: Path, *, trusted: Sequence[str] = ()) -> tuple[Any, dict[str, Any]]:
@@ -116,17 +123,17 @@ def load_model(path: Path, *, trusted: Sequence[str] = ()) -> tuple[Any, dict[st
         Names of types that the file may hold besides those that `unflip fit` writes by itself.
     """
     skops = _skops()
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise ModelFileError(f"{path} is not a model file of unflip: it is no file.")
     with path.open("rb") as file:
-        is_zip = path.is_file() and zipfile.is_zipfile(file)
-    if not is_zip:
-        raise ModelFileError(f"{path} is not a model file of unflip.")
+        if not zipfile.is_zipfile(file):
+            raise ModelFileError(f"{path} is not a model file of unflip.")
     try:
         archive = Archive(path.read_bytes())
         provenance = _provenance(archive.read_json(NOTE), path)
         survey, schema = _survey(archive)
         _check_trusted(survey.strangers(trusted), path)
-        # packed again, so that skops sees nothing but what was looked at
-        checked = pack(_members(archive, survey, schema))
+        checked = _checked(archive, survey, schema)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # other versions are told by changed_versions
             model = skops.load(checked, trusted=survey.names)
@@ -157,6 +164,7 @@ def trust_options(names: Sequence[str]) -> str:
 
 
 def _survey(archive: Archive) -> tuple[Survey, dict[str, Any]]:
+    """Return what a file asks for, and its schema."""
     schema = archive.read_json(SCHEMA)
     survey = Survey()
     survey.visit(schema)
@@ -166,12 +174,20 @@ def _survey(archive: Archive) -> tuple[Survey, dict[str, Any]]:
     return survey, schema
 
 
-def _members(
-    archive: Archive, survey: Survey, schema: dict[str, Any]
-) -> Iterator[tuple[str, bytes]]:
-    yield SCHEMA, json.dumps(schema).encode()
-    for name, loader in survey.files.items():
-        yield name, archive.read_array(name) if loader == "NdArrayNode" else archive.read(name)
+def _checked(archive: Archive, survey: Survey, schema: dict[str, Any]) -> BytesIO:
+    """Return what was looked at, packed again, so that skops sees nothing else."""
+
+    def members() -> Iterator[tuple[str, bytes]]:
+        yield SCHEMA, json.dumps(schema).encode()
+        for name, loader in survey.files.items():
+            yield name, archive.read_array(name) if loader == "NdArrayNode" else archive.read(name)
+
+    return pack(members())
+
+
+def _check_can_be_loaded(data: bytes) -> None:
+    archive = Archive(data)
+    _checked(archive, *_survey(archive))
 
 
 def _check_trusted(strangers: Sequence[str], path: Path) -> None:

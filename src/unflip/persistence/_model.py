@@ -6,6 +6,7 @@ classes of :mod:`unflip.persistence._types` that hand such indices on.
 """
 
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ def _parts(model: Any) -> Iterator[Any]:
             within = list(part.flat)
         else:
             within = []
-        if hasattr(part, "__dict__") and not isinstance(part, type):
+        if hasattr(part, "__dict__") and not isinstance(part, (type, ModuleType)):
             yield part
             within += vars(part).values()
         for each in within:
