@@ -98,6 +98,7 @@ def test_the_list_is_what_fitting_writes_all_of_it_and_no_more():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::UserWarning")  # about rates that these rows do not tell
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_nothing_else_is_written_whatever_is_fitted(estimator):
     written = set()
