@@ -2,8 +2,6 @@
 nothing."""
 
 import errno
-import io
-import json
 import os
 import tempfile
 import zipfile
@@ -12,12 +10,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-import skops.io
 from sklearn.preprocessing import FunctionTransformer
 
 from tests.cli.mixed import COLUMNS, mixed_table
 from unflip import tables, workflow
-from unflip.persistence import NOTE
+from unflip.persistence import load_model, save_model
 
 LEARNING = ("estimate", "fit", "audit", "report")
 WRITING = ("fit", "audit", "flip", "report", "predict")
@@ -216,20 +213,25 @@ def test_what_is_no_model_is_refused(refused, noisy, tmp_path, content):
 
 
 def test_a_type_that_is_not_trusted_is_refused_by_name_until_it_is_trusted(
-    refused, run, noisy, tmp_path
+    refused, run, noisy, model, tmp_path
 ):
-    path = tmp_path / "model.skops"
-    note = {"format": 1, "versions": {}, "label": "churn", "columns": {}, "set_aside": []}
-    buffer = io.BytesIO(skops.io.dumps(FunctionTransformer(os.path.join)))
-    with zipfile.ZipFile(buffer, "a") as archive:
-        archive.writestr(NOTE, json.dumps(note))
-    path.write_bytes(buffer.getvalue())
-    said = refused("predict", path, noisy, "--out", "o.csv")
-    assert "posixpath.join" in said
-    assert "--trust posixpath.join" in said
-    # trusted, it goes on to the table, whose columns this model does not know
-    said = refused("predict", path, noisy, "--out", "o.csv", "--trust", "posixpath.join")
-    assert "the columns differ" in said
+    path, out = tmp_path / "model.skops", tmp_path / "o.csv"
+    pipeline, provenance = load_model(model)
+    pipeline.steps[-1][1].estimator = FunctionTransformer(os.path.join)
+    needed = save_model(path, pipeline, provenance)
+    assert needed == [
+        "posixpath.join",
+        "sklearn.preprocessing._function_transformer.FunctionTransformer",
+    ]
+    said = refused("predict", path, noisy, "--out", out)
+    assert ", ".join(needed) in said
+    assert " ".join(f"--trust {name}" for name in needed) in said
+    said = refused("predict", path, noisy, "--out", out, "--trust", needed[1])
+    assert said.endswith("--trust posixpath.join")
+    new = tmp_path / "new.csv"
+    mixed_table(seed=1).drop("churn").write_csv(new)
+    trust = [word for name in needed for word in ("--trust", name)]
+    assert run("predict", path, new, "--out", out, *trust).exit_code == 0
 
 
 @pytest.mark.parametrize(

@@ -144,8 +144,20 @@ def test_the_model_file_says_where_it_comes_from(model):
 def test_other_estimators_are_trained_and_loaded(run, noisy, tmp_path, estimator):
     model, out = tmp_path / "m.skops", tmp_path / "p.parquet"
     arguments = ("--estimator", estimator, "--rates", "0.3,0.1", "--out", model)
-    assert run("fit", noisy, *COLUMNS, *arguments).exit_code == 0
-    result = run("predict", model, noisy, "--out", out, "--json")
+    fitted = run("fit", noisy, *COLUMNS, *arguments, "--json")
+    assert fitted.exit_code == 0, fitted.output
+    needed = json.loads(fitted.stdout)["trust"]
+    trust = [word for name in needed for word in ("--trust", name)]
+    if "." in estimator:
+        assert fitted.stderr.count("will not load this model unless") == 1
+        assert " ".join(trust) in fitted.stderr
+        refused = run("predict", model, noisy, "--out", out)
+        assert refused.exit_code == 2
+        assert " ".join(trust) in refused.stderr
+    else:
+        assert not needed
+        assert "trust" not in fitted.stderr
+    result = run("predict", model, noisy, "--out", out, "--json", *trust)
     assert result.exit_code == 0, result.output
     table = pl.read_parquet(out)
     assert (table["predicted"] == table["truth"]).mean() > (table["churn"] == table["truth"]).mean()

@@ -138,7 +138,10 @@ def predict(
     separator: options.Separator = None,
     trust: Annotated[
         list[str] | None,
-        typer.Option(help="A type that the model may hold, besides the known ones. Repeatable."),
+        typer.Option(
+            help="A type that the model may hold, besides those of logistic, boosting and svm: it "
+            "may run code. Repeatable."
+        ),
     ] = None,
     force: options.Force = False,
     as_json: options.AsJson = False,

@@ -1,5 +1,6 @@
 """`unflip fit`: a model, and where it comes from."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from unflip.cli._estimate import say_found
 from unflip.cli._options import Method, Source
 from unflip.cli._report import check_report_ending, report_on, write_report
 from unflip.cli._session import command_line, session
-from unflip.persistence import save_model
+from unflip.persistence import save_model, trust_options
 from unflip.tables import check_ending, check_writable, kind_of, write_table
 from unflip.workflow import read_reviewed
 
@@ -61,7 +62,13 @@ def fit(
             "n_reviewed": len(checked),
             "command": command_line(),
         }
-        save_model(out, learnt.model, provenance)
+        strangers = save_model(out, learnt.model, provenance)
+        if strangers:
+            warnings.warn(
+                f"`unflip predict` will not load this model unless its types are trusted: "
+                f"{trust_options(strangers)}",
+                stacklevel=1,
+            )
         if weights is not None:
             is_reviewed = np.isin(np.arange(data.y.size), list(checked))
             columns = {"row": range(data.y.size), "weight": learnt.weights, "reviewed": is_reviewed}
@@ -70,7 +77,7 @@ def fit(
             write_table(pl.DataFrame(columns), weights)
         if report is not None and page is not None:
             write_report(page, report)
-        shell.result({**provenance, "model": str(out), "summary": found})
+        shell.result({**provenance, "model": str(out), "trust": strangers, "summary": found})
         say_found(shell, found)
         shell.say()
         rows = f"{data.y.size:,} rows"

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from unflip._files import check_outputs
 from unflip.cli._session import session
-from unflip.persistence import changed_versions, load_model
+from unflip.persistence import ModelFileError, changed_versions, load_model
 from unflip.report import plain
 from unflip.tables import (
     add_columns,
@@ -45,15 +46,15 @@ def predict(
         check_writable(rows, out)
         features = matched(rows, provenance["columns"], ignored)
         shell.step("predicting")
-        predicted = pipeline.predict(features)
-        columns: dict[str, Any] = {"predicted": predicted}
-        if hasattr(pipeline, "predict_proba"):
-            for label, proba in zip(
-                pipeline.classes_.tolist(), pipeline.predict_proba(features).T, strict=True
-            ):
-                columns[f"probability_{label}"] = proba
+        try:
+            columns = _predictions(pipeline, features)
+        except Exception as error:  # a model from elsewhere may fail in any way
+            words = " ".join(str(error).split())[:200]
+            raise ModelFileError(
+                f"the model in {model} cannot predict these rows: {type(error).__name__}: {words}"
+            ) from error
         write_table(add_columns(rows, columns), out)
-        labels, counts = np.unique(predicted, return_counts=True)
+        labels, counts = np.unique(columns["predicted"], return_counts=True)
         pairs = list(zip(labels.tolist(), counts.tolist(), strict=True))
         shell.result(
             {
@@ -66,3 +67,16 @@ def predict(
         shares = ", ".join(f"**{plain(str(label))}** {n:,}" for label, n in pairs)
         shell.say(f"Predicted {rows.height:,} rows: {shares}.")
         shell.written(out)
+
+
+def _predictions(pipeline: Any, features: pl.DataFrame) -> dict[str, Any]:
+    """Return the columns to add: labels, and probabilities where the model has them."""
+    columns = {"predicted": pipeline.predict(features)}
+    if hasattr(pipeline, "predict_proba"):
+        probabilities = pipeline.predict_proba(features)
+        for label, proba in zip(pipeline.classes_.tolist(), probabilities.T, strict=True):
+            columns[f"probability_{label}"] = proba.astype(float)
+    for values in columns.values():
+        if values.shape != (features.height,) or values.dtype.hasobject:
+            raise TypeError("expected one label and one probability of each class for every row")
+    return columns
