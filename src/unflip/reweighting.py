@@ -66,7 +66,8 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         is then estimated), or for any number of classes as a :class:`~unflip.TransitionMatrix` or
         an array of its shape; or how to estimate them: "channel", "selective", "minimum",
         "quantile", "scott", "cv" and more (:func:`~unflip.noise_rates.make_rates`), or one of
-        :mod:`unflip.noise_rates`. "auto" is "channel" for two classes and "selective" for more.
+        :mod:`unflip.noise_rates`. "auto" is "channel" for two classes and "selective" for more, or
+        where the rows have gaps or categories, which the `posterior` takes and the channel not.
     weighting : {"rho", "pi", "pi_printed"}, default="rho"
         "rho": Lemma 1 with the noise rates. "pi": through the inverse rates and back, which gives
         the same weights. "pi_printed": the paper's Lemma 2 as printed, wrong under

@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.utils import get_tags
+from sklearn.utils import check_array, get_tags
 
 from unflip._validation import check_labels
 from unflip.noise import NoiseRates, TransitionMatrix, as_transition_matrix, is_matrix
 from unflip.noise_rates._aliases import make_rates
 from unflip.noise_rates._base import BaseRates, PosteriorRates, default_posterior
 from unflip.noise_rates._channel import ChannelRates
+from unflip.noise_rates._selective import SelectiveRates
 from unflip.posterior import BasePosterior, ChannelPosterior, fit_posterior, make_posterior
 
 Floats = NDArray[np.float64]
@@ -73,7 +74,8 @@ def fit_stages(
     estimate : {"median", "mean"}, default="median"
         Which rates a channel takes that is given by name.
     """
-    n_classes = check_labels(y, binary=False)[0].size
+    classes, codes = check_labels(y, binary=False)
+    n_classes, labels = classes.size, classes[codes]
     chosen = choose_posterior(
         posterior, noise_rates, n_classes, random_state=random_state, estimate=estimate
     )
@@ -82,7 +84,7 @@ def fit_stages(
     if joint and chosen.known is None and known_size(noise_rates) == 2:
         chosen.set_params(known=_two_rates(noise_rates))
     fitted, noisy_posterior = fit_posterior(
-        chosen, X, y, sample_weight, cv=cv, random_state=random_state
+        chosen, X, labels, sample_weight, cv=cv, random_state=random_state
     )
     if joint and _given(noise_rates, n_classes) is None:
         estimator = ChannelRates.of(fitted)
@@ -90,7 +92,7 @@ def fit_stages(
     rates, fitted_rates = fit_rates(
         noise_rates,
         X,
-        y,
+        labels,
         sample_weight,
         random_state,
         noisy_posterior=noisy_posterior,
@@ -144,7 +146,8 @@ def estimate_rates(
     ----------
     noise_rates : str, NoiseRates, TransitionMatrix, array-like or rate estimator
         Rates, of which one or both may be None or bounds and are then estimated by the channel; or
-        T, of shape (n_classes, n_classes); or how to estimate them: see :func:`make_rates`.
+        T, of shape (n_classes, n_classes); or how to estimate them: see :func:`make_rates`. "auto"
+        is "selective" where `noisy_posterior` is of rows that are not all finite numbers.
     X, y, sample_weight : array-like
         The noisy data.
     random_state : int, RandomState instance or None, default=None
@@ -183,17 +186,20 @@ def fit_rates(
     noise_rates, X, y, sample_weight, random_state, noisy_posterior, method
         As for :func:`estimate_rates`.
     """
-    n_classes = check_labels(y, binary=False)[0].size
+    classes, codes = check_labels(y, binary=False)
+    n_classes, labels = classes.size, classes[codes]
     given = _given(noise_rates, n_classes)
     if given is not None:
         return given, None
+    if noisy_posterior is not None and not _takes_rows(noise_rates, X):
+        noise_rates = SelectiveRates()  # as for more classes: the probabilities are all it needs
     estimator = _unfitted_estimator(noise_rates, random_state, n_classes)
     if method is not None and getattr(estimator, "estimator", method) is None:  # "cv" as it is
         estimator.set_params(estimator=clone(method))
     if noisy_posterior is not None and _takes_probabilities(estimator):
-        estimator.fit_posterior(noisy_posterior, y, sample_weight)
+        estimator.fit_posterior(noisy_posterior, labels, sample_weight)
     else:
-        estimator.fit(X, y, sample_weight)
+        estimator.fit(X, labels, sample_weight)
     return estimator.rates_, estimator
 
 
@@ -236,6 +242,20 @@ def _is_for_the_channel(noise_rates: Any) -> bool:
     if isinstance(noise_rates, str):
         return noise_rates in ("auto", "channel")
     return known_size(noise_rates) == 2
+
+
+def _takes_rows(noise_rates: Any, X: Any) -> bool:
+    """Return whether the rates that "auto" asks for can be estimated from these rows themselves.
+
+    The channel needs finite numbers. Where the posterior took gaps or categories, it cannot follow.
+    """
+    if not (isinstance(noise_rates, str) and noise_rates == "auto"):
+        return True
+    try:
+        check_array(X, accept_sparse=True, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _two_rates(noise_rates: Any) -> NoiseRates:
