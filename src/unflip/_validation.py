@@ -38,15 +38,14 @@ def check_labels(
     because : str, default=""
         What the limit to two classes comes from, for the message.
     """
-    if y is None:
-        raise ValueError("requires y to be passed, but the target y is None.")
-    labels = column_or_1d(y, warn=True)
-    check_array(labels, ensure_2d=False, dtype=None, input_name="y")
+    labels = plain_labels(y, "y")
+    if not labels.size:
+        raise ValueError("Found array with 0 sample(s): y is empty, and labels are needed.")
     check_classification_targets(labels)
     if classes is None:
         known, codes = np.unique(labels, return_inverse=True)
     else:
-        known = np.unique(np.asarray(classes))
+        known = check_classes(classes)
         codes = np.searchsorted(known, labels).clip(max=known.size - 1)
         strangers = labels[known[codes] != labels]
         if strangers.size:
@@ -68,10 +67,94 @@ def check_labels(
     return known, codes
 
 
-def _some(classes: Array) -> str:
-    """Return the classes as people read them, the first five of many."""
-    names = ", ".join(repr(label) for label in classes[:5].tolist())
-    return names + (", ..." if classes.size > 5 else "")
+def check_classes(classes: ArrayLike) -> Array:
+    """Return the classes that a user names, sorted, or say that they are too few."""
+    known = np.unique(plain_labels(classes, "classes"))
+    if known.size < 2:
+        raise ValueError(
+            f"classes={known.tolist()} has {known.size} distinct entries, and at least two are "
+            "needed: name every class that a label may have, or leave it out."
+        )
+    return known
+
+
+def plain_labels(y: Any, name: str = "y") -> Array:
+    """Return labels as a one-dimensional array of numbers, strings or booleans.
+
+    Strings that come as objects, categories or nullable types become numpy's own, so that what is
+    made of a label is the same whatever held it. Missing labels are refused, with their rows. A
+    column of shape (n, 1) is ravelled, with scikit-learn's warning.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,) or (n_samples, 1)
+        Labels in any container.
+    name : str, default="y"
+        What the user calls them.
+    """
+    if y is None:
+        raise ValueError(f"requires {name} to be passed, but the target {name} is None.")
+    if _holds_objects(y):
+        y = np.array(y, dtype=object)
+    labels = column_or_1d(y, warn=True)
+    if labels.dtype.kind in "OT":
+        labels = _without_objects(labels, name)
+    if labels.dtype.kind == "f":
+        _refuse_missing(np.isnan(labels), name)
+        check_array(labels, ensure_2d=False, ensure_min_samples=0, dtype=None, input_name=name)
+    if labels.dtype.kind not in "biufU":
+        raise ValueError(
+            f"{name} has the type {labels.dtype}, and labels are numbers, strings or booleans. "
+            "Convert them, for example to strings."
+        )
+    return labels
+
+
+def _holds_objects(y: Any) -> bool:
+    """Return whether numpy might make other labels of these: strings of numbers, floats of gaps."""
+    if isinstance(y, (list, tuple)) or hasattr(y, "columns"):
+        return True
+    return hasattr(y, "dtype") and not isinstance(y.dtype, np.dtype)  # pandas' and polars' own
+
+
+def _without_objects(labels: Array, name: str) -> Array:
+    """Return objects as numbers, strings or booleans, as which they must be of one kind."""
+    types = {type(label) for label in labels}
+    if types and not all(issubclass(each, str) for each in types):
+        _refuse_missing(np.fromiter(map(_is_missing, labels), bool, labels.size), name)
+    if all(issubclass(each, str) for each in types):
+        return labels.astype(str)
+    if all(issubclass(each, (bool, np.bool_, Real)) for each in types):
+        plain = np.array(labels.tolist())
+        if plain.dtype.kind in "biuf" and (plain == labels).all():  # no digit is lost
+            return plain
+    names = sorted(each.__name__ for each in types)
+    raise ValueError(
+        f"{name} holds labels of type {' and '.join(names)}, and they must be all numbers, all "
+        "strings or all booleans. Convert them, for example to strings."
+    )
+
+
+def _is_missing(label: Any) -> bool:
+    """Return whether an object stands for a label that is not there."""
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):  # pandas' own
+        return True
+    return isinstance(label, (float, np.floating)) and bool(np.isnan(label))
+
+
+def _refuse_missing(missing: NDArray[np.bool_], name: str) -> None:
+    rows = np.flatnonzero(missing)
+    if rows.size:
+        raise ValueError(
+            f"{name} contains no label (NaN or None) in {rows.size} of {missing.size} rows: "
+            f"{_some(rows)}. Leave these rows out, or label them."
+        )
+
+
+def _some(values: Array) -> str:
+    """Return values as people read them, the first five of many."""
+    names = ", ".join(repr(value) for value in values[:5].tolist())
+    return names + (", ..." if values.size > 5 else "")
 
 
 def check_weights(

@@ -60,8 +60,8 @@ class LossClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         rows = check_array(
             X, accept_sparse=accept_sparse, dtype=FLOATS, estimator=self, input_name="X"
         )
-        check_consistent_length(rows, y)
         classes, codes = check_labels(y)
+        check_consistent_length(rows, codes)
         weight = check_weights(sample_weight, codes.size)
         if not weight.all():  # else there is nothing to copy
             counts = weight > 0

@@ -84,12 +84,12 @@ class PosteriorRates(BaseRates):
         _, noisy_posterior = fit_posterior(
             posterior,
             X,
-            y,
+            classes[codes],
             sample_weight,
             cv=folds_within_classes(self.cv, codes),
             random_state=self.random_state,
         )
-        self.fit_posterior(noisy_posterior, y, sample_weight)
+        self.fit_posterior(noisy_posterior, classes[codes], sample_weight)
         check_table(self, X, reset=True)
         return self
 

@@ -63,8 +63,8 @@ def check_rows(
 ) -> tuple[Any, Array, Array, Array]:
     """Return the numeric rows that count, the classes, and each row's class and weight."""
     rows = check_array(X, accept_sparse="csr", dtype=FLOATS, estimator=estimator, input_name="X")
-    check_consistent_length(rows, y)
     classes, codes = check_labels(y, binary=False)
+    check_consistent_length(rows, codes)
     weight = check_weights(sample_weight, len(codes))
     if not weight.all():  # else there is nothing to copy
         counts = weight > 0
@@ -103,17 +103,18 @@ def fit_posterior(
     random_state : int, RandomState instance or None, default=None
         Seed of the shuffle.
     """
-    check_consistent_length(X, y)
     classes, codes = check_labels(y, binary=False)
+    check_consistent_length(X, codes)
+    labels = classes[codes]
     by_number = isinstance(cv, (int, np.integer))
     if cv is None or (by_number and posterior.out_of_fold):
-        return posterior, posterior.fit_predict_proba(X, y, sample_weight)
+        return posterior, posterior.fit_predict_proba(X, labels, sample_weight)
     if by_number:
         cv = stratified_folds(int(cv), classes, codes, random_state, none_allowed=True)
-    posterior.fit(X, y, sample_weight)
+    posterior.fit(X, labels, sample_weight)
     params = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)}
     held_out = cross_val_predict(
-        posterior.for_folds(), X, np.asarray(y), cv=cv, method="predict_proba", params=params
+        posterior.for_folds(), X, labels, cv=cv, method="predict_proba", params=params
     )
     return posterior, np.asarray(held_out, dtype=float)
 

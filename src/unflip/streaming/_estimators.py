@@ -21,7 +21,7 @@ from unflip._blocks import (
 )
 from unflip._estimators import optional_generator
 from unflip._files import whole_file
-from unflip._validation import check_count
+from unflip._validation import check_count, plain_labels
 from unflip.streaming._arrow import arrow_modules
 from unflip.streaming._batches import Batches, check_batches
 
@@ -123,7 +123,7 @@ class StreamingReweighting(BlockwiseEstimator):
             for _ in range(self.n_epochs):
                 for X, y, weight in data:
                     beta = block_weights(X, y, weight, found.model)
-                    estimator.partial_fit(X, y, classes=classes, sample_weight=beta)
+                    estimator.partial_fit(X, plain_labels(y), classes=classes, sample_weight=beta)
         self._take(found)
         self.estimator_ = estimator
         return self
