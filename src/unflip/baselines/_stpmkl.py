@@ -13,6 +13,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unflip._estimators import optional_generator
+from unflip._threads import one_blas_thread
 from unflip._validation import (
     check_count,
     check_enough_rows,
@@ -182,9 +183,10 @@ class StPMKL(ClassifierMixin, BaseEstimator):
         )
         flip_probability = _flip_probability(rates, noisy_prior=float(codes.mean()))
 
-        kernels = correct_kernels(gaussian_kernels(rows, widths), flip_probability)
         signs = np.where(codes == 1, 1.0, -1.0)
-        solution = learn_kernel_weights(kernels, signs, C, tol=tol, max_iter=int(self.max_iter))
+        with one_blas_thread():
+            kernels = correct_kernels(gaussian_kernels(rows, widths), flip_probability)
+            solution = learn_kernel_weights(kernels, signs, C, tol=tol, max_iter=int(self.max_iter))
         if solution.gap > tol:
             warnings.warn(
                 f"the relative duality gap is {solution.gap:.2g} after {solution.n_iter} support "
@@ -200,6 +202,7 @@ class StPMKL(ClassifierMixin, BaseEstimator):
         self._support_rows = rows[solution.coef != 0]
         return self
 
+    @one_blas_thread()
     def decision_function(self, X: Any) -> Floats:
         """Return f(x), positive for the positive class."""
         check_is_fitted(self)

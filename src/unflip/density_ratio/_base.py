@@ -68,7 +68,8 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
 
     def _fit_samples(self, samples: Any, X: Any) -> Self:
         """Fit to checked rows, with the columns of X."""
-        fitted = self._fit(samples)
+        with one_blas_thread():
+            fitted = self._fit(samples)
         validate_data(self, X, skip_check_array=True)
         for name, value in fitted.items():
             setattr(self, name, value)
@@ -76,7 +77,9 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
 
     def predict(self, X: Any) -> Array:
         """Return the estimated ratio p_num(x) / p_den(x) >= 0 for every row."""
-        return self._ratio(self._check_new_rows(X))
+        rows = self._check_new_rows(X)
+        with one_blas_thread():
+            return self._ratio(rows)
 
     def score(self, X_num: Any, X_den: Any) -> float:
         """Return mean_num r - mean_den r^2 / 2 on new rows: higher is better.
@@ -127,9 +130,7 @@ class KernelDensityRatio(BaseDensityRatio):
         rows, _ = samples.num_rows(shuffled(samples.n_num, self.n_centers, random_state))
         # a row drawn twice would add nothing but a singular direction
         centers = np.unique(rows.toarray() if sparse.issparse(rows) else rows, axis=0)
-        with one_blas_thread():
-            fitted = self._fit_kernel(samples, centers, random_state)
-        return {"centers_": centers} | fitted
+        return {"centers_": centers} | self._fit_kernel(samples, centers, random_state)
 
     @abstractmethod
     def _fit_kernel(

@@ -13,6 +13,7 @@ from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from unflip._threads import one_blas_thread
 from unflip._validation import FLOATS
 from unflip.density_ratio._kernel import row_blocks
 from unflip.learners._linear import LossClassifier
@@ -119,6 +120,7 @@ class KernelClassifier(LossClassifier):
         self.max_iter = max_iter
         self.random_state = random_state
 
+    @one_blas_thread()
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Minimise the penalised weighted risk.
 
@@ -163,6 +165,7 @@ class KernelClassifier(LossClassifier):
         self.dual_coef_, self.intercept_, self.gap_, self.n_iter_ = solution
         return self
 
+    @one_blas_thread()
     def decision_function(self, X: Any) -> Array:
         """Return f(x) + b: positive for the positive class."""
         check_is_fitted(self)

@@ -10,6 +10,7 @@ from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
+from unflip._threads import one_blas_thread
 from unflip._validation import FLOATS, check_choice, check_labels, check_weights
 from unflip.learners._solvers import LinearProblem, solve
 from unflip.losses import Loss, get_loss
@@ -161,6 +162,7 @@ class LinearClassifier(LossClassifier):
         self.tol = tol
         self.max_iter = max_iter
 
+    @one_blas_thread()
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Minimise the penalised weighted risk.
 
@@ -190,6 +192,7 @@ class LinearClassifier(LossClassifier):
         self.gap_, self.n_iter_ = solution.gap, solution.n_iter
         return self
 
+    @one_blas_thread()
     def decision_function(self, X: Any) -> Array:
         """Return x'v + b: positive for the positive class."""
         check_is_fitted(self)

@@ -9,6 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from unflip._threads import one_blas_thread
 from unflip._validation import (
     FLOATS,
     check_choice,
@@ -104,6 +105,7 @@ class KernelDensityPosterior(BasePosterior):
         self.exact_rows = exact_rows
         self.random_state = random_state
 
+    @one_blas_thread()
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Keep the rows, scaled, and choose the width.
 
@@ -142,6 +144,7 @@ class KernelDensityPosterior(BasePosterior):
         self._indicator, self._grid = indicator, grid
         return self
 
+    @one_blas_thread()
     def predict_proba(self, X: Any) -> Array:
         """Return P(noisy y | x), one column per class in the order of `classes_`."""
         check_is_fitted(self)
