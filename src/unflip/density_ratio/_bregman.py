@@ -159,6 +159,11 @@ class BregmanRatio(KernelDensityRatio):
         How far the solution is from the fixed point of a projected gradient step, in
         alpha = theta * mean_den phi.
 
+    Notes
+    -----
+    Features are taken as they are: one width serves all columns, so that one on a larger scale hides
+    the others. Standardise the columns first.
+
     References
     ----------
     Sugiyama, Suzuki, Kanamori (2012), "Density-ratio matching under the Bregman divergence: a

@@ -84,6 +84,11 @@ class KMM(BaseDensityRatio):
         The denominator rows (a block's worth, drawn at random, where there are more) that `predict`
         smooths over, and their weights.
 
+    Notes
+    -----
+    Features are taken as they are: one width serves all columns, so that one on a larger scale hides
+    the others. Standardise the columns first.
+
     References
     ----------
     Huang, Smola, Gretton, Borgwardt, Schölkopf (2006), "Correcting sample selection bias by

@@ -72,6 +72,9 @@ class KernelClassifier(LossClassifier):
 
     Notes
     -----
+    Features are taken as they are: one width serves all columns, so that one on a larger scale hides
+    the others. Standardise the columns first.
+
     Smooth losses are minimised by L-BFGS in the geometry of the kernel, which takes one product
     with the kernel matrix a step; the exact hinge is left to libsvm (:class:`~sklearn.svm.SVC`).
     Otherwise, with K = L L' on the centres, the problem is a linear one in the rows of L, and is

@@ -124,6 +124,9 @@ class LinearClassifier(LossClassifier):
 
     Notes
     -----
+    Features are taken as they are, and the penalty is on their coefficients: put columns of
+    different scales through a :class:`~sklearn.preprocessing.StandardScaler` first.
+
     Logistic and squared losses are solved by scikit-learn's LogisticRegression and Ridge, the
     hinge by Newton steps on a smoothed hinge whose width goes to zero, the others by L-BFGS. A
     loss that is not convex is minimised from three starts (zero, the logistic solution, and four

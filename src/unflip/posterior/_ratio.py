@@ -37,6 +37,11 @@ class DensityRatioPosterior(BasePosterior):
     classes_ : ndarray of shape (n_classes,)
         The labels.
 
+    Notes
+    -----
+    Features are taken as they are, as density ratios take them: standardise the columns first, for
+    example by `make_pipeline(StandardScaler(), ImportanceReweightingClassifier(...))`.
+
     Examples
     --------
     >>> from sklearn.datasets import make_moons
