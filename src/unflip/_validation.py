@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import (
@@ -17,6 +18,12 @@ Array = NDArray[Any]
 
 FLOATS = (np.float64, np.float32)
 """Precisions that are kept as they come."""
+
+LARGEST_VALUE = 1e150
+"""Larger numbers are refused: their squares, of which distances are made, overflow."""
+
+LARGEST_SINGLE = 1e15
+"""Rows in single precision that hold larger numbers are computed with in double, alike."""
 
 MINIMUM_ROWS = 10
 """Noise rates are not estimated on fewer."""
@@ -215,6 +222,75 @@ def check_probability_per_class(
             "per label, one column per class in sorted order."
         )
     return probabilities
+
+
+def training_rows(
+    X: Any,
+    *,
+    estimator: Any = None,
+    accept_sparse: Any = "csr",
+    dtype: Any = FLOATS,
+    name: str = "X",
+) -> Any:
+    """Return rows to compute with: finite numbers of a size whose squares are finite too.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+        Rows.
+    estimator : estimator, default=None
+        Whom the message is to name.
+    accept_sparse, dtype
+        As for :func:`~sklearn.utils.check_array`.
+    name : str, default="X"
+        What the user calls them.
+    """
+    rows = check_array(
+        X, accept_sparse=accept_sparse, dtype=dtype, estimator=estimator, input_name=name
+    )
+    return within_range(rows, name)
+
+
+def new_rows(estimator: Any, X: Any, *, accept_sparse: Any = "csr", dtype: Any = FLOATS) -> Any:
+    """Return rows to predict, with the columns that the fitted `estimator` has seen.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A fitted one.
+    X, accept_sparse, dtype
+        As for :func:`training_rows`.
+    """
+    rows = validate_data(estimator, X, reset=False, accept_sparse=accept_sparse, dtype=dtype)
+    return within_range(rows, "X")
+
+
+def within_range(rows: Any, name: str) -> Any:
+    """Return rows as they are, or in double precision, or say which columns are too large.
+
+    Parameters
+    ----------
+    rows : {ndarray, sparse matrix} of shape (n_samples, n_features)
+        Finite numbers.
+    name : str
+        What the user calls them.
+    """
+    values = rows.data if sparse.issparse(rows) else rows
+    if values.dtype.kind != "f" or not values.size:
+        return rows
+    largest = max(float(values.max()), -float(values.min()))
+    if largest > LARGEST_VALUE:
+        by_column = abs(rows).max(axis=0)
+        by_column = by_column.toarray() if sparse.issparse(by_column) else by_column
+        columns = np.flatnonzero(np.ravel(by_column) > LARGEST_VALUE)
+        raise ValueError(
+            f"{name} holds numbers up to {largest:.2g} (columns {_some(columns)}), and beyond "
+            f"{LARGEST_VALUE:g} their squares overflow. Rescale these columns, for example by a "
+            "constant or by their logarithms."
+        )
+    if values.dtype == np.float32 and largest > LARGEST_SINGLE:
+        return rows.astype(np.float64)
+    return rows
 
 
 def check_enough_rows(X: Any, y: Any) -> None:

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
-from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unflip._estimators import optional_generator
@@ -20,6 +19,8 @@ from unflip._validation import (
     check_labels,
     check_positive,
     check_positives,
+    new_rows,
+    training_rows,
 )
 from unflip.density_ratio._kernel import DistancesTo, gaussian, row_blocks, squared_distances
 from unflip.noise import NoiseRates
@@ -167,7 +168,7 @@ class StPMKL(ClassifierMixin, BaseEstimator):
         )
         C, tol = check_positive(self.C, "C"), check_positive(self.tol, "tol")
         check_count(self.max_iter, "max_iter", least=1)
-        rows = check_array(X, dtype=np.float64, estimator=self, input_name="X")
+        rows = training_rows(X, accept_sparse=False, dtype=np.float64, estimator=self)
         classes, codes = check_labels(y)
         check_enough_rows(rows, codes)
         if codes.size > LARGEST_SAMPLE:
@@ -206,7 +207,7 @@ class StPMKL(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> Floats:
         """Return f(x), positive for the positive class."""
         check_is_fitted(self)
-        rows = validate_data(self, X, reset=False, dtype=np.float64)
+        rows = new_rows(self, X, accept_sparse=False, dtype=np.float64)
         shrinkage = (1 - 2 * self.flip_probability_) ** 2
         coef = shrinkage * self.dual_coef_[self.dual_coef_ != 0]
         score = np.full(rows.shape[0], self.intercept_)

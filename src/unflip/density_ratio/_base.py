@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unflip._sampling import shuffled
 from unflip._threads import by_threads, one_blas_thread
-from unflip._validation import FLOATS, check_count, check_weights
+from unflip._validation import check_count, check_weights, new_rows, training_rows
 from unflip.density_ratio._kernel import GaussianDesign
 from unflip.density_ratio._samples import Samples, TwoSamples
 
@@ -99,10 +99,10 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
 
     def _check_new_rows(self, X: Any) -> Any:
         check_is_fitted(self)
-        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        return new_rows(self, X)
 
     def _check_rows(self, X: Any, name: str) -> Any:
-        return check_array(X, accept_sparse="csr", dtype=FLOATS, estimator=self, input_name=name)
+        return training_rows(X, estimator=self, name=name)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

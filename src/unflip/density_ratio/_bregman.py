@@ -161,8 +161,8 @@ class BregmanRatio(KernelDensityRatio):
 
     Notes
     -----
-    Features are taken as they are: one width serves all columns, so that one on a larger scale hides
-    the others. Standardise the columns first.
+    Features are taken as they are: one width serves all columns, so that one on a larger scale
+    hides the others. Standardise the columns first.
 
     References
     ----------

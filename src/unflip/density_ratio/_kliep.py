@@ -96,8 +96,8 @@ class KLIEP(KernelDensityRatio):
 
     Notes
     -----
-    Features are taken as they are: one width serves all columns, so that one on a larger scale hides
-    the others. Standardise the columns first.
+    Features are taken as they are: one width serves all columns, so that one on a larger scale
+    hides the others. Standardise the columns first.
 
     With alpha_l = b_l theta_l the problem is maximum likelihood of mixture weights on the simplex.
     "newton" solves it by sequential quadratic programming: each step is a non-negative quadratic

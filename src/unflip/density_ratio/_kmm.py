@@ -86,8 +86,8 @@ class KMM(BaseDensityRatio):
 
     Notes
     -----
-    Features are taken as they are: one width serves all columns, so that one on a larger scale hides
-    the others. Standardise the columns first.
+    Features are taken as they are: one width serves all columns, so that one on a larger scale
+    hides the others. Standardise the columns first.
 
     References
     ----------

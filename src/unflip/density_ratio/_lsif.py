@@ -63,8 +63,8 @@ class RuLSIF(KernelDensityRatio):
 
     Notes
     -----
-    Features are taken as they are: one width serves all columns, so that one on a larger scale hides
-    the others. Standardise the columns first.
+    Features are taken as they are: one width serves all columns, so that one on a larger scale
+    hides the others. Standardise the columns first.
 
     Leave-one-out is exact and in closed form: a pair of a numerator and a denominator row is left
     out of both H and h by a rank-two update. At most 10 000 rows of each sample, drawn at random

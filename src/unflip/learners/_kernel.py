@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unflip._threads import one_blas_thread
-from unflip._validation import FLOATS
+from unflip._validation import new_rows
 from unflip.density_ratio._kernel import row_blocks
 from unflip.learners._linear import LossClassifier
 from unflip.learners._metric_lbfgs import KernelProblem, minimise
@@ -72,8 +72,8 @@ class KernelClassifier(LossClassifier):
 
     Notes
     -----
-    Features are taken as they are: one width serves all columns, so that one on a larger scale hides
-    the others. Standardise the columns first.
+    Features are taken as they are: one width serves all columns, so that one on a larger scale
+    hides the others. Standardise the columns first.
 
     Smooth losses are minimised by L-BFGS in the geometry of the kernel, which takes one product
     with the kernel matrix a step; the exact hinge is left to libsvm (:class:`~sklearn.svm.SVC`).
@@ -172,7 +172,7 @@ class KernelClassifier(LossClassifier):
     def decision_function(self, X: Any) -> Array:
         """Return f(x) + b: positive for the positive class."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=FLOATS)
+        X = new_rows(self, X, accept_sparse=False)
         values = np.empty(X.shape[0])
         for block in row_blocks(X.shape[0], len(self.landmarks_)):
             kernel = self._kernel(X[block], self.landmarks_, self.gamma_)

@@ -6,12 +6,17 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from unflip._threads import one_blas_thread
-from unflip._validation import FLOATS, check_choice, check_labels, check_weights
+from unflip._validation import (
+    check_choice,
+    check_labels,
+    check_weights,
+    new_rows,
+    training_rows,
+)
 from unflip.learners._solvers import LinearProblem, solve
 from unflip.losses import Loss, get_loss
 
@@ -58,9 +63,7 @@ class LossClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 f"alpha must be a finite number > 0, got {self.alpha!r}: without a penalty some "
                 "losses have no minimum."
             )
-        rows = check_array(
-            X, accept_sparse=accept_sparse, dtype=FLOATS, estimator=self, input_name="X"
-        )
+        rows = training_rows(X, accept_sparse=accept_sparse, estimator=self)
         classes, codes = check_labels(y)
         check_consistent_length(rows, codes)
         weight = check_weights(sample_weight, codes.size)
@@ -199,7 +202,7 @@ class LinearClassifier(LossClassifier):
     def decision_function(self, X: Any) -> Array:
         """Return x'v + b: positive for the positive class."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        X = new_rows(self, X)
         return np.asarray(X @ self.coef_[0]) + self.intercept_[0]
 
     def __sklearn_tags__(self) -> Any:

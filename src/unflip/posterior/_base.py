@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
-from sklearn.utils import ClassifierTags, check_array, check_random_state
+from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils.validation import check_consistent_length
 
-from unflip._validation import FLOATS, check_labels, check_weights
+from unflip._validation import check_labels, check_weights, training_rows
 
 Array = NDArray[Any]
 
@@ -62,7 +62,7 @@ def check_rows(
     estimator: BasePosterior, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
 ) -> tuple[Any, Array, Array, Array]:
     """Return the numeric rows that count, the classes, and each row's class and weight."""
-    rows = check_array(X, accept_sparse="csr", dtype=FLOATS, estimator=estimator, input_name="X")
+    rows = training_rows(X, estimator=estimator)
     classes, codes = check_labels(y, binary=False)
     check_consistent_length(rows, codes)
     weight = check_weights(sample_weight, len(codes))

@@ -11,11 +11,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unflip._threads import one_blas_thread
 from unflip._validation import (
-    FLOATS,
     check_choice,
     check_count,
     check_positive,
     check_positives,
+    new_rows,
 )
 from unflip.density_ratio._kernel import (
     SELECTION_ROWS,
@@ -148,7 +148,7 @@ class KernelDensityPosterior(BasePosterior):
     def predict_proba(self, X: Any) -> Array:
         """Return P(noisy y | x), one column per class in the order of `classes_`."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        X = new_rows(self, X)
         scaled = self._scaler.transform(X)
         if self._grid is None:
             return self._directly(scaled)

@@ -14,7 +14,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._estimators import fit_weighted
-from unflip._validation import check_labels, check_table, check_weights
+from unflip._validation import check_labels, check_table, check_weights, training_rows
 from unflip.posterior._base import BasePosterior
 
 Array = NDArray[Any]
@@ -81,7 +81,11 @@ class ProbabilisticPosterior(BasePosterior):
         """
         classes, codes = check_labels(y, binary=False)
         labels = classes[codes]
-        estimator = default_classifier(X) if self.estimator is None else clone(self.estimator)
+        if self.estimator is None:
+            training_rows(X)  # the scaler's own message would be of NaN that nobody gave
+            estimator = default_classifier(X)
+        else:
+            estimator = clone(self.estimator)
         if self.calibration is not None:
             estimator = CalibratedClassifierCV(estimator, method=self.calibration, cv=self.cv)
         if not hasattr(estimator, "predict_proba"):

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unflip._validation import FLOATS
+from unflip._validation import new_rows
 from unflip.density_ratio import KLIEP, BaseDensityRatio
 from unflip.density_ratio._samples import Samples, TwoSamples
 from unflip.posterior._base import BasePosterior, check_rows
@@ -99,7 +99,7 @@ class DensityRatioPosterior(BasePosterior):
     def predict_proba(self, X: Any) -> Array:
         """Return P(noisy y | x), one column per class in the order of `classes_`."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        X = new_rows(self, X)
         ratios = np.column_stack([ratio.predict(X) for ratio in self.ratios_]).astype(float)
         joint = self.prior_ * ratios
         if not self.normalize:
