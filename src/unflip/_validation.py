@@ -189,9 +189,19 @@ def check_weights(
     return weight
 
 
+def check_class_weights(weight: Array, codes: Array, classes: Array) -> None:
+    """Refuse weights that leave a class without a row to learn it from."""
+    mass = np.bincount(codes, weight, minlength=classes.size)
+    if not mass.all():
+        raise ValueError(
+            f"all rows of class {classes[np.argmin(mass)].item()!r} have sample_weight zero, so "
+            "that nothing tells what it is like. Give some of them a weight, or leave them out."
+        )
+
+
 def check_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """Return `values` as floats in [0, 1], or say which value is not."""
-    probabilities = np.asarray(values, dtype=np.float64)
+    probabilities = check_numbers(values, name)
     outside = ~((probabilities >= 0) & (probabilities <= 1))  # NaN is outside too
     if outside.any():
         raise ValueError(
@@ -199,6 +209,20 @@ def check_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
             f"among {probabilities.size} values."
         )
     return probabilities
+
+
+def check_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    """Return `values` as floats, or say that they are none."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must hold numbers, got {_in_short(values)}.") from None
+
+
+def _in_short(value: Any) -> str:
+    """Return what was given, the beginning of what is long."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def check_probability_per_row(values: ArrayLike, n_samples: int, name: str) -> NDArray[np.float64]:
@@ -317,7 +341,7 @@ def check_positive(value: Any, name: str) -> float:
 
 def check_positives(values: ArrayLike, name: str) -> Array:
     """Return a one-dimensional array of numbers > 0, or say what was given."""
-    numbers = np.asarray(values, dtype=float)
+    numbers = check_numbers(values, name)
     if numbers.ndim != 1 or numbers.size == 0:
         raise ValueError(f"{name} must be a list of numbers > 0, got {values!r}.")
     return np.array([check_positive(number, name) for number in numbers])
@@ -325,7 +349,8 @@ def check_positives(values: ArrayLike, name: str) -> Array:
 
 def check_count(value: Any, name: str, *, least: int) -> None:
     """Refuse a parameter that is not an integer of at least `least`."""
-    if not (isinstance(value, (int, np.integer)) and value >= least):
+    is_integer = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not (is_integer and value >= least):
         raise ValueError(f"{name} must be an integer >= {least}, got {value!r}.")
 
 
@@ -344,5 +369,5 @@ def check_table(estimator: Any, X: Any, *, reset: bool) -> None:
 
 def check_choice(value: Any, choices: tuple[str, ...], name: str) -> None:
     """Refuse a string parameter that is not one of its choices."""
-    if value not in choices:
+    if not (isinstance(value, str) and value in choices):
         raise ValueError(f"{name}={value!r} is not one of {list(choices)}.")

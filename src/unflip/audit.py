@@ -12,6 +12,7 @@ from unflip._beliefs import warn_all
 from unflip._estimators import optional_generator
 from unflip._notebook import with_findings
 from unflip._validation import (
+    check_class_weights,
     check_count,
     check_enough_rows,
     check_labels,
@@ -129,6 +130,8 @@ class LabelAudit(BaseEstimator):
         check_enough_rows(X, codes)
         labels = classes[codes]
         row_weight = None if sample_weight is None else check_weights(sample_weight, codes.size)
+        if row_weight is not None:
+            check_class_weights(row_weight, codes, classes)
         random_state = optional_generator(self.random_state)
         stages = fit_stages(
             self.posterior,

@@ -22,6 +22,7 @@ from unflip._estimators import (
 from unflip._notebook import with_findings
 from unflip._validation import (
     check_choice,
+    check_class_weights,
     check_enough_rows,
     check_labels,
     check_table,
@@ -178,6 +179,8 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         check_enough_rows(X, codes)
         labels = classes[codes]
         row_weight = None if sample_weight is None else check_weights(sample_weight, codes.size)
+        if row_weight is not None:
+            check_class_weights(row_weight, codes, classes)
         random_state = optional_generator(self.random_state)
         estimator = clone_seeded(self._base_estimator(), random_state)
         weight_parameters(estimator)  # refused before any work is done

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unflip._validation import (
     check_labels,
+    check_numbers,
     check_probability_per_class,
     check_probability_per_row,
 )
@@ -94,7 +95,7 @@ def importance_weights_from_inverse(
     classes : array-like of shape (2,), default=None
         The two classes, needed only where `y` may hold just one of them.
     """
-    rates = inverse_rates.to_rates(noisy_prior=noisy_prior)
+    rates = _checked_inverse(inverse_rates).to_rates(noisy_prior=noisy_prior)
     return importance_weights(noisy_posterior, y, rates, classes=classes)
 
 
@@ -123,7 +124,7 @@ def printed_lemma_2_weights(
     classes : array-like of shape (2,), default=None
         The two classes, needed only where `y` may hold just one of them.
     """
-    posterior, _, other = _by_row(noisy_posterior, y, inverse_rates, classes)
+    posterior, _, other = _by_row(noisy_posterior, y, _checked_inverse(inverse_rates), classes)
     contrast = 1 - inverse_rates.positive - inverse_rates.negative
     weights = np.zeros_like(posterior)
     np.divide(contrast * posterior + other, posterior, out=weights, where=posterior > 0)
@@ -171,6 +172,13 @@ def likeliest_class(clean_posterior: Floats, codes: NDArray[np.intp], rates: Any
         Both noise rates of two classes, or T of any number.
     """
     matrix = as_transition_matrix(rates).matrix
+    codes = np.asarray(codes)
+    check_probability_per_class(clean_posterior, codes.size, len(matrix), "clean_posterior")
+    if not (codes.dtype.kind in "iu" and ((codes >= 0) & (codes < len(matrix))).all()):
+        raise ValueError(
+            f"codes must be positions among the {len(matrix)} classes, 0 to {len(matrix) - 1}, got "
+            f"{codes!r}."
+        )
     return np.argmax(clean_posterior * matrix[:, codes].T, axis=1)
 
 
@@ -212,7 +220,9 @@ def effective_sample_size(weights: ArrayLike) -> float:
     >>> effective_sample_size([1, 1, 0, 0])
     2.0
     """
-    weight = np.asarray(weights, dtype=float)
+    weight = check_numbers(weights, "weights")
+    if not ((weight >= 0) & (weight < np.inf)).all():
+        raise ValueError(f"weights must be finite numbers >= 0, got {weights!r}.")
     largest = weight.max(initial=0.0)
     if not largest > 0:
         return 0.0
@@ -237,6 +247,17 @@ def _through_the_matrix(
     np.divide(clean[own], noisy[own], out=beta, where=(noisy[own] > 0) & (clean[own] > 0))
     np.divide(1.0, stays, out=beta, where=(noisy[own] > 0) & (reach > noisy[own]))
     return beta, stays, clipped
+
+
+def _checked_inverse(rates: Any) -> InverseRates:
+    """Return inverse rates, or say that these are others."""
+    if not isinstance(rates, InverseRates):
+        raise TypeError(
+            "inverse_rates must be InverseRates(positive=..., negative=...), the shares of the "
+            f"labels that are wrong, got {rates!r}. Noise rates become inverse ones by "
+            "rates.inverse(noisy_prior=...); importance_weights takes them as they are."
+        )
+    return rates
 
 
 def _both_rates(rates: Any) -> NoiseRates:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 from unflip._threads import one_blas_thread
 from unflip._validation import (
     check_choice,
+    check_class_weights,
     check_labels,
     check_weights,
     new_rows,
@@ -68,12 +69,9 @@ class LossClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         check_consistent_length(rows, codes)
         weight = check_weights(sample_weight, codes.size)
         if not weight.all():  # else there is nothing to copy
+            check_class_weights(weight, codes, classes)
             counts = weight > 0
             rows, codes, weight = rows[counts], codes[counts], weight[counts]
-            if np.unique(codes).size < 2:
-                raise ValueError(
-                    "all rows of one class have sample_weight zero: two classes are needed."
-                )
         return rows, classes, 2.0 * codes - 1, weight
 
     def __sklearn_tags__(self) -> Any:

@@ -61,7 +61,7 @@ def bootstrap_matrices(
             drawn = np.flatnonzero(counts)
             try:
                 if np.unique(codes[drawn]).size < n_present:
-                    raise ValueError("a class is missing")
+                    raise ValueError(f"a resample of {n_rows} rows lacks a class")
                 matrices.append(
                     estimate(noisy_posterior[drawn], codes[drawn], counts[drawn].astype(float))
                 )
@@ -70,7 +70,9 @@ def bootstrap_matrices(
                 if failures > n_draws:
                     raise ValueError(
                         f"no interval: most resamples of these {codes.size} rows give no rates "
-                        f"({error})."
+                        f"({error}). A row of weight w is drawn as w rows, and the weights sum to "
+                        f"{weight.sum():.3g}: where that is few, multiply them so that they sum "
+                        "to the number of rows."
                     ) from error
     return np.array(matrices)
 

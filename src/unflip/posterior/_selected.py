@@ -128,6 +128,10 @@ class SelectedPosterior(BasePosterior):
         folds: Any = folds_within_classes(self.cv, codes)
         if not isinstance(folds, int):
             folds = list(check_cv(folds).split(X, codes))  # an iterable serves once only
+            if not folds:
+                raise ValueError(
+                    f"cv={self.cv!r} has no splits: give a number of folds, such as 3."
+                )
         if np.bincount(codes).min() > 1:
             scores = self._scores(candidates, X, codes, sample_weight, folds, random)
         elif isinstance(folds, int):
@@ -156,8 +160,7 @@ class SelectedPosterior(BasePosterior):
 
     def _candidates(self, X: Any) -> Sequence[Any]:
         if self.candidates is not None:
-            if not len(self.candidates):
-                raise ValueError("candidates is empty: give at least one classifier, or None.")
+            self._check_candidates()
             return self.candidates
         if issparse(X):
             return [None]
@@ -165,6 +168,29 @@ class SelectedPosterior(BasePosterior):
             max_iter=60, max_leaf_nodes=15, l2_regularization=1.0, early_stopping=False
         )
         return [None, boosting]
+
+    def _check_candidates(self) -> None:
+        candidates = self.candidates
+        if not isinstance(candidates, Sequence) or isinstance(candidates, str):
+            raise TypeError(
+                f"candidates must be a list of classifiers, or None, got {candidates!r}."
+            )
+        if not candidates:
+            raise ValueError("candidates is empty: give at least one classifier, or None.")
+        for k, candidate in enumerate(candidates):
+            if candidate is None:
+                continue
+            if isinstance(candidate, type) or not hasattr(candidate, "get_params"):
+                raise TypeError(
+                    f"candidates[{k}] must be a classifier with predict_proba, or None for "
+                    f"logistic regression, got {candidate!r}."
+                )
+            if not hasattr(candidate, "predict_proba"):
+                raise TypeError(
+                    f"candidates[{k}] has no predict_proba, so it gives no P(noisy y | x): "
+                    f"{candidate!r}. Use a probabilistic classifier, or wrap it: "
+                    "CalibratedClassifierCV(...)."
+                )
 
     def _scores(
         self,
@@ -201,7 +227,8 @@ class SelectedPosterior(BasePosterior):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         if self.candidates is not None:
-            inner = [get_tags(candidate) for candidate in self.candidates]
+            self._check_candidates()
+            inner = [get_tags(ProbabilisticPosterior(each)) for each in self.candidates]
             tags.input_tags.sparse = all(part.input_tags.sparse for part in inner)
             tags.input_tags.allow_nan = all(part.input_tags.allow_nan for part in inner)
         return tags
