@@ -225,6 +225,16 @@ def _in_short(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
+def check_probability(value: Any, name: str) -> float:
+    """Return one probability."""
+    probability = check_probabilities(value, name)
+    if probability.shape != ():
+        raise ValueError(
+            f"{name} must be one probability, got an array of shape {probability.shape}."
+        )
+    return float(probability)
+
+
 def check_probability_per_row(values: ArrayLike, n_samples: int, name: str) -> NDArray[np.float64]:
     """Return one probability per row."""
     probabilities = check_probabilities(values, name)
@@ -303,6 +313,11 @@ def within_range(rows: Any, name: str) -> Any:
     if values.dtype.kind != "f" or not values.size:
         return rows
     largest = max(float(values.max()), -float(values.min()))
+    if 0 < largest < 1 / LARGEST_VALUE:
+        raise ValueError(
+            f"{name} holds no number larger than {largest:.2g}, and below {1 / LARGEST_VALUE:g} "
+            "their squares are 0. Rescale the columns, for example by a constant."
+        )
     if largest > LARGEST_VALUE:
         by_column = abs(rows).max(axis=0)
         by_column = by_column.toarray() if sparse.issparse(by_column) else by_column
@@ -319,13 +334,49 @@ def within_range(rows: Any, name: str) -> Any:
 
 def check_enough_rows(X: Any, y: Any) -> None:
     """Refuse samples on which no noise rate can be told apart from chance."""
-    check_consistent_length(X, y)
+    check_rows_of(X, y)
     n_samples = len(y)
     if n_samples < MINIMUM_ROWS:
         raise ValueError(
             f"Found n_samples={n_samples} rows, at least {MINIMUM_ROWS} are required: label noise "
             "cannot be told apart from chance on fewer. Collect more rows."
         )
+
+
+def check_rows_of(X: Any, y: Any) -> None:
+    """Refuse rows that are not as many as their labels, or none at all."""
+    if X is None:
+        raise ValueError("X is None: rows are needed, of shape (n_samples, n_features).")
+    check_consistent_length(X, y)
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a parameter is one real number: neither an array nor True or False."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def check_flag(value: Any, name: str) -> None:
+    """Refuse a parameter that is neither True nor False."""
+    if not (isinstance(value, (bool, np.bool_)) or (is_number(value) and value in (0, 1))):
+        raise ValueError(f"{name} must be True or False, got {_in_short(value)}.")
+
+
+def check_not_negative(value: Any, name: str) -> float:
+    """Return a finite number >= 0, or say what was given."""
+    if not (is_number(value) and 0 <= value < np.inf):
+        raise ValueError(f"{name} must be a finite number >= 0, got {_in_short(value)}.")
+    return float(value)
+
+
+def check_width(value: Any, name: str) -> float:
+    """Return a kernel's width, whose square must be a number too."""
+    width = check_positive(value, name)
+    if not 1 / LARGEST_VALUE <= width <= LARGEST_VALUE:
+        raise ValueError(
+            f"{name} must lie between {1 / LARGEST_VALUE:g} and {LARGEST_VALUE:g}, so that its "
+            f"square is a number, got {value!r}."
+        )
+    return width
 
 
 def check_positive(value: Any, name: str) -> float:
@@ -337,6 +388,11 @@ def check_positive(value: Any, name: str) -> float:
     if not 0 < number < np.inf:
         raise ValueError(f"{name} must be a finite number > 0, got {value!r}.")
     return number
+
+
+def check_widths(values: ArrayLike, name: str) -> Array:
+    """Return a one-dimensional array of kernel widths."""
+    return np.array([check_width(width, name) for width in check_positives(values, name)])
 
 
 def check_positives(values: ArrayLike, name: str) -> Array:

@@ -18,6 +18,7 @@ from unflip._validation import (
     check_labels,
     check_table,
     check_weights,
+    is_number,
 )
 from unflip.noise import as_transition_matrix
 from unflip.noise_rates import fit_stages
@@ -179,7 +180,7 @@ class LabelAudit(BaseEstimator):
             return order[:n]
         if precision is None:
             return order[: round(float(self.mislabel_proba_.sum()))]
-        if not 0 < precision <= 1:
+        if not (is_number(precision) and 0 < precision <= 1):
             raise ValueError(f"precision must lie in (0, 1], got {precision!r}.")
         found = np.cumsum(self.mislabel_proba_[order]) / np.arange(1, order.size + 1)
         # falling, because the most suspicious rows come first

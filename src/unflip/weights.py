@@ -173,7 +173,9 @@ def likeliest_class(clean_posterior: Floats, codes: NDArray[np.intp], rates: Any
     """
     matrix = as_transition_matrix(rates).matrix
     codes = np.asarray(codes)
-    check_probability_per_class(clean_posterior, codes.size, len(matrix), "clean_posterior")
+    clean_posterior = check_probability_per_class(
+        clean_posterior, codes.size, len(matrix), "clean_posterior"
+    )
     if not (codes.dtype.kind in "iu" and ((codes >= 0) & (codes < len(matrix))).all()):
         raise ValueError(
             f"codes must be positions among the {len(matrix)} classes, 0 to {len(matrix) - 1}, got "

@@ -145,6 +145,11 @@ class _RatesClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return estimate_rates(self.noise_rates, X, y, weight, random_state, method=self)
 
     def _template(self) -> LossClassifier:
+        if not (self.learner is None or isinstance(self.learner, LossClassifier)):
+            raise TypeError(
+                "learner must be a LinearClassifier, a KernelClassifier or None, got "
+                f"{self.learner!r}."
+            )
         template = LinearClassifier() if self.learner is None else clone(self.learner)
         return template.set_params(loss=self.loss)
 

@@ -18,7 +18,7 @@ from unflip._validation import (
     check_enough_rows,
     check_labels,
     check_positive,
-    check_positives,
+    check_widths,
     new_rows,
     training_rows,
 )
@@ -163,7 +163,7 @@ class StPMKL(ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Noisy labels of two classes.
         """
-        widths = check_positives(
+        widths = check_widths(
             2.0 ** np.arange(-3, 7) if self.widths is None else self.widths, "widths"
         )
         C, tol = check_positive(self.C, "C"), check_positive(self.tol, "tol")

@@ -14,6 +14,7 @@ from unflip._validation import (
     check_choice,
     check_count,
     check_labels,
+    check_numbers,
     check_probabilities,
     check_probability_per_class,
     check_probability_per_row,
@@ -377,7 +378,7 @@ def rate_sensitivity(
             f"the rates of {type(estimator).__name__} cannot be varied: give a fitted "
             "ImportanceReweightingClassifier."
         )
-    offsets = np.linspace(-0.15, 0.15, 7) if grid is None else np.asarray(grid, dtype=float)
+    offsets = np.linspace(-0.15, 0.15, 7) if grid is None else check_numbers(grid, "grid")
     if offsets.ndim != 1 or not np.isfinite(offsets).all():
         raise ValueError(f"grid must be a list of finite numbers, got {grid!r}.")
     classes, estimate = estimator.classes_, estimator.transition_matrix_

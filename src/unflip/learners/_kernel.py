@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unflip._threads import one_blas_thread
-from unflip._validation import new_rows
+from unflip._validation import check_choice, check_count, is_number, new_rows
 from unflip.density_ratio._kernel import row_blocks
 from unflip.learners._linear import LossClassifier
 from unflip.learners._metric_lbfgs import KernelProblem, minimise
@@ -136,6 +136,11 @@ class KernelClassifier(LossClassifier):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights >= 0 of the rows.
         """
+        check_count(self.max_exact, "max_exact", least=0)
+        check_count(self.n_landmarks, "n_landmarks", least=1)
+        for name in ("degree", "coef0"):
+            if not is_number(getattr(self, name)):
+                raise ValueError(f"{name} must be a number, got {getattr(self, name)!r}.")
         rows, classes, signs, weight = self._check_training(
             X, y, sample_weight, accept_sparse=False
         )
@@ -189,11 +194,11 @@ class KernelClassifier(LossClassifier):
         )
 
     def _gamma(self, rows: Array, weight: Array) -> float:
-        if self.gamma != "scale":
-            gamma = float(self.gamma)
-            if not 0 < gamma < np.inf:
+        if not isinstance(self.gamma, str):
+            if not (is_number(self.gamma) and 0 < self.gamma < np.inf):
                 raise ValueError(f"gamma must be 'scale' or a number > 0, got {self.gamma!r}.")
-            return gamma
+            return float(self.gamma)
+        check_choice(self.gamma, ("scale",), "gamma")
         row_weight = np.repeat(weight[:, None], rows.shape[1], axis=1)
         mean = np.average(rows, weights=row_weight)
         variance = float(np.average((rows - mean) ** 2, weights=row_weight))

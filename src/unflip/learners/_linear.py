@@ -13,8 +13,12 @@ from unflip._threads import one_blas_thread
 from unflip._validation import (
     check_choice,
     check_class_weights,
+    check_count,
+    check_flag,
     check_labels,
+    check_positive,
     check_weights,
+    is_number,
     new_rows,
     training_rows,
 )
@@ -35,6 +39,8 @@ class LossClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     loss: str | Loss
     alpha: float
+    tol: float
+    max_iter: int
     classes_: Array
 
     @abstractmethod
@@ -59,7 +65,9 @@ class LossClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, *, accept_sparse: Any
     ) -> tuple[Any, Array, Array, Array]:
         """Return rows, classes, labels as -1 and +1, and weights, of the rows that count."""
-        if not 0 < self.alpha < np.inf:
+        check_positive(self.tol, "tol")
+        check_count(self.max_iter, "max_iter", least=1)
+        if not (is_number(self.alpha) and 0 < self.alpha < np.inf):
             raise ValueError(
                 f"alpha must be a finite number > 0, got {self.alpha!r}: without a penalty some "
                 "losses have no minimum."
@@ -181,7 +189,8 @@ class LinearClassifier(LossClassifier):
         """
         check_choice(self.penalty, ("l2", "elasticnet"), "penalty")
         l1_ratio = self.l1_ratio if self.penalty == "elasticnet" else 0.0
-        if not 0 <= l1_ratio <= 1:
+        check_flag(self.fit_intercept, "fit_intercept")
+        if not (is_number(l1_ratio) and 0 <= l1_ratio <= 1):
             raise ValueError(f"l1_ratio must lie in [0, 1], got {self.l1_ratio!r}.")
         rows, classes, signs, weight = self._check_training(
             X, y, sample_weight, accept_sparse="csr"

@@ -70,7 +70,7 @@ class LinearProblem:
         gradient[:-1] = np.asarray(self.X.T @ slope) + ridge * v
         if self.fit_intercept:
             pull = 0.0 if self.loss.bounded else self.alpha
-            value += pull * float(parameters[-1]) ** 2 / 2
+            value += float(pull * np.square(parameters[-1]) / 2)
             gradient[-1] = slope.sum() + pull * parameters[-1]
         return value, gradient
 

@@ -11,7 +11,13 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._validation import check_enough_rows, check_labels, check_table, check_weights
+from unflip._validation import (
+    check_enough_rows,
+    check_labels,
+    check_numbers,
+    check_table,
+    check_weights,
+)
 from unflip.noise import LARGEST_TOTAL, NoiseRates, TransitionMatrix, as_transition_matrix
 from unflip.noise_rates._intervals import DRAWS, LEVEL, bootstrap_matrices, corrected_interval
 from unflip.posterior import fit_posterior, make_posterior
@@ -108,7 +114,7 @@ class PosteriorRates(BaseRates):
             How often each row counts; rows of weight zero do not take part.
         """
         classes, codes = check_labels(y, binary=not self._takes_many_classes())
-        probabilities = np.asarray(noisy_posterior, dtype=float)
+        probabilities = check_numbers(noisy_posterior, "noisy_posterior")
         if probabilities.shape != (codes.size, classes.size):
             raise ValueError(
                 f"noisy_posterior has shape {probabilities.shape}, expected ({codes.size}, "

@@ -1,6 +1,7 @@
 """The contract of stage 1, P(noisy y | x), and cross-fitting for all of it in one place."""
 
 from abc import ABCMeta, abstractmethod
+from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils.validation import check_consistent_length
 
-from unflip._validation import check_labels, check_weights, training_rows
+from unflip._validation import check_labels, check_rows_of, check_weights, training_rows
 
 Array = NDArray[Any]
 
@@ -103,14 +104,21 @@ def fit_posterior(
     random_state : int, RandomState instance or None, default=None
         Seed of the shuffle.
     """
+    if not isinstance(posterior, BasePosterior):
+        raise TypeError(
+            "posterior must be one of unflip.posterior, such as make_posterior('kliep') or "
+            f"ProbabilisticPosterior(classifier), got {posterior!r}."
+        )
     classes, codes = check_labels(y, binary=False)
-    check_consistent_length(X, codes)
+    check_rows_of(X, codes)
     labels = classes[codes]
     by_number = isinstance(cv, (int, np.integer))
     if cv is None or (by_number and posterior.out_of_fold):
         return posterior, posterior.fit_predict_proba(X, labels, sample_weight)
     if by_number:
         cv = stratified_folds(int(cv), classes, codes, random_state, none_allowed=True)
+    else:
+        cv = check_splits(cv)
     posterior.fit(X, labels, sample_weight)
     params = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)}
     held_out = cross_val_predict(
@@ -124,6 +132,19 @@ def folds_within_classes(cv: Any, codes: Array) -> Any:
     if not isinstance(cv, (int, np.integer)):
         return cv
     return min(int(cv), max(2, int(np.bincount(codes).min())))
+
+
+def check_splits(cv: Any) -> Any:
+    """Return a splitter, or an iterable of splits as a list, which serves more than once."""
+    if hasattr(cv, "split") and not isinstance(cv, str):
+        return cv
+    splits = list(cv) if isinstance(cv, Iterable) and not isinstance(cv, (str, dict)) else []
+    if not splits or not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in splits):
+        raise ValueError(
+            "cv must be a number of folds, a splitter such as KFold, or a list of pairs (rows to "
+            f"train on, rows to hold out), got {cv!r}."
+        )
+    return splits
 
 
 def stratified_folds(

@@ -10,13 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unflip._threads import one_blas_thread
-from unflip._validation import (
-    check_choice,
-    check_count,
-    check_positive,
-    check_positives,
-    new_rows,
-)
+from unflip._validation import check_choice, check_count, check_width, check_widths, new_rows
 from unflip.density_ratio._kernel import (
     SELECTION_ROWS,
     DistancesTo,
@@ -128,7 +122,7 @@ class KernelDensityPosterior(BasePosterior):
             check_choice(self.bandwidth, ("cv",), "bandwidth")
             bandwidth = self._choose_bandwidth(scaled, codes, weight, random_state)
         else:
-            bandwidth = check_positive(self.bandwidth, "bandwidth")
+            bandwidth = check_width(self.bandwidth, "bandwidth")
         indicator, grid = _indicator(codes, classes.size), None
         if self.exact_rows is not None and scaled.shape[0] > self.exact_rows:
             if _fits_grid(scaled, bandwidth):
@@ -171,7 +165,7 @@ class KernelDensityPosterior(BasePosterior):
     ) -> float:
         """Return the width under which the labels of left-out rows are most likely."""
         grid = 2.0 ** np.linspace(-3, 1, 9) if self.bandwidths is None else self.bandwidths
-        widths = check_positives(grid, "bandwidths")
+        widths = check_widths(grid, "bandwidths")
         chosen = random_state.permutation(rows.shape[0])[:SELECTION_ROWS]
         rows, codes, weight = rows[chosen], codes[chosen], weight[chosen]
         weighted = weight[:, None] * _indicator(codes, codes.max() + 1)

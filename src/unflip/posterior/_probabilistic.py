@@ -14,7 +14,13 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._estimators import fit_weighted
-from unflip._validation import check_labels, check_table, check_weights, training_rows
+from unflip._validation import (
+    check_labels,
+    check_rows_of,
+    check_table,
+    check_weights,
+    training_rows,
+)
 from unflip.posterior._base import BasePosterior
 
 Array = NDArray[Any]
@@ -80,6 +86,7 @@ class ProbabilisticPosterior(BasePosterior):
             How often each row counts.
         """
         classes, codes = check_labels(y, binary=False)
+        check_rows_of(X, codes)
         labels = classes[codes]
         if self.estimator is None:
             training_rows(X)  # the scaler's own message would be of NaN that nobody gave
@@ -107,7 +114,13 @@ class ProbabilisticPosterior(BasePosterior):
         """Return P(noisy y | x), one column per class in the order of `classes_`."""
         check_is_fitted(self)
         check_table(self, X, reset=False)
-        return np.asarray(self.estimator_.predict_proba(X))
+        probabilities = np.asarray(self.estimator_.predict_proba(X))
+        if not np.isfinite(probabilities).all():
+            raise ValueError(
+                f"{type(self.estimator_).__name__} gives probabilities that are NaN or infinite, "
+                "and none can be believed: it does not fit these data. Use another classifier."
+            )
+        return probabilities
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

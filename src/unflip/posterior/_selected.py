@@ -16,11 +16,13 @@ from unflip._estimators import clone_seeded
 from unflip._validation import (
     check_count,
     check_labels,
+    check_rows_of,
     check_table,
     check_weights,
 )
 from unflip.posterior._base import (
     BasePosterior,
+    check_splits,
     fit_posterior,
     folds_within_classes,
     stratified_folds,
@@ -118,6 +120,7 @@ class SelectedPosterior(BasePosterior):
         """
         check_count(self.max_rows, "max_rows", least=1)
         classes, codes = check_labels(y, binary=False)
+        check_rows_of(X, codes)
         random = check_random_state(0 if self.random_state is None else self.random_state)
         candidates = [
             clone_seeded(ProbabilisticPosterior(candidate), random)
@@ -127,11 +130,9 @@ class SelectedPosterior(BasePosterior):
         (X,) = indexable(X)
         folds: Any = folds_within_classes(self.cv, codes)
         if not isinstance(folds, int):
-            folds = list(check_cv(folds).split(X, codes))  # an iterable serves once only
-            if not folds:
-                raise ValueError(
-                    f"cv={self.cv!r} has no splits: give a number of folds, such as 3."
-                )
+            # an iterable serves once only
+            splits = folds if folds is None else check_splits(folds)
+            folds = list(check_cv(splits).split(X, codes))
         if np.bincount(codes).min() > 1:
             scores = self._scores(candidates, X, codes, sample_weight, folds, random)
         elif isinstance(folds, int):

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 
-from unflip._validation import check_numbers
+from unflip._validation import check_numbers, is_number
 
 Floats = NDArray[np.float64]
 
@@ -170,16 +170,16 @@ def clopper_pearson(found: ArrayLike, n: ArrayLike, level: float = LEVEL) -> Flo
 
 
 def _check_level(level: float) -> None:
-    if not 0 < level < 1:
+    if not (is_number(level) and 0 < level < 1):
         raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
 
 
 def _check_counts(values: ArrayLike, name: str) -> Floats:
-    """Return finite numbers >= 0."""
+    """Return numbers from 0 to 2^53, below which floats count exactly."""
     numbers = check_numbers(values, name)
-    wrong = ~((numbers >= 0) & (numbers < np.inf))
+    wrong = ~((numbers >= 0) & (numbers <= 2.0**53))
     if wrong.any():
-        raise ValueError(f"{name} must hold counts >= 0, got {numbers[wrong].flat[0]:g}.")
+        raise ValueError(f"{name} must hold counts from 0 to 2^53, got {numbers[wrong].flat[0]:g}.")
     return numbers
 
 

@@ -136,6 +136,7 @@ class StreamingReweighting(BlockwiseEstimator):
         data : Batches
             The data of the fit, or other rows with noisy labels.
         """
+        check_batches(data)
         model = self._model
         for X, y, weight in data:
             yield X, y, block_weights(X, y, weight, model)
@@ -219,6 +220,7 @@ class StreamingAudit(BlockwiseEstimator):
         n : int
             So many rows; memory is in proportion to them and a batch.
         """
+        check_batches(data)
         check_count(n, "n", least=1)
         shared = self._model, n
         return most_suspect((block_suspects(*batch, shared) for batch in data), n)
@@ -235,6 +237,7 @@ class StreamingAudit(BlockwiseEstimator):
         path : str or Path
             The file, which is replaced where it exists, and not before all is written.
         """
+        check_batches(data)
         arrow, parquet = arrow_modules()
         model, target = self._model, Path(path)
         with whole_file(target) as temporary, ExitStack() as stack:
