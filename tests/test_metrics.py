@@ -400,8 +400,11 @@ def test_unusable_input_is_refused(name):
     if kind == "label":
         refused("y_pred holds 2, which is not one of the classes", values=values + 1)
         refused("y_pred holds 'a', which is not", values=np.array(["a"] * 20))
-        refused("y_pred holds None", values=np.array([None, *values[1:]], dtype=object))
-        refused("y_pred holds nan", values=np.full(20, np.nan))
+        refused(
+            "y_pred contains no label .* in 1 of 20 rows: 0",
+            values=np.array([None, *values[1:]], dtype=object),
+        )
+        refused("y_pred contains no label .* in 20 of 20 rows", values=np.full(20, np.nan))
     else:
         refused("NaN", values=np.full(values.shape, np.nan))
     if kind == "score":

@@ -104,7 +104,8 @@ def fit_stages(
     estimate : {"median", "mean"}, default="median"
         Which rates a channel takes that is given by name.
     """
-    n_classes = check_labels(y, binary=False)[0].size
+    classes, codes = check_labels(y, binary=False)
+    n_classes, labels = classes.size, classes[codes]
     chosen = choose_posterior(
         posterior, noise_rates, n_classes, random_state=random_state, estimate=estimate
     )
@@ -113,7 +114,7 @@ def fit_stages(
     if joint and chosen.known is None and known_size(noise_rates) == 2:
         chosen.set_params(known=_two_rates(noise_rates))
     fitted, noisy_posterior = fit_posterior(
-        chosen, X, y, sample_weight, cv=cv, random_state=random_state
+        chosen, X, labels, sample_weight, cv=cv, random_state=random_state
     )
     if joint and given_rates(noise_rates, n_classes) is None:
         estimator = ChannelRates.of(fitted)
@@ -121,7 +122,7 @@ def fit_stages(
     rates, fitted_rates = fit_rates(
         noise_rates,
         X,
-        y,
+        labels,
         sample_weight,
         random_state,
         noisy_posterior=noisy_posterior,

@@ -13,7 +13,7 @@ from threadpoolctl import ThreadpoolController
 T = TypeVar("T")
 
 LEAST_ROWS = 2**15
-"""A thread is worth its while for so many rows."""
+"""A slice of so many rows is worth a thread's while."""
 
 _allowed: ContextVar[int | None] = ContextVar("allowed", default=None)
 """How many threads BLAS had before it was kept to one."""
@@ -38,9 +38,10 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def by_threads(work: Callable[[slice], T], n_items: int, n_rows: int) -> list[T]:
-    """Return work(items) of consecutive slices of all items, each in a thread of its own.
+    """Return work(items) of consecutive slices of all items, shared out among threads.
 
-    There are as many threads as BLAS may use, which is kept to one in each of them.
+    There are at most as many threads as BLAS may use, which is kept to one in each of them. The
+    slices do not depend on how many, so that neither do the results, to the last bit.
 
     Parameters
     ----------
@@ -52,12 +53,14 @@ def by_threads(work: Callable[[slice], T], n_items: int, n_rows: int) -> list[T]
         How many rows they have: few of them are left to one thread.
     """
     with one_blas_thread():
-        n_threads = min(n_items, n_rows // LEAST_ROWS, _n_threads())
+        n_slices = max(1, min(n_items, n_rows // LEAST_ROWS))
+        edges = [n_items * k // n_slices for k in range(n_slices + 1)]
+        slices = [slice(*ends) for ends in pairwise(edges)]
+        n_threads = min(n_slices, _n_threads())
         if n_threads < 2:
-            return [work(slice(0, n_items))]
-        edges = [n_items * k // n_threads for k in range(n_threads + 1)]
+            return [work(some) for some in slices]
         with ThreadPoolExecutor(n_threads) as pool:
-            return list(pool.map(work, [slice(*ends) for ends in pairwise(edges)]))
+            return list(pool.map(work, slices))
 
 
 def _n_threads() -> int:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import (
@@ -17,6 +18,12 @@ Array = NDArray[Any]
 
 FLOATS = (np.float64, np.float32)
 """Precisions that are kept as they come."""
+
+LARGEST_VALUE = 1e150
+"""Larger numbers are refused: their squares, of which distances are made, overflow."""
+
+LARGEST_SINGLE = 1e15
+"""Rows in single precision that hold larger numbers are computed with in double, alike."""
 
 MINIMUM_ROWS = 10
 """Noise rates are not estimated on fewer."""
@@ -38,15 +45,14 @@ def check_labels(
     because : str, default=""
         What the limit to two classes comes from, for the message.
     """
-    if y is None:
-        raise ValueError("requires y to be passed, but the target y is None.")
-    labels = column_or_1d(y, warn=True)
-    check_array(labels, ensure_2d=False, dtype=None, input_name="y")
+    labels = plain_labels(y, "y")
+    if not labels.size:
+        raise ValueError("Found array with 0 sample(s): y is empty, and labels are needed.")
     check_classification_targets(labels)
     if classes is None:
         known, codes = np.unique(labels, return_inverse=True)
     else:
-        known = np.unique(np.asarray(classes))
+        known = check_classes(classes)
         codes = np.searchsorted(known, labels).clip(max=known.size - 1)
         strangers = labels[known[codes] != labels]
         if strangers.size:
@@ -68,10 +74,94 @@ def check_labels(
     return known, codes
 
 
-def _some(classes: Array) -> str:
-    """Return the classes as people read them, the first five of many."""
-    names = ", ".join(repr(label) for label in classes[:5].tolist())
-    return names + (", ..." if classes.size > 5 else "")
+def check_classes(classes: ArrayLike) -> Array:
+    """Return the classes that a user names, sorted, or say that they are too few."""
+    known = np.unique(plain_labels(classes, "classes"))
+    if known.size < 2:
+        raise ValueError(
+            f"classes={known.tolist()} has {known.size} distinct entries, and at least two are "
+            "needed: name every class that a label may have, or leave it out."
+        )
+    return known
+
+
+def plain_labels(y: Any, name: str = "y") -> Array:
+    """Return labels as a one-dimensional array of numbers, strings or booleans.
+
+    Strings that come as objects, categories or nullable types become numpy's own, so that what is
+    made of a label is the same whatever held it. Missing labels are refused, with their rows. A
+    column of shape (n, 1) is ravelled, with scikit-learn's warning.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,) or (n_samples, 1)
+        Labels in any container.
+    name : str, default="y"
+        What the user calls them.
+    """
+    if y is None:
+        raise ValueError(f"requires {name} to be passed, but the target {name} is None.")
+    if _holds_objects(y):
+        y = np.array(y, dtype=object)
+    labels = column_or_1d(y, warn=True)
+    if labels.dtype.kind in "OT":
+        labels = _without_objects(labels, name)
+    if labels.dtype.kind == "f":
+        _refuse_missing(np.isnan(labels), name)
+        check_array(labels, ensure_2d=False, ensure_min_samples=0, dtype=None, input_name=name)
+    if labels.dtype.kind not in "biufU":
+        raise ValueError(
+            f"{name} has the type {labels.dtype}, and labels are numbers, strings or booleans. "
+            "Convert them, for example to strings."
+        )
+    return labels
+
+
+def _holds_objects(y: Any) -> bool:
+    """Return whether numpy might make other labels of these: strings of numbers, floats of gaps."""
+    if isinstance(y, (list, tuple)) or hasattr(y, "columns"):
+        return True
+    return hasattr(y, "dtype") and not isinstance(y.dtype, np.dtype)  # pandas' and polars' own
+
+
+def _without_objects(labels: Array, name: str) -> Array:
+    """Return objects as numbers, strings or booleans, as which they must be of one kind."""
+    types = {type(label) for label in labels}
+    if types and not all(issubclass(each, str) for each in types):
+        _refuse_missing(np.fromiter(map(_is_missing, labels), bool, labels.size), name)
+    if all(issubclass(each, str) for each in types):
+        return labels.astype(str)
+    if all(issubclass(each, (bool, np.bool_, Real)) for each in types):
+        plain = np.array(labels.tolist())
+        if plain.dtype.kind in "biuf" and (plain == labels).all():  # no digit is lost
+            return plain
+    names = sorted(each.__name__ for each in types)
+    raise ValueError(
+        f"{name} holds labels of type {' and '.join(names)}, and they must be all numbers, all "
+        "strings or all booleans. Convert them, for example to strings."
+    )
+
+
+def _is_missing(label: Any) -> bool:
+    """Return whether an object stands for a label that is not there."""
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):  # pandas' own
+        return True
+    return isinstance(label, (float, np.floating)) and bool(np.isnan(label))
+
+
+def _refuse_missing(missing: NDArray[np.bool_], name: str) -> None:
+    rows = np.flatnonzero(missing)
+    if rows.size:
+        raise ValueError(
+            f"{name} contains no label (NaN or None) in {rows.size} of {missing.size} rows: "
+            f"{_some(rows)}. Leave these rows out, or label them."
+        )
+
+
+def _some(values: Array) -> str:
+    """Return values as people read them, the first five of many."""
+    names = ", ".join(repr(value) for value in values[:5].tolist())
+    return names + (", ..." if values.size > 5 else "")
 
 
 def check_weights(
@@ -99,9 +189,19 @@ def check_weights(
     return weight
 
 
+def check_class_weights(weight: Array, codes: Array, classes: Array) -> None:
+    """Refuse weights that leave a class without a row to learn it from."""
+    mass = np.bincount(codes, weight, minlength=classes.size)
+    if not mass.all():
+        raise ValueError(
+            f"all rows of class {classes[np.argmin(mass)].item()!r} have sample_weight zero, so "
+            "that nothing tells what it is like. Give some of them a weight, or leave them out."
+        )
+
+
 def check_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """Return `values` as floats in [0, 1], or say which value is not."""
-    probabilities = np.asarray(values, dtype=np.float64)
+    probabilities = check_numbers(values, name)
     outside = ~((probabilities >= 0) & (probabilities <= 1))  # NaN is outside too
     if outside.any():
         raise ValueError(
@@ -109,6 +209,30 @@ def check_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
             f"among {probabilities.size} values."
         )
     return probabilities
+
+
+def check_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    """Return `values` as floats, or say that they are none."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must hold numbers, got {_in_short(values)}.") from None
+
+
+def _in_short(value: Any) -> str:
+    """Return what was given, the beginning of what is long."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def check_probability(value: Any, name: str) -> float:
+    """Return one probability."""
+    probability = check_probabilities(value, name)
+    if probability.shape != ():
+        raise ValueError(
+            f"{name} must be one probability, got an array of shape {probability.shape}."
+        )
+    return float(probability)
 
 
 def check_probability_per_row(values: ArrayLike, n_samples: int, name: str) -> NDArray[np.float64]:
@@ -134,15 +258,125 @@ def check_probability_per_class(
     return probabilities
 
 
+def training_rows(
+    X: Any,
+    *,
+    estimator: Any = None,
+    accept_sparse: Any = "csr",
+    dtype: Any = FLOATS,
+    name: str = "X",
+) -> Any:
+    """Return rows to compute with: finite numbers of a size whose squares are finite too.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+        Rows.
+    estimator : estimator, default=None
+        Whom the message is to name.
+    accept_sparse, dtype
+        As for :func:`~sklearn.utils.check_array`.
+    name : str, default="X"
+        What the user calls them.
+    """
+    rows = check_array(
+        X, accept_sparse=accept_sparse, dtype=dtype, estimator=estimator, input_name=name
+    )
+    return within_range(rows, name)
+
+
+def new_rows(estimator: Any, X: Any, *, accept_sparse: Any = "csr", dtype: Any = FLOATS) -> Any:
+    """Return rows to predict, with the columns that the fitted `estimator` has seen.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A fitted one.
+    X, accept_sparse, dtype
+        As for :func:`training_rows`.
+    """
+    rows = validate_data(estimator, X, reset=False, accept_sparse=accept_sparse, dtype=dtype)
+    return within_range(rows, "X")
+
+
+def within_range(rows: Any, name: str) -> Any:
+    """Return rows as they are, or in double precision, or say which columns are too large.
+
+    Parameters
+    ----------
+    rows : {ndarray, sparse matrix} of shape (n_samples, n_features)
+        Finite numbers.
+    name : str
+        What the user calls them.
+    """
+    values = rows.data if sparse.issparse(rows) else rows
+    if values.dtype.kind != "f" or not values.size:
+        return rows
+    largest = max(float(values.max()), -float(values.min()))
+    if 0 < largest < 1 / LARGEST_VALUE:
+        raise ValueError(
+            f"{name} holds no number larger than {largest:.2g}, and below {1 / LARGEST_VALUE:g} "
+            "their squares are 0. Rescale the columns, for example by a constant."
+        )
+    if largest > LARGEST_VALUE:
+        by_column = abs(rows).max(axis=0)
+        by_column = by_column.toarray() if sparse.issparse(by_column) else by_column
+        columns = np.flatnonzero(np.ravel(by_column) > LARGEST_VALUE)
+        raise ValueError(
+            f"{name} holds numbers up to {largest:.2g} (columns {_some(columns)}), and beyond "
+            f"{LARGEST_VALUE:g} their squares overflow. Rescale these columns, for example by a "
+            "constant or by their logarithms."
+        )
+    if values.dtype == np.float32 and largest > LARGEST_SINGLE:
+        return rows.astype(np.float64)
+    return rows
+
+
 def check_enough_rows(X: Any, y: Any) -> None:
     """Refuse samples on which no noise rate can be told apart from chance."""
-    check_consistent_length(X, y)
+    check_rows_of(X, y)
     n_samples = len(y)
     if n_samples < MINIMUM_ROWS:
         raise ValueError(
             f"Found n_samples={n_samples} rows, at least {MINIMUM_ROWS} are required: label noise "
             "cannot be told apart from chance on fewer. Collect more rows."
         )
+
+
+def check_rows_of(X: Any, y: Any) -> None:
+    """Refuse rows that are not as many as their labels, or none at all."""
+    if X is None:
+        raise ValueError("X is None: rows are needed, of shape (n_samples, n_features).")
+    check_consistent_length(X, y)
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a parameter is one real number: neither an array nor True or False."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def check_flag(value: Any, name: str) -> None:
+    """Refuse a parameter that is neither True nor False."""
+    if not (isinstance(value, (bool, np.bool_)) or (is_number(value) and value in (0, 1))):
+        raise ValueError(f"{name} must be True or False, got {_in_short(value)}.")
+
+
+def check_not_negative(value: Any, name: str) -> float:
+    """Return a finite number >= 0, or say what was given."""
+    if not (is_number(value) and 0 <= value < np.inf):
+        raise ValueError(f"{name} must be a finite number >= 0, got {_in_short(value)}.")
+    return float(value)
+
+
+def check_width(value: Any, name: str) -> float:
+    """Return a kernel's width, whose square must be a number too."""
+    width = check_positive(value, name)
+    if not 1 / LARGEST_VALUE <= width <= LARGEST_VALUE:
+        raise ValueError(
+            f"{name} must lie between {1 / LARGEST_VALUE:g} and {LARGEST_VALUE:g}, so that its "
+            f"square is a number, got {value!r}."
+        )
+    return width
 
 
 def check_positive(value: Any, name: str) -> float:
@@ -156,9 +390,14 @@ def check_positive(value: Any, name: str) -> float:
     return number
 
 
+def check_widths(values: ArrayLike, name: str) -> Array:
+    """Return a one-dimensional array of kernel widths."""
+    return np.array([check_width(width, name) for width in check_positives(values, name)])
+
+
 def check_positives(values: ArrayLike, name: str) -> Array:
     """Return a one-dimensional array of numbers > 0, or say what was given."""
-    numbers = np.asarray(values, dtype=float)
+    numbers = check_numbers(values, name)
     if numbers.ndim != 1 or numbers.size == 0:
         raise ValueError(f"{name} must be a list of numbers > 0, got {values!r}.")
     return np.array([check_positive(number, name) for number in numbers])
@@ -166,7 +405,8 @@ def check_positives(values: ArrayLike, name: str) -> Array:
 
 def check_count(value: Any, name: str, *, least: int) -> None:
     """Refuse a parameter that is not an integer of at least `least`."""
-    if not (isinstance(value, (int, np.integer)) and value >= least):
+    is_integer = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not (is_integer and value >= least):
         raise ValueError(f"{name} must be an integer >= {least}, got {value!r}.")
 
 
@@ -185,5 +425,5 @@ def check_table(estimator: Any, X: Any, *, reset: bool) -> None:
 
 def check_choice(value: Any, choices: tuple[str, ...], name: str) -> None:
     """Refuse a string parameter that is not one of its choices."""
-    if value not in choices:
+    if not (isinstance(value, str) and value in choices):
         raise ValueError(f"{name}={value!r} is not one of {list(choices)}.")

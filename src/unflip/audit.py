@@ -14,12 +14,14 @@ from unflip._label_posterior import LabelPosterior
 from unflip._notebook import with_findings
 from unflip._stages import Stages, fit_stages
 from unflip._validation import (
+    check_class_weights,
     check_count,
     check_enough_rows,
     check_labels,
     check_probability_per_class,
     check_table,
     check_weights,
+    is_number,
 )
 from unflip.noise_rates import fit_rates, needs_rows
 from unflip.posterior import make_posterior
@@ -135,6 +137,8 @@ class LabelAudit(BaseEstimator):
         check_enough_rows(X, codes)
         labels = classes[codes]
         weight = None if sample_weight is None else check_weights(sample_weight, codes.size)
+        if weight is not None:
+            check_class_weights(weight, codes, classes)
         random_state = stage_generator(self.random_state)
         stages = fit_stages(
             self.posterior,
@@ -224,7 +228,7 @@ class LabelAudit(BaseEstimator):
             return order[:n]
         if precision is None:
             return order[: round(float(self.mislabel_proba_.sum()))]
-        if not 0 < precision <= 1:
+        if not (is_number(precision) and 0 < precision <= 1):
             raise ValueError(f"precision must lie in (0, 1], got {precision!r}.")
         found = np.cumsum(self.mislabel_proba_[order]) / np.arange(1, order.size + 1)
         # falling, because the most suspicious rows come first

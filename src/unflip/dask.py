@@ -30,7 +30,7 @@ from unflip._blocks import (
 )
 from unflip._diagnostics import judge_weights, raise_or_warn
 from unflip._estimators import optional_generator, stage_generator
-from unflip._validation import check_count
+from unflip._validation import check_count, plain_labels
 
 if TYPE_CHECKING:
     import dask
@@ -448,7 +448,7 @@ def _taught(estimator: Any, X: Any, y: Any, weight: Any, model: LabelModel) -> A
     """Return a copy of the estimator that has learnt from a block: run again, it is the same."""
     taught = deepcopy(estimator)
     beta = block_weights(X, y, weight, model)
-    return taught.partial_fit(X, np.asarray(y), classes=model.classes, sample_weight=beta)
+    return taught.partial_fit(X, plain_labels(y), classes=model.classes, sample_weight=beta)
 
 
 def _check_dask_aware(estimator: Any) -> None:

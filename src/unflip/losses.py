@@ -392,7 +392,7 @@ def get_loss(loss: str | Loss) -> Loss:
     """
     if isinstance(loss, Loss):
         return loss
-    if loss not in LOSSES:
+    if not (isinstance(loss, str) and loss in LOSSES):
         raise ValueError(
             f"loss={loss!r} is not one of {list(LOSSES)}, nor an instance of unflip.losses.Loss."
         )

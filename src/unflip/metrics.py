@@ -24,9 +24,16 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import make_scorer
 from sklearn.utils import check_array
 from sklearn.utils.metadata_routing import MetadataRequest
-from sklearn.utils.validation import column_or_1d
 
-from unflip._validation import FLOATS, Array, check_labels, check_probabilities, check_weights
+from unflip._validation import (
+    FLOATS,
+    Array,
+    check_classes,
+    check_labels,
+    check_probabilities,
+    check_weights,
+    plain_labels,
+)
 from unflip.noise import as_transition_matrix
 
 Floats = NDArray[np.float64]
@@ -420,7 +427,7 @@ def make_clean_scorer(
             f"metric={metric!r} is not known. Give one of {sorted(_METRICS)}, or one of the "
             "clean_* functions of unflip.metrics."
         )
-    known = None if classes is None else np.unique(np.asarray(classes))
+    known = None if classes is None else check_classes(classes)
     _inverse_transition(rates, None if known is None else known.size)
     return CleanScorer(name, rates, known)
 
@@ -530,13 +537,10 @@ def _inverse_transition(rates: Any, n_classes: int | None) -> Floats:
 
 def _predicted(y_pred: ArrayLike, sample: _Sample) -> Floats:
     """Return the predictions as one column of zeros and ones per class."""
-    labels = np.asarray(column_or_1d(y_pred))
+    labels = plain_labels(y_pred, "y_pred")
     _check_length(labels.size, sample, "y_pred")
     position = {label: k for k, label in enumerate(sample.classes.tolist())}
-    try:
-        distinct, inverse = np.unique(labels, return_inverse=True)
-    except TypeError:  # labels of several types have no order
-        distinct, inverse = labels, np.arange(labels.size)
+    distinct, inverse = np.unique(labels, return_inverse=True)
     strangers = [label for label in distinct.tolist() if label not in position]
     if strangers:
         raise ValueError(

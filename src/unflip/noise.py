@@ -18,7 +18,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from unflip._validation import check_count, check_labels, check_probabilities
+from unflip._validation import (
+    check_count,
+    check_labels,
+    check_numbers,
+    check_probabilities,
+    check_probability,
+)
 
 Floats = NDArray[np.float64]
 
@@ -94,6 +100,8 @@ class NoiseRates:
 
     def completed_by(self, estimated: "NoiseRates") -> "NoiseRates":
         """Return these rates with the unknown ones taken from `estimated`, within their bounds."""
+        if not isinstance(estimated, NoiseRates):
+            raise TypeError(f"estimated must be NoiseRates, got {estimated!r}.")
         positive, negative = (
             float(np.clip(rate, *bounds))
             for rate, bounds in zip(estimated.both(), self.bounds, strict=True)
@@ -124,11 +132,12 @@ class NoiseRates:
 
     def noisy_prior(self, clean_prior: float) -> float:
         """P(noisy=+1), the share of positive labels, from P(true=+1)."""
-        return float(self.noisy_posterior(clean_prior))
+        return float(self.noisy_posterior(check_probability(clean_prior, "clean_prior")))
 
     def clean_prior(self, noisy_prior: float) -> float:
         """P(true=+1) from the share of positive labels; raises where the two contradict."""
         positive, negative = self.both()
+        noisy_prior = check_probability(noisy_prior, "noisy_prior")
         prior = float(self.clean_posterior(noisy_prior, clip=False))
         if not -1e-9 <= prior <= 1 + 1e-9:
             raise ValueError(
@@ -185,10 +194,10 @@ class InverseRates:
         The noisy prior q = P(noisy=+1) is enough, because p = (1-pi_pos) q + pi_neg (1-q);
         a clean prior p known from elsewhere takes that value's place.
         """
-        q = float(check_probabilities(noisy_prior, "noisy_prior"))
+        q = check_probability(noisy_prior, "noisy_prior")
         if clean_prior is None:
             clean_prior = (1 - self.positive) * q + self.negative * (1 - q)
-        p = float(check_probabilities(clean_prior, "clean_prior"))
+        p = check_probability(clean_prior, "clean_prior")
         return NoiseRates(
             positive=_share(self.negative * (1 - q), p),
             negative=_share(self.positive * q, 1 - p),
@@ -236,7 +245,7 @@ class TransitionMatrix:
             Share of each class to flip.
         """
         check_count(n_classes, "n_classes", least=2)
-        rate = float(check_probabilities(rate, "rate"))
+        rate = check_probability(rate, "rate")
         matrix = np.full((n_classes, n_classes), rate / (n_classes - 1))
         np.fill_diagonal(matrix, 1 - rate)
         return cls(matrix)
@@ -253,7 +262,7 @@ class TransitionMatrix:
             Share of each class to flip.
         """
         check_count(n_classes, "n_classes", least=2)
-        rate = float(check_probabilities(rate, "rate"))
+        rate = check_probability(rate, "rate")
         stay = np.eye(n_classes)
         return cls((1 - rate) * stay + rate * np.roll(stay, 1, axis=1))
 
@@ -440,7 +449,7 @@ def flip_labels(
 
 def _checked_matrix(values: ArrayLike) -> Floats:
     """Return a copy of a square, row-stochastic, invertible matrix, or say what it is not."""
-    matrix = np.array(values, dtype=np.float64)
+    matrix = np.array(check_numbers(values, "the transition matrix"))
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] < 2:
         raise ValueError(
             f"the transition matrix has shape {matrix.shape}, expected (n_classes, n_classes) for "

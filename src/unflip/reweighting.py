@@ -24,6 +24,7 @@ from unflip._notebook import with_findings
 from unflip._stages import fit_stages
 from unflip._validation import (
     check_choice,
+    check_class_weights,
     check_enough_rows,
     check_labels,
     check_table,
@@ -65,7 +66,8 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         is then estimated), or for any number of classes as a :class:`~unflip.TransitionMatrix` or
         an array of its shape; or how to estimate them: "channel", "selective", "minimum",
         "quantile", "scott", "cv" and more (:func:`~unflip.noise_rates.make_rates`), or one of
-        :mod:`unflip.noise_rates`. "auto" is "channel" for two classes and "selective" for more.
+        :mod:`unflip.noise_rates`. "auto" is "channel" for two classes and "selective" for more, or
+        where the rows have gaps or categories, which the `posterior` takes and the channel not.
     weighting : {"rho", "pi", "pi_printed"}, default="rho"
         "rho": Lemma 1 with the noise rates. "pi": through the inverse rates and back, which gives
         the same weights. "pi_printed": the paper's Lemma 2 as printed, wrong under
@@ -179,6 +181,8 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         check_enough_rows(X, codes)
         labels = classes[codes]
         weight = None if sample_weight is None else check_weights(sample_weight, codes.size)
+        if weight is not None:
+            check_class_weights(weight, codes, classes)
         random_state = optional_generator(self.random_state)
         estimator = clone_seeded(self._base_estimator(), random_state)
         weight_parameters(estimator)  # refused before any work is done

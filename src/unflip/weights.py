@@ -14,6 +14,7 @@ from unflip._label_posterior import LabelPosterior
 from unflip._row_weights import effective_rows
 from unflip._validation import (
     check_labels,
+    check_numbers,
     check_probability_per_class,
     check_probability_per_row,
 )
@@ -86,7 +87,7 @@ def importance_weights_from_inverse(
     classes : array-like of shape (2,), default=None
         The two classes, needed only where `y` may hold just one of them.
     """
-    rates = inverse_rates.to_rates(noisy_prior=noisy_prior)
+    rates = _checked_inverse(inverse_rates).to_rates(noisy_prior=noisy_prior)
     return importance_weights(noisy_posterior, y, rates, classes=classes)
 
 
@@ -115,12 +116,8 @@ def printed_lemma_2_weights(
     classes : array-like of shape (2,), default=None
         The two classes, needed only where `y` may hold just one of them.
     """
-    if not isinstance(inverse_rates, InverseRates):
-        raise TypeError(
-            "inverse_rates must be InverseRates(positive=..., negative=...), got "
-            f"{inverse_rates!r}."
-        )
     _, codes, posterior = _given_labels(noisy_posterior, y, classes)
+    inverse_rates = _checked_inverse(inverse_rates)
     other = np.where(codes == 1, inverse_rates.negative, inverse_rates.positive)
     contrast = 1 - inverse_rates.positive - inverse_rates.negative
     weights = np.zeros_like(posterior)
@@ -184,7 +181,21 @@ def effective_sample_size(weights: ArrayLike) -> float:
     >>> effective_sample_size([1, 1, 0, 0])
     2.0
     """
-    return effective_rows(np.asarray(weights, dtype=float))
+    weight = check_numbers(weights, "weights")
+    if not ((weight >= 0) & (weight < np.inf)).all():
+        raise ValueError(f"weights must be finite numbers >= 0, got {weights!r}.")
+    return effective_rows(weight)
+
+
+def _checked_inverse(rates: Any) -> InverseRates:
+    """Return inverse rates, or say that these are others."""
+    if not isinstance(rates, InverseRates):
+        raise TypeError(
+            "inverse_rates must be InverseRates(positive=..., negative=...), the shares of the "
+            f"labels that are wrong, got {rates!r}. Noise rates become inverse ones by "
+            "rates.inverse(noisy_prior=...); importance_weights takes them as they are."
+        )
+    return rates
 
 
 def _label_posterior(

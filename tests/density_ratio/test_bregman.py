@@ -103,5 +103,5 @@ def test_bad_parameters_are_named():
     X_num, X_den = two_samples(50, 2, 0)
     with pytest.raises(ValueError, match="divergence='hellinger' is not one of"):
         BregmanRatio("hellinger").fit(X_num, X_den)
-    with pytest.raises(ValueError, match="regularization must be >= 0"):
+    with pytest.raises(ValueError, match="regularization must be a finite number >= 0"):
         BregmanRatio(regularization=-1).fit(X_num, X_den)

@@ -116,7 +116,7 @@ def test_stopping_early_warns_with_the_gap():
     ("parameters", "message"),
     [
         ({"upper_bound": 0.5}, "upper_bound must be >= 1"),
-        ({"epsilon": -0.1}, "epsilon must be >= 0"),
+        ({"epsilon": -0.1}, "epsilon must be a finite number >= 0"),
         ({"block_size": 1}, "block_size must be an integer >= 2"),
         ({"bandwidth": "mean"}, "bandwidth='mean' is not one of"),
     ],

@@ -274,7 +274,7 @@ def test_bad_parameters_are_named_and_leave_nothing_behind(data, learner, messag
 
 def test_a_class_of_weight_zero_is_refused(data):
     X, y, _ = data
-    with pytest.raises(ValueError, match="all rows of one class have sample_weight zero"):
+    with pytest.raises(ValueError, match="all rows of class 0 have sample_weight zero"):
         LinearClassifier().fit(X, y, sample_weight=y.astype(float))
 
 

@@ -240,8 +240,12 @@ def test_too_few_rows_to_hold_some_out_are_warned_of():
         (CrossValidatedRates(Scripted(), []), ValueError, r"grid has shape \(0,\)"),
         (CrossValidatedRates(Scripted(), [(0.5, 0.5)]), ValueError, "sum to less than 1"),
         (CrossValidatedRates(Scripted(), cv=1), ValueError, "at least 2 folds, got 1"),
-        (CrossValidatedRates(Scripted(), cv=None), ValueError, "number of folds or a splitter"),
-        (CrossValidatedRates(Scripted(), cv=[]), ValueError, "at least one split"),
+        (
+            CrossValidatedRates(Scripted(), cv=None),
+            ValueError,
+            "number of folds, a splitter",
+        ),
+        (CrossValidatedRates(Scripted(), cv=[]), ValueError, "list of pairs"),
         (CrossValidatedRates(Scripted(), cv=21), ValueError, "class 0 has 20 rows, fewer than"),
     ],
 )

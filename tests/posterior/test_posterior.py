@@ -129,6 +129,30 @@ def test_scaling_the_features_changes_nothing(data):
     np.testing.assert_allclose(one, other, rtol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["kde", "probabilistic", "selected", "channel"])
+def test_posteriors_that_scale_the_columns_do_not_see_their_units(name, data):
+    X, y = data
+    units = np.array([1.0, 1e6])
+    plain = make_posterior(name, 0).fit(X, y).predict_proba(X)
+    scaled = make_posterior(name, 0).fit(X * units, y).predict_proba(X * units)
+    np.testing.assert_allclose(scaled, plain, atol=0.02 if name == "channel" else 1e-9)
+
+
+@pytest.mark.parametrize("name", ["kliep", "ulsif", "rulsif", "kmm"])
+def test_density_ratios_take_the_columns_as_they_are(name, data):
+    X, y = data
+    units = np.array([1.0, 1e6])
+
+    def posterior(rows):
+        return make_posterior(name, 0).fit(rows, y).predict_proba(rows)
+
+    assert np.abs(posterior(X * units) - posterior(X)).mean() > 0.05
+    standardised = posterior(StandardScaler().fit_transform(X * units))
+    np.testing.assert_allclose(
+        standardised, posterior(StandardScaler().fit_transform(X)), atol=1e-6
+    )
+
+
 def test_the_chosen_width_has_the_highest_left_out_likelihood(data):
     X, y = data
     widths = [0.05, 0.4, 3.0]

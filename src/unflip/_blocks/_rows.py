@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
-from unflip._validation import MINIMUM_ROWS, check_labels, check_weights
+from unflip._validation import MINIMUM_ROWS, check_labels, check_weights, plain_labels
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -95,13 +95,11 @@ def counted(blocks: Blocks) -> Counts:
             "noise cannot be told apart from chance on fewer."
         )
     labels = np.concatenate([part.labels for part in found if part.labels.size])
-    if all(isinstance(label, str) for label in labels):
-        labels = labels.astype(str)  # from objects, as dataframes have them
     classes = check_labels(labels, binary=False)[0]
     n_rows = np.zeros((len(found), classes.size), dtype=np.int64)
     mass = np.zeros(classes.size)
     for block, part in zip(n_rows, found, strict=True):
-        places = np.searchsorted(classes, part.labels.astype(classes.dtype, copy=False))
+        places = np.searchsorted(classes, part.labels)
         block[places] = part.n_rows
         mass[places] += part.mass
     return Counts(classes, n_rows, mass, sum(part.n_all for part in found))
@@ -116,9 +114,9 @@ class _LabelCounts:
 
 
 def _label_counts(y: Any, weight: Any) -> _LabelCounts:
-    labels = np.asarray(y)
-    if not labels.size:
-        return _LabelCounts(labels, np.empty(0, dtype=np.int64), np.empty(0), 0)
+    if not len(y):
+        return _LabelCounts(np.empty(0), np.empty(0, dtype=np.int64), np.empty(0), 0)
+    labels = plain_labels(y)
     check_classification_targets(labels)
     own = own_weight(weight, len(labels))
     found, codes = np.unique(labels, return_inverse=True)
@@ -141,8 +139,7 @@ def label_codes(y: Any, classes: Array) -> NDArray[np.intp]:
     classes : ndarray of shape (n_classes,)
         The labels of all blocks, sorted.
     """
-    labels = np.asarray(y).astype(classes.dtype, copy=False)
-    return check_labels(labels, classes=classes, binary=False)[1]
+    return check_labels(y, classes=classes, binary=False)[1]
 
 
 @dataclass(frozen=True)
@@ -194,7 +191,7 @@ class _WantedHere:
         """Return the rows of a block, which must have as many as were counted."""
         counts = np.ones(len(y), dtype=bool) if own is None else own > 0
         if self.label is not None:
-            counts = counts & (np.asarray(y) == self.label)
+            counts = counts & (plain_labels(y) == self.label)
         places = np.flatnonzero(counts)
         check_same_rows(places.size, self.n_rows)
         return places[self.positions]
@@ -270,7 +267,7 @@ def _fetch(
         found.append(
             Fetched(
                 rows if read is None else np.asarray(read.predict_proba(rows), dtype=float),
-                np.asarray(y)[places],
+                plain_labels(y)[places],
                 None if weights is None else weights[places],
             )
         )

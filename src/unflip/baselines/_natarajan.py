@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unflip._estimators import clone_seeded, delegated, optional_generator
 from unflip._validation import (
+    check_class_weights,
     check_enough_rows,
     check_labels,
     check_table,
@@ -116,6 +117,7 @@ class _RatesClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         classes, codes = check_labels(y)
         check_enough_rows(X, codes)
         weight = check_weights(sample_weight, codes.size)
+        check_class_weights(weight, codes, classes)
         random_state = optional_generator(self.random_state)
         learner = clone_seeded(self._template(), random_state)
         fitted = self._fit(learner, X, classes[codes], weight, random_state)
@@ -143,6 +145,11 @@ class _RatesClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return estimate_rates(self.noise_rates, X, y, weight, random_state, method=self)
 
     def _template(self) -> LossClassifier:
+        if not (self.learner is None or isinstance(self.learner, LossClassifier)):
+            raise TypeError(
+                "learner must be a LinearClassifier, a KernelClassifier or None, got "
+                f"{self.learner!r}."
+            )
         template = LinearClassifier() if self.learner is None else clone(self.learner)
         return template.set_params(loss=self.loss)
 

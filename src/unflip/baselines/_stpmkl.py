@@ -9,16 +9,18 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
-from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unflip._estimators import optional_generator
+from unflip._threads import one_blas_thread
 from unflip._validation import (
     check_count,
     check_enough_rows,
     check_labels,
     check_positive,
-    check_positives,
+    check_widths,
+    new_rows,
+    training_rows,
 )
 from unflip.density_ratio._kernel import DistancesTo, gaussian, row_blocks, squared_distances
 from unflip.noise import NoiseRates
@@ -161,12 +163,12 @@ class StPMKL(ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Noisy labels of two classes.
         """
-        widths = check_positives(
+        widths = check_widths(
             2.0 ** np.arange(-3, 7) if self.widths is None else self.widths, "widths"
         )
         C, tol = check_positive(self.C, "C"), check_positive(self.tol, "tol")
         check_count(self.max_iter, "max_iter", least=1)
-        rows = check_array(X, dtype=np.float64, estimator=self, input_name="X")
+        rows = training_rows(X, accept_sparse=False, dtype=np.float64, estimator=self)
         classes, codes = check_labels(y)
         check_enough_rows(rows, codes)
         if codes.size > LARGEST_SAMPLE:
@@ -182,9 +184,10 @@ class StPMKL(ClassifierMixin, BaseEstimator):
         )
         flip_probability = _flip_probability(rates, noisy_prior=float(codes.mean()))
 
-        kernels = correct_kernels(gaussian_kernels(rows, widths), flip_probability)
         signs = np.where(codes == 1, 1.0, -1.0)
-        solution = learn_kernel_weights(kernels, signs, C, tol=tol, max_iter=int(self.max_iter))
+        with one_blas_thread():
+            kernels = correct_kernels(gaussian_kernels(rows, widths), flip_probability)
+            solution = learn_kernel_weights(kernels, signs, C, tol=tol, max_iter=int(self.max_iter))
         if solution.gap > tol:
             warnings.warn(
                 f"the relative duality gap is {solution.gap:.2g} after {solution.n_iter} support "
@@ -200,10 +203,11 @@ class StPMKL(ClassifierMixin, BaseEstimator):
         self._support_rows = rows[solution.coef != 0]
         return self
 
+    @one_blas_thread()
     def decision_function(self, X: Any) -> Floats:
         """Return f(x), positive for the positive class."""
         check_is_fitted(self)
-        rows = validate_data(self, X, reset=False, dtype=np.float64)
+        rows = new_rows(self, X, accept_sparse=False, dtype=np.float64)
         shrinkage = (1 - 2 * self.flip_probability_) ** 2
         coef = shrinkage * self.dual_coef_[self.dual_coef_ != 0]
         score = np.full(rows.shape[0], self.intercept_)

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unflip._sampling import shuffled
 from unflip._threads import by_threads, one_blas_thread
-from unflip._validation import FLOATS, check_count, check_weights
+from unflip._validation import check_count, check_weights, new_rows, training_rows
 from unflip.density_ratio._kernel import GaussianDesign
 from unflip.density_ratio._samples import Samples, TwoSamples
 
@@ -68,7 +68,8 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
 
     def _fit_samples(self, samples: Any, X: Any) -> Self:
         """Fit to checked rows, with the columns of X."""
-        fitted = self._fit(samples)
+        with one_blas_thread():
+            fitted = self._fit(samples)
         validate_data(self, X, skip_check_array=True)
         for name, value in fitted.items():
             setattr(self, name, value)
@@ -76,7 +77,9 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
 
     def predict(self, X: Any) -> Array:
         """Return the estimated ratio p_num(x) / p_den(x) >= 0 for every row."""
-        return self._ratio(self._check_new_rows(X))
+        rows = self._check_new_rows(X)
+        with one_blas_thread():
+            return self._ratio(rows)
 
     def score(self, X_num: Any, X_den: Any) -> float:
         """Return mean_num r - mean_den r^2 / 2 on new rows: higher is better.
@@ -96,10 +99,10 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
 
     def _check_new_rows(self, X: Any) -> Any:
         check_is_fitted(self)
-        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        return new_rows(self, X)
 
     def _check_rows(self, X: Any, name: str) -> Any:
-        return check_array(X, accept_sparse="csr", dtype=FLOATS, estimator=self, input_name=name)
+        return training_rows(X, estimator=self, name=name)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -127,9 +130,7 @@ class KernelDensityRatio(BaseDensityRatio):
         rows, _ = samples.num_rows(shuffled(samples.n_num, self.n_centers, random_state))
         # a row drawn twice would add nothing but a singular direction
         centers = np.unique(rows.toarray() if sparse.issparse(rows) else rows, axis=0)
-        with one_blas_thread():
-            fitted = self._fit_kernel(samples, centers, random_state)
-        return {"centers_": centers} | fitted
+        return {"centers_": centers} | self._fit_kernel(samples, centers, random_state)
 
     @abstractmethod
     def _fit_kernel(

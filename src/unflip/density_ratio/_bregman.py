@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from unflip._validation import check_choice, check_positive
+from unflip._validation import check_choice, check_count, check_not_negative, check_width, is_number
 from unflip.density_ratio._base import KernelDensityRatio
-from unflip.density_ratio._kernel import GaussianDesign, median_distance
+from unflip.density_ratio._kernel import GaussianDesign, median_distance, reached
 from unflip.density_ratio._newton import nonnegative_newton_target
 from unflip.density_ratio._samples import TwoSamples
 
@@ -98,7 +98,7 @@ class BasuDivergence(BregmanDivergence):
     """
 
     def __init__(self, power: float = 0.5) -> None:
-        if not 0 < power <= 1:
+        if not (is_number(power) and 0 < power <= 1):
             raise ValueError(f"power must lie in (0, 1], got {power!r}.")
         self.power = power
 
@@ -159,6 +159,11 @@ class BregmanRatio(KernelDensityRatio):
         How far the solution is from the fixed point of a projected gradient step, in
         alpha = theta * mean_den phi.
 
+    Notes
+    -----
+    Features are taken as they are: one width serves all columns, so that one on a larger scale
+    hides the others. Standardise the columns first.
+
     References
     ----------
     Sugiyama, Suzuki, Kanamori (2012), "Density-ratio matching under the Bregman divergence: a
@@ -201,19 +206,24 @@ class BregmanRatio(KernelDensityRatio):
         if isinstance(self.divergence, str):
             check_choice(self.divergence, tuple(DIVERGENCES), "divergence")
             f: BregmanDivergence = DIVERGENCES[self.divergence]()
-        else:
+        elif isinstance(self.divergence, BregmanDivergence):
             f = self.divergence
-        if not self.regularization >= 0:
-            raise ValueError(f"regularization must be >= 0, got {self.regularization!r}.")
+        else:
+            raise TypeError(
+                f"divergence must be one of {list(DIVERGENCES)} or a BregmanDivergence, got "
+                f"{self.divergence!r}."
+            )
+        check_not_negative(self.regularization, "regularization")
+        check_count(self.max_iter, "max_iter", least=1)
         if isinstance(self.bandwidth, str):
             check_choice(self.bandwidth, ("median",), "bandwidth")
             bandwidth = median_distance(centers)
         else:
-            bandwidth = check_positive(self.bandwidth, "bandwidth")
+            bandwidth = check_width(self.bandwidth, "bandwidth")
         numerator = GaussianDesign(samples.num, centers, bandwidth, many_passes=True)
         denominator = GaussianDesign(samples.den, centers, bandwidth, many_passes=True)
         scale = denominator.mean(samples.weight_den)
-        if not scale.min() > 0:
+        if not reached(scale).all():
             raise ValueError("no denominator row is within reach of some centre: widen bandwidth.")
         sides = [
             (denominator, samples.weight_den / samples.weight_den.sum(), _denominator_terms),

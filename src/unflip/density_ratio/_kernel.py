@@ -28,6 +28,16 @@ SINGLE_EXPONENT, SINGLE_SUM = 4.0, 64
 that are added up in it."""
 
 
+LEAST_MEAN = 1e-145
+"""A basis function of a smaller mean over the denominator's rows is out of their reach: the mean's
+square would be 0, and its coefficient might overflow."""
+
+
+def reached(mean: Array) -> Array:
+    """Say which basis functions the denominator's rows reach, by their means."""
+    return mean > LEAST_MEAN
+
+
 def row_blocks(n_rows: int, n_columns: int, itemsize: int = 8) -> Iterator[slice]:
     """Cut `n_rows` rows into slices of at most `BLOCK_BYTES` bytes of `n_columns` values."""
     step = max(1, BLOCK_BYTES // max(1, n_columns * itemsize))
@@ -54,6 +64,7 @@ class DistancesTo:
         """Return the squared distances of the rows of X."""
         shifted = X if self.origin is None else X - self.origin
         distances = safe_sparse_dot(shifted, self.minus_twice, dense_output=True)
+        distances = np.asarray(distances)  # of a sparse matrix, not array, it is a numpy.matrix
         distances += row_norms(shifted, squared=True)[:, None]
         distances += self.norms
         return np.maximum(distances, 0.0, out=distances)
@@ -116,7 +127,7 @@ class GaussianBasis:
         `single` asks for single precision, which is given where it costs the exponents no more
         than 1e-6: their rounding grows with |c|^2 / s^2.
         """
-        usable = mean > 0
+        usable = reached(mean)
         basis = copy(self)
         basis.right = self.right[:, usable]
         if single and np.abs(basis.right[-1]).max() <= SINGLE_EXPONENT:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from unflip._sampling import shuffled
-from unflip._validation import check_choice, check_count, check_positive, check_positives
+from unflip._validation import check_choice, check_count, check_positive, check_width, check_widths
 from unflip.density_ratio._base import KernelDensityRatio
 from unflip.density_ratio._kernel import (
     SELECTION_ROWS,
@@ -17,6 +17,7 @@ from unflip.density_ratio._kernel import (
     GaussianBasis,
     GaussianDesign,
     MatrixDesign,
+    reached,
     width_grid,
 )
 from unflip.density_ratio._likelihood import (
@@ -96,6 +97,9 @@ class KLIEP(KernelDensityRatio):
 
     Notes
     -----
+    Features are taken as they are: one width serves all columns, so that one on a larger scale
+    hides the others. Standardise the columns first.
+
     With alpha_l = b_l theta_l the problem is maximum likelihood of mixture weights on the simplex.
     "newton" solves it by sequential quadratic programming: each step is a non-negative quadratic
     problem in as many unknowns as there are centres. It starts on a sample where there are many
@@ -160,13 +164,15 @@ class KLIEP(KernelDensityRatio):
     ) -> dict[str, Any]:
         check_choice(self.solver, ("newton", "projected_gradient"), "solver")
         check_choice(self.search, ("grid", "downward"), "search")
+        check_positive(self.tol, "tol")
+        check_count(self.max_iter, "max_iter", least=1)
         tried = np.empty((0, 2))
         if isinstance(self.bandwidth, str):
             check_choice(self.bandwidth, ("cv",), "bandwidth")
             drawn = samples.drawn(SELECTION_ROWS, random_state)
             bandwidth, tried = self._choose_bandwidth(drawn, centers)
         else:
-            bandwidth = check_positive(self.bandwidth, "bandwidth")
+            bandwidth = check_width(self.bandwidth, "bandwidth")
         if self.solver == "newton":
             found = self._newton(samples, centers, bandwidth, random_state)
         else:
@@ -192,7 +198,7 @@ class KLIEP(KernelDensityRatio):
         basis = GaussianBasis(centers, bandwidth, sparse_rows=samples.sparse)
         mean_den, blocks = one_pass(samples, basis, single=single)
         _check_reach(mean_den)
-        usable = mean_den > 0
+        usable = reached(mean_den)
         mean = mean_den[usable]
         basis = basis.over(mean_den, single=single)
         blocks = [block.over(mean) for block in blocks] if usable.all() else []
@@ -253,7 +259,7 @@ class KLIEP(KernelDensityRatio):
             tried = np.array(list(_downward_search(lambda width: scores.at(np.array([width]))[0])))
         else:
             grid = width_grid(centers) if self.bandwidths is None else self.bandwidths
-            widths = check_positives(grid, "bandwidths")
+            widths = check_widths(grid, "bandwidths")
             tried = np.column_stack([widths, scores.at(widths)])
         return float(tried[np.argmax(tried[:, 1]), 0]), tried
 
@@ -272,7 +278,7 @@ def _downward_search(score: Callable[[float], float]) -> Iterator[tuple[float, f
 
 
 def _check_reach(mean_den: Array) -> None:
-    if not mean_den.max() > 0:
+    if not reached(mean_den).any():
         raise ValueError(
             "no denominator row is within reach of any centre, so the ratio is unbounded: "
             "use a wider bandwidth, or scale the features."

@@ -11,7 +11,13 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from unflip._validation import check_choice, check_count, check_positive
+from unflip._validation import (
+    check_choice,
+    check_count,
+    check_not_negative,
+    check_positive,
+    check_width,
+)
 from unflip.density_ratio._base import BaseDensityRatio
 from unflip.density_ratio._kernel import (
     DistancesTo,
@@ -84,6 +90,11 @@ class KMM(BaseDensityRatio):
         The denominator rows (a block's worth, drawn at random, where there are more) that `predict`
         smooths over, and their weights.
 
+    Notes
+    -----
+    Features are taken as they are: one width serves all columns, so that one on a larger scale
+    hides the others. Standardise the columns first.
+
     References
     ----------
     Huang, Smola, Gretton, Borgwardt, Schölkopf (2006), "Correcting sample selection bias by
@@ -134,10 +145,13 @@ class KMM(BaseDensityRatio):
             raise ValueError(f"upper_bound must be >= 1 (the mean weight), got {upper:g}.")
         X_den, weight_den = samples.den, samples.weight_den
         n_den = X_den.shape[0]
-        epsilon = weight_den.sum() ** -0.5 if self.epsilon is None else float(self.epsilon)
-        if not epsilon >= 0:
-            raise ValueError(f"epsilon must be >= 0, got {self.epsilon!r}.")
+        if self.epsilon is None:
+            epsilon = float(weight_den.sum() ** -0.5)
+        else:
+            epsilon = check_not_negative(self.epsilon, "epsilon")
         epsilon = max(epsilon, NARROWEST_BAND)
+        check_not_negative(self.tol, "tol")
+        check_count(self.max_iter, "max_iter", least=1)
         check_count(self.block_size, "block_size", least=2)
         random_state = check_random_state(self.random_state)
         order = random_state.permutation(n_den)
@@ -145,7 +159,7 @@ class KMM(BaseDensityRatio):
             check_choice(self.bandwidth, ("median",), "bandwidth")
             bandwidth = median_distance(X_den[order[: min(self.block_size, 1000)]])
         else:
-            bandwidth = check_positive(self.bandwidth, "bandwidth")
+            bandwidth = check_width(self.bandwidth, "bandwidth")
         landmarks, largest = None, self.block_size
         if self.n_landmarks is not None:
             check_count(self.n_landmarks, "n_landmarks", least=1)

@@ -6,7 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cho_factor, cho_solve, eigh
 
-from unflip._validation import check_choice, check_positive, check_positives
+from unflip._validation import (
+    check_choice,
+    check_positive,
+    check_positives,
+    check_width,
+    check_widths,
+    is_number,
+)
 from unflip.density_ratio._base import KernelDensityRatio
 from unflip.density_ratio._kernel import (
     SELECTION_ROWS,
@@ -63,6 +70,9 @@ class RuLSIF(KernelDensityRatio):
 
     Notes
     -----
+    Features are taken as they are: one width serves all columns, so that one on a larger scale
+    hides the others. Standardise the columns first.
+
     Leave-one-out is exact and in closed form: a pair of a numerator and a denominator row is left
     out of both H and h by a rank-two update. At most 10 000 rows of each sample, drawn at random
     and counted once each, take part in the choice; all rows and weights take part in the fit.
@@ -131,7 +141,7 @@ class RuLSIF(KernelDensityRatio):
     def _fit_kernel(
         self, samples: Samples, centers: Array, random_state: np.random.RandomState
     ) -> dict[str, Any]:
-        if not 0 <= self.alpha < 1:
+        if not (is_number(self.alpha) and 0 <= self.alpha < 1):
             raise ValueError(f"alpha must lie in [0, 1), got {self.alpha!r}.")
         widths = self._candidates("bandwidth", width_grid(centers))
         penalties = self._candidates("regularization", np.logspace(-3, 1, 9))
@@ -157,10 +167,14 @@ class RuLSIF(KernelDensityRatio):
     def _candidates(self, name: str, default: Array) -> Array:
         value = getattr(self, name)
         if not isinstance(value, str):
-            return np.array([check_positive(value, name)])
+            check = check_width if name == "bandwidth" else check_positive
+            return np.array([check(value, name)])
         check_choice(value, ("cv",), name)
         grid = getattr(self, f"{name}s")
-        return default if grid is None else check_positives(grid, f"{name}s")
+        if grid is None:
+            return default
+        check_all = check_widths if name == "bandwidth" else check_positives
+        return check_all(grid, f"{name}s")
 
     def _leave_one_out(
         self, samples: TwoSamples, centers: Array, widths: Array, penalties: Array

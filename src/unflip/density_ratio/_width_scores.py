@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unflip.density_ratio._kernel import gaussian_at_widths, squared_distances
+from unflip.density_ratio._kernel import gaussian_at_widths, reached, squared_distances
 from unflip.density_ratio._likelihood import (
     LOG_TINY,
     LikelihoodSums,
@@ -82,7 +82,7 @@ class WidthScores:
         weights = np.array([self.weight_den[fold].sum() for fold in self.folds_den])
         counts = 1 - np.eye(len(masses)) if self.hold_out_den else np.ones((len(masses),) * 2)
         means = counts @ masses / (counts @ weights)[:, None]
-        usable = (means > 0).all(axis=0)
+        usable = np.asarray(reached(means).all(axis=0))
         if not usable.any():
             return LOG_TINY
         coefs = self._solve(phi_num, means, usable)

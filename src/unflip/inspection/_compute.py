@@ -15,10 +15,12 @@ from unflip._validation import (
     check_choice,
     check_count,
     check_labels,
+    check_numbers,
     check_probabilities,
     check_probability_per_class,
     check_probability_per_row,
     check_weights,
+    plain_labels,
 )
 from unflip.noise import NoiseRates, as_transition_matrix
 from unflip.weights import effective_sample_size
@@ -374,10 +376,11 @@ def rate_sensitivity(
             f"the rates of {type(estimator).__name__} cannot be varied: give a fitted "
             "ImportanceReweightingClassifier."
         )
-    offsets = np.linspace(-0.15, 0.15, 7) if grid is None else np.asarray(grid, dtype=float)
+    offsets = np.linspace(-0.15, 0.15, 7) if grid is None else check_numbers(grid, "grid")
     if offsets.ndim != 1 or not np.isfinite(offsets).all():
         raise ValueError(f"grid must be a list of finite numbers, got {grid!r}.")
     classes, estimate = estimator.classes_, estimator.transition_matrix_
+    given, true = plain_labels(y), plain_labels(y_test, "y_test")
     scorer = check_scoring(estimator, scoring)
 
     def outcome(matrix: Floats) -> tuple[float, float, float]:
@@ -387,10 +390,10 @@ def rate_sensitivity(
         with warnings.catch_warnings():
             # refits at rates that do not fit the data are what a sensitivity shows
             warnings.simplefilter("ignore", LabelNoiseWarning)
-            trained.fit(X, y, sample_weight=sample_weight)
+            trained.fit(X, given, sample_weight=sample_weight)
         beta = trained.sample_weight_
         return (
-            float(scorer(trained, X_test, y_test)),
+            float(scorer(trained, X_test, true)),
             trained.effective_sample_size_,
             float(np.average(beta, weights=check_weights(sample_weight, beta.size))),
         )
@@ -398,7 +401,7 @@ def rate_sensitivity(
     at_estimate = outcome(estimate)
     varied = [1, 0] if classes.size == 2 else list(range(classes.size))
     if labels is not None:
-        varied = [_position(classes, label) for label in np.asarray(labels).tolist()]
+        varied = [_position(classes, label) for label in plain_labels(labels, "labels").tolist()]
     return [_curve(outcome, at_estimate, estimate, classes, k, offsets) for k in varied]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from unflip._validation import plain_labels
 from unflip.inspection._compute import (
     MislabelCalibration,
     PosteriorHistogram,
@@ -419,7 +420,7 @@ class MislabelCalibrationDisplay:
                 f"{type(estimator).__name__} has no mislabel_proba_: give a fitted LabelAudit or "
                 "ImportanceReweightingClassifier, or probabilities to from_predictions."
             )
-        given, truth = np.asarray(y), np.asarray(y_true)
+        given, truth = plain_labels(y), plain_labels(y_true, "y_true")
         if given.shape != truth.shape:
             raise ValueError(f"y has shape {given.shape} and y_true {truth.shape}.")
         return cls.from_predictions(

@@ -13,7 +13,8 @@ from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unflip._validation import FLOATS
+from unflip._threads import one_blas_thread
+from unflip._validation import check_choice, check_count, is_number, new_rows
 from unflip.density_ratio._kernel import row_blocks
 from unflip.learners._linear import LossClassifier
 from unflip.learners._metric_lbfgs import KernelProblem, minimise
@@ -71,6 +72,9 @@ class KernelClassifier(LossClassifier):
 
     Notes
     -----
+    Features are taken as they are: one width serves all columns, so that one on a larger scale
+    hides the others. Standardise the columns first.
+
     Smooth losses are minimised by L-BFGS in the geometry of the kernel, which takes one product
     with the kernel matrix a step; the exact hinge is left to libsvm (:class:`~sklearn.svm.SVC`).
     Otherwise, with K = L L' on the centres, the problem is a linear one in the rows of L, and is
@@ -119,6 +123,7 @@ class KernelClassifier(LossClassifier):
         self.max_iter = max_iter
         self.random_state = random_state
 
+    @one_blas_thread()
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Minimise the penalised weighted risk.
 
@@ -131,6 +136,11 @@ class KernelClassifier(LossClassifier):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights >= 0 of the rows.
         """
+        check_count(self.max_exact, "max_exact", least=0)
+        check_count(self.n_landmarks, "n_landmarks", least=1)
+        for name in ("degree", "coef0"):
+            if not is_number(getattr(self, name)):
+                raise ValueError(f"{name} must be a number, got {getattr(self, name)!r}.")
         rows, classes, signs, weight = self._check_training(
             X, y, sample_weight, accept_sparse=False
         )
@@ -163,10 +173,11 @@ class KernelClassifier(LossClassifier):
         self.dual_coef_, self.intercept_, self.gap_, self.n_iter_ = solution
         return self
 
+    @one_blas_thread()
     def decision_function(self, X: Any) -> Array:
         """Return f(x) + b: positive for the positive class."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=FLOATS)
+        X = new_rows(self, X, accept_sparse=False)
         values = np.empty(X.shape[0])
         for block in row_blocks(X.shape[0], len(self.landmarks_)):
             kernel = self._kernel(X[block], self.landmarks_, self.gamma_)
@@ -183,11 +194,11 @@ class KernelClassifier(LossClassifier):
         )
 
     def _gamma(self, rows: Array, weight: Array) -> float:
-        if self.gamma != "scale":
-            gamma = float(self.gamma)
-            if not 0 < gamma < np.inf:
+        if not isinstance(self.gamma, str):
+            if not (is_number(self.gamma) and 0 < self.gamma < np.inf):
                 raise ValueError(f"gamma must be 'scale' or a number > 0, got {self.gamma!r}.")
-            return gamma
+            return float(self.gamma)
+        check_choice(self.gamma, ("scale",), "gamma")
         row_weight = np.repeat(weight[:, None], rows.shape[1], axis=1)
         mean = np.average(rows, weights=row_weight)
         variance = float(np.average((rows - mean) ** 2, weights=row_weight))

@@ -6,11 +6,22 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from unflip._validation import FLOATS, check_choice, check_labels, check_weights
+from unflip._threads import one_blas_thread
+from unflip._validation import (
+    check_choice,
+    check_class_weights,
+    check_count,
+    check_flag,
+    check_labels,
+    check_positive,
+    check_weights,
+    is_number,
+    new_rows,
+    training_rows,
+)
 from unflip.learners._solvers import LinearProblem, solve
 from unflip.losses import Loss, get_loss
 
@@ -28,6 +39,8 @@ class LossClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     loss: str | Loss
     alpha: float
+    tol: float
+    max_iter: int
     classes_: Array
 
     @abstractmethod
@@ -52,24 +65,21 @@ class LossClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, *, accept_sparse: Any
     ) -> tuple[Any, Array, Array, Array]:
         """Return rows, classes, labels as -1 and +1, and weights, of the rows that count."""
-        if not 0 < self.alpha < np.inf:
+        check_positive(self.tol, "tol")
+        check_count(self.max_iter, "max_iter", least=1)
+        if not (is_number(self.alpha) and 0 < self.alpha < np.inf):
             raise ValueError(
                 f"alpha must be a finite number > 0, got {self.alpha!r}: without a penalty some "
                 "losses have no minimum."
             )
-        rows = check_array(
-            X, accept_sparse=accept_sparse, dtype=FLOATS, estimator=self, input_name="X"
-        )
-        check_consistent_length(rows, y)
+        rows = training_rows(X, accept_sparse=accept_sparse, estimator=self)
         classes, codes = check_labels(y)
+        check_consistent_length(rows, codes)
         weight = check_weights(sample_weight, codes.size)
         if not weight.all():  # else there is nothing to copy
+            check_class_weights(weight, codes, classes)
             counts = weight > 0
             rows, codes, weight = rows[counts], codes[counts], weight[counts]
-            if np.unique(codes).size < 2:
-                raise ValueError(
-                    "all rows of one class have sample_weight zero: two classes are needed."
-                )
         return rows, classes, 2.0 * codes - 1, weight
 
     def __sklearn_tags__(self) -> Any:
@@ -123,6 +133,9 @@ class LinearClassifier(LossClassifier):
 
     Notes
     -----
+    Features are taken as they are, and the penalty is on their coefficients: put columns of
+    different scales through a :class:`~sklearn.preprocessing.StandardScaler` first.
+
     Logistic and squared losses are solved by scikit-learn's LogisticRegression and Ridge, the
     hinge by Newton steps on a smoothed hinge whose width goes to zero, the others by L-BFGS. A
     loss that is not convex is minimised from three starts (zero, the logistic solution, and four
@@ -161,6 +174,7 @@ class LinearClassifier(LossClassifier):
         self.tol = tol
         self.max_iter = max_iter
 
+    @one_blas_thread()
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Minimise the penalised weighted risk.
 
@@ -175,7 +189,8 @@ class LinearClassifier(LossClassifier):
         """
         check_choice(self.penalty, ("l2", "elasticnet"), "penalty")
         l1_ratio = self.l1_ratio if self.penalty == "elasticnet" else 0.0
-        if not 0 <= l1_ratio <= 1:
+        check_flag(self.fit_intercept, "fit_intercept")
+        if not (is_number(l1_ratio) and 0 <= l1_ratio <= 1):
             raise ValueError(f"l1_ratio must lie in [0, 1], got {self.l1_ratio!r}.")
         rows, classes, signs, weight = self._check_training(
             X, y, sample_weight, accept_sparse="csr"
@@ -190,10 +205,11 @@ class LinearClassifier(LossClassifier):
         self.gap_, self.n_iter_ = solution.gap, solution.n_iter
         return self
 
+    @one_blas_thread()
     def decision_function(self, X: Any) -> Array:
         """Return x'v + b: positive for the positive class."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        X = new_rows(self, X)
         return np.asarray(X @ self.coef_[0]) + self.intercept_[0]
 
     def __sklearn_tags__(self) -> Any:

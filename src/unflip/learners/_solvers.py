@@ -18,6 +18,9 @@ from unflip.losses import Hinge, Logistic, Loss, MarginLoss, Squared
 
 Array = NDArray[Any]
 
+SMALL = 100.0
+"""Columns whose entries are no larger, as standardised ones are, are left in their scale."""
+
 NEWTON_COLUMNS = 1000
 """The smoothed hinge takes Newton steps up to this many columns, beyond it L-BFGS."""
 
@@ -67,7 +70,7 @@ class LinearProblem:
         gradient[:-1] = np.asarray(self.X.T @ slope) + ridge * v
         if self.fit_intercept:
             pull = 0.0 if self.loss.bounded else self.alpha
-            value += pull * float(parameters[-1]) ** 2 / 2
+            value += float(pull * np.square(parameters[-1]) / 2)
             gradient[-1] = slope.sum() + pull * parameters[-1]
         return value, gradient
 
@@ -147,29 +150,40 @@ def _solution(problem: LinearProblem, parameters: Array, n_iter: int) -> Solutio
 
 
 def _lbfgs(problem: LinearProblem, start: Array, tol: float, max_iter: int) -> tuple[Array, int]:
-    """L-BFGS-B; an l1 penalty by splitting v into its positive and its negative part."""
+    """L-BFGS-B; an l1 penalty by splitting v into its positive and its negative part.
+
+    The steps are in the columns' own scales, without which a first step would overflow a loss that
+    grows exponentially. What is minimised, and when to stop, is the same.
+    """
+    scale = _scales(problem)
     options = {
         "maxiter": max_iter,
         "maxfun": 4 * max_iter,
-        "gtol": tol,
+        "gtol": tol / scale.max(),
         "ftol": 1e-15,
         "maxcor": 20,
     }
+
+    def smooth_part(scaled: Array) -> tuple[float, Array]:
+        value, gradient = problem.smooth_part(scaled / scale)
+        return value, gradient / scale
+
     if problem.l1_ratio == 0:
-        result = minimize(problem.smooth_part, start, jac=True, method="L-BFGS-B", options=options)
-        parameters = result.x
+        result = minimize(smooth_part, start * scale, jac=True, method="L-BFGS-B", options=options)
+        parameters = result.x / scale
     else:
-        d, pull = start.size - 1, problem.alpha * problem.l1_ratio
+        d, pull = start.size - 1, problem.alpha * problem.l1_ratio / scale[:-1]
 
         def split(both: Array) -> tuple[float, Array]:
-            value, gradient = problem.smooth_part(_joined(both))
+            value, gradient = smooth_part(_joined(both))
             parts = np.concatenate([gradient[:d] + pull, -gradient[:d] + pull, gradient[d:]])
-            return value + pull * float(both[: 2 * d].sum()), parts
+            return value + float(np.tile(pull, 2) @ both[: 2 * d]), parts
 
-        both = np.concatenate([np.maximum(start[:d], 0), np.maximum(-start[:d], 0), start[d:]])
+        begin = start * scale
+        both = np.concatenate([np.maximum(begin[:d], 0), np.maximum(-begin[:d], 0), begin[d:]])
         bounds = [(0, None)] * (2 * d) + [(None, None)]
         result = minimize(split, both, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-        parameters = _joined(result.x)
+        parameters = _joined(result.x) / scale
     if result.nit >= max_iter and problem.loss.convex:
         warnings.warn(
             f"stopped after {max_iter} L-BFGS steps before tol={tol:g} was reached. Scale the "
@@ -178,6 +192,13 @@ def _lbfgs(problem: LinearProblem, start: Array, tol: float, max_iter: int) -> t
             stacklevel=5,
         )
     return parameters, int(result.nit)
+
+
+def _scales(problem: LinearProblem) -> Array:
+    """Return the largest entry of every column, 1 for columns below `SMALL` and the intercept."""
+    largest = abs(problem.X).max(axis=0)
+    columns = np.ravel(largest.toarray() if sparse.issparse(largest) else largest)
+    return np.append(np.where(columns > SMALL, columns, 1.0), 1.0)
 
 
 def _joined(both: Array) -> Array:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unflip._diagnostics import Diagnostic, raise_or_warn
 from unflip._row_weights import relative_weights
-from unflip._validation import check_enough_rows, check_labels, check_table
+from unflip._validation import check_enough_rows, check_labels, check_numbers, check_table
 from unflip.noise import LARGEST_TOTAL, NoiseRates, TransitionMatrix, as_transition_matrix
 from unflip.noise_rates._intervals import DRAWS, LEVEL, bootstrap_matrices, corrected_interval
 from unflip.posterior import fit_posterior, make_posterior
@@ -85,12 +85,12 @@ class PosteriorRates(BaseRates):
         _, noisy_posterior = fit_posterior(
             posterior,
             X,
-            y,
+            classes[codes],
             sample_weight,
             cv=folds_within_classes(self.cv, codes),
             random_state=self.random_state,
         )
-        self.fit_posterior(noisy_posterior, y, sample_weight)
+        self.fit_posterior(noisy_posterior, classes[codes], sample_weight)
         check_table(self, X, reset=True)
         return self
 
@@ -109,7 +109,7 @@ class PosteriorRates(BaseRates):
             How often each row counts; rows of weight zero do not take part.
         """
         classes, codes = check_labels(y, binary=not self._takes_many_classes())
-        probabilities = np.asarray(noisy_posterior, dtype=float)
+        probabilities = check_numbers(noisy_posterior, "noisy_posterior")
         if probabilities.shape != (codes.size, classes.size):
             raise ValueError(
                 f"noisy_posterior has shape {probabilities.shape}, expected ({codes.size}, "

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unflip._validation import is_number
 from unflip.noise import TransitionMatrix
 from unflip.noise_rates._base import PosteriorRates, admissible_matrix
 
@@ -88,7 +89,7 @@ class DualTRates(PosteriorRates):
         self.random_state = random_state
 
     def _transition(self, noisy_posterior: Array, codes: Array, weight: Array) -> TransitionMatrix:
-        if not 0 <= self.quantile < 1:
+        if not (is_number(self.quantile) and 0 <= self.quantile < 1):
             raise ValueError(f"quantile must lie in [0, 1), got {self.quantile!r}.")
         anchors = anchor_rows(noisy_posterior, weight, self.quantile)
         counts = label_counts(codes, noisy_posterior.argmax(axis=1), weight, len(anchors)).T

@@ -1,7 +1,6 @@
 """Natarajan's noise rates: those under which a classifier predicts held-out labels best."""
 
 import warnings
-from collections.abc import Iterable
 from numbers import Integral
 from typing import Any, Self
 
@@ -19,13 +18,14 @@ from unflip._validation import (
     check_choice,
     check_enough_rows,
     check_labels,
+    check_numbers,
     check_table,
 )
 from unflip.noise import NoiseRates
 from unflip.noise_rates._base import BaseRates, default_posterior
 from unflip.noise_rates._intervals import DRAWS, LEVEL
 from unflip.posterior import make_posterior
-from unflip.posterior._base import stratified_folds
+from unflip.posterior._base import check_splits, stratified_folds
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -266,7 +266,7 @@ def _check_grid(grid: ArrayLike | None) -> tuple[Floats, list[NoiseRates]]:
     if grid is None:
         values = np.arange(10) / 20
         grid = [(positive, negative) for positive in values for negative in values]
-    pairs = np.array(grid, dtype=float)
+    pairs = check_numbers(grid, "grid")
     if pairs.ndim != 2 or pairs.shape[1] != 2 or not pairs.size:
         raise ValueError(
             f"grid has shape {pairs.shape}, expected (n_pairs, 2): one (rho_pos, rho_neg) per row."
@@ -290,13 +290,11 @@ def _splits(
         splits = [
             (counts[train], counts[held_out]) for train, held_out in folds.split(counts, strata)
         ]
-    elif hasattr(cv, "split") or (isinstance(cv, Iterable) and not isinstance(cv, str)):
+    else:
         splits = [
             (_among(train, counts), _among(held_out, counts))
-            for train, held_out in check_cv(cv).split(X, classes[codes])
+            for train, held_out in check_cv(check_splits(cv)).split(X, classes[codes])
         ]
-    else:
-        raise ValueError(f"cv must be a number of folds or a splitter, got {cv!r}.")
     if not splits or not all(held_out.size for _, held_out in splits):
         raise ValueError(
             f"cv={cv!r} must have at least one split, and each must hold out rows of positive "

@@ -5,13 +5,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.utils import get_tags
+from sklearn.utils import check_array, get_tags
 
 from unflip._validation import check_labels
 from unflip.noise import NoiseRates, TransitionMatrix, as_transition_matrix, is_matrix
 from unflip.noise_rates._aliases import make_rates
 from unflip.noise_rates._base import BaseRates, PosteriorRates
 from unflip.noise_rates._channel import ChannelRates
+from unflip.noise_rates._selective import SelectiveRates
 from unflip.posterior import ChannelPosterior
 
 
@@ -34,7 +35,8 @@ def estimate_rates(
     ----------
     noise_rates : str, NoiseRates, TransitionMatrix, array-like or rate estimator
         Rates, of which one or both may be None or bounds and are then estimated by the channel; or
-        T, of shape (n_classes, n_classes); or how to estimate them: see :func:`make_rates`.
+        T, of shape (n_classes, n_classes); or how to estimate them: see :func:`make_rates`. "auto"
+        is "selective" where `noisy_posterior` is of rows that are not all finite numbers.
     X, y, sample_weight : array-like
         The noisy data.
     random_state : int, RandomState instance or None, default=None
@@ -73,17 +75,20 @@ def fit_rates(
     noise_rates, X, y, sample_weight, random_state, noisy_posterior, method
         As for :func:`estimate_rates`.
     """
-    n_classes = check_labels(y, binary=False)[0].size
+    classes, codes = check_labels(y, binary=False)
+    n_classes, labels = classes.size, classes[codes]
     given = given_rates(noise_rates, n_classes)
     if given is not None:
         return given, None
+    if noisy_posterior is not None and not _takes_rows(noise_rates, X):
+        noise_rates = SelectiveRates()  # as for more classes: the probabilities are all it needs
     estimator = _unfitted_estimator(noise_rates, random_state, n_classes)
     if method is not None and getattr(estimator, "estimator", method) is None:  # "cv" as it is
         estimator.set_params(estimator=clone(method))
     if noisy_posterior is not None and _takes_probabilities(estimator):
-        estimator.fit_posterior(noisy_posterior, y, sample_weight)
+        estimator.fit_posterior(noisy_posterior, labels, sample_weight)
     else:
-        estimator.fit(X, y, sample_weight)
+        estimator.fit(X, labels, sample_weight)
     return estimator.rates_, estimator
 
 
@@ -127,6 +132,20 @@ def given_rates(noise_rates: Any, n_classes: int) -> NoiseRates | TransitionMatr
         return noise_rates if noise_rates.known else None
     noise = as_transition_matrix(noise_rates, n_classes)
     return noise.rates if n_classes == 2 else noise
+
+
+def _takes_rows(noise_rates: Any, X: Any) -> bool:
+    """Return whether the rates that "auto" asks for can be estimated from these rows themselves.
+
+    The channel needs finite numbers. Where the posterior took gaps or categories, it cannot follow.
+    """
+    if not (isinstance(noise_rates, str) and noise_rates == "auto"):
+        return True
+    try:
+        check_array(X, accept_sparse=True, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _unfitted_estimator(

@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 from sklearn.utils import check_random_state
 
+from unflip._validation import check_count, is_number
+
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
@@ -49,6 +51,7 @@ def bootstrap_matrices(
     random_state : int, RandomState instance or None, default=None
         Seed.
     """
+    check_count(n_draws, "n_draws", least=1)
     generator = check_random_state(random_state)
     n_rows, share = max(1, round(weight.sum())), weight / weight.sum()
     n_present = np.unique(codes).size
@@ -61,7 +64,7 @@ def bootstrap_matrices(
             drawn = np.flatnonzero(counts)
             try:
                 if np.unique(codes[drawn]).size < n_present:
-                    raise ValueError("a class is missing")
+                    raise ValueError(f"a resample of {n_rows} rows lacks a class")
                 matrices.append(
                     estimate(noisy_posterior[drawn], codes[drawn], counts[drawn].astype(float))
                 )
@@ -70,7 +73,9 @@ def bootstrap_matrices(
                 if failures > n_draws:
                     raise ValueError(
                         f"no interval: most resamples of these {codes.size} rows give no rates "
-                        f"({error})."
+                        f"({error}). A row of weight w is drawn as w rows, and the weights sum to "
+                        f"{weight.sum():.3g}: where that is few, multiply them so that they sum "
+                        "to the number of rows."
                     ) from error
     return np.array(matrices)
 
@@ -90,7 +95,7 @@ def corrected_interval(draws: Floats, estimate: ArrayLike, level: float = LEVEL)
     level : float, default=0.95
         Confidence.
     """
-    if not 0 < level < 1:
+    if not (is_number(level) and 0 < level < 1):
         raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
     centre = np.asarray(estimate, dtype=float)
     below = (np.mean(draws < centre, axis=0) + np.mean(draws <= centre, axis=0)) / 2

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unflip._validation import is_number
 from unflip.noise import NoiseRates, TransitionMatrix
 from unflip.noise_rates._base import PosteriorRates, admissible_matrix, admissible_rates
 
@@ -97,7 +98,7 @@ class MinimumRates(PosteriorRates):
         return admissible_matrix(matrix)
 
     def _check_quantile(self) -> None:
-        if not 0 <= self.quantile < 0.5:
+        if not (is_number(self.quantile) and 0 <= self.quantile < 0.5):
             raise ValueError(f"quantile must lie in [0, 0.5), got {self.quantile!r}.")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unflip._validation import check_positive
+from unflip._validation import check_positive, is_number
 from unflip.noise import NoiseRates
 from unflip.noise_rates._base import PosteriorRates, admissible_rates
 from unflip.noise_rates._scott import (
@@ -104,7 +104,7 @@ class BestBinRates(PosteriorRates):
         self.random_state = random_state
 
     def _rates(self, noisy_posterior: Array, codes: Array, weight: Array) -> NoiseRates:
-        if not 0 < self.delta < 1:
+        if not (is_number(self.delta) and 0 < self.delta < 1):
             raise ValueError(f"delta must lie between 0 and 1, got {self.delta!r}.")
         check_positive(self.gamma, "gamma")
         proportion = partial(best_bin_proportion, delta=self.delta, gamma=self.gamma)

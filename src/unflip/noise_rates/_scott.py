@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 
+from unflip._validation import is_number
 from unflip.noise import InverseRates, NoiseRates
 from unflip.noise_rates._base import PosteriorRates, admissible_rates
 
@@ -111,7 +112,7 @@ class ScottRates(PosteriorRates):
     def _rates(self, noisy_posterior: Array, codes: Array, weight: Array) -> NoiseRates:
         for name in ("delta", "clean_prior"):
             value = getattr(self, name)
-            if value is not None and not 0 < value < 1:
+            if value is not None and not (is_number(value) and 0 < value < 1):
                 raise ValueError(f"{name} must lie between 0 and 1, or be None, got {value!r}.")
         kappa_pos, kappa_neg = both_proportions(
             partial(mixture_proportion, delta=self.delta), noisy_posterior, codes, weight

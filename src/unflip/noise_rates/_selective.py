@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from unflip._validation import is_number
 from unflip.noise import TransitionMatrix
 from unflip.noise_rates._base import PosteriorRates, admissible_matrix
 from unflip.noise_rates._scott import counts_above, upper_limit
@@ -100,7 +101,7 @@ class SelectiveRates(PosteriorRates):
         self.random_state = random_state
 
     def _transition(self, noisy_posterior: Array, codes: Array, weight: Array) -> TransitionMatrix:
-        if self.delta is not None and not 0 < self.delta < 1:
+        if self.delta is not None and not (is_number(self.delta) and 0 < self.delta < 1):
             raise ValueError(f"delta must lie between 0 and 1, or be None, got {self.delta!r}.")
         n_classes = noisy_posterior.shape[1]
         matrix = np.eye(n_classes)  # a class of which no label is seen is taken as clean

@@ -1,17 +1,18 @@
 """The contract of stage 1, P(noisy y | x), and cross-fitting for all of it in one place."""
 
 from abc import ABCMeta, abstractmethod
+from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
-from sklearn.utils import ClassifierTags, check_array, check_random_state
+from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils.validation import check_consistent_length
 
 from unflip._row_weights import relative_weights
-from unflip._validation import FLOATS, check_labels
+from unflip._validation import check_labels, check_rows_of, training_rows
 
 Array = NDArray[Any]
 
@@ -63,9 +64,9 @@ def check_rows(
     estimator: BasePosterior, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
 ) -> tuple[Any, Array, Array, Array]:
     """Return the numeric rows that count, the classes, and each row's class and weight."""
-    rows = check_array(X, accept_sparse="csr", dtype=FLOATS, estimator=estimator, input_name="X")
-    check_consistent_length(rows, y)
+    rows = training_rows(X, estimator=estimator)
     classes, codes = check_labels(y, binary=False)
+    check_consistent_length(rows, codes)
     weight = relative_weights(sample_weight, len(codes))
     if not weight.all():  # else there is nothing to copy
         counts = weight > 0
@@ -104,17 +105,25 @@ def fit_posterior(
     random_state : int, RandomState instance or None, default=None
         Seed of the shuffle.
     """
-    check_consistent_length(X, y)
+    if not isinstance(posterior, BasePosterior):
+        raise TypeError(
+            "posterior must be one of unflip.posterior, such as make_posterior('kliep') or "
+            f"ProbabilisticPosterior(classifier), got {posterior!r}."
+        )
     classes, codes = check_labels(y, binary=False)
+    check_rows_of(X, codes)
+    labels = classes[codes]
     by_number = isinstance(cv, (int, np.integer))
     if cv is None or (by_number and posterior.out_of_fold):
-        return posterior, posterior.fit_predict_proba(X, y, sample_weight)
+        return posterior, posterior.fit_predict_proba(X, labels, sample_weight)
     if by_number:
         cv = stratified_folds(int(cv), classes, codes, random_state, none_allowed=True)
-    posterior.fit(X, y, sample_weight)
+    else:
+        cv = check_splits(cv)
+    posterior.fit(X, labels, sample_weight)
     params = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)}
     held_out = cross_val_predict(
-        posterior.for_folds(), X, np.asarray(y), cv=cv, method="predict_proba", params=params
+        posterior.for_folds(), X, labels, cv=cv, method="predict_proba", params=params
     )
     return posterior, np.asarray(held_out, dtype=float)
 
@@ -124,6 +133,19 @@ def folds_within_classes(cv: Any, codes: Array) -> Any:
     if not isinstance(cv, (int, np.integer)):
         return cv
     return min(int(cv), max(2, int(np.bincount(codes).min())))
+
+
+def check_splits(cv: Any) -> Any:
+    """Return a splitter, or an iterable of splits as a list, which serves more than once."""
+    if hasattr(cv, "split") and not isinstance(cv, str):
+        return cv
+    splits = list(cv) if isinstance(cv, Iterable) and not isinstance(cv, (str, dict)) else []
+    if not splits or not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in splits):
+        raise ValueError(
+            "cv must be a number of folds, a splitter such as KFold, or a list of pairs (rows to "
+            f"train on, rows to hold out), got {cv!r}."
+        )
+    return splits
 
 
 def stratified_folds(

@@ -9,13 +9,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unflip._validation import (
-    FLOATS,
-    check_choice,
-    check_count,
-    check_positive,
-    check_positives,
-)
+from unflip._threads import one_blas_thread
+from unflip._validation import check_choice, check_count, check_width, check_widths, new_rows
 from unflip.density_ratio._kernel import (
     SELECTION_ROWS,
     DistancesTo,
@@ -104,6 +99,7 @@ class KernelDensityPosterior(BasePosterior):
         self.exact_rows = exact_rows
         self.random_state = random_state
 
+    @one_blas_thread()
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Keep the rows, scaled, and choose the width.
 
@@ -126,7 +122,7 @@ class KernelDensityPosterior(BasePosterior):
             check_choice(self.bandwidth, ("cv",), "bandwidth")
             bandwidth = self._choose_bandwidth(scaled, codes, weight, random_state)
         else:
-            bandwidth = check_positive(self.bandwidth, "bandwidth")
+            bandwidth = check_width(self.bandwidth, "bandwidth")
         indicator, grid = _indicator(codes, classes.size), None
         if self.exact_rows is not None and scaled.shape[0] > self.exact_rows:
             if _fits_grid(scaled, bandwidth):
@@ -142,10 +138,11 @@ class KernelDensityPosterior(BasePosterior):
         self._indicator, self._grid = indicator, grid
         return self
 
+    @one_blas_thread()
     def predict_proba(self, X: Any) -> Array:
         """Return P(noisy y | x), one column per class in the order of `classes_`."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        X = new_rows(self, X)
         scaled = self._scaler.transform(X)
         if self._grid is None:
             return self._directly(scaled)
@@ -168,7 +165,7 @@ class KernelDensityPosterior(BasePosterior):
     ) -> float:
         """Return the width under which the labels of left-out rows are most likely."""
         grid = 2.0 ** np.linspace(-3, 1, 9) if self.bandwidths is None else self.bandwidths
-        widths = check_positives(grid, "bandwidths")
+        widths = check_widths(grid, "bandwidths")
         chosen = random_state.permutation(rows.shape[0])[:SELECTION_ROWS]
         rows, codes, weight = rows[chosen], codes[chosen], weight[chosen]
         weighted = weight[:, None] * _indicator(codes, codes.max() + 1)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unflip._estimators import fit_weighted
 from unflip._row_weights import relative_weights
-from unflip._validation import check_labels, check_table
+from unflip._validation import check_labels, check_rows_of, check_table, training_rows
 from unflip.posterior._base import BasePosterior
 
 Array = NDArray[Any]
@@ -81,8 +81,13 @@ class ProbabilisticPosterior(BasePosterior):
             How often each row counts.
         """
         classes, codes = check_labels(y, binary=False)
+        check_rows_of(X, codes)
         labels = classes[codes]
-        estimator = default_classifier(X) if self.estimator is None else clone(self.estimator)
+        if self.estimator is None:
+            training_rows(X)  # the scaler's own message would be of NaN that nobody gave
+            estimator = default_classifier(X)
+        else:
+            estimator = clone(self.estimator)
         if self.calibration is not None:
             estimator = CalibratedClassifierCV(estimator, method=self.calibration, cv=self.cv)
         if not hasattr(estimator, "predict_proba"):
@@ -104,7 +109,13 @@ class ProbabilisticPosterior(BasePosterior):
         """Return P(noisy y | x), one column per class in the order of `classes_`."""
         check_is_fitted(self)
         check_table(self, X, reset=False)
-        return np.asarray(self.estimator_.predict_proba(X))
+        probabilities = np.asarray(self.estimator_.predict_proba(X))
+        if not np.isfinite(probabilities).all():
+            raise ValueError(
+                f"{type(self.estimator_).__name__} gives probabilities that are NaN or infinite, "
+                "and none can be believed: it does not fit these data. Use another classifier."
+            )
+        return probabilities
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

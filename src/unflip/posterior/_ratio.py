@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unflip._validation import FLOATS
+from unflip._validation import check_class_weights, new_rows
 from unflip.density_ratio import KLIEP, BaseDensityRatio
 from unflip.density_ratio._samples import Samples, TwoSamples
 from unflip.posterior._base import BasePosterior, check_rows
@@ -36,6 +36,11 @@ class DensityRatioPosterior(BasePosterior):
         The noisy class shares.
     classes_ : ndarray of shape (n_classes,)
         The labels.
+
+    Notes
+    -----
+    Features are taken as they are, as density ratios take them: standardise the columns first, for
+    example by `make_pipeline(StandardScaler(), ImportanceReweightingClassifier(...))`.
 
     Examples
     --------
@@ -79,10 +84,7 @@ class DensityRatioPosterior(BasePosterior):
     def _fit_samples(self, samples: Sequence[Samples], classes: Array, X: Any, rows: Any) -> Self:
         """Fit every class against all rows, wherever they lie; `X` are some, `rows` as numbers."""
         mass = np.array([sample.total_num for sample in samples])
-        if not mass.all():
-            raise ValueError(
-                f"all rows of class {classes[np.argmin(mass)].item()!r} have sample_weight zero."
-            )
+        check_class_weights(mass, np.arange(classes.size), classes)
         ratios = [self._unfitted_ratio()._fit_samples(sample, rows) for sample in samples]
         validate_data(self, X, skip_check_array=True)
         self.classes_, self.ratios_, self.prior_ = classes, ratios, mass / mass.sum()
@@ -94,7 +96,7 @@ class DensityRatioPosterior(BasePosterior):
     def predict_proba(self, X: Any) -> Array:
         """Return P(noisy y | x), one column per class in the order of `classes_`."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        X = new_rows(self, X)
         ratios = np.column_stack([ratio.predict(X) for ratio in self.ratios_]).astype(float)
         joint = self.prior_ * ratios
         if not self.normalize:

@@ -17,10 +17,12 @@ from unflip._row_weights import relative_weights
 from unflip._validation import (
     check_count,
     check_labels,
+    check_rows_of,
     check_table,
 )
 from unflip.posterior._base import (
     BasePosterior,
+    check_splits,
     fit_posterior,
     folds_within_classes,
     stratified_folds,
@@ -118,6 +120,7 @@ class SelectedPosterior(BasePosterior):
         """
         check_count(self.max_rows, "max_rows", least=1)
         classes, codes = check_labels(y, binary=False)
+        check_rows_of(X, codes)
         random = check_random_state(0 if self.random_state is None else self.random_state)
         candidates = [
             clone_seeded(ProbabilisticPosterior(candidate), random)
@@ -127,7 +130,9 @@ class SelectedPosterior(BasePosterior):
         (X,) = indexable(X)
         folds: Any = folds_within_classes(self.cv, codes)
         if not isinstance(folds, int):
-            folds = list(check_cv(folds).split(X, codes))  # an iterable serves once only
+            # an iterable serves once only
+            splits = folds if folds is None else check_splits(folds)
+            folds = list(check_cv(splits).split(X, codes))
         if np.bincount(codes).min() > 1:
             scores = self._scores(candidates, X, codes, sample_weight, folds, random)
         elif isinstance(folds, int):
@@ -156,8 +161,7 @@ class SelectedPosterior(BasePosterior):
 
     def _candidates(self, X: Any) -> Sequence[Any]:
         if self.candidates is not None:
-            if not len(self.candidates):
-                raise ValueError("candidates is empty: give at least one classifier, or None.")
+            self._check_candidates()
             return self.candidates
         if issparse(X):
             return [None]
@@ -165,6 +169,29 @@ class SelectedPosterior(BasePosterior):
             max_iter=60, max_leaf_nodes=15, l2_regularization=1.0, early_stopping=False
         )
         return [None, boosting]
+
+    def _check_candidates(self) -> None:
+        candidates = self.candidates
+        if not isinstance(candidates, Sequence) or isinstance(candidates, str):
+            raise TypeError(
+                f"candidates must be a list of classifiers, or None, got {candidates!r}."
+            )
+        if not candidates:
+            raise ValueError("candidates is empty: give at least one classifier, or None.")
+        for k, candidate in enumerate(candidates):
+            if candidate is None:
+                continue
+            if isinstance(candidate, type) or not hasattr(candidate, "get_params"):
+                raise TypeError(
+                    f"candidates[{k}] must be a classifier with predict_proba, or None for "
+                    f"logistic regression, got {candidate!r}."
+                )
+            if not hasattr(candidate, "predict_proba"):
+                raise TypeError(
+                    f"candidates[{k}] has no predict_proba, so it gives no P(noisy y | x): "
+                    f"{candidate!r}. Use a probabilistic classifier, or wrap it: "
+                    "CalibratedClassifierCV(...)."
+                )
 
     def _scores(
         self,
@@ -201,7 +228,8 @@ class SelectedPosterior(BasePosterior):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         if self.candidates is not None:
-            inner = [get_tags(candidate) for candidate in self.candidates]
+            self._check_candidates()
+            inner = [get_tags(ProbabilisticPosterior(each)) for each in self.candidates]
             tags.input_tags.sparse = all(part.input_tags.sparse for part in inner)
             tags.input_tags.allow_nan = all(part.input_tags.allow_nan for part in inner)
         return tags

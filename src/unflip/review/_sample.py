@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 
+from unflip._validation import check_numbers, is_number
+
 Floats = NDArray[np.float64]
 
 LEVEL = 0.95
@@ -94,11 +96,22 @@ def sample_estimate(
     >>> found.rates.round(3)
     array([0.123, 0.086])
     """
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
-    seen, open_rows = np.asarray(counts, dtype=float), np.asarray(unsure, dtype=float)
-    labels = np.asarray(label_counts, dtype=float)
+    _check_level(level)
+    labels = _check_counts(label_counts, "label_counts")
     n_classes = labels.size
+    seen, open_rows = _check_counts(counts, "counts"), _check_counts(unsure, "unsure")
+    for values, name, shape in (
+        (labels, "label_counts", (n_classes,)),
+        (open_rows, "unsure", (n_classes,)),
+        (seen, "counts", (n_classes, n_classes)),
+    ):
+        if values.shape != shape:
+            raise ValueError(
+                f"{name} has shape {values.shape}, expected {shape}: label_counts has an entry "
+                f"for each of {n_classes} classes."
+            )
+    if not labels.any():
+        raise ValueError("label_counts is zero for every class: there are no rows to speak of.")
     sure = seen.sum(axis=1)
     sampled = sure + open_rows
     right = np.diagonal(seen)
@@ -136,11 +149,38 @@ def clopper_pearson(found: ArrayLike, n: ArrayLike, level: float = LEVEL) -> Flo
     level : float, default=0.95
         Confidence.
     """
-    k, size = np.broadcast_arrays(np.asarray(found, float), np.asarray(n, float))
+    _check_level(level)
+    seen, among = _check_counts(found, "found"), _check_counts(n, "n")
+    try:
+        k, size = np.broadcast_arrays(seen, among)
+    except ValueError:
+        raise ValueError(
+            f"found has shape {seen.shape} and n {among.shape}: give one n, or one for each."
+        ) from None
+    if (k > size).any():
+        at = np.argmax(np.ravel(k > size))
+        raise ValueError(
+            f"found must not exceed n, got {k.flat[at]:g} of {size.flat[at]:g}: it counts those of "
+            "the n that were seen."
+        )
     tail = (1 - level) / 2
     low = np.where(k > 0, betaincinv(np.maximum(k, 1), size - k + 1, tail), 0.0)
     high = np.where(k < size, betaincinv(k + 1, np.maximum(size - k, 1), 1 - tail), 1.0)
     return np.stack([low, high], axis=-1)
+
+
+def _check_level(level: float) -> None:
+    if not (is_number(level) and 0 < level < 1):
+        raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
+
+
+def _check_counts(values: ArrayLike, name: str) -> Floats:
+    """Return numbers from 0 to 2^53, below which floats count exactly."""
+    numbers = check_numbers(values, name)
+    wrong = ~((numbers >= 0) & (numbers <= 2.0**53))
+    if wrong.any():
+        raise ValueError(f"{name} must hold counts from 0 to 2^53, got {numbers[wrong].flat[0]:g}.")
+    return numbers
 
 
 def _shares_between(found: Any, unsure: Any, n: Any, level: float) -> Floats:

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from numpy.typing import ArrayLike
+from sklearn.utils import indexable
 from sklearn.utils.validation import check_consistent_length
 
 from unflip._blocks import Blocks, first_rows
-from unflip._validation import check_count
+from unflip._validation import check_count, check_rows_of
 
 T = TypeVar("T")
 
@@ -107,8 +108,10 @@ class ArrayBatches(Batches):
         batch_rows: int = BATCH_ROWS,
     ) -> None:
         check_count(batch_rows, "batch_rows", least=1)
-        check_consistent_length(X, y, sample_weight)
-        self.X, self.y, self.sample_weight = X, y, sample_weight
+        check_rows_of(X, y)
+        check_consistent_length(X, sample_weight)
+        (rows,) = indexable(X)  # sparse rows become such as can be cut
+        self.X, self.y, self.sample_weight = rows, y, sample_weight
         self.batch_rows = batch_rows
         mapped = (getattr(values, "filename", None) for values in (X, y, sample_weight))
         self.files = [name for name in mapped if isinstance(name, str | Path)]
@@ -126,7 +129,8 @@ class ArrayBatches(Batches):
             yield y[rows], None if own is None else own[rows]
 
     def _slices(self) -> Iterator[slice]:
-        for start in range(0, len(self.X), self.batch_rows):
+        n_rows = self.X.shape[0] if hasattr(self.X, "shape") else len(self.X)
+        for start in range(0, n_rows, self.batch_rows):
             yield slice(start, start + self.batch_rows)
 
 

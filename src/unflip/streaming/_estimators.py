@@ -21,7 +21,7 @@ from unflip._blocks import (
 from unflip._diagnostics import judge_weights, raise_or_warn
 from unflip._estimators import optional_generator, stage_generator
 from unflip._files import check_no_input, whole_file
-from unflip._validation import check_count
+from unflip._validation import check_count, plain_labels
 from unflip.streaming._arrow import arrow_modules
 from unflip.streaming._batches import Batches, RepeatedBatches, check_batches, single_pass
 
@@ -125,7 +125,7 @@ class StreamingReweighting(BlockwiseEstimator):
             for _ in range(self.n_epochs):
                 for X, y, weight in data:
                     beta = block_weights(X, y, weight, found.model)
-                    estimator.partial_fit(X, y, classes=classes, sample_weight=beta)
+                    estimator.partial_fit(X, plain_labels(y), classes=classes, sample_weight=beta)
         self._take(found, diagnostics)
         self.estimator_ = estimator
         return self
@@ -138,6 +138,7 @@ class StreamingReweighting(BlockwiseEstimator):
         data : Batches
             The data of the fit, or other rows with noisy labels.
         """
+        check_batches(data)
         model = self._model
         for X, y, weight in single_pass(data):
             yield X, y, block_weights(X, y, weight, model)
@@ -219,6 +220,7 @@ class StreamingAudit(BlockwiseEstimator):
         n : int
             So many rows; memory is in proportion to them and a batch.
         """
+        check_batches(data)
         check_count(n, "n", least=1)
         shared = self._model, n
         return most_suspect((block_suspects(*batch, shared) for batch in single_pass(data)), n)
@@ -236,8 +238,8 @@ class StreamingAudit(BlockwiseEstimator):
             The file, which is replaced where it exists, and not before all is written. It must
             not be one that the data are read from.
         """
-        arrow, parquet = arrow_modules()
         check_batches(data)
+        arrow, parquet = arrow_modules()
         model, target = self._model, Path(path)
         check_no_input(target, data.files)
         with whole_file(target) as temporary, ExitStack() as stack:

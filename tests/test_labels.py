@@ -1,0 +1,316 @@
+"""Labels in any container: one behaviour of every public estimator and function."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import BaseEstimator, clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.exceptions import DataConversionWarning
+
+from tests.test_common import INSTANCES
+from unflip import (
+    ImportanceReweightingClassifier,
+    InverseRates,
+    NoiseRates,
+    flip_labels,
+    importance_weights,
+)
+from unflip._validation import check_labels, plain_labels
+from unflip.audit import LabelAudit, find_label_issues
+from unflip.inspection import (
+    MislabelCalibrationDisplay,
+    NoiseRatesDisplay,
+    SensitivityDisplay,
+    WeightsDisplay,
+    posterior_histogram,
+    rate_sensitivity,
+    summary,
+    weight_histogram,
+)
+from unflip.metrics import (
+    clean_accuracy_score,
+    clean_balanced_accuracy_score,
+    clean_brier_score_loss,
+    clean_f1_score,
+    clean_log_loss,
+    clean_precision_score,
+    clean_recall_score,
+    clean_roc_auc_score,
+    make_clean_scorer,
+)
+from unflip.noise_rates import SelectiveRates, estimate_rates, fit_stages
+from unflip.posterior import ProbabilisticPosterior, fit_posterior
+from unflip.report import make_report
+from unflip.streaming import ArrayBatches, StreamingAudit, StreamingReweighting
+from unflip.weights import (
+    clipped_share,
+    importance_weights_from_inverse,
+    mislabel_probability,
+    printed_lemma_2_weights,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+RATES = NoiseRates(positive=0.2, negative=0.1)
+X = np.random.default_rng(0).normal(size=(60, 2))
+Y = flip_labels((X[:, 0] > 0).astype(int), RATES, random_state=0)
+NAMES = np.where(Y == 1, "yes", "no")
+P = 1 / (1 + np.exp(-X[:, 0]))
+
+CONTAINERS: dict[str, Callable[[Any], Any]] = {
+    "list": lambda y: y.tolist(),
+    "objects": lambda y: y.astype(object),
+    "pandas": pd.Series,
+    "pandas, other index": lambda y: pd.Series(y, index=np.arange(60) + 7),
+    "pandas categories": lambda y: pd.Series(y, dtype="category"),
+    "Categorical": pd.Categorical,
+    "pandas nullable": lambda y: pd.Series(y).convert_dtypes(),
+    "pandas objects": lambda y: pd.Series(y, dtype=object),
+    "polars": pl.Series,
+}
+
+
+def values_of(fitted: BaseEstimator) -> Any:
+    """Return what an estimator has learnt, for comparison."""
+    if hasattr(fitted, "mislabel_proba_"):
+        return fitted.mislabel_proba_
+    if hasattr(fitted, "rates_"):
+        return np.array(fitted.rates_.both())
+    if hasattr(fitted, "predict_proba"):
+        return fitted.predict_proba(X)
+    return fitted.decision_function(X)
+
+
+def seeded(estimator: BaseEstimator) -> BaseEstimator:
+    copy = clone(estimator)
+    seeds = [name for name in copy.get_params() if name.endswith("random_state")]
+    return copy.set_params(**dict.fromkeys(seeds, 0))
+
+
+@pytest.mark.parametrize("estimator", INSTANCES, ids=repr)
+def test_every_estimator_ravels_a_column_with_a_warning(estimator: BaseEstimator) -> None:
+    expected = values_of(seeded(estimator).fit(X, Y))
+    with pytest.warns(DataConversionWarning, match="column-vector y"):
+        fitted = seeded(estimator).fit(X, Y[:, None])
+    np.testing.assert_array_equal(values_of(fitted), expected)
+
+
+@pytest.mark.parametrize("estimator", INSTANCES, ids=repr)
+def test_every_estimator_names_the_rows_without_a_label(estimator: BaseEstimator) -> None:
+    missing = NAMES.astype(object)
+    missing[[4, 9]] = None, np.nan
+    with pytest.raises(ValueError, match=r"no label \(NaN or None\) in 2 of 60 rows: 4, 9\. Leave"):
+        clone(estimator).fit(X, missing)
+
+
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "flip_labels": lambda y: plain_labels(flip_labels(y, RATES, random_state=0)),
+    "importance_weights": lambda y: importance_weights(P, y, RATES),
+    "importance_weights of all classes": lambda y: importance_weights(
+        np.column_stack([1 - P, P]), y, RATES
+    ),
+    "importance_weights_from_inverse": lambda y: importance_weights_from_inverse(
+        P, y, InverseRates(0.1, 0.1), 0.5
+    ),
+    "printed_lemma_2_weights": lambda y: printed_lemma_2_weights(P, y, InverseRates(0.1, 0.1)),
+    "mislabel_probability": lambda y: mislabel_probability(P, y, RATES),
+    "clipped_share": lambda y: clipped_share(P, y, RATES),
+    "accuracy": lambda y: clean_accuracy_score(y, y, RATES),
+    "balanced accuracy": lambda y: clean_balanced_accuracy_score(y, y, RATES),
+    "precision": lambda y: clean_precision_score(y, y, RATES),
+    "recall": lambda y: clean_recall_score(y, y, RATES),
+    "f1": lambda y: clean_f1_score(y, y, RATES),
+    "auc": lambda y: clean_roc_auc_score(y, P, RATES),
+    "log-loss": lambda y: clean_log_loss(y, P, RATES),
+    "brier": lambda y: clean_brier_score_loss(y, P, RATES),
+    "posterior_histogram": lambda y: posterior_histogram(P, y, RATES).counts,
+    "weight_histogram": lambda y: weight_histogram(P, y, RATES).shares,
+    "fit_posterior": lambda y: fit_posterior(ProbabilisticPosterior(), X, y, cv=3, random_state=0)[
+        1
+    ],
+    "fit_stages": lambda y: fit_stages("probabilistic", "scott", X, y).rates.both(),
+    "estimate_rates": lambda y: estimate_rates("selective", X, y, random_state=0).both(),
+    "find_label_issues": lambda y: find_label_issues(
+        X, y, posterior="probabilistic", noise_rates=RATES, random_state=0
+    ),
+    "StreamingAudit": lambda y: (
+        StreamingAudit("probabilistic", RATES).fit(ArrayBatches(X, y, batch_rows=25)).n_errors_
+    ),
+}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
+@pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
+def test_a_container_of_labels_changes_nothing(
+    function: Callable[[Any], Any], container: Callable[[Any], Any]
+) -> None:
+    np.testing.assert_array_equal(function(container(NAMES)), function(NAMES))
+
+
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
+def test_every_function_ravels_a_column_with_a_warning(function: Callable[[Any], Any]) -> None:
+    with pytest.warns(DataConversionWarning, match="column-vector y"):
+        found = function(NAMES[:, None])
+    np.testing.assert_array_equal(found, function(NAMES))
+
+
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT])
+def test_every_function_names_the_rows_without_a_label(
+    function: Callable[[Any], Any], missing: Any
+) -> None:
+    labels = NAMES.astype(object)
+    labels[5] = missing
+    with pytest.raises(ValueError, match=r"in 1 of (60|25) rows: 5"):
+        function(labels)
+
+
+@pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
+@pytest.mark.parametrize("labels", [Y, NAMES, Y == 1], ids=["numbers", "strings", "booleans"])
+def test_labels_become_plain_arrays(container: Callable[[Any], Any], labels: Any) -> None:
+    found = plain_labels(container(labels))
+    assert found.dtype.kind == labels.dtype.kind
+    np.testing.assert_array_equal(found, labels)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["a", 1, "b"], "holds labels of type int and str"),
+        ([(1, 2), (3, 4)], "1d array"),
+        (np.array(["2020-01-01", "2020-01-02"], dtype="datetime64[D]"), "type datetime64"),
+        ([2**70, 1], "holds labels of type int"),
+        (pd.Series(["a", None]), "in 1 of 2 rows: 1"),
+        (pd.Series([1, None], dtype="Int64"), "in 1 of 2 rows: 1"),
+        (pl.Series([True, None]), "in 1 of 2 rows: 1"),
+        (pd.Categorical(["a", None]), "in 1 of 2 rows: 1"),
+        ([0.0, np.nan, 1.0], "in 1 of 3 rows: 1"),
+        ([0.0, np.inf, 1.0], "infinity"),
+        ([], "y is empty"),
+        (None, "requires y"),
+    ],
+)
+def test_what_are_no_labels_is_told(labels: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        check_labels(labels)
+
+
+@pytest.mark.parametrize("classes", [[], ["a"], ["a", "a"], [None, "a"]])
+def test_classes_that_are_not_two_are_refused(classes: Any) -> None:
+    message = "no label" if None in classes else "at least two are needed"
+    with pytest.raises(ValueError, match=message):
+        check_labels(["a", "b"], classes=classes)
+    with pytest.raises(ValueError, match=message):
+        make_clean_scorer("accuracy", RATES, classes=classes)
+
+
+@pytest.fixture(scope="module")
+def overlapping() -> tuple[Any, Any]:
+    """Rows of which no positive one is sure, so that `fit` names a class in its warning."""
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(-3, 0.5, (400, 1))
+    clean = rng.uniform(size=400) < 1 / (1 + np.exp(-2 * rows[:, 0]))
+    return rows, np.where(flip_labels(clean, NoiseRates(0.3, 0.0), random_state=0), "yes", "no")
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        lambda y: pd.Series(y, dtype="string"),
+        lambda y: y.astype(object),
+        pd.Categorical,
+        lambda y: pd.Series(y, dtype="category"),
+        pl.Series,
+    ],
+    ids=["string", "object", "Categorical", "category", "polars"],
+)
+class TestStringsOfAnyKind:
+    """What a first user does with a column of words."""
+
+    def test_fit_warns_of_a_class_by_its_name(
+        self, overlapping: tuple[Any, Any], container: Callable[[Any], Any]
+    ) -> None:
+        rows, y = overlapping
+        clf = ImportanceReweightingClassifier(noise_rates="channel").fit(rows, container(y))
+        assert any("class 'yes'" in sentence for sentence in clf.diagnostics_)
+        audit = LabelAudit(random_state=0).fit(rows, container(y))
+        assert any("class 'yes'" in sentence for sentence in audit.diagnostics_)
+        assert find_label_issues(rows, container(y), random_state=0).size
+
+    def test_report_and_displays_show_it(self, container: Callable[[Any], Any]) -> None:
+        pyplot = pytest.importorskip("matplotlib.pyplot")
+        y = container(NAMES)
+        clf = ImportanceReweightingClassifier(posterior="probabilistic", noise_rates=RATES)
+        clf.fit(X, y)
+        assert clf.classes_.tolist() == ["no", "yes"]
+        assert json.loads(make_report(clf, X, y).to_json())["summary"]["classes"] == ["no", "yes"]
+        assert summary(clf, y)["per_class"][1]["label"] == "yes"
+        assert NoiseRatesDisplay.from_estimator(clf, X, y).histogram.pos_label == "yes"
+        assert WeightsDisplay.from_estimator(clf, y).histogram.n_samples == 60
+        display = MislabelCalibrationDisplay.from_estimator(clf, y, container(NAMES))
+        assert (display.calibration.observed == 0).all()
+        curves = rate_sensitivity(clf, X, y, X, y, grid=[0.1], labels=container(NAMES)[:1])
+        assert curves[0].label in ("no", "yes")
+        assert SensitivityDisplay.from_estimator(clf, X, y, X, y, grid=[0.1]).curves
+        pyplot.close("all")
+
+    def test_streaming_takes_it(self, container: Callable[[Any], Any]) -> None:
+        from sklearn.linear_model import SGDClassifier
+
+        data = ArrayBatches(X, container(NAMES), batch_rows=25)
+        clf = StreamingReweighting(
+            SGDClassifier(random_state=0), posterior="probabilistic", noise_rates=RATES
+        ).fit(data)
+        assert clf.estimator_.classes_.tolist() == ["no", "yes"]
+
+
+def test_a_stranger_in_a_later_batch_is_not_cut_to_a_known_class() -> None:
+    audit = StreamingAudit("probabilistic", RATES).fit(ArrayBatches(X, np.where(Y == 1, "b", "a")))
+    with pytest.raises(ValueError, match="label 'ab', which is not one of the classes"):
+        audit.issues(ArrayBatches(X, np.where(Y == 1, "ab", "a")), n=3)
+
+
+def test_flipped_labels_keep_their_container() -> None:
+    for series in (
+        pd.Series(NAMES, dtype="string", name="label"),
+        pd.Series(NAMES, dtype="category", name="label"),
+        pd.Series(Y, name="label").astype("Int64"),
+        pl.Series("label", NAMES),
+        pl.Series("label", NAMES, dtype=pl.Categorical),
+    ):
+        flipped = flip_labels(series, NoiseRates(0.9, 0.0), random_state=0)
+        assert type(flipped) is type(series)
+        assert (flipped.name, flipped.dtype) == ("label", series.dtype)
+        assert not (np.asarray(flipped) == np.asarray(series)).all()
+
+
+class TestMissingValuesInRows:
+    """The guide: a classifier that takes missing values, with cv=5."""
+
+    ROWS = np.where(np.random.default_rng(1).random((400, 3)) < 0.1, np.nan, 0) + (
+        np.random.default_rng(0).normal(size=(400, 3))
+    )
+    LABELS = flip_labels(np.nan_to_num(ROWS[:, 0]) > 0, NoiseRates(0.3, 0.1), random_state=0)
+
+    def test_the_classifier_takes_them_and_reads_the_rates_off_the_posterior(self) -> None:
+        trees = HistGradientBoostingClassifier(max_iter=20)
+        clf = ImportanceReweightingClassifier(trees, posterior=trees, cv=5, random_state=0)
+        clf.fit(self.ROWS, self.LABELS)
+        assert isinstance(clf.rate_estimator_, SelectiveRates)
+        assert clf.noise_rates_.positive == pytest.approx(0.3, abs=0.12)
+        assert clf.noise_rates_.negative == pytest.approx(0.1, abs=0.1)
+
+    def test_the_audit_takes_them(self) -> None:
+        audit = LabelAudit(HistGradientBoostingClassifier(max_iter=20), random_state=0)
+        audit.fit(self.ROWS, self.LABELS)
+        assert isinstance(audit.rate_estimator_, SelectiveRates)
+        assert np.isfinite(audit.mislabel_proba_).all()
+
+    def test_the_channel_still_refuses_them(self) -> None:
+        with pytest.raises(ValueError, match="NaN"):
+            ImportanceReweightingClassifier().fit(self.ROWS, self.LABELS)
