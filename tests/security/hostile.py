@@ -62,7 +62,7 @@ def archive(schema, members=None, *, note=NOTE, compression=zipfile.ZIP_DEFLATED
     """Return the bytes of a file; texts as they are, all else as JSON."""
     buffer = io.BytesIO()
     root = {**schema, "protocol": protocol} if isinstance(schema, dict) else schema
-    with zipfile.ZipFile(buffer, "w", compression) as file:
+    with zipfile.ZipFile(buffer, "w", compression, compresslevel=1) as file:
         for name, content in (("schema.json", root), ("unflip.json", note)):
             if content is not None:
                 file.writestr(name, content if isinstance(content, str) else json.dumps(content))
