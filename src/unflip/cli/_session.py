@@ -80,6 +80,7 @@ def session(*, as_json: bool, quiet: bool) -> Iterator[Session]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
+        warnings.simplefilter("ignore", DeprecationWarning)  # of libraries, to their authors
         try:
             # drawn on terminals only; in files and pipes it leaves no trace
             with Console(stderr=True, quiet=quiet).status("reading ...") as status:
