@@ -22,6 +22,8 @@ def test_every_public_estimator_and_function_is_called_or_has_a_reason_not_to_be
     called = fuzz.targets()
     for name, value in fuzz.public_objects():
         short = name.rsplit(".", 1)[1]
+        if isinstance(value, type) and issubclass(value, Exception):
+            continue
         has_arguments = bool(inspect.signature(value).parameters)
         assert short in called or short in fuzz.NOT_CALLED or not has_arguments, name
     assert not [name for name in fuzz.NOT_CALLED if name in called]

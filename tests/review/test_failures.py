@@ -104,7 +104,7 @@ def pipe(tmp_path):
         (below_a_file, "is a file, and .* is to be written below it"),
         (empty, "is empty, and a file of decisions never is"),
         (empty_database, "is a database of something else"),
-        (pipe, "is not a regular file"),
+        (pipe, "is a device, a pipe or a socket"),
         pytest.param(lambda _: UNWRITABLE / "d.sqlite", "may not be written to", marks=no_proc),
         pytest.param(
             lambda _: UNWRITABLE / "below" / "d.sqlite", "may not be written to", marks=no_proc

@@ -230,7 +230,7 @@ def vectors(model):
 
 def part(model, kind):
     """Return the fitted transformer of a kind that `predict` uses."""
-    steps = [step for _, step in model[0][0]._pipeline.steps]
+    steps = [step for _, step in model[0][0].vectorizer_._pipeline.steps]
     found = [one for step in steps for one in getattr(step, "transformers_", {}).values()]
     found += [one.vectorizer_ for one in found if hasattr(one, "vectorizer_")]
     return next(one for one in found if type(one).__name__ == kind)

@@ -1,13 +1,12 @@
 """`unflip review`: a page on which a person checks labels, and what was decided there."""
 
 import json
-import sys
 from dataclasses import asdict
 from pathlib import Path
 
 from unflip._files import check_no_input
 from unflip.cli._options import Method, Source
-from unflip.cli._session import session
+from unflip.cli._session import complain, session
 from unflip.review import Source as ReviewSource
 from unflip.review import check_review, export, serve
 
@@ -55,7 +54,7 @@ def review(
         def note(words: str) -> None:
             # now, and not with the notes at the end, which comes when the page is closed
             if not quiet:
-                print(f"note: {words}", file=sys.stderr, flush=True)
+                complain(f"note: {words}")
 
         serve(
             data.whole,

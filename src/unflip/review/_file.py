@@ -96,15 +96,12 @@ def check_place(path: Path) -> None:
     To be asked before long work.
     """
     check_free(path, force=True)
-    if path.exists():
-        if not path.is_file():
-            raise ValueError(f"{path} is not a regular file: name another one.")
-        if not path.stat().st_size:
-            raise ValueError(
-                f"{path} is empty, and a file of decisions never is: it was cut off, or made by "
-                "something else. Restore a copy of it; or delete it, or name another file, to "
-                "begin anew."
-            )
+    if path.exists() and not path.stat().st_size:
+        raise ValueError(
+            f"{path} is empty, and a file of decisions never is: it was cut off, or made by "
+            "something else. Restore a copy of it; or delete it, or name another file, to begin "
+            "anew."
+        )
     folder = path.absolute().parent
     while not folder.exists():
         folder = folder.parent
