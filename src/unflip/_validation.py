@@ -420,6 +420,11 @@ def check_table(estimator: Any, X: Any, *, reset: bool) -> None:
             "Expected 2D array, got 1D array instead. Reshape your data: X.reshape(-1, 1) for one "
             "feature, X.reshape(1, -1) for one row."
         )
+    if getattr(getattr(X, "dtype", None), "kind", "") in ("m", "M"):
+        raise ValueError(
+            f"X has the type {X.dtype}, and no classifier takes dates or durations. Make numbers "
+            "of them, such as days since the first."
+        )
     validate_data(estimator, X, reset=reset, skip_check_array=True)
 
 
