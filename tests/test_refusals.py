@@ -19,7 +19,9 @@ from unflip import (
 from unflip._validation import check_choice, check_count, check_positives
 from unflip.audit import LabelAudit, find_label_issues
 from unflip.baselines import LabelDependentCostClassifier, UnbiasedLossClassifier
+from unflip.bounds import linear_rademacher_bound
 from unflip.density_ratio import KLIEP, KMM, ULSIF, BasuDivergence, BregmanRatio, RuLSIF
+from unflip.inspection import posterior_histogram
 from unflip.learners import KernelClassifier, LinearClassifier
 from unflip.noise_rates import CrossValidatedRates, MinimumRates, ScottRates, SelectiveRates
 from unflip.posterior import (
@@ -30,7 +32,7 @@ from unflip.posterior import (
     fit_posterior,
 )
 from unflip.review import clopper_pearson, sample_estimate
-from unflip.streaming import ArrayBatches, StreamingAudit
+from unflip.streaming import ArrayBatches, StreamingAudit, StreamingReweighting
 from unflip.weights import (
     effective_sample_size,
     importance_weights,
@@ -203,7 +205,19 @@ LISTS = [0.1, 0.2]
         (lambda: TransitionMatrix(RATES), "transition matrix must hold numbers, got NoiseRates"),
         (lambda: find_label_issues(None, Y), "X is None"),
         (lambda: SelectedPosterior().fit(None, Y), "X is None"),
+        (lambda: ULSIF(1.0, 1e-300).fit(X, X), "regularization=1e-300 is too small"),
+        (lambda: linear_rademacher_bound(X, 1e300), "radius times lipschitz"),
+        (
+            lambda: posterior_histogram(P, Y, RATES, pos_label=np.array(LISTS)),
+            "is not one of the classes",
+        ),
+        (lambda: MinimumRates(cv=np.array(2.5)).fit(X, Y), "cv must be a number of folds"),
         (lambda: ArrayBatches(None, Y), "X is None"),
+        (lambda: ArrayBatches(X, None), "target y is None"),
+        (
+            lambda: LabelDependentCostClassifier(noise_rates=RATES, cost=LISTS).fit(X, Y),
+            "cost must",
+        ),
         (lambda: ProbabilisticPosterior(Lost()).fit(X, Y).predict_proba(X), "Lost gives prob"),
         (
             lambda: (
@@ -225,6 +239,8 @@ def test_parameters_of_another_kind_are_named(call: Callable[[], Any], message: 
         (lambda: fit_posterior("kliep", X, Y), "posterior must be one of unflip.posterior"),
         (lambda: DensityRatioPosterior(LISTS).fit(X, Y), "ratio must be an estimator"),
         (lambda: BregmanRatio(LISTS).fit(X, X), "divergence must be one of"),
+        (lambda: StreamingReweighting({}).fit(ArrayBatches(X, Y)), "expected an estimator"),
+        (lambda: ImportanceReweightingClassifier(SVC).fit(X, Y), "instance"),
         (lambda: UnbiasedLossClassifier(learner=LISTS).fit(X, Y), "learner must be a Linear"),
         (lambda: RATES.completed_by(TransitionMatrix.uniform(2, 0.1)), "estimated must be Noise"),
         (lambda: StreamingAudit().fit(ArrayBatches(X, Y)).issues(3, n=1), "data must be batches"),

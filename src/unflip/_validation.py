@@ -347,6 +347,8 @@ def check_rows_of(X: Any, y: Any) -> None:
     """Refuse rows that are not as many as their labels, or none at all."""
     if X is None:
         raise ValueError("X is None: rows are needed, of shape (n_samples, n_features).")
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None.")
     check_consistent_length(X, y)
 
 

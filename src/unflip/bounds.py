@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, check_random_state
 
-from unflip._validation import check_probabilities, training_rows
+from unflip._validation import LARGEST_VALUE, check_probabilities, training_rows
 from unflip.noise import NoiseRates
 
 Floats = NDArray[np.float64]
@@ -542,9 +542,15 @@ def _check_rates(rates: NoiseRates) -> tuple[float, float]:
 
 def _check_class(radius: float, lipschitz: float) -> float:
     """Return L times the radius: the radius of a class that the loss does not shrink."""
-    return _check_number(radius, "radius", least=0.0) * _check_number(
+    scaled = _check_number(radius, "radius", least=0.0) * _check_number(
         lipschitz, "lipschitz", least=0.0
     )
+    if scaled > LARGEST_VALUE:
+        raise ValueError(
+            f"radius times lipschitz is {scaled:g}, and beyond {LARGEST_VALUE:g} a bound may be "
+            "too large to be a number. Rescale the class, or the loss."
+        )
+    return scaled
 
 
 def _check_number(value: Any, name: str, *, least: float) -> float:
