@@ -185,7 +185,7 @@ LISTS = [0.1, 0.2]
         (lambda: LinearClassifier(alpha="a").fit(X, Y), "alpha must be a finite number > 0"),
         (lambda: LinearClassifier(fit_intercept=LISTS).fit(X, Y), "fit_intercept must be True or"),
         (lambda: LinearClassifier(LISTS).fit(X, Y), "loss="),
-        (lambda: KernelClassifier(degree=None).fit(X, Y), "degree must be a number, got None"),
+        (lambda: KernelClassifier(degree=None).fit(X, Y), "degree must be a finite number, got None"),
         (lambda: KernelClassifier(gamma=LISTS).fit(X, Y), "gamma must be 'scale' or a number"),
         (lambda: KernelClassifier(gamma="auto").fit(X, Y), "gamma='auto' is not one of"),
         (lambda: SelectiveRates(delta=LISTS).fit(X, Y), "delta must lie between 0 and 1"),
@@ -279,6 +279,41 @@ def test_a_numerator_out_of_reach_is_told_rather_than_infinite() -> None:
     for solver in ("newton", "projected_gradient"):
         ratio = KLIEP(1.0, solver=solver, random_state=0)
         refused(lambda ratio=ratio: ratio.fit(near, far), "within reach of any centre")
+
+
+def test_large_coefficients_are_not_cast_to_single_precision() -> None:
+    rng = np.random.default_rng(0)
+    X_num, X_den = (rng.normal(size=(12, 40)).astype(np.float32) for _ in range(2))
+    ratio = KLIEP(0.5, n_centers=5, random_state=0).fit(X_num, X_den)
+    assert ratio.coef_.max() > np.finfo(np.float32).max
+    assert np.isfinite(ratio.predict(X_den)).all()
+    assert np.isfinite(ratio.predict(X_num)).all()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_hinge_that_libsvm_cannot_solve_ends() -> None:
+    far = X + 1e9
+    clf = KernelClassifier("hinge", kernel="linear", alpha=0.1, max_iter=10).fit(far, Y)
+    assert np.isfinite(clf.decision_function(far)).all()
+
+
+@pytest.mark.parametrize("factor", [1e200, 1e-200])
+def test_weights_whose_squares_are_no_numbers_are_refused(factor: float) -> None:
+    for estimator in (ImportanceReweightingClassifier(), LinearClassifier(), KLIEP()):
+        name = "weight_num" if isinstance(estimator, KLIEP) else "sample_weight"
+        labels = X if isinstance(estimator, KLIEP) else Y
+        refused(
+            lambda fit=estimator.fit, y=labels, name=name: fit(X, y, **{name: np.full(60, factor)}),
+            "the largest sample_weight is 1e.*Rescale all weights",
+        )
+
+
+def test_rows_whose_squares_are_zero_are_refused_in_training_only() -> None:
+    refused(lambda: KernelClassifier().fit(X * 1e-200, Y), "holds no number larger than")
+    fitted = KernelClassifier().fit(X, Y)
+    np.testing.assert_allclose(
+        fitted.decision_function(X * 1e-200), fitted.decision_function(np.zeros_like(X))
+    )
 
 
 def test_parameters_of_another_type_are_refused() -> None:
