@@ -83,7 +83,7 @@ def draw_sizes(random: np.random.Generator) -> Sizes:
     shapes = [(0, 2), (1, 2), (2, 1), (5, 3), (9, 2), (10, 2), (12, 40), (40, 1)]
     n, d = (40, 3) if random.random() < 0.6 else shapes[int(random.integers(len(shapes)))]
     k = int(random.choice([1, 2, 3, 6], p=[0.05, 0.75, 0.15, 0.05]))
-    odd = float(random.choice([0.0, 0.1, 0.3]))
+    odd = float(random.choice([0.0, 0.05, 0.2]))
     return Sizes(random, n, d, k, odd, kind=list(LABELS)[int(random.integers(len(LABELS)))])
 
 

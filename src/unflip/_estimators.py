@@ -37,6 +37,11 @@ def clone_seeded(estimator: Any, random_state: int | np.random.RandomState | Non
 
     Without a `random_state` they stay unset.
     """
+    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
+        raise TypeError(
+            "expected an estimator, which has fit and get_params, such as LogisticRegression(), "
+            f"got {estimator!r}."
+        )
     copy = clone(estimator)
     generator = optional_generator(random_state)
     if generator is None:

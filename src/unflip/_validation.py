@@ -186,6 +186,12 @@ def check_weights(
         raise ValueError(f"sample_weight must be >= 0, got {weight.min()} as its smallest value.")
     if not (all_zero or weight.any()):
         raise ValueError("sample_weight is zero for every row: there is nothing to learn from.")
+    largest = float(weight.max())
+    if largest > LARGEST_VALUE or 0 < largest < 1 / LARGEST_VALUE:
+        raise ValueError(
+            f"the largest sample_weight is {largest:.2g}, expected between {1 / LARGEST_VALUE:g} "
+            f"and {LARGEST_VALUE:g}, where squares of weights are numbers. Rescale all weights."
+        )
     return weight
 
 
@@ -282,6 +288,13 @@ def training_rows(
     rows = check_array(
         X, accept_sparse=accept_sparse, dtype=dtype, estimator=estimator, input_name=name
     )
+    values = rows.data if sparse.issparse(rows) else rows
+    largest = float(np.abs(values).max(initial=0.0)) if values.dtype.kind == "f" else 1.0
+    if 0 < largest < 1 / LARGEST_VALUE:
+        raise ValueError(
+            f"{name} holds no number larger than {largest:.2g}, and below {1 / LARGEST_VALUE:g} "
+            "their squares are 0. Rescale the columns, for example by a constant."
+        )
     return within_range(rows, name)
 
 
@@ -313,11 +326,6 @@ def within_range(rows: Any, name: str) -> Any:
     if values.dtype.kind != "f" or not values.size:
         return rows
     largest = max(float(values.max()), -float(values.min()))
-    if 0 < largest < 1 / LARGEST_VALUE:
-        raise ValueError(
-            f"{name} holds no number larger than {largest:.2g}, and below {1 / LARGEST_VALUE:g} "
-            "their squares are 0. Rescale the columns, for example by a constant."
-        )
     if largest > LARGEST_VALUE:
         by_column = abs(rows).max(axis=0)
         by_column = by_column.toarray() if sparse.issparse(by_column) else by_column
@@ -347,6 +355,8 @@ def check_rows_of(X: Any, y: Any) -> None:
     """Refuse rows that are not as many as their labels, or none at all."""
     if X is None:
         raise ValueError("X is None: rows are needed, of shape (n_samples, n_features).")
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None.")
     check_consistent_length(X, y)
 
 
@@ -419,6 +429,11 @@ def check_table(estimator: Any, X: Any, *, reset: bool) -> None:
         raise ValueError(
             "Expected 2D array, got 1D array instead. Reshape your data: X.reshape(-1, 1) for one "
             "feature, X.reshape(1, -1) for one row."
+        )
+    if getattr(getattr(X, "dtype", None), "kind", "") in ("m", "M"):
+        raise ValueError(
+            f"X has the type {X.dtype}, and no classifier takes dates or durations. Make numbers "
+            "of them, such as days since the first."
         )
     validate_data(estimator, X, reset=reset, skip_check_array=True)
 

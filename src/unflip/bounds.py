@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, check_random_state
 
-from unflip._validation import check_probabilities, training_rows
+from unflip._validation import LARGEST_VALUE, check_probabilities, within_range
 from unflip.noise import NoiseRates
 
 Floats = NDArray[np.float64]
@@ -341,7 +341,7 @@ def linear_rademacher_bound(X: ArrayLike, radius: float, *, lipschitz: float = 1
     >>> linear_rademacher_bound([[3.0, 4.0], [0.0, 0.0]], radius=2.0)
     10.0
     """
-    rows = training_rows(X, accept_sparse=False, dtype=np.float64)
+    rows = within_range(check_array(X, dtype=np.float64, input_name="X"), "X")
     return kernel_rademacher_bound(np.einsum("ij,ij->i", rows, rows), radius, lipschitz=lipschitz)
 
 
@@ -424,7 +424,7 @@ def linear_rademacher(
     >>> print(f"{linear_rademacher_bound(X, 1.0):.2f}")
     0.24
     """
-    rows = training_rows(X, accept_sparse=False, dtype=np.float64)
+    rows = within_range(check_array(X, dtype=np.float64, input_name="X"), "X")
     scale = _check_class(radius, lipschitz)
 
     def norm(signs: Floats) -> Floats:
@@ -474,7 +474,7 @@ def kernel_rademacher(
     >>> print(f"{kernel_rademacher(K, 1.0, random_state=0).value:.2f}")
     0.19
     """
-    matrix = training_rows(K, accept_sparse=False, dtype=np.float64, name="K")
+    matrix = within_range(check_array(K, dtype=np.float64, input_name="K"), "K")
     _check_symmetric(matrix)
     scale = _check_class(radius, lipschitz)
     rounding = 1e-10 * float(np.abs(matrix).sum())
@@ -542,9 +542,15 @@ def _check_rates(rates: NoiseRates) -> tuple[float, float]:
 
 def _check_class(radius: float, lipschitz: float) -> float:
     """Return L times the radius: the radius of a class that the loss does not shrink."""
-    return _check_number(radius, "radius", least=0.0) * _check_number(
+    scaled = _check_number(radius, "radius", least=0.0) * _check_number(
         lipschitz, "lipschitz", least=0.0
     )
+    if scaled > LARGEST_VALUE:
+        raise ValueError(
+            f"radius times lipschitz is {scaled:g}, and beyond {LARGEST_VALUE:g} a bound may be "
+            "too large to be a number. Rescale the class, or the loss."
+        )
+    return scaled
 
 
 def _check_number(value: Any, name: str, *, least: float) -> float:

@@ -6,10 +6,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length
 
 from unflip._blocks._rows import Blocks, Counts, Wanted, fetched, label_codes
-from unflip._validation import check_weights, training_rows
+from unflip._validation import FLOATS, check_weights, within_range
 from unflip.density_ratio._samples import Kernel, Samples, TwoSamples
 
 Array = NDArray[Any]
@@ -92,7 +93,8 @@ def numbers(X: Any) -> Any:
     X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
         Rows.
     """
-    return training_rows(X)
+    rows = check_array(X, accept_sparse="csr", dtype=FLOATS, input_name="X")
+    return within_range(rows, "X")
 
 
 def _of_class(X: Any, y: Any, weight: Any, shared: tuple[Kernel[T], Any, Array, int]) -> T:

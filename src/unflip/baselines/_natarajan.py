@@ -18,6 +18,7 @@ from unflip._validation import (
     check_labels,
     check_table,
     check_weights,
+    is_number,
 )
 from unflip.learners import LinearClassifier, LossClassifier
 from unflip.losses import Loss, get_loss
@@ -310,6 +311,8 @@ class LabelDependentCostClassifier(_RatesClassifier):
         self, learner: Any, X: Any, y: Array, weight: Array, random_state: Generator
     ) -> dict[str, Any]:
         found: dict[str, Any] = {}
+        if not (isinstance(self.cost, str) or (is_number(self.cost) and 0 < self.cost < 1)):
+            raise ValueError(f"cost must lie in (0, 1), or be 'rates' or 'cv', got {self.cost!r}.")
         if self.cost == "rates":
             rates = self._rates(X, y, weight, random_state)
             positive, negative = rates.both()
@@ -321,8 +324,6 @@ class LabelDependentCostClassifier(_RatesClassifier):
             raise ValueError(f"cost={self.cost!r} is not 'rates', 'cv' or a number in (0, 1).")
         else:
             cost = float(self.cost)
-            if not 0 < cost < 1:
-                raise ValueError(f"cost must lie in (0, 1), got {self.cost!r}.")
         # factors 2 (1-a) and 2 a leave the weights as they are at a = 1/2
         factor = np.where(y == np.unique(y)[1], 2 * (1 - cost), 2 * cost)
         return found | {"cost_": cost, "learner_": learner.fit(X, y, sample_weight=weight * factor)}

@@ -36,6 +36,10 @@ SOLVER_TOL = 1e-6
 """Largest violation of the optimality conditions that the inner solver leaves."""
 
 
+SOLVER_STEPS = 10**6
+"""Bound on the steps of the inner solver, which without one may never end."""
+
+
 class StPMKL(ClassifierMixin, BaseEstimator):
     r"""min_theta max_alpha sum_i alpha_i - 1/2 sum_ij alpha_i y_i alpha_j y_j K~(x_i, x_j).
 
@@ -283,7 +287,9 @@ def solve_kernel(kernel: Floats, signs: Floats, C: float) -> tuple[Floats, float
     C : float
         The largest alpha_i.
     """
-    machine = SVC(kernel="precomputed", C=C, tol=SOLVER_TOL, cache_size=500).fit(kernel, signs)
+    machine = SVC(
+        kernel="precomputed", C=C, tol=SOLVER_TOL, cache_size=500, max_iter=SOLVER_STEPS
+    ).fit(kernel, signs)
     coef = np.zeros(signs.size)
     coef[machine.support_] = machine.dual_coef_[0]
     return coef, float(machine.intercept_[0])

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unflip._sampling import shuffled
 from unflip._threads import by_threads, one_blas_thread
-from unflip._validation import check_count, check_weights, new_rows, training_rows
+from unflip._validation import LARGEST_SINGLE, check_count, check_weights, new_rows, training_rows
 from unflip.density_ratio._kernel import GaussianDesign
 from unflip.density_ratio._samples import Samples, TwoSamples
 
@@ -142,6 +142,8 @@ class KernelDensityRatio(BaseDensityRatio):
         return self._linear_ratio(X)
 
     def _linear_ratio(self, X: Any) -> Array:
+        if self.coef_.max() > LARGEST_SINGLE:  # narrow kernels far from the denominator's rows
+            X = X.astype(np.float64)
         centers, coef = self.centers_.astype(X.dtype), self.coef_.astype(X.dtype)
 
         def ratio(rows: slice) -> Array:

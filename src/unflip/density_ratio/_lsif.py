@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import cho_factor, cho_solve, eigh
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
 from unflip._validation import (
     check_choice,
@@ -156,7 +156,14 @@ class RuLSIF(KernelDensityRatio):
         shared = centers, bandwidth, self.alpha, samples.total_num, samples.total_den
         moments = samples.sum(_moments, shared)
         H, h = moments[:, :-1], moments[:, -1]
-        theta = cho_solve(cho_factor(H + penalty * np.eye(len(H))), h)
+        try:
+            factor = cho_factor(H + penalty * np.eye(len(H)))
+        except LinAlgError:
+            raise ValueError(
+                f"regularization={penalty:g} is too small: with so many centres, or so wide a "
+                "kernel, the equations have no one solution. Raise it."
+            ) from None
+        theta = cho_solve(factor, h)
         return {
             "bandwidth_": bandwidth,
             "regularization_": penalty,

@@ -450,7 +450,8 @@ def _position(classes: Array, label: Any) -> int:
     """Return where the class is among the sorted ones; None is the greater of two."""
     if label is None and classes.size == 2:
         return 1
-    found = np.flatnonzero(classes == label) if label is not None else np.array([])
+    is_label = label is not None and np.ndim(label) == 0
+    found = np.flatnonzero(classes == label) if is_label else np.array([])
     if found.size != 1:
         raise ValueError(
             f"pos_label={label!r} is not one of the classes {classes.tolist()}: name the one to "

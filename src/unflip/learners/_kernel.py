@@ -24,6 +24,10 @@ from unflip.losses import Hinge, Loss, Squared, get_loss
 Array = NDArray[Any]
 
 
+LIBSVM_STEPS = 1000
+"""A step of libsvm changes two coefficients only: so many of them count as one of `max_iter`."""
+
+
 class KernelClassifier(LossClassifier):
     r"""sign(f(x) + b) with the least penalised weighted risk, f in the kernel's Hilbert space.
 
@@ -139,8 +143,9 @@ class KernelClassifier(LossClassifier):
         check_count(self.max_exact, "max_exact", least=0)
         check_count(self.n_landmarks, "n_landmarks", least=1)
         for name in ("degree", "coef0"):
-            if not is_number(getattr(self, name)):
-                raise ValueError(f"{name} must be a number, got {getattr(self, name)!r}.")
+            value = getattr(self, name)
+            if not (is_number(value) and np.isfinite(value)):
+                raise ValueError(f"{name} must be a finite number, got {value!r}.")
         rows, classes, signs, weight = self._check_training(
             X, y, sample_weight, accept_sparse=False
         )
@@ -152,7 +157,7 @@ class KernelClassifier(LossClassifier):
             landmarks = landmarks[chosen[: self.n_landmarks]]
         K = self._kernel(landmarks, landmarks, gamma)
         if exact and type(loss) is Hinge:
-            solution = _libsvm(K, position, signs, weight, self.alpha, self.tol)
+            solution = _libsvm(K, position, signs, weight, self.alpha, self.tol, self.max_iter)
         elif exact and loss.smooth and type(loss) is not Squared:
             problem = KernelProblem(K, position, signs, weight, loss, self.alpha)
             solution = _best_start(problem, self.tol, self.max_iter)
@@ -239,11 +244,23 @@ def _factor(K: Array) -> Array:
 
 
 def _libsvm(
-    K: Array, position: Array, signs: Array, weight: Array, alpha: float, tol: float
+    K: Array,
+    position: Array,
+    signs: Array,
+    weight: Array,
+    alpha: float,
+    tol: float,
+    max_iter: int,
 ) -> tuple[Array, float, float, int]:
     """Solve the hinge by libsvm, and compute the duality gap that it reaches."""
     share = weight / weight.sum()
-    svc = SVC(C=1 / alpha, kernel="precomputed", tol=min(1e-3, 10 * tol), cache_size=500)
+    svc = SVC(
+        C=1 / alpha,
+        kernel="precomputed",
+        tol=min(1e-3, 10 * tol),
+        cache_size=500,
+        max_iter=LIBSVM_STEPS * max_iter,  # without a bound it may never end
+    )
     svc.fit(K[position][:, position], signs, sample_weight=share)
     rows = np.zeros(signs.size)
     rows[svc.support_] = svc.dual_coef_[0]

@@ -137,9 +137,11 @@ def folds_within_classes(cv: Any, codes: Array) -> Any:
 
 def check_splits(cv: Any) -> Any:
     """Return a splitter, or an iterable of splits as a list, which serves more than once."""
-    if hasattr(cv, "split") and not isinstance(cv, str):
+    is_text = isinstance(cv, (str, bytes))
+    if hasattr(cv, "split") and not is_text:
         return cv
-    splits = list(cv) if isinstance(cv, Iterable) and not isinstance(cv, (str, dict)) else []
+    is_scalar = isinstance(cv, np.ndarray) and not cv.ndim
+    splits = list(cv) if isinstance(cv, Iterable) and not (is_text or is_scalar) else []
     if not splits or not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in splits):
         raise ValueError(
             "cv must be a number of folds, a splitter such as KFold, or a list of pairs (rows to "

@@ -91,6 +91,11 @@ class DensityRatioPosterior(BasePosterior):
         return self
 
     def _unfitted_ratio(self) -> BaseDensityRatio:
+        if not (self.ratio is None or isinstance(self.ratio, BaseDensityRatio)):
+            raise TypeError(
+                "ratio must be an estimator of unflip.density_ratio, or None for KLIEP, got "
+                f"{self.ratio!r}."
+            )
         return clone(KLIEP() if self.ratio is None else self.ratio)
 
     def predict_proba(self, X: Any) -> Array:
