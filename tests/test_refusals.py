@@ -185,7 +185,10 @@ LISTS = [0.1, 0.2]
         (lambda: LinearClassifier(alpha="a").fit(X, Y), "alpha must be a finite number > 0"),
         (lambda: LinearClassifier(fit_intercept=LISTS).fit(X, Y), "fit_intercept must be True or"),
         (lambda: LinearClassifier(LISTS).fit(X, Y), "loss="),
-        (lambda: KernelClassifier(degree=None).fit(X, Y), "degree must be a finite number, got None"),
+        (
+            lambda: KernelClassifier(degree=None).fit(X, Y),
+            "degree must be a finite number, got None",
+        ),
         (lambda: KernelClassifier(gamma=LISTS).fit(X, Y), "gamma must be 'scale' or a number"),
         (lambda: KernelClassifier(gamma="auto").fit(X, Y), "gamma='auto' is not one of"),
         (lambda: SelectiveRates(delta=LISTS).fit(X, Y), "delta must lie between 0 and 1"),
