@@ -22,8 +22,8 @@ from sklearn.preprocessing import StandardScaler
 from unflip import NoiseRates, flip_labels
 from unflip.audit import LabelAudit
 from unflip.datasets import BENCHMARKS
-from unflip.experiments._protocol import dataset_table, noisy_split
 from unflip.inspection import mislabel_calibration
+from unflip.paper.experiments._protocol import dataset_table, noisy_split
 
 Array = NDArray[Any]
 

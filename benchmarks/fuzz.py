@@ -51,25 +51,20 @@ EXAMPLES = 3
 """Of each target and kind of fault, so many are shown."""
 
 ELSEWHERE = {
-    "channel": "takes checked arrays; fuzzed through ChannelPosterior and ChannelRates",
     "cli": "commands, tested in tests/cli",
     "dask": "needs a cluster; its kernels are those of streaming",
     "datasets": "reads files of its own",
-    "demo": "no input",
-    "experiments": "the paper's runs, no input of users",
-    "persistence": "files, tested in tests/test_persistence.py",
     "report": "writes pages, tested in tests/report",
     "review": "a page and its files, tested in tests/review; the rest is named in ALSO",
-    "tables": "files, tested in tests/test_tables.py",
-    "workflow": "what the commands share, tested in tests/cli",
 }
 """Modules that take no arrays or parameters of users, and why."""
 
-ALSO = ("review.clopper_pearson", "review.sample_estimate", "datasets.make_separable")
+ALSO = ("_app.review.clopper_pearson", "review.sample_estimate", "datasets.make_separable")
 """Functions of those modules that do."""
 
 NOT_CALLED = {
     "BaseDensityRatio": "abstract",
+    "EvidenceTest": "a result",
     "BasePosterior": "abstract",
     "BaseRates": "abstract",
     "Batches": "abstract",
@@ -187,6 +182,7 @@ def public_objects() -> Iterator[tuple[str, Any]]:
     for module in pkgutil.iter_modules(unflip.__path__):
         if not module.name.startswith("_") and module.name not in ELSEWHERE:
             yield from _exported(module.name, import_module(f"unflip.{module.name}"))
+    yield from _exported("paper.bounds", import_module("unflip.paper.bounds"))
     for name in ALSO:
         module_name, _, function = name.rpartition(".")
         yield name, getattr(import_module(f"unflip.{module_name}"), function)

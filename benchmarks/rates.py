@@ -23,8 +23,8 @@ from sklearn.preprocessing import StandardScaler
 
 from unflip import ImportanceReweightingClassifier, NoiseRates
 from unflip.datasets import BENCHMARKS
-from unflip.experiments._protocol import noisy_split
-from unflip.reweighting import eiw
+from unflip.paper import eiw
+from unflip.paper.experiments._protocol import noisy_split
 
 Array = NDArray[Any]
 

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from benchmarks.case import SEED, Array, Case, Work, noisy_gaussians
+from unflip._gaussian_kernel import width_grid
 from unflip.density_ratio import KLIEP, KMM, ULSIF, RuLSIF
-from unflip.density_ratio._kernel import width_grid
 
 N_CENTERS = 100
 PENALTY = 0.3  # about what cross-validation chooses on these data

@@ -19,8 +19,8 @@ from sklearn.svm import SVC
 
 from unflip import NoiseRates
 from unflip.datasets import BENCHMARKS
-from unflip.experiments._protocol import noisy_split
 from unflip.metrics import make_clean_scorer
+from unflip.paper.experiments._protocol import noisy_split
 
 RATES = NoiseRates(positive=0.0, negative=0.4)
 

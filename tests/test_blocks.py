@@ -14,10 +14,10 @@ from unflip import ImportanceReweightingClassifier, NoiseRates, _sampling, flip_
 from unflip._blocks import _fit
 from unflip._blocks._rows import Wanted, counted, fetched
 from unflip._blocks._samples import ClassSamples
+from unflip._samples import TwoSamples
 from unflip.dask import DaskBlocks, DaskReweighting
 from unflip.density_ratio import KLIEP, ULSIF
 from unflip.density_ratio._kliep import SINGLE_ROWS
-from unflip.density_ratio._samples import TwoSamples
 from unflip.posterior import DensityRatioPosterior, KernelDensityPosterior
 from unflip.streaming import ArrayBatches, Batches, StreamingAudit, StreamingReweighting
 

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from tests.test_noise import noise_rates, probability
 from unflip import NoiseRates, flip_labels, importance_weights
-from unflip.bounds import (
+from unflip.paper.bounds import (
     RademacherEstimate,
     density_ratio_rate,
     generalization_bound,

@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 from unflip import NoiseRates, flip_labels
-from unflip._columns import ColumnEncoder
-from unflip.tables import make_vectorizer, split_label
-from unflip.workflow import learn
+from unflip._app.columns import ColumnEncoder
+from unflip._app.tables import make_vectorizer, split_label
+from unflip._app.workflow import learn
 
 N = 60
 START = datetime(2023, 11, 14, 22, 13, 20)

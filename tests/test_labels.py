@@ -20,6 +20,8 @@ from unflip import (
     flip_labels,
     importance_weights,
 )
+from unflip._app.report import make_report
+from unflip._stages import fit_stages
 from unflip._validation import check_labels, plain_labels
 from unflip.audit import LabelAudit, find_label_issues
 from unflip.inspection import (
@@ -43,9 +45,8 @@ from unflip.metrics import (
     clean_roc_auc_score,
     make_clean_scorer,
 )
-from unflip.noise_rates import SelectiveRates, estimate_rates, fit_stages
+from unflip.noise_rates import SelectiveRates, estimate_rates
 from unflip.posterior import ProbabilisticPosterior, fit_posterior
-from unflip.report import make_report
 from unflip.streaming import ArrayBatches, StreamingAudit, StreamingReweighting
 from unflip.weights import (
     clipped_share,
@@ -237,9 +238,9 @@ class TestStringsOfAnyKind:
     ) -> None:
         rows, y = overlapping
         clf = ImportanceReweightingClassifier(noise_rates="channel").fit(rows, container(y))
-        assert any("class 'yes'" in sentence for sentence in clf.diagnostics_)
+        assert any("'yes'" in sentence for sentence in clf.diagnostics_)
         audit = LabelAudit(random_state=0).fit(rows, container(y))
-        assert any("class 'yes'" in sentence for sentence in audit.diagnostics_)
+        assert any("'yes'" in sentence for sentence in audit.diagnostics_)
         assert find_label_issues(rows, container(y), random_state=0).size
 
     def test_report_and_displays_show_it(self, container: Callable[[Any], Any]) -> None:

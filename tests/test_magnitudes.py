@@ -11,10 +11,10 @@ from sklearn.base import BaseEstimator, clone
 from tests.test_common import INSTANCES
 from tests.test_labels import seeded
 from unflip.baselines import StPMKL
-from unflip.bounds import linear_rademacher, linear_rademacher_bound
 from unflip.density_ratio import KLIEP, KMM, ULSIF, BregmanRatio, RuLSIF
 from unflip.learners import KernelClassifier, LinearClassifier
 from unflip.losses import LOSSES
+from unflip.paper.bounds import linear_rademacher, linear_rademacher_bound
 from unflip.posterior import DensityRatioPosterior, KernelDensityPosterior, ProbabilisticPosterior
 
 RNG = np.random.default_rng(0)

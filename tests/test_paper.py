@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.experiments.beside import benchmark_folder
-from unflip.experiments import EXPERIMENTS, REPEATS, Results, perform, planned_runs, summarise
+from unflip.paper.experiments import EXPERIMENTS, REPEATS, Results, perform, planned_runs, summarise
 
 
 @pytest.fixture

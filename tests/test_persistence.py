@@ -20,8 +20,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
 from unflip import ImportanceReweightingClassifier, NoiseRates
-from unflip._files import write_whole
-from unflip.persistence import (
+from unflip._app.persistence import (
     NOTE,
     ModelFileError,
     changed_versions,
@@ -29,6 +28,7 @@ from unflip.persistence import (
     save_model,
     versions,
 )
+from unflip._files import write_whole
 
 ORIGIN = {"label": "y", "columns": {"x": "numbers"}, "set_aside": []}
 

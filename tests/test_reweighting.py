@@ -23,8 +23,8 @@ from sklearn.svm import SVC, LinearSVC
 from unflip import ImportanceReweightingClassifier, NoiseRates, flip_labels, importance_weights
 from unflip.density_ratio import KLIEP
 from unflip.noise_rates import ChannelRates, MinimumRates, estimate_rates
+from unflip.paper import eiw, iw
 from unflip.posterior import DensityRatioPosterior, KernelDensityPosterior
-from unflip.reweighting import eiw, iw
 
 RATES = NoiseRates(positive=0.4, negative=0.1)
 

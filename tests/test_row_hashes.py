@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from unflip._row_hashes import hash_rows, hash_texts
+from unflip._app.row_hashes import hash_rows, hash_texts
 
 
 def hashes(table):

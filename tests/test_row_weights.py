@@ -38,7 +38,7 @@ def test_other_weights_sum_to_the_effective_number_of_rows_at_any_scale(scale, s
     assert_allclose(relative_weights(weight * scale, 50), expected)
 
 
-@pytest.mark.parametrize("largest", [1e10, 1e300])
+@pytest.mark.parametrize("largest", [1e10, 1e100])
 def test_weights_that_rest_on_one_row_are_refused(largest):
     weight = np.ones(600)
     weight[0] = largest

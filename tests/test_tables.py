@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli.mixed import mixed_table
-from unflip import tables
-from unflip.tables import (
+from unflip._app import tables
+from unflip._app.tables import (
     ENDINGS,
     TableError,
     kind_of,

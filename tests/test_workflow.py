@@ -8,8 +8,8 @@ from sklearn.linear_model import LogisticRegression
 
 from tests.cli.mixed import mixed_table
 from unflip import NoiseRates, flip_labels
-from unflip.tables import TableError, split_label
-from unflip.workflow import (
+from unflip._app.tables import TableError, split_label
+from unflip._app.workflow import (
     class_named,
     learn,
     make_estimator,

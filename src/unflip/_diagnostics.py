@@ -18,6 +18,9 @@ from unflip.noise import NoiseRates, as_transition_matrix
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
+LEVEL = 0.95
+"""Confidence of `interval_`."""
+
 LEAST_SURE_SHARE = 0.02
 """A class with a smaller share of sure rows shows no plateau."""
 

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unflip._diagnostics import raise_or_warn
 from unflip._estimators import stage_generator
+from unflip._folds import folds_within_classes
 from unflip._label_posterior import LabelPosterior
 from unflip._notebook import with_findings
 from unflip._stages import Stages, fit_stages
@@ -25,7 +26,6 @@ from unflip._validation import (
 )
 from unflip.noise_rates import fit_rates, needs_rows
 from unflip.posterior import make_posterior
-from unflip.posterior._base import folds_within_classes
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]

@@ -30,10 +30,9 @@ from unflip._validation import (
     check_table,
     check_weights,
 )
-from unflip.density_ratio import KLIEP
 from unflip.noise import as_transition_matrix
-from unflip.noise_rates import ALIASES, BaseRates, CrossValidatedRates, known_size
-from unflip.posterior import DensityRatioPosterior, make_posterior
+from unflip.noise_rates import ALIASES, BaseRates, known_size
+from unflip.posterior import make_posterior
 from unflip.weights import importance_weights_from_inverse, printed_lemma_2_weights
 
 Array = NDArray[Any]
@@ -291,47 +290,3 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         tags.input_tags.sparse = all(part.sparse for part in inner)
         tags.input_tags.allow_nan = all(part.allow_nan for part in inner)
         return tags
-
-
-def eiw(
-    estimator: Any = None, *, random_state: int | np.random.RandomState | None = None
-) -> ImportanceReweightingClassifier:
-    """Return the paper's eIW: KLIEP as published, and the rates as the smallest posteriors.
-
-    Parameters
-    ----------
-    estimator : classifier, default=None
-        What to train.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
-    """
-    return ImportanceReweightingClassifier(
-        estimator,
-        posterior=_published_posterior(),
-        noise_rates="minimum",
-        random_state=random_state,
-    )
-
-
-def iw(
-    estimator: Any = None, *, random_state: int | np.random.RandomState | None = None
-) -> ImportanceReweightingClassifier:
-    """Return the paper's IW: KLIEP as published, and the rates by threefold noisy accuracy.
-
-    Parameters
-    ----------
-    estimator : classifier, default=None
-        What to train.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
-    """
-    return ImportanceReweightingClassifier(
-        estimator,
-        posterior=_published_posterior(),
-        noise_rates=CrossValidatedRates(scoring="noisy_accuracy", cv=3),
-        random_state=random_state,
-    )
-
-
-def _published_posterior() -> DensityRatioPosterior:
-    return DensityRatioPosterior(KLIEP(solver="projected_gradient", search="downward"))

@@ -10,7 +10,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import PolynomialFeatures
 
 from unflip import NoiseRates, flip_labels
-from unflip.channel._evidence import (
+from unflip.noise_rates import ChannelRates, make_rates
+from unflip.posterior import ChannelPosterior
+from unflip.posterior._noisy_channel._evidence import (
     ChannelFit,
     Design,
     _Point,
@@ -19,11 +21,15 @@ from unflip.channel._evidence import (
     fit_channel,
     refit_coef,
 )
-from unflip.channel._features import ChannelFeatures, row_keys
-from unflip.channel._fit import Sample
-from unflip.channel._surface import GridSurface, RatePosterior, _noise_test, climb, explore
-from unflip.noise_rates import ChannelRates, make_rates
-from unflip.posterior import ChannelPosterior
+from unflip.posterior._noisy_channel._features import ChannelFeatures, row_keys
+from unflip.posterior._noisy_channel._fit import Sample
+from unflip.posterior._noisy_channel._surface import (
+    GridSurface,
+    RatePosterior,
+    _noise_test,
+    climb,
+    explore,
+)
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ import pytest
 from sklearn.preprocessing import FunctionTransformer
 
 from tests.cli.mixed import COLUMNS, mixed_table
-from unflip import tables, workflow
-from unflip.persistence import load_model, save_model
+from unflip._app import tables, workflow
+from unflip._app.persistence import load_model, save_model
 
 LEARNING = ("estimate", "fit", "audit", "report")
 WRITING = ("fit", "audit", "flip", "report", "predict")

@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 from tests.cli.mixed import COLUMNS, mixed_table
+from unflip._app.persistence import load_model
+from unflip._app.tables import read_table, write_table
 from unflip.cli import app
-from unflip.persistence import load_model
-from unflip.tables import read_table, write_table
 
 
 def read(path):

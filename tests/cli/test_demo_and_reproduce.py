@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from unflip import NoiseRates, __version__
+from unflip._app.demo import run_demo
 from unflip.cli import _reproduce, app
-from unflip.demo import run_demo
-from unflip.experiments import EXPERIMENTS, Outcome, _run, planned_runs
+from unflip.paper.experiments import EXPERIMENTS, Outcome, _run, planned_runs
 
 
 @pytest.fixture

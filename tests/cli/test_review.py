@@ -10,7 +10,7 @@ from urllib.request import urlopen
 import polars as pl
 import pytest
 
-from unflip.review import Decisions, Source
+from unflip._app.review import Decisions, Source
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_decisions_that_cannot_be_kept_are_refused_before_the_fit(
     (tmp_path / "empty.sqlite").touch()
     another = Source({"a": [1, 2, 3], "y": ["n", "p", "n"]}, "y").fingerprint
     Decisions(tmp_path / "other.sqlite", another).close()
-    monkeypatch.setattr("unflip.workflow.learn", lambda *_, **__: pytest.fail("it was fitted"))
+    monkeypatch.setattr("unflip._app.workflow.learn", lambda *_, **__: pytest.fail("it was fitted"))
     refused = run("review", table, "--label", "y", "--decisions", tmp_path / name)
     assert refused.exit_code == 2, refused.output
     assert words in refused.stderr

@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from unflip import workflow
+from unflip._app import workflow
+from unflip._app.tables import write_table
 from unflip.cli import _estimate, _flip, _options
 from unflip.cli._session import visible
-from unflip.tables import write_table
 
 EVIL = "\x1b[31mred\x1b]0;title\x07 \x9b2J \u202e \x7f\r"
 """Colours, a window's title, an erased screen and turned text, as sequences for terminals."""

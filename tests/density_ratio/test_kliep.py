@@ -9,8 +9,8 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
+from unflip._gaussian_kernel import GaussianDesign
 from unflip.density_ratio import KLIEP
-from unflip.density_ratio._kernel import GaussianDesign
 from unflip.density_ratio._kliep import SINGLE_ROWS
 
 
@@ -215,8 +215,8 @@ def test_samples_that_no_width_can_bridge_are_refused():
 def test_blocks_do_not_change_the_numbers(monkeypatch):
     X_num, X_den = two_samples(500, 3, 6)
     whole = KLIEP(1.5, random_state=0).fit(X_num, X_den).predict(X_den)
-    monkeypatch.setattr("unflip.density_ratio._kernel.BLOCK_BYTES", 7 * 100 * 8)
-    monkeypatch.setattr("unflip.density_ratio._kernel.CACHE_BYTES", 0)
+    monkeypatch.setattr("unflip._gaussian_kernel.BLOCK_BYTES", 7 * 100 * 8)
+    monkeypatch.setattr("unflip._gaussian_kernel.CACHE_BYTES", 0)
     design = GaussianDesign(X_den, X_num[:100], 1.5)
     assert max(block.shape[0] for _, block in design.blocks()) == 7
     np.testing.assert_allclose(

@@ -7,16 +7,16 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 from tests.density_ratio.test_kliep import kkt_gap, two_samples
-from unflip.density_ratio import KLIEP, ULSIF, RuLSIF
-from unflip.density_ratio._kernel import (
+from unflip._gaussian_kernel import (
     GaussianBasis,
     gaussian_at_widths,
     weighted_sum,
     width_grid,
 )
+from unflip._samples import TwoSamples
+from unflip.density_ratio import KLIEP, ULSIF, RuLSIF
 from unflip.density_ratio._likelihood import LOG_TINY, RelativeBlock, maximise, one_pass, sums_over
 from unflip.density_ratio._newton import nonnegative_newton_target
-from unflip.density_ratio._samples import TwoSamples
 
 
 def random_block(n: int, p: int, seed: int) -> tuple[RelativeBlock, np.ndarray]:

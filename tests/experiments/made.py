@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterable
 
-from unflip.experiments import Outcome, Results, Run, planned_runs, summarise
-from unflip.experiments._published import published
+from unflip.paper.experiments import Outcome, Results, Run, planned_runs, summarise
+from unflip.paper.experiments._published import published
 
 
 def made_outcomes(

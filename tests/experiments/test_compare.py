@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.experiments.made import made_outcomes, made_results, papers
-from unflip.experiments import EXPERIMENTS, Figure, Outcome, Results, Run, summarise
-from unflip.experiments._compare import level_at
-from unflip.experiments._published import Published, published
+from unflip.paper.experiments import EXPERIMENTS, Figure, Outcome, Results, Run, summarise
+from unflip.paper.experiments._compare import level_at
+from unflip.paper.experiments._published import Published, published
 
 ROWS = 18  # six data sets x three pairs
 PRINTED = Published(70.0, 2.0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.experiments.beside import benchmark_folder
-from unflip.experiments import Run, perform
+from unflip.paper.experiments import Run, perform
 
 # accuracy in percent on the first two splits of table 6 at (0.3, 0.1)
 TABLE_6 = {

@@ -6,16 +6,16 @@ import pytest
 from sklearn.pipeline import Pipeline
 
 from unflip import NoiseRates
-from unflip.experiments import EXPERIMENTS
-from unflip.experiments._choices import (
+from unflip.paper.experiments import EXPERIMENTS
+from unflip.paper.experiments._choices import (
     ALPHA,
     CROSS_VALIDATION_FOLDS,
     FEATURE_RANGE,
     KERNEL_WIDTH,
     RATE_GRID,
 )
-from unflip.experiments._config import ACCURACY_PAIRS, FIGURE_PAIRS
-from unflip.experiments._methods import make_classifier, make_learner, make_rate_estimator
+from unflip.paper.experiments._config import ACCURACY_PAIRS, FIGURE_PAIRS
+from unflip.paper.experiments._methods import make_classifier, make_learner, make_rate_estimator
 
 N_ROWS = 200
 

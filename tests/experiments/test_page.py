@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from tests.experiments.made import made_results, papers
-from unflip.experiments import (
+from unflip._app.report import Cell, Heading, Picture, Table, to_html, to_markdown
+from unflip.paper.experiments import (
     EXPERIMENTS,
     METHOD_NAMES,
     _document,
     read_results,
     reproduction_page,
 )
-from unflip.report import Cell, Heading, Picture, Table, to_html, to_markdown
 
 COMMITTED = Path(__file__).parents[2] / "docs" / "reproduction"
 

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.experiments.made import made_results
-from unflip.experiments._pictures import figure_1, noise_levels, require_matplotlib
+from unflip.paper.experiments._pictures import figure_1, noise_levels, require_matplotlib
 
 pytest.importorskip("matplotlib")
 

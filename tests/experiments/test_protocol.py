@@ -10,10 +10,10 @@ from sklearn.preprocessing import MinMaxScaler
 
 from tests.experiments.beside import paper_table
 from unflip.datasets import make_separable
-from unflip.experiments import EXPERIMENTS, Run, _protocol, perform, planned_runs
-from unflip.experiments._choices import ALPHA, FEATURE_RANGE
-from unflip.experiments._protocol import dataset_table, noisy_split
-from unflip.experiments._published import published
+from unflip.paper.experiments import EXPERIMENTS, Run, _protocol, perform, planned_runs
+from unflip.paper.experiments._choices import ALPHA, FEATURE_RANGE
+from unflip.paper.experiments._protocol import dataset_table, noisy_split
+from unflip.paper.experiments._published import published
 
 CASE = ("synthetic-2d", 0.3, 0.1)
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from unflip.experiments import Journal, Outcome, Run, _run, run_all
-from unflip.experiments._choices import stated_choices
+from unflip.paper.experiments import Journal, Outcome, Run, _run, run_all
+from unflip.paper.experiments._choices import stated_choices
 
 RUNS = [Run("table6", "linear-logistic", "heart", 0.3, 0.1, "plain", k) for k in range(6)]
 

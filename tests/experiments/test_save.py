@@ -8,10 +8,10 @@ import pytest
 
 from tests.experiments.made import made_results, papers
 from unflip import __version__
-from unflip.experiments import read_results, reproduction_page, save_results
-from unflip.experiments._choices import stated_choices
-from unflip.experiments._save import CSV_COLUMNS, as_csv, as_json
-from unflip.report import to_markdown
+from unflip._app.report import to_markdown
+from unflip.paper.experiments import read_results, reproduction_page, save_results
+from unflip.paper.experiments._choices import stated_choices
+from unflip.paper.experiments._save import CSV_COLUMNS, as_csv, as_json
 
 TEST_ROWS = 66
 
@@ -105,7 +105,7 @@ def test_a_failure_while_the_page_is_made_leaves_the_old_files(tmp_path, monkeyp
     def fails(*_):
         raise RuntimeError
 
-    monkeypatch.setattr("unflip.experiments._save.to_html", fails)
+    monkeypatch.setattr("unflip.paper.experiments._save.to_html", fails)
     with pytest.raises(RuntimeError):
         save_results(made_results(["table6"]), 2, tmp_path)
     assert {p.name: p.read_text(encoding="utf-8") for p in tmp_path.iterdir()} == before

@@ -41,7 +41,7 @@ def test_the_core_works_without_any_extra():
     code = """
 import numpy as np
 import unflip, unflip.density_ratio, unflip.posterior, unflip.noise_rates
-import unflip.review, unflip.streaming
+import unflip._app.review, unflip.streaming
 X = np.random.default_rng(0).normal(size=(100, 2))
 y = unflip.flip_labels(X[:, 0] > 0, unflip.NoiseRates(0.2, 0.1), random_state=0)
 print(unflip.ImportanceReweightingClassifier().fit(X, y).predict(X).dtype)
@@ -61,7 +61,7 @@ def test_the_command_line_names_the_extra_it_lacks(missing):
 @pytest.mark.parametrize("missing", ["starlette", "uvicorn"])
 def test_the_review_page_names_the_extra_it_lacks(missing, tmp_path):
     code = f"""
-from unflip.review import sample_estimate, serve
+from unflip._app.review import sample_estimate, serve
 try:
     serve({{"x": [1, 2], "y": [0, 1]}}, "y", None, {str(tmp_path / "d.sqlite")!r})
 except ImportError as error:
@@ -98,7 +98,7 @@ except SystemExit:
     run = run_without(set(), code)
     loaded = set(run.stdout.split())
     assert "unflip.cli" in loaded
-    assert not loaded & {"polars", "skrub", "skops", "unflip.experiments", "unflip.demo"}
+    assert not loaded & {"polars", "skrub", "skops", "unflip.paper.experiments", "unflip._app.demo"}
 
 
 @pytest.mark.parametrize("missing", ["dask", "distributed"])

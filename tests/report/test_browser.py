@@ -5,7 +5,7 @@ import pytest
 
 from tests.report.test_document import ITEMS, SVG, TABLE
 from unflip import ImportanceReweightingClassifier, NoiseRates, flip_labels
-from unflip.report import Heading, Picture, make_report, to_html
+from unflip._app.report import Heading, Picture, make_report, to_html
 
 RATES = NoiseRates(positive=0.3, negative=0.1)
 STYLED = SVG.replace("<path", '<style>*{stroke: none}</style><path style="fill: #ff0000"')

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from unflip.report import Cell, Heading, Picture, Table, Text, to_html, to_markdown
+from unflip._app.report import Cell, Heading, Picture, Table, Text, to_html, to_markdown
 
 SVG = (
     '<?xml version="1.0"?>\n<!DOCTYPE svg>\n'

@@ -9,10 +9,10 @@ import pytest
 
 from tests.report.test_document import Tags
 from unflip import ImportanceReweightingClassifier, NoiseRates, TransitionMatrix, flip_labels
+from unflip._app.report import findings, make_report
+from unflip._app.words import certainty, headline, next_steps, rate_sentences
 from unflip.audit import LabelAudit
 from unflip.metrics import clean_accuracy_score
-from unflip.report import findings, make_report
-from unflip.report._words import certainty, headline, next_steps, rate_sentences
 
 RATES = NoiseRates(positive=0.3, negative=0.1)
 EVIL = '<script>alert("x")</script> **b** `c` | [l](u) & \\* \x1b[31m'

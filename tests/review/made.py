@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from unflip._app.review._connections import SLOWEST
+from unflip._app.review._file import PATIENCE
 from unflip.audit import LabelAudit
 from unflip.noise import TransitionMatrix
-from unflip.review._connections import SLOWEST
-from unflip.review._file import PATIENCE
 
 KINDS = np.array(["<b>banana</b>", "apple", "cherry"])
 
@@ -77,7 +77,7 @@ def served(
 
 
 if __name__ == "__main__":
-    from unflip.review import _connections, _file, serve
+    from unflip._app.review import _connections, _file, serve
 
     _connections.SLOWEST, _file.PATIENCE = map(float, sys.argv[5:7])
     made = made_table(int(sys.argv[2]), int(sys.argv[4]))

@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 
 from tests.review.caller import HOST, ORIGIN, TOKEN, Caller
 from tests.review.made import made_audit, made_table
-from unflip.review import Decisions, Source
-from unflip.review._app import make_app
-from unflip.review._desk import PAGE_ROWS, Desk
-from unflip.review._guard import LARGEST_BODY
-from unflip.review._queue import Opinion
+from unflip._app.review import Decisions, Source
+from unflip._app.review._app import make_app
+from unflip._app.review._desk import PAGE_ROWS, Desk
+from unflip._app.review._guard import LARGEST_BODY
+from unflip._app.review._queue import Opinion
 
 TABLE = made_table()
 AUDIT = made_audit(TABLE)

@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose
 from scipy.stats import norm
 from sklearn.neighbors import NearestNeighbors
 
-from unflip.review import Source
-from unflip.review._explain import Explainer
+from unflip._app.review import Source
+from unflip._app.review._explain import Explainer
 
 
 def explained(columns, labels, row, other=None, n=10):

@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from unflip.review import Decisions, Source, export
+from unflip._app.review import Decisions, Source, export
 
 ROWS = {"id": ["q", "r", "s", "t"], "x": [1.5, None, 3.0, 4.25], "y": ["n", "p", "n", "p"]}
 TABLES = {

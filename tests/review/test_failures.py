@@ -13,7 +13,7 @@ import pytest
 
 from tests.review.caller import HOST, TOKEN, Caller
 from tests.review.made import made_audit, made_table
-from unflip.review import (
+from unflip._app.review import (
     Decision,
     Decisions,
     DecisionsUnavailableError,
@@ -22,10 +22,10 @@ from unflip.review import (
     export,
     serve,
 )
-from unflip.review import _file as file_module
-from unflip.review._app import make_app
-from unflip.review._desk import Desk
-from unflip.review._queue import Opinion
+from unflip._app.review import _file as file_module
+from unflip._app.review._app import make_app
+from unflip._app.review._desk import Desk
+from unflip._app.review._queue import Opinion
 
 TABLE = made_table(60)
 AUDIT = made_audit(TABLE)
@@ -405,7 +405,7 @@ def test_an_export_to_a_full_disk_is_a_503(review, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("unflip.review._export.write_whole", full)
+    monkeypatch.setattr("unflip._app.review._export.write_whole", full)
     answer = review[0].post("api/export", {})
     assert answer.status_code == 503
     assert answer.json()["error"] == "writing failed: No space left on device"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unflip.review import Decision, Decisions, OtherTableError, Source, export
-from unflip.review._file import APPLICATION
+from unflip._app.review import Decision, Decisions, OtherTableError, Source, export
+from unflip._app.review._file import APPLICATION
 
 TABLE = pl.DataFrame(
     {

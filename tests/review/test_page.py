@@ -12,7 +12,7 @@ import pytest
 
 from tests.review.made import KINDS as NAMES
 from tests.review.made import made_table, served
-from unflip.review import Decisions, Source
+from unflip._app.review import Decisions, Source
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 KINDS = NAMES.tolist()

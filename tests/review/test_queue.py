@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import entropy
 
 from tests.review.made import made_audit, made_table
+from unflip._app.review import Decision, Source
+from unflip._app.review._queue import Opinion, Queues, Wanted
 from unflip.audit import LabelAudit
-from unflip.review import Decision, Source
-from unflip.review._queue import Opinion, Queues, Wanted
 
 TABLE = made_table()
 SOURCE = Source(TABLE, "kind", id_column="name")

@@ -3,9 +3,9 @@
 import polars as pl
 import pytest
 
-from unflip.review import Decisions, Source, export
-from unflip.tables import TableError, read_table, split_label
-from unflip.workflow import read_reviewed
+from unflip._app.review import Decisions, Source, export
+from unflip._app.tables import TableError, read_table, split_label
+from unflip._app.workflow import read_reviewed
 
 TABLE = pl.DataFrame(
     {

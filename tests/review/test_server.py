@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.review.made import made_audit, made_table, served
-from unflip.review import Decisions, Source, serve
+from unflip._app.review import Decisions, Source, serve
 
 
 def connected(address: str) -> tuple[http.client.HTTPConnection, str, dict[str, str]]:

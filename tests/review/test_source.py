@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from numpy.testing import assert_array_equal
 
-from unflip.review import Source
+from unflip._app.review import Source
 
 COLUMNS = {
     "size": [1.5, None, 3.0],

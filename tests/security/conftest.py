@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 import typer
 
+from unflip._app.persistence import save_model
+from unflip._app.tables import kind_of, split_label
+from unflip._app.workflow import learn, make_estimator, parse_rates
 from unflip.cli._predict import predict as predict_command
-from unflip.persistence import save_model
-from unflip.tables import kind_of, split_label
-from unflip.workflow import learn, make_estimator, parse_rates
 
 
 class Outcome(NamedTuple):

@@ -24,7 +24,7 @@ from tests.security.hostile import (
     npy,
     saved,
 )
-from unflip.persistence import ModelFileError, load_model
+from unflip._app.persistence import ModelFileError, load_model
 
 ALLOWED = 200 * 2**20
 

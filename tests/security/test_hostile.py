@@ -27,8 +27,8 @@ from tests.security.hostile import (
     text,
     tuple_of,
 )
-from unflip.persistence._schema import CHILDREN, Survey
-from unflip.persistence._types import TYPES
+from unflip._app.persistence._schema import CHILDREN, Survey
+from unflip._app.persistence._types import TYPES
 
 
 class Payload:
@@ -152,7 +152,7 @@ CALLABLES = [
     "polars.read_csv",
     "polars.DataFrame.write_csv",
     "unflip._files.write_whole",
-    "unflip.tables.write_table",
+    "unflip._app.tables.write_table",
     "skops.io.load",
     "functools.partial",
     "operator.methodcaller",

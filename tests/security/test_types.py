@@ -12,10 +12,10 @@ import pytest
 import skops.io
 
 from tests.security.hostile import SPECIAL
-from unflip.persistence._schema import CHILDREN, Survey, share
-from unflip.persistence._types import TYPES
-from unflip.tables import split_label
-from unflip.workflow import ESTIMATORS, learn, make_estimator, parse_rates
+from unflip._app.persistence._schema import CHILDREN, Survey, share
+from unflip._app.persistence._types import TYPES
+from unflip._app.tables import split_label
+from unflip._app.workflow import ESTIMATORS, learn, make_estimator, parse_rates
 
 HARMLESS = {
     "sklearn.base.BaseEstimator.__setstate__",

@@ -10,8 +10,8 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length
 
 from unflip._blocks._rows import Blocks, Counts, Wanted, fetched, label_codes
+from unflip._samples import Kernel, Samples, TwoSamples
 from unflip._validation import FLOATS, check_weights, within_range
-from unflip.density_ratio._samples import Kernel, Samples, TwoSamples
 
 Array = NDArray[Any]
 T = TypeVar("T")

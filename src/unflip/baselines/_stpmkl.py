@@ -12,6 +12,7 @@ from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unflip._estimators import optional_generator
+from unflip._gaussian_kernel import DistancesTo, gaussian, row_blocks, squared_distances
 from unflip._threads import one_blas_thread
 from unflip._validation import (
     check_count,
@@ -22,7 +23,6 @@ from unflip._validation import (
     new_rows,
     training_rows,
 )
-from unflip.density_ratio._kernel import DistancesTo, gaussian, row_blocks, squared_distances
 from unflip.noise import NoiseRates
 from unflip.noise_rates import estimate_rates
 

@@ -7,11 +7,11 @@ from rich.console import JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
+from unflip._app.tables import TableError, add_columns, check_ending, check_writable, write_table
 from unflip._files import check_outputs
 from unflip.cli._estimate import say_found
 from unflip.cli._options import Method, Source
 from unflip.cli._session import session, visible
-from unflip.tables import TableError, add_columns, check_ending, check_writable, write_table
 
 MOST_SHOWN = 20
 MOST_COLUMNS = 4

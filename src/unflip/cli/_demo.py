@@ -8,11 +8,11 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.datasets import load_breast_cancer
 
+from unflip._app.demo import DemoResult, run_demo
+from unflip._app.tables import check_ending, write_table
+from unflip._app.workflow import parse_rates
 from unflip._files import check_outputs
 from unflip.cli._session import session
-from unflip.demo import DemoResult, run_demo
-from unflip.tables import check_ending, write_table
-from unflip.workflow import parse_rates
 
 
 def demo(

@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from unflip._app.markup import plain
+from unflip._app.words import certainty, headline, next_steps, rate_sentences
 from unflip.cli._options import Method, Source
 from unflip.cli._session import Session, session
-from unflip.report import plain
-from unflip.report._words import certainty, headline, next_steps, rate_sentences
 
 
 def estimate(source: Source, method: Method, *, as_json: bool, quiet: bool) -> None:

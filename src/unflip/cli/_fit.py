@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from unflip._app.persistence import save_model, trust_options
+from unflip._app.tables import check_ending, check_writable, kind_of, write_table
+from unflip._app.workflow import read_reviewed
 from unflip._files import check_outputs
 from unflip.cli._estimate import say_found
 from unflip.cli._options import Method, Source
 from unflip.cli._report import check_report_ending, report_on, write_report
 from unflip.cli._session import command_line, session
-from unflip.persistence import save_model, trust_options
-from unflip.tables import check_ending, check_writable, kind_of, write_table
-from unflip.workflow import read_reviewed
 
 
 def fit(

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import numpy as np
 
+from unflip._app.markup import plain
+from unflip._app.tables import add_columns, check_ending, check_writable, write_table
+from unflip._app.words import percent
+from unflip._app.workflow import parse_rates, rates_by_class
 from unflip._files import check_outputs
 from unflip.cli._options import Source
 from unflip.cli._session import session
 from unflip.noise import flip_labels
-from unflip.report import plain
-from unflip.report._words import percent
-from unflip.tables import add_columns, check_ending, check_writable, write_table
-from unflip.workflow import parse_rates, rates_by_class
 
 
 def flip(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 if TYPE_CHECKING:
-    from unflip.tables import LabelledTable
-    from unflip.workflow import Learnt
+    from unflip._app.tables import LabelledTable
+    from unflip._app.workflow import Learnt
 
 Table = Annotated[
     Path, typer.Argument(help="A table: .csv, .tsv, .parquet, .arrow, .feather or .jsonl.")
@@ -58,7 +58,7 @@ class Source(NamedTuple):
 
     def read(self) -> "LabelledTable":
         """Return the table, split into features and labels."""
-        from unflip.tables import read_table, split_label
+        from unflip._app.tables import read_table, split_label
 
         table = read_table(self.table, separator=self.separator)
         return split_label(table, self.label, drop=self.drop, identifier=self.identifier)
@@ -73,7 +73,7 @@ class Method(NamedTuple):
 
     def learner(self, source: Source, say: Callable[[str], None]) -> "Callable[..., Learnt]":
         """Return what learns from the rows of a source, once they are read."""
-        from unflip.workflow import learn, make_estimator, parse_rates
+        from unflip._app.workflow import learn, make_estimator, parse_rates
 
         return partial(
             learn,
@@ -87,6 +87,6 @@ class Method(NamedTuple):
 
 def experiment_names() -> list[str]:
     """Return what `reproduce` can be asked for."""
-    from unflip.experiments import EXPERIMENTS
+    from unflip.paper.experiments import EXPERIMENTS
 
     return [*EXPERIMENTS, "all"]

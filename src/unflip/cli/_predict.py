@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from unflip._files import check_outputs
-from unflip.cli._session import session
-from unflip.persistence import ModelFileError, changed_versions, load_model
-from unflip.report import plain
-from unflip.tables import (
+from unflip._app.markup import plain
+from unflip._app.persistence import ModelFileError, changed_versions, load_model
+from unflip._app.tables import (
     add_columns,
     check_ending,
     check_writable,
@@ -20,6 +18,8 @@ from unflip.tables import (
     read_table,
     write_table,
 )
+from unflip._files import check_outputs
+from unflip.cli._session import session
 
 
 def predict(

@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
+from unflip._app.persistence import versions
+from unflip._app.report import Report, make_report
+from unflip._app.tables import LabelledTable, check_ending
+from unflip._app.words import headline
+from unflip._app.workflow import Learnt
 from unflip._files import check_outputs, write_whole
 from unflip.cli._options import Method, Source
 from unflip.cli._session import command_line, session, visible
-from unflip.persistence import versions
-from unflip.report import Report, make_report
-from unflip.report._words import headline
-from unflip.tables import LabelledTable, check_ending
-from unflip.workflow import Learnt
 
 ENDINGS = (".html", ".md", ".json")
 

@@ -12,7 +12,7 @@ from rich.text import Text
 from unflip._validation import check_choice
 from unflip.cli._session import complain, visible
 from unflip.datasets import load_benchmark
-from unflip.experiments import (
+from unflip.paper.experiments import (
     EXPERIMENTS,
     JOURNAL,
     METHOD_NAMES,

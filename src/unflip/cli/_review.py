@@ -4,11 +4,11 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
+from unflip._app.review import Source as ReviewSource
+from unflip._app.review import check_review, export, serve
 from unflip._files import check_no_input
 from unflip.cli._options import Method, Source
 from unflip.cli._session import complain, session
-from unflip.review import Source as ReviewSource
-from unflip.review import check_review, export, serve
 
 EXPORTED = ("corrected", "reviewed", "log")
 """Names of the files of an export."""

@@ -19,8 +19,8 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from unflip.report._document import ESCAPED
-from unflip.workflow import CannotEstimateError
+from unflip._app.markup import ESCAPED
+from unflip._app.workflow import CannotEstimateError
 
 
 class Session:

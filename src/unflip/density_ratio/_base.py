@@ -10,11 +10,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from unflip._gaussian_kernel import GaussianDesign
+from unflip._samples import Samples, TwoSamples
 from unflip._sampling import shuffled
 from unflip._threads import by_threads, one_blas_thread
 from unflip._validation import LARGEST_SINGLE, check_count, check_weights, new_rows, training_rows
-from unflip.density_ratio._kernel import GaussianDesign
-from unflip.density_ratio._samples import Samples, TwoSamples
 
 Array = NDArray[Any]
 

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from unflip._gaussian_kernel import GaussianDesign, median_distance, reached
+from unflip._samples import TwoSamples
 from unflip._validation import check_choice, check_count, check_not_negative, check_width, is_number
 from unflip.density_ratio._base import KernelDensityRatio
-from unflip.density_ratio._kernel import GaussianDesign, median_distance, reached
 from unflip.density_ratio._newton import nonnegative_newton_target
-from unflip.density_ratio._samples import TwoSamples
 
 Array = NDArray[Any]
 

@@ -8,10 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from unflip._sampling import shuffled
-from unflip._validation import check_choice, check_count, check_positive, check_width, check_widths
-from unflip.density_ratio._base import KernelDensityRatio
-from unflip.density_ratio._kernel import (
+from unflip._gaussian_kernel import (
     SELECTION_ROWS,
     Design,
     GaussianBasis,
@@ -20,6 +17,10 @@ from unflip.density_ratio._kernel import (
     reached,
     width_grid,
 )
+from unflip._samples import Samples, TwoSamples
+from unflip._sampling import shuffled
+from unflip._validation import check_choice, check_count, check_positive, check_width, check_widths
+from unflip.density_ratio._base import KernelDensityRatio
 from unflip.density_ratio._likelihood import (
     LikelihoodSums,
     NumeratorRows,
@@ -27,7 +28,6 @@ from unflip.density_ratio._likelihood import (
     maximise,
     one_pass,
 )
-from unflip.density_ratio._samples import Samples, TwoSamples
 from unflip.density_ratio._width_scores import WidthScores
 
 Array = NDArray[Any]

@@ -11,15 +11,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from unflip._validation import (
-    check_choice,
-    check_count,
-    check_not_negative,
-    check_positive,
-    check_width,
-)
-from unflip.density_ratio._base import BaseDensityRatio
-from unflip.density_ratio._kernel import (
+from unflip._gaussian_kernel import (
     DistancesTo,
     gaussian,
     median_distance,
@@ -28,7 +20,15 @@ from unflip.density_ratio._kernel import (
     squared_distances,
     weighted_gram,
 )
-from unflip.density_ratio._samples import TwoSamples
+from unflip._samples import TwoSamples
+from unflip._validation import (
+    check_choice,
+    check_count,
+    check_not_negative,
+    check_positive,
+    check_width,
+)
+from unflip.density_ratio._base import BaseDensityRatio
 
 Array = NDArray[Any]
 

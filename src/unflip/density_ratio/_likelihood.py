@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unflip._threads import by_threads
-from unflip.density_ratio._kernel import (
+from unflip._gaussian_kernel import (
     GaussianBasis,
     row_blocks,
     weighted_gram,
     weighted_sum,
     worth_keeping,
 )
+from unflip._samples import Samples, TwoSamples
+from unflip._threads import by_threads
 from unflip.density_ratio._newton import nonnegative_newton_target
-from unflip.density_ratio._samples import Samples, TwoSamples
 
 Array = NDArray[Any]
 

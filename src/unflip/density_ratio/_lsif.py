@@ -6,16 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
-from unflip._validation import (
-    check_choice,
-    check_positive,
-    check_positives,
-    check_width,
-    check_widths,
-    is_number,
-)
-from unflip.density_ratio._base import KernelDensityRatio
-from unflip.density_ratio._kernel import (
+from unflip._gaussian_kernel import (
     SELECTION_ROWS,
     GaussianDesign,
     gaussian_at_widths,
@@ -25,7 +16,16 @@ from unflip.density_ratio._kernel import (
     weighted_sum,
     width_grid,
 )
-from unflip.density_ratio._samples import Samples, TwoSamples
+from unflip._samples import Samples, TwoSamples
+from unflip._validation import (
+    check_choice,
+    check_positive,
+    check_positives,
+    check_width,
+    check_widths,
+    is_number,
+)
+from unflip.density_ratio._base import KernelDensityRatio
 
 Array = NDArray[Any]
 

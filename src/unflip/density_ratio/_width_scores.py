@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unflip.density_ratio._kernel import gaussian_at_widths, reached, squared_distances
+from unflip._gaussian_kernel import gaussian_at_widths, reached, squared_distances
+from unflip._samples import TwoSamples
 from unflip.density_ratio._likelihood import (
     LOG_TINY,
     LikelihoodSums,
@@ -16,7 +17,6 @@ from unflip.density_ratio._likelihood import (
     maximise,
     sums_over,
 )
-from unflip.density_ratio._samples import TwoSamples
 
 Array = NDArray[Any]
 Solver = Callable[[Array, Array, Array], Array]

@@ -6,10 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._diagnostics import judge_weight_summary
+from unflip._diagnostics import LEVEL, judge_weight_summary
 from unflip._validation import check_labels, check_weights
 from unflip.noise import NoiseRates, as_transition_matrix
-from unflip.noise_rates._intervals import LEVEL
 
 Floats = NDArray[np.float64]
 

@@ -13,9 +13,9 @@ from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from unflip._gaussian_kernel import row_blocks
 from unflip._threads import one_blas_thread
 from unflip._validation import check_choice, check_count, is_number, new_rows
-from unflip.density_ratio._kernel import row_blocks
 from unflip.learners._linear import LossClassifier
 from unflip.learners._metric_lbfgs import KernelProblem, minimise
 from unflip.learners._solvers import LinearProblem, solve, starting_points

@@ -10,13 +10,13 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._diagnostics import Diagnostic, raise_or_warn
+from unflip._diagnostics import LEVEL, Diagnostic, raise_or_warn
+from unflip._folds import folds_within_classes
 from unflip._row_weights import relative_weights
 from unflip._validation import check_enough_rows, check_labels, check_numbers, check_table
 from unflip.noise import LARGEST_TOTAL, NoiseRates, TransitionMatrix, as_transition_matrix
-from unflip.noise_rates._intervals import DRAWS, LEVEL, bootstrap_matrices, corrected_interval
+from unflip.noise_rates._intervals import DRAWS, bootstrap_matrices, corrected_interval
 from unflip.posterior import fit_posterior, make_posterior
-from unflip.posterior._base import folds_within_classes
 
 Array = NDArray[Any]
 

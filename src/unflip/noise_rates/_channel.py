@@ -7,10 +7,9 @@ from numpy.typing import ArrayLike
 
 from unflip._estimators import clone_seeded
 from unflip._validation import check_enough_rows, check_labels, check_table
-from unflip.channel import EvidenceTest
 from unflip.noise import NoiseRates
 from unflip.noise_rates._base import BaseRates
-from unflip.posterior import ChannelPosterior
+from unflip.posterior import ChannelPosterior, EvidenceTest
 
 
 class ChannelRates(BaseRates):

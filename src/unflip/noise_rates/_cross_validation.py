@@ -11,7 +11,9 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, indexable
 
+from unflip._diagnostics import LEVEL
 from unflip._estimators import clone_seeded, optional_generator
+from unflip._folds import check_splits, stratified_folds
 from unflip._row_weights import relative_weights
 from unflip._validation import (
     MINIMUM_ROWS,
@@ -23,9 +25,8 @@ from unflip._validation import (
 )
 from unflip.noise import NoiseRates
 from unflip.noise_rates._base import BaseRates, default_posterior
-from unflip.noise_rates._intervals import DRAWS, LEVEL
+from unflip.noise_rates._intervals import DRAWS
 from unflip.posterior import make_posterior
-from unflip.posterior._base import check_splits, stratified_folds
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]

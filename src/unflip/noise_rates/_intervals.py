@@ -9,13 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 from sklearn.utils import check_random_state
 
+from unflip._diagnostics import LEVEL
 from unflip._validation import check_count, is_number
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
-
-LEVEL = 0.95
-"""Confidence of `interval_`."""
 
 DRAWS = 200
 """Resamples that `interval_` is taken from."""

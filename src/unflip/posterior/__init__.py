@@ -4,6 +4,7 @@ from unflip.posterior._aliases import make_posterior
 from unflip.posterior._base import BasePosterior, fit_posterior
 from unflip.posterior._channel import ChannelPosterior
 from unflip.posterior._kde import KernelDensityPosterior
+from unflip.posterior._noisy_channel import EvidenceTest
 from unflip.posterior._probabilistic import ProbabilisticPosterior
 from unflip.posterior._ratio import DensityRatioPosterior
 from unflip.posterior._selected import SelectedPosterior
@@ -12,6 +13,7 @@ __all__ = [
     "BasePosterior",
     "ChannelPosterior",
     "DensityRatioPosterior",
+    "EvidenceTest",
     "KernelDensityPosterior",
     "ProbabilisticPosterior",
     "SelectedPosterior",

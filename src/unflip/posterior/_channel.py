@@ -21,10 +21,16 @@ from unflip._validation import (
     check_labels,
     check_table,
 )
-from unflip.channel import EvidenceTest, Sample, box_of, fit_noisy_channel
-from unflip.channel._fit import N_GRID, dense
 from unflip.noise import NoiseRates
 from unflip.posterior._base import BasePosterior
+from unflip.posterior._noisy_channel import (
+    N_GRID,
+    EvidenceTest,
+    Sample,
+    box_of,
+    dense,
+    fit_noisy_channel,
+)
 
 Floats = NDArray[np.float64]
 

@@ -9,15 +9,15 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unflip._threads import one_blas_thread
-from unflip._validation import check_choice, check_count, check_width, check_widths, new_rows
-from unflip.density_ratio._kernel import (
+from unflip._gaussian_kernel import (
     SELECTION_ROWS,
     DistancesTo,
     gaussian_at_widths,
     row_blocks,
     smooth,
 )
+from unflip._threads import one_blas_thread
+from unflip._validation import check_choice, check_count, check_width, check_widths, new_rows
 from unflip.posterior._base import BasePosterior, check_rows
 from unflip.posterior._kde_grid import MOST_POINTS, KernelGrid, grid_shape
 

@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from unflip._samples import Samples, TwoSamples
 from unflip._validation import check_class_weights, new_rows
 from unflip.density_ratio import KLIEP, BaseDensityRatio
-from unflip.density_ratio._samples import Samples, TwoSamples
 from unflip.posterior._base import BasePosterior, check_rows
 
 Array = NDArray[Any]

@@ -13,6 +13,7 @@ from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexabl
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._estimators import clone_seeded
+from unflip._folds import check_splits, folds_within_classes, stratified_folds
 from unflip._row_weights import relative_weights
 from unflip._validation import (
     check_count,
@@ -20,13 +21,7 @@ from unflip._validation import (
     check_rows_of,
     check_table,
 )
-from unflip.posterior._base import (
-    BasePosterior,
-    check_splits,
-    fit_posterior,
-    folds_within_classes,
-    stratified_folds,
-)
+from unflip.posterior._base import BasePosterior, fit_posterior
 from unflip.posterior._probabilistic import ProbabilisticPosterior
 
 Array = NDArray[Any]

@@ -1,0 +1,1 @@
+"""What the commands are made of: tables, workflow, model files, report, review and demo."""

@@ -1,0 +1,30 @@
+"""A page from plain parts, and the page on noisy labels, as one HTML file, Markdown or JSON."""
+
+from unflip._app.report._document import (
+    Block,
+    Cell,
+    Heading,
+    Picture,
+    Table,
+    Text,
+    to_fragment,
+    to_html,
+    to_markdown,
+)
+from unflip._app.report._findings import findings
+from unflip._app.report._report import Report, make_report
+
+__all__ = [
+    "Block",
+    "Cell",
+    "Heading",
+    "Picture",
+    "Report",
+    "Table",
+    "Text",
+    "findings",
+    "make_report",
+    "to_fragment",
+    "to_html",
+    "to_markdown",
+]

@@ -1,0 +1,236 @@
+"""Blocks of a page, and the two ways to write them down.
+
+Text may hold **bold** and `code`, and a backslash before a mark takes its meaning away: what comes
+from data goes through :func:`plain`. HTML shows all else as it is; Markdown is not escaped.
+"""
+
+import base64
+import hashlib
+import html
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+
+from unflip._app.markup import ESCAPED
+
+ASIDE = 0xF0000
+"""Where in Unicode, for private use, such marks wait while the others are read."""
+
+MARKS = {-2: "▼", -1: "", 0: "", 1: "", 2: "▲"}
+"""Beside a shaded figure, for eyes and printers that do not tell the shades apart."""
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading of level 1, 2 or 3."""
+
+    text: str
+    level: int = 2
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph, or one item of a list; the leading one is larger."""
+
+    text: str
+    item: bool = False
+    lead: bool = False
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A figure, and what to compare it with below it."""
+
+    text: str
+    below: str = ""
+    bold: bool = False
+    below_bold: bool = False
+    shade: int = 0
+    """From -2 (far below the other figure) to 2 (far above)."""
+    words: bool = False
+    """Whether it is text, to be read from the left."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells; the first `n_labels` columns name the row."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    caption: str = ""
+    n_labels: int = 1
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawing in SVG."""
+
+    name: str
+    """Of its file, beside the Markdown page."""
+    svg: str
+    alternative: str
+    """What it shows, in words."""
+
+
+Block = Heading | Text | Table | Picture
+
+
+def to_markdown(blocks: Sequence[Block]) -> str:
+    """Return the page as Markdown; pictures are referred to by name.
+
+    Parameters
+    ----------
+    blocks : sequence of blocks
+        The page, from top to bottom.
+    """
+    parts = []
+    previous_is_item = False
+    for block in blocks:
+        is_item = isinstance(block, Text) and block.item
+        parts.append("\n" if is_item and previous_is_item else "\n\n")
+        previous_is_item = is_item
+        match block:
+            case Heading(text, level):
+                parts.append(f"{'#' * level} {text}")
+            case Text(text, item):
+                parts.append(f"- {text}" if item else text)
+            case Table():
+                parts.append(_markdown_table(block))
+            case Picture(name, _, alternative):
+                parts.append(f"![{alternative}]({name})")
+    return "".join(parts).strip() + "\n"
+
+
+def to_html(title: str, blocks: Sequence[Block]) -> str:
+    """Return the page as one HTML file that needs nothing else.
+
+    Parameters
+    ----------
+    title : str
+        Of the browser's window.
+    blocks : sequence of blocks
+        The page, from top to bottom.
+    """
+    css = resources.files("unflip._app.report").joinpath("page.css").read_text(encoding="utf-8")
+    style = f"\n{css}"
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_policy(style, blocks)}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{html.escape(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n<main>\n"
+        + to_fragment(blocks)
+        + "\n</main>\n</body>\n</html>\n"
+    )
+
+
+def _policy(style: str, blocks: Sequence[Block]) -> str:
+    """Return what a browser may do with the page: nothing is loaded, and no script is run.
+
+    Drawings by others have styles in their tags; elsewhere the page's own style is the only one.
+    """
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    drawings = [block.svg for block in blocks if isinstance(block, Picture)]
+    has_styles = any(re.search(r"<style\b|<[^<>]*\sstyle\s*=", drawing) for drawing in drawings)
+    styles = "'unsafe-inline'" if has_styles else f"'sha256-{digest}'"
+    return (
+        f"default-src 'none'; style-src {styles}; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
+    )
+
+
+def to_fragment(blocks: Sequence[Block]) -> str:
+    """Return the blocks as HTML to be put into a page with styles of its own.
+
+    Parameters
+    ----------
+    blocks : sequence of blocks
+        From top to bottom.
+    """
+    parts = []
+    previous_is_item = False
+    for block in blocks:
+        is_item = isinstance(block, Text) and block.item
+        if is_item != previous_is_item:
+            parts.append("<ul>" if is_item else "</ul>")
+        previous_is_item = is_item
+        match block:
+            case Heading(text, level):
+                parts.append(f"<h{level}>{_inline(text)}</h{level}>")
+            case Text(text, item, lead):
+                tag = "li" if item else "p"
+                opening = f'{tag} class="lead"' if lead else tag
+                parts.append(f"<{opening}>{_inline(text)}</{tag}>")
+            case Table():
+                parts.append(_html_table(block))
+            case Picture(_, svg, alternative):
+                drawing = svg[svg.index("<svg") :]
+                label = html.escape(alternative, quote=True)
+                parts.append(f'<figure role="img" aria-label="{label}">{drawing}</figure>')
+    if previous_is_item:
+        parts.append("</ul>")
+    return "\n".join(parts)
+
+
+def _markdown_table(table: Table) -> str:
+    def cell(part: Cell) -> str:
+        text = f"**{part.text}**" if part.bold else part.text
+        below = f"**{part.below}**" if part.below_bold else part.below
+        figure = " ".join(word for word in (text, MARKS[part.shade]) if word)
+        return f"{figure}<br>{below}" if below else figure
+
+    def line(cells: Sequence[str]) -> str:
+        return "| " + " | ".join(text.replace("|", "\\|") for text in cells) + " |"
+
+    n_figures = len(table.head) - table.n_labels
+    rule = ["---"] * table.n_labels + ["---:"] * n_figures
+    lines = [line(table.head), line(rule)]
+    lines += [line([cell(part) for part in row]) for row in table.rows]
+    caption = [f"*{table.caption}*", ""] if table.caption else []
+    return "\n".join([*caption, *lines])
+
+
+def _html_table(table: Table) -> str:
+    def figure(part: Cell) -> str:
+        strong = "strong" if part.bold else "span"
+        mark = MARKS[part.shade]
+        text = f"<{strong}>{_inline(part.text)}</{strong}>{f' {mark}' if mark else ''}"
+        if part.below:
+            strong = "strong" if part.below_bold else "span"
+            text += f"<small><{strong}>{_inline(part.below)}</{strong}></small>"
+        return text
+
+    first = table.rows[0] if table.rows else ()
+    is_left = [k < table.n_labels or (first and first[k].words) for k in range(len(table.head))]
+    head = "".join(
+        f'<th scope="col"{" class=label" if left else ""}>{_inline(text)}</th>'
+        for left, text in zip(is_left, table.head, strict=True)
+    )
+    body = []
+    for row in table.rows:
+        labels, figures = row[: table.n_labels], row[table.n_labels :]
+        cells = [f'<th scope="row">{figure(part)}</th>' for part in labels]
+        for part in figures:
+            kinds = [f"shade{part.shade:+d}"] if part.shade else []
+            kinds += ["words"] if part.words else []
+            names = f' class="{" ".join(kinds)}"' if kinds else ""
+            cells.append(f"<td{names}>{figure(part)}</td>")
+        body.append(f"<tr>{''.join(cells)}</tr>")
+    caption = f"<caption>{_inline(table.caption)}</caption>" if table.caption else ""
+    return (
+        f'<div class="table" tabindex="0"><table>{caption}<thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(body)}</tbody></table></div>"
+    )
+
+
+def _inline(text: str) -> str:
+    """Escape the text, then let **bold** and `code` through."""
+    aside = ESCAPED.sub(lambda mark: chr(ASIDE + ord(mark[1])), text)
+    escaped = html.escape(aside)
+    escaped = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", escaped)
+    escaped = re.sub(r"`(.+?)`", r"<code>\1</code>", escaped)
+    return re.sub(
+        f"[{chr(ASIDE)}-{chr(ASIDE + 127)}]",
+        lambda mark: html.escape(chr(ord(mark[0]) - ASIDE)),
+        escaped,
+    )

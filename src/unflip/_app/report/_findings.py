@@ -1,0 +1,187 @@
+"""All that a report says, as one plain dictionary."""
+
+from collections.abc import Collection
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict
+from sklearn.utils.validation import check_is_fitted
+
+from unflip._app.words import ASSUMPTIONS, next_steps
+from unflip._estimators import clone_seeded
+from unflip._folds import stratified_folds
+from unflip._validation import check_labels
+from unflip.audit import LabelAudit
+from unflip.inspection import posterior_histogram, summary, weight_histogram
+from unflip.metrics import clean_accuracy_score
+from unflip.noise import as_transition_matrix
+
+FOLDS = 5
+BINS = 25
+SUSPECTS = 50
+
+
+def findings(
+    classifier: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    audit: LabelAudit | None = None,
+    found: dict[str, Any] | None = None,
+    rows: Any = None,
+    settled: Collection[int] = (),
+    made: dict[str, Any] | None = None,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Return what was found about noisy labels, ready for `json.dumps`.
+
+    Parameters
+    ----------
+    classifier : ImportanceReweightingClassifier
+        A fitted one.
+    X, y : array-like
+        The rows and noisy labels that it was fitted to.
+    audit : LabelAudit, default=None
+        Of the same rows. None: fitted here, at the classifier's rates.
+    found : dict, default=None
+        The summary. None: :func:`~unflip.inspection.summary` of the classifier.
+    rows : dataframe, default=None
+        What to show of suspicious rows. None: only their labels.
+    settled : collection of int, default=()
+        Rows, counted from 0, that a person has looked at and that are not to be listed again.
+    made : dict, default=None
+        How it was made: `command`, `seed`, `versions`, `table`, all optional.
+    seed : int, default=0
+        Of the folds.
+
+    Returns
+    -------
+    findings : dict
+        `summary`, `accuracy` (`labels_as_they_are`, `reweighted` and the `gain`, each a `score`
+        and its `standard_error`; None where a class is too rare), `suspects`, `histograms`,
+        `assumptions`, `warnings`, `next_steps`, `made`.
+    """
+    check_is_fitted(classifier)
+    classes, codes = check_labels(y, classes=classifier.classes_, binary=False)
+    labels = classes[codes]
+    if audit is None:
+        audit = LabelAudit(classifier.posterior, classifier.noise_rates_, random_state=seed)
+        audit.fit(X, labels)
+    found = summary(classifier, labels) if found is None else found
+    return {
+        "summary": found,
+        "accuracy": _accuracy(classifier, X, labels, codes, seed),
+        "suspects": _suspects(audit, labels, rows, settled),
+        "histograms": _histograms(classifier, X, labels, audit),
+        "assumptions": list(ASSUMPTIONS),
+        "warnings": list(found["warnings"]),
+        "next_steps": next_steps(found),
+        "made": {} if made is None else made,
+    }
+
+
+def _accuracy(
+    classifier: Any, X: Any, labels: NDArray[Any], codes: NDArray[np.intp], seed: int
+) -> dict[str, Any] | None:
+    """Estimate the accuracy on clean labels of held-out rows, without weights and with them."""
+    rates, smallest = classifier.noise_rates_, np.bincount(codes).min()
+    if smallest < 2 * FOLDS:
+        return None
+    folds = stratified_folds(FOLDS, classifier.classes_, codes, seed, none_allowed=False)
+    plain = LogisticRegression() if classifier.estimator is None else classifier.estimator
+    # the score takes the rates for known, so no fold estimates its own
+    reweighted = clone(classifier).set_params(noise_rates=rates)
+    if isinstance(classifier.cv, int):
+        # a fold's training rows hold so many of the rarest class
+        reweighted.set_params(cv=min(classifier.cv, int(smallest) * (FOLDS - 1) // FOLDS))
+    stand_in = np.linalg.inv(as_transition_matrix(rates).matrix)
+    hits: list[NDArray[np.float64]] = []
+    scores: dict[str, Any] = {"folds": FOLDS}
+    for name, model in (
+        ("labels_as_they_are", clone_seeded(plain, seed)),
+        ("reweighted", reweighted),
+    ):
+        predicted = cross_val_predict(model, X, labels, cv=folds)
+        score = clean_accuracy_score(labels, predicted, rates, classes=classifier.classes_)
+        scores[name] = {"score": float(score), "standard_error": score.standard_error}
+        hits.append(stand_in[codes, np.searchsorted(classifier.classes_, predicted)])
+    # row by row: both models meet the same rows and flips
+    gain = hits[1] - hits[0]
+    error = float(gain.std(ddof=1) / gain.size**0.5)
+    return {**scores, "gain": {"score": float(gain.mean()), "standard_error": error}}
+
+
+def _suspects(
+    audit: LabelAudit, labels: NDArray[Any], rows: Any, settled: Collection[int]
+) -> list[dict[str, Any]]:
+    """Return the rows that most probably are mislabelled, the surest first."""
+    order = audit.issues(n=labels.size).tolist()
+    # an audit that expects no errors calls nothing suspicious
+    worst = [k for k in order if audit.mislabel_proba_[k] > 0 and k not in settled][:SUSPECTS]
+    table = None if rows is None else nw.from_native(rows, eager_only=True)
+    suspects = []
+    for k in worst:
+        values = {} if table is None else table.row(k)
+        names = [] if table is None else table.columns
+        suspects.append(
+            {
+                "row": k,
+                "label": labels[k].item(),
+                "suggested": audit.suggested_label_[k].item(),
+                "p_wrong": float(audit.mislabel_proba_[k]),
+                "values": {
+                    name: _plain_value(value) for name, value in zip(names, values, strict=True)
+                },
+            }
+        )
+    return suspects
+
+
+def _plain_value(value: Any) -> float | str | None:
+    """Return a number, text, or None for a gap, all of which JSON knows."""
+    if value is None or value != value:
+        return None
+    return value if isinstance(value, (int, float)) else str(value)
+
+
+def _histograms(classifier: Any, X: Any, labels: NDArray[Any], audit: LabelAudit) -> dict[str, Any]:
+    rates = classifier.noise_rates_
+    edges = np.linspace(0, 1, BINS + 1)
+    wrong = {
+        "edges": edges.tolist(),
+        "counts": np.histogram(audit.mislabel_proba_, edges)[0].tolist(),
+    }
+    weights = weight_histogram(
+        classifier.sample_weight_, labels, rates, bins=BINS, classes=classifier.classes_
+    )
+    shown: dict[str, Any] = {
+        "mislabelled": wrong,
+        "weights": {
+            "label_share": weights.label_share.tolist(),
+            "weight_share": weights.weight_share.tolist(),
+            "edges": (top := np.linspace(0, float(weights.edges.max()), BINS + 1)).tolist(),
+            "counts": [
+                np.histogram(classifier.sample_weight_[labels == label], top)[0].tolist()
+                for label in classifier.classes_
+            ],
+        },
+        "posterior": None,
+    }
+    if classifier.classes_.size == 2:
+        posterior = posterior_histogram(
+            classifier.posterior_.predict_proba(X),
+            labels,
+            rates,
+            bins=BINS,
+            classes=classifier.classes_,
+        )
+        shown["posterior"] = {
+            "edges": posterior.edges.tolist(),
+            "counts": posterior.counts.tolist(),
+            "plateaus": posterior.plateaus.tolist(),
+        }
+    return shown

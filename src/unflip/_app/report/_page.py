@@ -1,0 +1,221 @@
+"""From the dictionary to the page's blocks."""
+
+from typing import Any
+
+from unflip._app.markup import plain
+from unflip._app.report._document import Block, Cell, Heading, Picture, Table, Text
+from unflip._app.report._svg import Mark, draw_histogram
+from unflip._app.words import (
+    accuracy_sentences,
+    certainty,
+    headline,
+    name_of,
+    percent,
+    rate_sentences,
+    weight_sentences,
+)
+
+TITLE = "How far to believe these labels"
+
+MOST_COLUMNS = 8
+LONGEST_VALUE = 40
+"""Of the rows that are shown: as many columns, and characters of each."""
+
+MOST_SERIES = 4
+"""Classes drawn apart."""
+
+
+def page_blocks(content: dict[str, Any], *, drawn: bool = True) -> list[Block]:
+    """Return the whole page, from top to bottom.
+
+    Parameters
+    ----------
+    content : dict
+        What :func:`~unflip._app.report.findings` returns.
+    drawn : bool, default=True
+        Whether there are pictures, and what only explains one.
+    """
+    made = content["made"]
+    blocks: list[Block] = [Heading(TITLE, 1)]
+    if made.get("table"):
+        blocks.append(Text(f"{plain(made['table'])}, label **{plain(made['label'])}**"))
+    blocks += _short(content)
+    blocks += [Heading("What is doubtful")]
+    blocks += [Text(plain(sentence), item=True) for sentence in content["warnings"]] or [
+        Text("Nothing in these data contradicts the estimate.")
+    ]
+    blocks += [Heading("What to do next")]
+    blocks += [Text(sentence, item=True) for sentence in content["next_steps"]]
+    blocks += _accuracy(content["accuracy"])
+    blocks += _weights(content)
+    blocks += _posterior(content) if drawn else []
+    blocks += _suspects(content)
+    blocks += [Heading("What is assumed")]
+    blocks += [Text(sentence, item=True) for sentence in content["assumptions"]]
+    blocks += _made(made)
+    return [block for block in blocks if drawn or not isinstance(block, Picture)]
+
+
+def short_blocks(content: dict[str, Any]) -> list[Block]:
+    """Return the few blocks that a notebook shows.
+
+    Parameters
+    ----------
+    content : dict
+        What :func:`~unflip._app.report.findings` returns.
+    """
+    blocks = [*_short(content), *_accuracy_table(content["accuracy"])]
+    return blocks + [Text(plain(sentence), item=True) for sentence in content["warnings"]]
+
+
+def _short(content: dict[str, Any]) -> list[Block]:
+    found = content["summary"]
+    blocks: list[Block] = [Text(headline(found), lead=True)]
+    blocks += [Text(sentence, item=True) for sentence in rate_sentences(found)]
+    blocks += [Text(sentence) for sentence in certainty(found)]
+    has_counts = "n_labels" in found["per_class"][0]
+    if not has_counts:
+        return blocks
+    rows = tuple(
+        (
+            Cell(name_of(row["label"])),
+            Cell(f"{row['n_labels']:,}"),
+            Cell(percent(row["label_share"])),
+            Cell(percent(row["true_share"])),
+            Cell(percent(row["flip_rate"]), _between(row.get("interval"))),
+            Cell(f"{row['expected_errors']:,.0f}"),
+        )
+        for row in found["per_class"]
+    )
+    head = ("class", "rows labelled so", "share", "true share", "flipped away", "wrong labels")
+    return [*blocks, Table(head, rows)]
+
+
+def _between(interval: list[float] | None) -> str:
+    return f"{percent(interval[0])} to {percent(interval[1])}" if interval else ""
+
+
+def _accuracy(accuracy: dict[str, Any] | None) -> list[Block]:
+    blocks: list[Block] = [Heading("What a model gains")]
+    if accuracy is None:
+        return [*blocks, Text("Not estimated: a class has too few rows for cross-validation.")]
+    blocks += _accuracy_table(accuracy)
+    return blocks + [Text(sentence) for sentence in accuracy_sentences(accuracy)]
+
+
+def _accuracy_table(accuracy: dict[str, Any] | None) -> list[Block]:
+    if accuracy is None:
+        return []
+    rows = tuple(
+        (
+            Cell(words),
+            Cell(
+                f"{accuracy[name]['score']:.1%}", f"± {100 * accuracy[name]['standard_error']:.1f}"
+            ),
+        )
+        for name, words in (
+            ("labels_as_they_are", "the labels as they are"),
+            ("reweighted", "the labels, reweighted"),
+        )
+    )
+    return [Table(("trained on", "accuracy on clean labels"), rows)]
+
+
+def _weights(content: dict[str, Any]) -> list[Block]:
+    found, weights = content["summary"], content["histograms"]["weights"]
+    names = [name_of(label) for label in found["classes"]]
+    rows = tuple(
+        (Cell(name), Cell(percent(before)), Cell(percent(after)))
+        for name, before, after in zip(
+            names, weights["label_share"], weights["weight_share"], strict=True
+        )
+    )
+    blocks: list[Block] = [Heading("What the weights do")]
+    blocks += [Text(sentence) for sentence in weight_sentences(found)]
+    blocks.append(Table(("class", "share of the rows", "share of the weight"), rows))
+    counts, labels = weights["counts"], [f"labelled {label}" for label in found["classes"]]
+    if len(counts) > MOST_SERIES:
+        counts, labels = [[sum(of_bin) for of_bin in zip(*counts, strict=True)]], ["all labels"]
+    picture = draw_histogram(weights["edges"], counts, labels, axis="weight of a row in training")
+    return [*blocks, Picture("weights.svg", picture, "Rows by their weight in training")]
+
+
+def _suspects(content: dict[str, Any]) -> list[Block]:
+    suspects, wrong = content["suspects"], content["histograms"]["mislabelled"]
+    blocks: list[Block] = [Heading("The most suspicious rows")]
+    if not suspects:
+        return [*blocks, Text("No row is suspicious at these rates.")]
+    picture = draw_histogram(
+        wrong["edges"], [wrong["counts"]], ["rows"], axis="probability that the label is wrong"
+    )
+    alternative = "Rows by the probability that their label is wrong"
+    blocks.append(Picture("mislabelled.svg", picture, alternative))
+    columns = list(suspects[0]["values"])
+    shown = columns[:MOST_COLUMNS]
+    head = ("row", "label", "suggested", "P(wrong)", *(plain(name) for name in shown))
+    rows = tuple(
+        (
+            Cell(f"{one['row']}"),
+            Cell(name_of(one["label"])),
+            Cell(name_of(one["suggested"])),
+            Cell(f"{one['p_wrong']:.2f}"),
+            *(_value(one["values"][name]) for name in shown),
+        )
+        for one in suspects
+    )
+    caption = f"The {len(rows)} rows whose labels are most probably wrong; rows counted from 0."
+    if len(columns) > len(shown):
+        caption += f" {len(shown)} of {len(columns)} columns are shown."
+    return [*blocks, Table(head, rows, caption, n_labels=3)]
+
+
+def _posterior(content: dict[str, Any]) -> list[Block]:
+    posterior = content["histograms"]["posterior"]
+    if posterior is None:
+        return []
+    negative, positive = content["summary"]["classes"]
+    low, high = posterior["plateaus"]
+    picture = draw_histogram(
+        posterior["edges"],
+        posterior["counts"],
+        [f"labelled {negative}", f"labelled {positive}"],
+        axis=f"estimated probability of the label {_cut(str(positive))}",
+        marks=[
+            Mark(low, f"surely {_cut(str(negative), 18)}: {low:.2f}"),
+            Mark(high, f"surely {_cut(str(positive), 18)}: {high:.2f}"),
+        ],
+    )
+    return [
+        Heading("Where the rates come from"),
+        Text(
+            "Where a row surely belongs to a class, the probability of a label levels off at the "
+            "rate at which that class gets it. The dashed lines are the levels of these rates: "
+            "right rates are where the bars end or pile up. Many bars well outside say that a rate "
+            "is too high; a gap between the bars and a line, that no row is sure."
+        ),
+        Picture("posterior.svg", picture, "Rows by the probability of a label, and the levels"),
+    ]
+
+
+def _made(made: dict[str, Any]) -> list[Block]:
+    if not made:
+        return []
+    blocks: list[Block] = [Heading("How this was made")]
+    if made.get("command"):
+        blocks.append(Text(f"Command: `{made['command'].replace('`', chr(39))}`", item=True))
+    if made.get("seed") is not None:
+        blocks.append(Text(f"Seed: {made['seed']}", item=True))
+    if made.get("versions"):
+        stated = ", ".join(f"{name} {version}" for name, version in made["versions"].items())
+        blocks.append(Text(f"Versions: {plain(stated)}", item=True))
+    return blocks
+
+
+def _value(value: Any) -> Cell:
+    if isinstance(value, str):
+        return Cell(plain(_cut(value)), words=True)
+    return Cell("" if value is None else str(value))
+
+
+def _cut(text: str, longest: int = LONGEST_VALUE) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"

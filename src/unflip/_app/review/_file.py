@@ -1,0 +1,351 @@
+"""The SQLite file of decisions: made whole, opened with care, and watched while it is open."""
+
+import json
+import os
+import sqlite3
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from unflip._app.review._fingerprint import Fingerprint
+from unflip._files import check_free
+
+APPLICATION = 0x756E6672
+"""SQLite's application_id of these files."""
+
+VERSION = 2
+"""SQLite's user_version of these files; those of version 1 have 0."""
+
+PATIENCE = 5.0
+"""Seconds to wait for another process that is writing."""
+
+SCHEMA = """
+CREATE TABLE source (fingerprint TEXT NOT NULL);
+CREATE TABLE rows (
+    key INTEGER PRIMARY KEY,
+    fingerprint BLOB NOT NULL CHECK (typeof(fingerprint) = 'blob' AND length(fingerprint) = 16),
+    occurrence INTEGER NOT NULL CHECK (typeof(occurrence) = 'integer' AND occurrence >= 0),
+    place INTEGER NOT NULL CHECK (typeof(place) = 'integer'),
+    id TEXT,
+    given TEXT NOT NULL,
+    UNIQUE (fingerprint, occurrence)
+);
+CREATE TABLE events (
+    number INTEGER PRIMARY KEY,
+    at TEXT NOT NULL,
+    key INTEGER NOT NULL REFERENCES rows,
+    version INTEGER NOT NULL CHECK (typeof(version) = 'integer'),
+    verdict TEXT CHECK (verdict IN ('keep', 'change', 'unsure')),
+    label TEXT,
+    queue TEXT,
+    suggested TEXT,
+    probability REAL,
+    undoes INTEGER,
+    sample INTEGER REFERENCES samples,
+    UNIQUE (key, version)
+);
+CREATE INDEX reviewed_in_sample ON events (sample, key) WHERE sample IS NOT NULL;
+CREATE TABLE samples (number INTEGER PRIMARY KEY, population TEXT NOT NULL UNIQUE);
+CREATE TABLE sampled (
+    sample INTEGER NOT NULL REFERENCES samples,
+    place INTEGER NOT NULL,
+    key INTEGER NOT NULL REFERENCES rows,
+    PRIMARY KEY (sample, place),
+    UNIQUE (sample, key)
+);
+CREATE VIEW standing AS SELECT * FROM events AS decision WHERE undoes IS NULL AND NOT EXISTS (
+    SELECT 1 FROM events WHERE key = decision.key AND undoes = decision.version
+);
+"""
+"""`rows` are known by their cells, so that they are found again wherever they stand; `place` is
+where a row stood when it was first written to. `events` is only ever added to; `standing` are the
+decisions in it that were not undone. Every population of rows has a random sample of its own."""
+
+BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
+FORBIDDEN = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN)
+DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+class DecisionsUnavailableError(OSError):
+    """The file of decisions cannot be used now; what was asked for was not stored."""
+
+
+class OtherTableError(ValueError):
+    """The file holds decisions on another table."""
+
+
+def unavailable(path: Path, error: sqlite3.Error) -> DecisionsUnavailableError:
+    """Return what SQLite says of a file that it cannot use, and what to do."""
+    code = _code(error)
+    if code in BUSY:
+        remedy = "another process has locked it. Wait for that process, or end it"
+    elif code == sqlite3.SQLITE_FULL:
+        remedy = "make room on the disk"
+    elif code in FORBIDDEN:
+        remedy = "it may not be written to. Look at its permissions and those of its folder"
+    elif code in DAMAGED:
+        remedy = "it is damaged. Restore a copy of it, or name another file, and start again"
+    else:
+        remedy = "look after its disk; a folder of this machine is safer than one on a network"
+    return DecisionsUnavailableError(f"{path} cannot be used ({error}): {remedy}.")
+
+
+def check_place(path: Path) -> None:
+    """Refuse a name at which decisions cannot be kept; nothing is made.
+
+    To be asked before long work.
+    """
+    check_free(path, force=True)
+    if path.exists() and not path.stat().st_size:
+        raise ValueError(
+            f"{path} is empty, and a file of decisions never is: it was cut off, or made by "
+            "something else. Restore a copy of it; or delete it, or name another file, to begin "
+            "anew."
+        )
+    folder = path.absolute().parent
+    while not folder.exists():
+        folder = folder.parent
+    try:
+        # what may be written to is only known by trying: SQLite puts files beside its own
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise PermissionError(
+            f"{folder} may not be written to ({error.strerror}): name another place."
+        ) from error
+
+
+def make_file(path: Path, about: dict[str, Any]) -> None:
+    """Make a file without decisions, whole; where another process was faster, leave that one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+        new = Path(folder) / "new.sqlite"
+        connection = sqlite3.connect(new, isolation_level=None)
+        try:
+            connection.execute("BEGIN")
+            _make_tables(connection, about)
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise unavailable(path, error) from error
+        finally:
+            connection.close()
+        try:
+            os.link(new, path)
+        except FileExistsError:
+            return
+        except OSError:  # not every file system has links
+            os.rename(new, path)
+
+
+class OpenFile:
+    """The connection to a file of decisions, and whether the file is still where it was.
+
+    Parameters
+    ----------
+    path : Path
+        The file; made where it is missing.
+    fingerprint : Fingerprint
+        The table that it is for; a file of version 1 is brought up to date with it.
+
+    Attributes
+    ----------
+    connection : sqlite3.Connection
+        Every statement commits by itself, unless it is within BEGIN and COMMIT.
+    about : dict
+        What the file says of the table that it was made for.
+    """
+
+    def __init__(self, path: Path, fingerprint: Fingerprint) -> None:
+        check_place(path)
+        if not path.exists():
+            make_file(path, fingerprint.about())
+        self._path = path.absolute()
+        self.connection = sqlite3.connect(
+            path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
+        )
+        self.connection.row_factory = sqlite3.Row
+        try:
+            self.about = self._opened(fingerprint)
+            # SQLite resolves links before it names the log
+            log = Path(f"{os.path.realpath(path)}-wal")
+            self._files = {each: _identity(each) for each in (self._path, log) if each.exists()}
+        except BaseException as error:
+            self.connection.close()
+            if isinstance(error, sqlite3.Error):
+                if _code(error) in (*DAMAGED, sqlite3.SQLITE_ERROR):
+                    raise ValueError(
+                        f"{path} cannot be read as a file of decisions ({error}). Restore a copy "
+                        "of it, or name another file."
+                    ) from error
+                raise unavailable(path, error) from error
+            raise
+
+    def _opened(self, fingerprint: Fingerprint) -> dict[str, Any]:
+        connection = self.connection
+        # a commit returns when the log is on the disk, not before
+        connection.execute("PRAGMA synchronous = FULL")
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
+        if application != APPLICATION:
+            raise ValueError(f"{self._path} is a database of something else. Name another file.")
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            about = _read_about(connection)
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
+            if version > VERSION:
+                raise ValueError(
+                    f"{self._path} was written by a newer version of unflip: use that one, or name "
+                    "another file."
+                )
+            if version < VERSION:
+                _check_same_labels(self._path, about, fingerprint)
+                _bring_up_to_date(connection, fingerprint)
+                about = fingerprint.about()
+            _check_whole(connection)
+            # written again although it is so: this tells whether the file may be written to
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+            if version < VERSION:
+                connection.execute("COMMIT")
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+        connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        connection.execute("SELECT count(*) FROM source").fetchone()  # makes the log
+        return about
+
+    def check_in_place(self) -> None:
+        """Raise where the file at the path is not the one that is open."""
+        for path, identity in self._files.items():
+            if _identity(path) != identity:
+                raise DecisionsUnavailableError(
+                    f"{path} was moved, replaced or deleted since it was opened, and nothing is "
+                    "stored. Put it back, or start again."
+                )
+
+
+def difference(known: dict[str, Any], fingerprint: Fingerprint) -> str:
+    """Say in what a file's table differs from another, the first thing first."""
+    if known["n_rows"] != fingerprint.n_rows:
+        return f"it had {known['n_rows']} rows, this one has {fingerprint.n_rows}"
+    if (set(known["columns"]), known["label"]) != (set(fingerprint.columns), fingerprint.label):
+        return (
+            f"its columns were {', '.join(known['columns'])} and its label {known['label']}, these "
+            f"are {', '.join(fingerprint.columns)} and {fingerprint.label}"
+        )
+    if known["classes"] != list(fingerprint.classes):
+        return (
+            f"its labels were {', '.join(known['classes'])}, these are "
+            f"{', '.join(fingerprint.classes)}"
+        )
+    return "cells or labels of its rows were others"
+
+
+def _read_about(connection: sqlite3.Connection) -> dict[str, Any]:
+    entry = connection.execute("SELECT fingerprint FROM source").fetchone()
+    try:
+        about = json.loads(entry[0])
+        assert {"columns", "label", "n_rows", "classes"} <= set(about)
+    except (TypeError, ValueError, AssertionError) as error:
+        raise sqlite3.DatabaseError("it does not say which table it is for") from error
+    return dict(about)
+
+
+def _check_whole(connection: sqlite3.Connection) -> None:
+    """Raise where the file is damaged, or its tables are not those that are relied on."""
+    found = connection.execute("SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite%'")
+    if {sql for (sql,) in found} != set(_statements()):
+        raise sqlite3.DatabaseError("its tables are not those of a file of decisions")
+    # the types of the cells too, which the tables' checks are about
+    damage = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if damage != "ok" or connection.execute("PRAGMA foreign_key_check").fetchone():
+        words = "a row of it is missing" if damage == "ok" else damage.splitlines()[-1]
+        raise sqlite3.DatabaseError(words)
+
+
+def _statements() -> list[str]:
+    return [statement.strip() for statement in SCHEMA.split(";") if statement.strip()]
+
+
+def _make_tables(connection: sqlite3.Connection, about: dict[str, Any]) -> None:
+    for statement in _statements():
+        connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    connection.execute(f"PRAGMA user_version = {VERSION}")
+    connection.execute("INSERT INTO source VALUES (?)", (json.dumps(about),))
+
+
+def _check_same_labels(path: Path, known: dict[str, Any], fingerprint: Fingerprint) -> None:
+    """Refuse a table of which a file of version 1 cannot say where its rows are."""
+    same = (
+        known["columns"] == list(fingerprint.columns)
+        and known["label"] == fingerprint.label
+        and known["labels"] == fingerprint.labels_hash()
+    )
+    if not same:
+        reason = difference(known, fingerprint)
+        if known["n_rows"] == fingerprint.n_rows and known["classes"] == list(fingerprint.classes):
+            reason = "its columns or labels were others, or in another order"
+        raise OtherTableError(
+            f"{path} holds decisions on another table: {reason}. It was written by an older "
+            "version of unflip, which kept positions only: open it once with the table as it was "
+            "then, or name another file."
+        )
+
+
+def _bring_up_to_date(connection: sqlite3.Connection, fingerprint: Fingerprint) -> None:
+    """Turn positions into rows that are known by their cells, labels into their names."""
+    connection.execute("DROP VIEW standing")
+    for name in ("source", "events", "sample"):
+        connection.execute(f"ALTER TABLE {name} RENAME TO old_{name}")
+    _make_tables(connection, fingerprint.about())
+    places = connection.execute(
+        "SELECT row FROM old_events UNION SELECT row FROM old_sample ORDER BY row"
+    ).fetchall()
+    for (place,) in places:
+        if not 0 <= place < fingerprint.n_rows:
+            raise sqlite3.DatabaseError(f"row {place} of {fingerprint.n_rows} is decided")
+        add_row(connection, fingerprint, place)
+    sampled = connection.execute("SELECT count(*) FROM old_sample").fetchone()[0]
+    if sampled:
+        connection.execute("INSERT INTO samples VALUES (1, ?)", (fingerprint.population,))
+        connection.execute(
+            "INSERT INTO sampled SELECT 1, position, key FROM old_sample "
+            "JOIN rows ON rows.place = old_sample.row"
+        )
+    connection.create_function("named", 1, lambda k: None if k is None else fingerprint.classes[k])
+    connection.execute(
+        "INSERT INTO events SELECT number, at, key, version, verdict, named(label), queue, "
+        "named(suggested), probability, undoes, CASE WHEN queue = 'sample' AND ? THEN 1 END "
+        "FROM old_events JOIN rows ON rows.place = old_events.row",
+        (sampled > 0,),
+    )
+    for name in ("source", "events", "sample"):
+        connection.execute(f"DROP TABLE old_{name}")
+
+
+def add_row(connection: sqlite3.Connection, fingerprint: Fingerprint, row: int) -> int:
+    """Write what a row is found again by, and return the number by which the file knows it."""
+    key, occurrence = fingerprint.key(row)
+    added = connection.execute(
+        "INSERT INTO rows (fingerprint, occurrence, place, id, given) VALUES (?, ?, ?, ?, ?)",
+        (
+            key,
+            occurrence,
+            row,
+            None if fingerprint.ids is None else fingerprint.ids[row],
+            fingerprint.given(row),
+        ),
+    )
+    assert added.lastrowid is not None
+    return added.lastrowid
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _code(error: sqlite3.Error) -> int:
+    """Return SQLite's primary error code; that of any error where there is none."""
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF

@@ -1,0 +1,126 @@
+"""What tells a table from another one, and where its rows are found again."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unflip._app.row_hashes import Hashes
+
+RowKey = tuple[bytes, int]
+"""The hash of a row's cells, and how many rows before it have the same."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fingerprint:
+    """What a file of decisions knows of its table.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        Names of the columns.
+    label : str
+        Name of the label column.
+    classes : tuple of str
+        The classes as text.
+    codes : ndarray of shape (n_rows,)
+        Positions of the labels among the classes.
+    ids : list of str or None
+        What names the rows.
+    hashes : ndarray of shape (n_rows, 2)
+        The rows' hashes, the label among the cells.
+    """
+
+    columns: tuple[str, ...]
+    label: str
+    classes: tuple[str, ...]
+    codes: NDArray[np.intp]
+    ids: list[str] | None
+    hashes: Hashes
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Fingerprint)
+            and self.label == other.label
+            and np.array_equal(self.hashes, other.hashes)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the table."""
+        return int(self.codes.size)
+
+    @cached_property
+    def population(self) -> str:
+        """A hash of all rows, in whatever order they stand."""
+        # `_order` leaves rows as they were where the first half of their hashes is the same
+        order = np.lexsort((self.hashes[:, 1], self.hashes[:, 0]))
+        return hashlib.blake2b(self.hashes[order].tobytes(), digest_size=16).hexdigest()
+
+    def about(self) -> dict[str, Any]:
+        """Return what is said of the table in the file, for messages."""
+        return {
+            "columns": list(self.columns),
+            "label": self.label,
+            "n_rows": self.n_rows,
+            "classes": list(self.classes),
+            "population": self.population,
+        }
+
+    def given(self, row: int) -> str:
+        """Return the label of a row, as text."""
+        return self.classes[self.codes[row]]
+
+    def key(self, row: int) -> RowKey:
+        """Return what a row is found again by."""
+        return self.hashes[row].tobytes(), int(self._occurrences[row])
+
+    def find(self, keys: Sequence[RowKey]) -> list[int | None]:
+        """Return the rows that have these keys, None where no row has.
+
+        Of rows that are the same in every cell, the first is the first one again, and so on.
+        """
+        if not keys:
+            return []
+        wanted = np.frombuffer(b"".join(key for key, _ in keys), dtype=np.uint64).reshape(-1, 2)
+        occurrences = np.array([occurrence for _, occurrence in keys], dtype=np.intp)
+        places = np.searchsorted(self._first_halves, wanted[:, 0]) + occurrences
+        rows = self._order[np.minimum(places, self.n_rows - 1)]
+        found = (places < self.n_rows) & np.all(self.hashes[rows] == wanted, axis=1)
+        return [int(row) if here else None for row, here in zip(rows, found, strict=True)]
+
+    def id_count(self, name: str) -> int:
+        """Return how many rows have an id."""
+        return self._id_counts[name]
+
+    def labels_hash(self) -> str:
+        """Return the hash of the labels in their order, which files of version 1 know."""
+        names = json.dumps(list(self.classes)).encode()
+        return hashlib.sha256(names + self.codes.astype("<i8").tobytes()).hexdigest()
+
+    @cached_property
+    def _order(self) -> NDArray[np.intp]:
+        # stable: rows that are the same stay in their order
+        return np.argsort(self.hashes[:, 0], kind="stable")
+
+    @cached_property
+    def _first_halves(self) -> Hashes:
+        return self.hashes[self._order, 0]
+
+    @cached_property
+    def _occurrences(self) -> NDArray[np.intp]:
+        places = np.empty(self.n_rows, dtype=np.intp)
+        places[self._order] = np.arange(self.n_rows)
+        return places - np.searchsorted(self._first_halves, self.hashes[:, 0])
+
+    @cached_property
+    def _id_counts(self) -> Counter[str]:
+        return Counter(self.ids or ())

@@ -1,0 +1,184 @@
+"""What is reviewed: a table, its labels, and what tells it from another table."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from unflip._app.review._fingerprint import Fingerprint
+from unflip._app.row_hashes import coded_texts, hash_rows
+from unflip._validation import check_labels
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+LABEL = "label"
+"""Name of the label column where the labels are given beside the table."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One feature: numbers, or the codes of categories.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    numbers : ndarray of shape (n_rows,) or None
+        Its numbers, NaN where missing; None for categories.
+    codes : ndarray of shape (n_rows,) or None
+        Positions among `levels`, -1 where missing; None for numbers.
+    levels : list of str
+        The categories as text, in order of appearance.
+    """
+
+    name: str
+    numbers: Floats | None
+    codes: Codes | None
+    levels: list[str]
+
+    def text(self, row: int) -> str | None:
+        """Return the cell as people read it, None where it is missing."""
+        if self.numbers is not None:
+            return number_text(float(self.numbers[row]))
+        assert self.codes is not None
+        code = self.codes[row]
+        return None if code < 0 else self.levels[code]
+
+    def matches(self, words: str) -> NDArray[np.bool_]:
+        """Return which rows hold the words, in lower case."""
+        if self.numbers is not None:
+            return np.array([words in text for text in self._number_texts])
+        # a missing cell, code -1, finds the last entry
+        found = np.array([words in level.lower() for level in self.levels] + [False])
+        return found[self.codes]
+
+    @cached_property
+    def _number_texts(self) -> list[str]:
+        assert self.numbers is not None
+        return [number_text(value) or "" for value in self.numbers.tolist()]
+
+
+class Source:
+    """A table and its labels, read only.
+
+    Parameters
+    ----------
+    table : dataframe, mapping of columns or array of shape (n_rows, n_columns)
+        The rows: a pandas, polars or other dataframe that narwhals reads; or plain columns.
+    label : str or array-like of shape (n_rows,)
+        The name of the label column, or the labels themselves.
+    id_column : str, default=None
+        A column that names the rows for people: it is shown and searched, not compared.
+
+    Attributes
+    ----------
+    columns : list of Column
+        The features.
+    classes : ndarray of shape (n_classes,)
+        The labels, sorted.
+    codes : ndarray of shape (n_rows,)
+        Positions of the labels among the classes.
+    names : list of str
+        The classes as text.
+    ids : list of str or None
+        The id column as text.
+    """
+
+    def __init__(self, table: Any, label: Any, *, id_column: str | None = None) -> None:
+        series = named_columns(table)
+        self.header = list(series)
+        self.label_name = label if isinstance(label, str) else LABEL
+        for name in [label] * isinstance(label, str) + [id_column] * (id_column is not None):
+            if name not in series:
+                raise ValueError(
+                    f"the table has no column {name!r}; its columns are {', '.join(series)}."
+                )
+        if not isinstance(label, str) and LABEL in series:
+            raise ValueError(
+                f"the table has a column {LABEL!r} already, which is where corrected labels that "
+                f"are given beside it would go. Give label={LABEL!r}, or rename the column."
+            )
+        labels = nw.to_native(series[label], pass_through=True) if isinstance(label, str) else label
+        self.classes, self.codes = check_labels(labels, binary=False)
+        self.n_rows = self.codes.size
+        self.names = [str(value) for value in self.classes.tolist()]
+        self.ids = None if id_column is None else [str(value) for value in series[id_column]]
+        not_features = {id_column, label if isinstance(label, str) else None}
+        self.columns = [
+            _column(name, values) for name, values in series.items() if name not in not_features
+        ]
+        for name, values in series.items():
+            if len(values) != self.n_rows:
+                raise ValueError(
+                    f"column {name!r} has {len(values)} rows and there are {self.n_rows} labels; "
+                    "give one label per row."
+                )
+        self.table = table
+
+    @cached_property
+    def fingerprint(self) -> Fingerprint:
+        """What tells the table, and each of its rows, from others."""
+        columns = named_columns(self.table)
+        # labels that are given beside the table are a column too
+        columns.setdefault(self.label_name, self.classes[self.codes])
+        return Fingerprint(
+            columns=tuple(self.header),
+            label=self.label_name,
+            classes=tuple(self.names),
+            codes=self.codes,
+            ids=self.ids,
+            hashes=hash_rows(columns),
+        )
+
+    def given(self, row: int) -> str:
+        """Return the label of a row, as text."""
+        return self.names[self.codes[row]]
+
+    def matches(self, words: str) -> NDArray[np.bool_]:
+        """Return which rows hold the words in a cell, the id or the label, or have that number."""
+        wanted = words.strip().lower()
+        found = np.array([wanted in name.lower() for name in self.names])[self.codes]
+        if self.ids is not None:
+            found |= np.array([wanted in name.lower() for name in self.ids])
+        for column in self.columns:
+            found |= column.matches(wanted)
+        number = wanted.removeprefix("row ").removeprefix("#")
+        if number.isascii() and number.isdigit() and len(number) < 19 and int(number) < self.n_rows:
+            found[int(number)] = True
+        return found
+
+
+def number_text(value: float) -> str | None:
+    """Return a number in up to six significant digits, whole numbers in full; None for NaN."""
+    if math.isnan(value):
+        return None
+    whole = abs(value) < 1e15 and value.is_integer()
+    return str(int(value)) if whole else f"{value:.6g}"
+
+
+def named_columns(table: Any) -> dict[str, Any]:
+    """Return the table's columns by name: narwhals series, or arrays where it has plain columns."""
+    if isinstance(table, Mapping):
+        return {str(name): np.asarray(values) for name, values in table.items()}
+    if isinstance(table, np.ndarray):
+        if table.ndim != 2:
+            raise ValueError(f"the table has shape {table.shape}, expected (n_rows, n_columns).")
+        return {f"x{k}": table[:, k] for k in range(table.shape[1])}
+    frame: nw.DataFrame[Any] = nw.from_native(table, eager_only=True)
+    return {name: frame[name] for name in frame.columns}
+
+
+def _column(name: str, values: Any) -> Column:
+    if isinstance(values, nw.Series):
+        if values.dtype.is_numeric():
+            return Column(name, values.cast(nw.Float64).to_numpy().astype(float), None, [])
+    elif values.dtype.kind in "iuf":
+        return Column(name, values.astype(float), None, [])
+    return Column(name, None, *coded_texts(values))

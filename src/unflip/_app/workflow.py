@@ -1,0 +1,447 @@
+"""From a table of mixed columns to a trained model: what the commands share.
+
+Columns become numbers, the rates are estimated by cross-fitting, the classifier is trained; with
+the same seed every command finds the same rates.
+"""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from unflip._app.row_hashes import hash_rows, hash_texts
+from unflip._app.tables import LabelledTable, TableError, listed, make_vectorizer, read_table
+from unflip._estimators import clone_seeded, fit_weighted, weight_parameters
+from unflip._folds import folds_within_classes, stratified_folds
+from unflip._validation import check_enough_rows
+from unflip.audit import LabelAudit
+from unflip.inspection import summary
+from unflip.noise import NoiseRates
+from unflip.posterior import make_posterior
+from unflip.reweighting import ImportanceReweightingClassifier
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+ESTIMATORS: dict[str, Callable[[], Any]] = {
+    "logistic": lambda: make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
+    "boosting": HistGradientBoostingClassifier,
+    "svm": lambda: make_pipeline(StandardScaler(), SVC()),
+}
+
+FOLDS = 5
+"""Of the cross-fitting: with many columns a model that saw a label believes it."""
+
+LEAST_INFORMATION = 0.1
+"""Estimated rates that leave less say that labels and features have nothing to do with each other,
+or that the rates are anything."""
+
+WIDEST_INTERVAL = 0.6
+"""An interval of a rate that is wider says nothing, since the two rates sum to less than 1."""
+
+LEAST_RANK_SCORE = 2.0
+"""Standard errors by which held-out probabilities must rank some class's rows above the others."""
+
+REMEDY = "Give what you know of the rates (--rates), or better columns, or more rows."
+
+
+class CannotEstimateError(Exception):
+    """The data do not tell what was asked."""
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """What was learnt from a table.
+
+    Parameters
+    ----------
+    model : Pipeline
+        From the table's columns to labels.
+    classifier : ImportanceReweightingClassifier
+        Its last step.
+    X : ndarray of shape (n_samples, n_features)
+        The rows as numbers.
+    y : ndarray of shape (n_samples,)
+        Their labels, as they were before any review.
+    weights : ndarray of shape (n_samples,)
+        What every row counted in training; 1 where it was reviewed.
+    found : dict
+        :func:`~unflip.inspection.summary`, the rates in the order of `positive`.
+    reviewed : dict
+        The right labels of reviewed rows, by position.
+    positive : label
+        The class whose rate comes first, of two.
+    seed : int
+        What all chance came from.
+    """
+
+    model: Pipeline
+    classifier: ImportanceReweightingClassifier
+    X: Floats
+    y: Array
+    weights: Floats
+    found: dict[str, Any]
+    reviewed: dict[int, Any]
+    positive: Any
+    seed: int
+
+    def audit(self) -> LabelAudit:
+        """Return the audit of the rows, at the same rates.
+
+        Where these are zero the audit estimates its own, which never rules noise out: otherwise
+        there would be nothing to rank the rows by.
+        """
+        rates = self.classifier.noise_rates_
+        audit = LabelAudit(
+            self.classifier.posterior,
+            rates if rates.information_left < 1 else self.classifier.noise_rates,
+            cv=self.classifier.cv,
+            random_state=self.seed,
+        )
+        return audit.fit(self.X, self.y)
+
+
+def learn(
+    data: LabelledTable,
+    *,
+    estimator: Any = None,
+    rates: NoiseRates | None = None,
+    positive: str | None = None,
+    reviewed: dict[int, Any] | None = None,
+    random_state: int = 0,
+    say: Callable[[str], None] = lambda step: None,
+) -> Learnt:
+    """Learn rates, weights and a classifier from a table.
+
+    Parameters
+    ----------
+    data : LabelledTable
+        Features and noisy labels.
+    estimator : classifier, default=None
+        What to train. None: logistic regression.
+    rates : NoiseRates, default=None
+        What is known of the rates of two classes, that of `positive` first.
+    positive : str, default=None
+        The positive one of two classes, as text. None: the greater.
+    reviewed : dict, default=None
+        The right labels of some rows, by position (:func:`read_reviewed`). In training they take
+        the place of the noisy ones, with the weight 1 of a clean row. Posterior, rates and the
+        other rows' weights are learnt from the labels as they were: rows are reviewed because
+        they look wrong, and the noise of what is left would no longer be class-conditional.
+    random_state : int, default=0
+        Seed of everything.
+    say : callable, default=None
+        Told what is being done, for progress.
+
+    Raises
+    ------
+    CannotEstimateError
+        Where the data do not tell the rates.
+    """
+    classes = data.classes
+    known, positive_class = rates_by_class(rates, classes, positive)
+    is_known = known is not None and known.known
+    reviewed = reviewed or {}
+    estimator = ESTIMATORS["logistic"]() if estimator is None else estimator
+    say("turning columns into numbers")
+    vectorizer = make_vectorizer(random_state)
+    X = np.asarray(vectorizer.fit_transform(data.features), dtype=float)
+    y = data.y
+    classifier = ImportanceReweightingClassifier(
+        estimator,
+        noise_rates="auto" if known is None else known,
+        random_state=random_state,
+    )
+    say("estimating how often labels are wrong, and training")
+    codes, counts = np.unique(y, return_inverse=True, return_counts=True)[1:]
+    if counts.min() < 2:
+        raise CannotEstimateError(
+            f"class {classes[np.argmin(counts)].item()!r} has one row only, and a model that is "
+            "checked on held-out rows needs more: merge it with another class, or leave it out."
+        )
+    try:
+        # seeded, so that the audit, which has the same folds, finds the same probabilities
+        check_enough_rows(X, y)
+        classifier.cv = stratified_folds(
+            folds_within_classes(FOLDS, codes), classes, codes, random_state, none_allowed=False
+        )
+        if not is_known:
+            _check_columns_tell(X, y, random_state)
+        classifier.fit(X, y)
+    except ValueError as error:
+        raise CannotEstimateError(str(error)) from error
+    found = oriented(summary(classifier, y), positive_class)
+    reason = None if is_known else why_not(found)
+    if reason:
+        raise CannotEstimateError(reason)
+    weights = classifier.sample_weight_.copy()
+    if reviewed:
+        say("training with the reviewed rows")
+        weights[list(reviewed)] = 1.0
+        labels = y.copy()
+        labels[list(reviewed)] = list(reviewed.values())
+        again = clone_seeded(estimator, random_state)
+        classifier.estimator_ = fit_weighted(again, X, labels, weights)
+    model = Pipeline([("table", vectorizer), ("classifier", classifier)])
+    return Learnt(model, classifier, X, y, weights, found, reviewed, positive_class, random_state)
+
+
+def make_estimator(name: str) -> Any:
+    """Return a classifier by its alias, or by the path of its class.
+
+    Parameters
+    ----------
+    name : str
+        "logistic", "boosting", "svm", or a path such as sklearn.ensemble.RandomForestClassifier,
+        whose class is made without arguments.
+    """
+    if name in ESTIMATORS:
+        return ESTIMATORS[name]()
+    module, _, attribute = name.replace(":", ".").rpartition(".")
+    if not module:
+        raise ValueError(
+            f"estimator {name!r} is not one of {', '.join(ESTIMATORS)}, nor the path of a class "
+            "such as sklearn.ensemble.RandomForestClassifier."
+        )
+    try:
+        estimator = getattr(importlib.import_module(module), attribute)()
+    except (ImportError, AttributeError, TypeError) as error:
+        raise ValueError(f"estimator {name!r} cannot be made: {error}") from error
+    if not is_classifier(estimator):
+        raise ValueError(f"estimator {name!r} is not a classifier.")
+    try:
+        weight_parameters(estimator)
+    except TypeError as error:
+        raise ValueError(str(error)) from error
+    return estimator
+
+
+def parse_rates(text: str) -> NoiseRates:
+    """Read the rates of the positive and of the negative class.
+
+    Parameters
+    ----------
+    text : str
+        Two of these with a comma between: a number, bounds such as 0.1:0.3, or ? for unknown.
+
+    Examples
+    --------
+    >>> from unflip._app.workflow import parse_rates
+    >>> print(parse_rates("0.1:0.3,?"))
+    NoiseRates(positive=(0.1, 0.3), negative=None)
+    """
+
+    def rate(part: str) -> float | tuple[float, float] | None:
+        if part.strip() == "?":
+            return None
+        low, colon, high = part.partition(":")
+        return (float(low), float(high)) if colon else float(low)
+
+    try:
+        positive, negative = (rate(part) for part in text.split(","))
+        return NoiseRates(positive=positive, negative=negative)
+    except ValueError as error:
+        raise ValueError(
+            f"--rates {text!r}: expected two numbers such as 0.3,0.1, of which each may be bounds "
+            f"such as 0.1:0.3, or ? ({error})"
+        ) from None
+
+
+def class_named(classes: Array, text: Any) -> Any:
+    """Return the class that is written so, or say which there are."""
+    wanted = str(text)
+    for label in classes.tolist():
+        same_word = isinstance(label, bool) and str(label).lower() == wanted.lower()
+        if str(label) == wanted or same_word:
+            return label
+        if isinstance(label, int) and wanted == f"{label}.0":
+            return label
+    raise TableError(f"{text!r} is not one of the classes: {listed(classes.tolist())}.")
+
+
+def read_reviewed(path: Path, data: LabelledTable) -> dict[int, Any]:
+    """Return the reviewed labels of rows, by position.
+
+    Parameters
+    ----------
+    path : Path
+        A table with the columns `row`, counted from 0, and `label`. Where it has `given`, the label
+        that was reviewed, or `fingerprint`, the hash of the row's cells, as an exported review
+        has, the rows are checked against them.
+    data : LabelledTable
+        The table whose rows were reviewed.
+    """
+    table = read_table(path)
+    lacking = [name for name in ("row", "label") if name not in table.columns]
+    if lacking:
+        raise TableError(
+            f"{path} has no column {lacking[0]!r}: a file of reviewed labels has the columns row "
+            f"(counted from 0) and label. It has: {listed(table.columns)}."
+        )
+    if not table["row"].dtype.is_integer() or table["row"].null_count():
+        raise TableError(f"the column row of {path} must hold whole numbers, counted from 0.")
+    if table["label"].null_count():
+        raise TableError(f"{path} has rows without a label: leave out what was not decided.")
+    labels: dict[int, Any] = {}
+    for row, label in zip(table["row"].to_list(), table["label"].to_list(), strict=True):
+        if not 0 <= row < data.y.size:
+            raise TableError(
+                f"{path} names row {row}, and the table has rows 0 to {data.y.size - 1}."
+            )
+        decided = class_named(data.classes, label)
+        if labels.setdefault(row, decided) != decided:
+            raise TableError(f"{path} gives row {row} two labels, {labels[row]!r} and {decided!r}.")
+    _check_same_rows(path, table, data)
+    return labels
+
+
+def oriented(found: dict[str, Any], positive: Any) -> dict[str, Any]:
+    """Return a summary whose rates are those of `positive` first, with intervals per class.
+
+    Parameters
+    ----------
+    found : dict
+        A summary, in which the greater of two classes is the positive one.
+    positive : label
+        The class that is positive instead; None for more than two.
+    """
+    found = {**found, "positive_class": positive}
+    interval = found.get("interval")
+    if len(found["classes"]) != 2:
+        return found
+    ends = [None, None] if interval is None else [interval["negative"], interval["positive"]]
+    found["per_class"] = [
+        {**row, "interval": end} for row, end in zip(found["per_class"], ends, strict=True)
+    ]
+    if positive == found["classes"][0]:
+        for name in ("noise_rates", "interval"):
+            if found.get(name) is not None:
+                pair = found[name]
+                found[name] = {
+                    **pair,
+                    "positive": pair["negative"],
+                    "negative": pair["positive"],
+                }
+    return found
+
+
+def why_not(found: dict[str, Any]) -> str | None:
+    """Return why estimated rates are not to be used at all, or None.
+
+    Parameters
+    ----------
+    found : dict
+        A summary of a fit that estimated its rates.
+    """
+    if found["information_left"] < LEAST_INFORMATION:
+        return (
+            "The columns do not predict the label: by the estimate hardly anything is left of what "
+            f"the labels say ({found['information_left']:.2f} of 1), so that noise and chance "
+            f"cannot be told apart. {REMEDY}"
+        )
+    interval = found.get("interval")
+    if interval is None or found["noise_rates"] is None:
+        return None
+    for name in ("positive", "negative"):
+        low, high = interval[name]
+        if high - low > WIDEST_INTERVAL:
+            return (
+                f"The rate of the {name} class may be anything between {low:.0%} and {high:.0%}: "
+                f"these rows do not tell it. {REMEDY}"
+            )
+    return None
+
+
+def rates_by_class(
+    rates: NoiseRates | None, classes: Array, positive: str | None
+) -> tuple[NoiseRates | None, Any]:
+    """Return the rates with the greater class as the positive one, and the class asked for.
+
+    Parameters
+    ----------
+    rates : NoiseRates or None
+        Rates of the class asked for, and of the other.
+    classes : ndarray of shape (n_classes,)
+        The classes, sorted.
+    positive : str or None
+        The class asked for, as text. None: the greater.
+    """
+    if classes.size > 2:
+        if rates is not None or positive is not None:
+            raise TableError(
+                f"--rates and --positive are for two classes, and the labels have {classes.size}: "
+                f"{listed(classes.tolist(), 5)}. Leave them out, and the rates are estimated."
+            )
+        return None, None
+    chosen = classes[-1].item() if positive is None else class_named(classes, positive)
+    if rates is None or chosen == classes[-1]:
+        return rates, chosen
+    return rates.swapped(), chosen
+
+
+def _check_same_rows(path: Path, reviewed: "pl.DataFrame", data: LabelledTable) -> None:
+    """Refuse reviewed labels of rows that are others by now, where the file tells."""
+    rows = reviewed["row"].to_list()
+    # the given label is one of the cells that the fingerprint is made of
+    name = next((name for name in ("fingerprint", "given") if name in reviewed.columns), None)
+    if name is None:
+        return
+    then = [str(value) for value in reviewed[name].to_list()]
+    if name == "fingerprint":
+        frame = nw.from_native(data.whole, eager_only=True)
+        now = hash_texts(hash_rows({column: frame[column] for column in frame.columns})[rows])
+        same = [old == new for old, new in zip(then, now, strict=True)]
+    else:
+        same = [
+            label == _as_class(data, old) for label, old in zip(data.y[rows], then, strict=True)
+        ]
+    wrong = [row for row, is_same in zip(rows, same, strict=True) if not is_same]
+    if wrong:
+        raise TableError(
+            f"{len(wrong)} of the {len(rows)} rows in {path} are not what they were when they were "
+            f"reviewed, by the column {name!r}: rows {listed(wrong, 5)}, counted from 0. Give the "
+            "table that was reviewed, or export the review again with this one. Where you know "
+            "that the rows are the right ones all the same, keep the columns row and label only."
+        )
+
+
+def _as_class(data: LabelledTable, text: str) -> Any:
+    try:
+        return class_named(data.classes, text)
+    except TableError:
+        return None
+
+
+def _check_columns_tell(X: Floats, y: Array, random_state: int) -> None:
+    """Refuse rows whose columns do not tell one label from another better than chance.
+
+    On them an estimate of P(noisy y | x) is all noise, and so are its extremes, the rates.
+    """
+    held_out = make_posterior("selected", random_state).fit_predict_proba(X, y)
+    scores = []
+    for k, label in enumerate(np.unique(y)):
+        inside = y == label
+        n_in, n_out = int(inside.sum()), int((~inside).sum())
+        # the area under the ROC curve is 1/2 by chance, with this error (Mann and Whitney)
+        error = np.sqrt((n_in + n_out + 1) / (12 * n_in * n_out))
+        scores.append((roc_auc_score(inside, held_out[:, k]) - 0.5) / error)
+    if max(scores) < LEAST_RANK_SCORE:
+        raise CannotEstimateError(
+            "The columns do not tell one label from another: on held-out rows they rank them no "
+            f"better than chance does, so that noise and chance look alike. {REMEDY}"
+        )

@@ -1,0 +1,60 @@
+"""Folds that every class has rows in."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import check_random_state
+
+Array = NDArray[Any]
+
+
+def folds_within_classes(cv: Any, codes: Array) -> Any:
+    """Return the folds of cross-fitting: where they are a number, no more than the rarest class."""
+    if not isinstance(cv, (int, np.integer)):
+        return cv
+    return min(int(cv), max(2, int(np.bincount(codes).min())))
+
+
+def check_splits(cv: Any) -> Any:
+    """Return a splitter, or an iterable of splits as a list, which serves more than once."""
+    is_text = isinstance(cv, (str, bytes))
+    if hasattr(cv, "split") and not is_text:
+        return cv
+    is_scalar = isinstance(cv, np.ndarray) and not cv.ndim
+    splits = list(cv) if isinstance(cv, Iterable) and not (is_text or is_scalar) else []
+    if not splits or not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in splits):
+        raise ValueError(
+            "cv must be a number of folds, a splitter such as KFold, or a list of pairs (rows to "
+            f"train on, rows to hold out), got {cv!r}."
+        )
+    return splits
+
+
+def stratified_folds(
+    n_folds: int,
+    classes: Array,
+    codes: Array,
+    random_state: int | np.random.RandomState | None,
+    *,
+    none_allowed: bool,
+) -> StratifiedKFold:
+    """Return shuffled folds that each hold every class, or say why there are none."""
+    if n_folds < 2:
+        otherwise = ", or None for none" if none_allowed else ""
+        raise ValueError(f"cv must be at least 2 folds{otherwise}, got {n_folds}.")
+    counts = np.bincount(codes)
+    rarest = int(np.argmin(counts))
+    if counts[rarest] < n_folds:
+        remedies = ["cv=None" if none_allowed else "more rows"]
+        if counts[rarest] > 1:
+            remedies.insert(0, f"cv={counts[rarest]} or fewer")
+        raise ValueError(
+            f"class {classes[rarest].item()!r} has {counts[rarest]} rows, fewer than the "
+            f"cv={n_folds} folds, so some folds would lack it. Use {', or '.join(remedies)}; or "
+            "leave out the rows of that class, or merge it with another."
+        )
+    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+    return StratifiedKFold(n_folds, shuffle=True, random_state=seed)

@@ -1,9 +1,0 @@
-"""The noisy channel, P(noisy=+1 | x) = rho_neg + (1 - rho_pos - rho_neg) g(x), rates and g at once.
-
-g is integrated out, which leaves the evidence of the noisy labels as a function of the rates alone.
-"""
-
-from unflip.channel._fit import NoisyChannel, Sample, box_of, fit_noisy_channel
-from unflip.channel._surface import EvidenceTest
-
-__all__ = ["EvidenceTest", "NoisyChannel", "Sample", "box_of", "fit_noisy_channel"]

@@ -1,0 +1,598 @@
+r"""How far the weighted noisy risk may be from the clean one: the paper's bounds, as functions.
+
+    sup_f |R_clean(f) - R_weighted(f)| <= B R(loss o F) + B c sqrt(log(2 / delta) / (2 n))
+
+with B = (1 - U) / (1 - rho_pos - rho_neg) the bound of the weights, c that of the loss, and
+
+    R(G) = E sup_{g in G} (2 / n) sum_i sigma_i g(x_i, y_i)
+
+the Rademacher complexity, the signs sigma_i being +1 or -1 with equal chance. This is the paper's
+definition, with the factor 2 and without an absolute value; it is *empirical* where the mean is
+over the signs only, for the rows at hand. Where a statement of the paper does not hold as printed,
+the function has what holds, and its notes say what differs.
+"""
+
+from collections.abc import Callable, Iterator
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_array, check_random_state
+
+from unflip._validation import LARGEST_VALUE, check_probabilities, within_range
+from unflip.noise import NoiseRates
+
+Floats = NDArray[np.float64]
+
+
+class RademacherEstimate(NamedTuple):
+    """A Monte Carlo mean over random signs, and its standard error.
+
+    Parameters
+    ----------
+    value : float
+        The estimated empirical Rademacher complexity.
+    standard_error : float
+        How much the estimate varies from seed to seed.
+    """
+
+    value: float
+    standard_error: float
+
+
+def smallest_noise_ratio(noisy_posterior: ArrayLike, rates: NoiseRates) -> float:
+    r"""U = min over x and y of rho_other / P(noisy=y|x), so that beta <= (1-U)/(1-rho_pos-rho_neg).
+
+    rho_other is the flip rate of the class that y is not. Both labels are looked at for every x; a
+    label of probability 0 everywhere is left out. As for the weights, a probability that the rates
+    do not allow counts as the nearest one that they do.
+
+    Parameters
+    ----------
+    noisy_posterior : array-like of shape (n_samples,)
+        P(noisy=+1 | x) for the x to take the minimum over.
+    rates : NoiseRates
+        Both noise rates.
+
+    Notes
+    -----
+    The paper's minimum is over all x that can occur. Over a sample it is U or more, and the bound
+    of the weights that follows may be too small for rows to come; `weight_bound(rates)` needs no
+    sample and is always safe.
+
+    Examples
+    --------
+    >>> from unflip import NoiseRates
+    >>> from unflip.paper.bounds import smallest_noise_ratio
+    >>> round(smallest_noise_ratio([0.2, 0.5], NoiseRates(positive=0.3, negative=0.1)), 3)
+    0.2
+    """
+    positive, negative = _check_rates(rates)
+    posterior = check_probabilities(noisy_posterior, "noisy_posterior")
+    if posterior.size == 0:
+        raise ValueError("noisy_posterior is empty, and a minimum needs at least one x.")
+    possible = np.clip(posterior, negative, 1 - positive)
+    greatest = [(negative, float(possible.max())), (positive, float(1 - possible.min()))]
+    return min(other / most for other, most in greatest if most > 0)
+
+
+def weight_bound(rates: NoiseRates, u: float | None = None) -> float:
+    r"""B = (1 - U) / (1 - rho_pos - rho_neg), or 1 / (1 - max(rho_pos, rho_neg)) without U.
+
+    Parameters
+    ----------
+    rates : NoiseRates
+        Both noise rates.
+    u : float, default=None
+        The paper's U, see :func:`smallest_noise_ratio`. None: the least that the rates allow.
+
+    Notes
+    -----
+    P(noisy=y|x) <= 1 - rho_own gives U >= min_y rho_other / (1 - rho_own), hence the second form.
+    It is never above the paper's own bound without U, (1 - min(rho)) / (1 - rho_pos - rho_neg),
+    which uses P(noisy=y|x) <= 1 only. U <= rho_pos + rho_neg, because the mean weight is 1.
+
+    Examples
+    --------
+    >>> from unflip import NoiseRates
+    >>> from unflip.paper.bounds import weight_bound
+    >>> rates = NoiseRates(positive=0.3, negative=0.1)
+    >>> print(f"{weight_bound(rates):.3f} {weight_bound(rates, u=0.2):.3f}")
+    1.429 1.333
+    """
+    positive, negative = _check_rates(rates)
+    if u is None:
+        return 1 / (1 - max(positive, negative))
+    most = positive + negative
+    ratio = _check_number(u, "u", least=0.0)
+    if ratio > most + 1e-9:
+        raise ValueError(
+            f"u={ratio:g} contradicts {rates}: U is at most rho_pos + rho_neg = {most:g}, because "
+            "the weights average to 1. Compute it with smallest_noise_ratio, or leave it out."
+        )
+    return (1 - min(ratio, most)) / rates.information_left
+
+
+def generalization_bound(
+    rademacher: float,
+    rates: NoiseRates,
+    n_samples: int,
+    *,
+    loss_bound: float,
+    u: float | None = None,
+    delta: float = 0.05,
+    empirical: bool = True,
+) -> float:
+    r"""Proposition 1: B R(loss o F) + k B c sqrt(log(m / delta) / (2 n)).
+
+    With probability at least 1 - delta this is above sup_f |R_clean(f) - R_weighted(f)|, for the
+    weights of the true rates and the true P(noisy=y|x). B is :func:`weight_bound`, c the bound of
+    the loss. k = 1 and m = 2 for the expected complexity, k = 3 and m = 3 for the empirical one.
+
+    Parameters
+    ----------
+    rademacher : float
+        R(loss o F), or an upper bound of it: L times the complexity of F for a loss that is
+        L-Lipschitz in f(x), see the `lipschitz` argument of the functions below.
+    rates : NoiseRates
+        Both noise rates.
+    n_samples : int
+        The number of rows n.
+    loss_bound : float
+        c, with 0 <= loss(f(x), y) <= c for every f in the class and every x and y. The *weighted*
+        loss, whose bound the paper calls b, is then at most b = B c.
+    u : float, default=None
+        The paper's U. None: the least that the rates allow, which is always safe.
+    delta : float, default=0.05
+        The probability with which the bound may fail.
+    empirical : bool, default=True
+        Whether `rademacher` is computed from the sample, rather than the mean over samples (or a
+        bound of it that holds for all samples).
+
+    Returns
+    -------
+    bound : float
+
+    Notes
+    -----
+    The paper has log(1 / delta). That is Hoeffding's term for one side, and the statement has an
+    absolute value: two sides take delta / 2 each. As printed it fails for one f, a zero-one loss of
+    mean 1/2, no noise and n = 1: R is 0, the difference is always 1/2, and b sqrt(log(1/delta) / 2)
+    is 0.42 at delta = 0.7. (The lemma behind it, E sup |.| <= R, needs an absolute value in R.)
+
+    The step from the expected to the empirical complexity, which the paper does not take, costs
+    2 b sqrt(log(1 / delta) / (2 n)) by McDiarmid's inequality, and the three events delta / 3 each.
+
+    The minimiser of the weighted risk has a clean risk at most twice the bound above the class's
+    best.
+
+    Examples
+    --------
+    >>> from unflip import NoiseRates
+    >>> from unflip.paper.bounds import generalization_bound
+    >>> rates = NoiseRates(positive=0.3, negative=0.1)
+    >>> bound = generalization_bound(0.05, rates, 10_000, loss_bound=1.0, empirical=False)
+    >>> round(bound, 3)
+    0.091
+    """
+    complexity = _check_number(rademacher, "rademacher", least=0.0)
+    n_samples = _check_count(n_samples, "n_samples")
+    delta = _check_delta(delta)
+    largest_weight = weight_bound(rates, u)
+    b = largest_weight * _check_number(loss_bound, "loss_bound", least=0.0)
+    times, events = (3, 3) if empirical else (1, 2)
+    return largest_weight * complexity + times * b * _deviation(2 * n_samples, delta, events)
+
+
+def density_ratio_rate(
+    rademacher: float,
+    rademacher_ratio: float,
+    n_samples: int,
+    *,
+    n_ratio: int | None = None,
+    delta: float = 0.05,
+) -> float:
+    r"""Proposition 2 up to constants: R(loss o F) + s(n) + sqrt(R_ratio + s(n_ratio)).
+
+    s(n) = sqrt(log(2 / delta) / n). The excess clean risk of the classifier whose weights come from
+    a density ratio fitted by least squares, in a class that holds the true ratio, is at most a
+    constant times this. The constant is not known, so that the value says how the excess risk
+    changes with n, not how great it is: n^(-1/4) where both complexities are of order n^(-1/2).
+
+    Parameters
+    ----------
+    rademacher : float
+        R(loss o F) of the classifiers.
+    rademacher_ratio : float
+        The complexity of the density ratio's class, R_BDR (also R_SDR) in the paper.
+    n_samples : int
+        The number of rows n.
+    n_ratio : int, default=None
+        The rows of the smaller of the two samples of the ratio: min(n_pos, n_neg), which the paper
+        names in the text and replaces by n in the formula. None: `n_samples`.
+    delta : float, default=0.05
+        The probability with which each of the events may fail: two ratios, the share of positive
+        labels, and the risk. The whole holds with probability at least 1 - 4 delta.
+
+    Notes
+    -----
+    What the printed proof needs in addition, none of which changes the rate:
+
+    - Proposition 1 is used with weights estimated on the same rows. It holds for fixed weights: fit
+      the ratio on other rows, or add the weights' own complexity.
+    - The least-squares divergence is an integral over x. It bounds the mean squared error of the
+      ratio, not the error at each x. That is enough: where P(noisy=y|x) is kept above rho_other,
+      E|beta - estimate| <= sum_y E|P(noisy=y|x) - estimate| / (1 - rho_pos - rho_neg).
+    - The last line has the estimated weights in the risk of f*; the true ones are meant, and the
+      difference is bounded in the same way.
+    - R_BDR is printed without its supremum over the ratios, and would be 0.
+    - 1 - 3 delta counts the ratio of one label, and log(1 / delta) one side of deviations that have
+      two.
+
+    Examples
+    --------
+    >>> from unflip.paper.bounds import density_ratio_rate
+    >>> rate = {n: density_ratio_rate(n**-0.5, n**-0.5, n) for n in (10**4, 16 * 10**4)}
+    >>> round(rate[10**4] / rate[16 * 10**4], 1)
+    2.2
+    """
+    complexity = _check_number(rademacher, "rademacher", least=0.0)
+    posterior_error = _posterior_error(rademacher_ratio, n_samples, n_ratio, delta)
+    return complexity + posterior_error
+
+
+def joint_estimation_rate(
+    rademacher: float,
+    rademacher_ratio: float,
+    rates: NoiseRates,
+    n_samples: int,
+    *,
+    n_ratio: int | None = None,
+    minimum_gap: float = 0.0,
+    constant: float = 1.0,
+    delta: float = 0.05,
+) -> float:
+    r"""Proposition 3, up to constants: D / (1 - rho_pos - rho_neg - D)^2 + R(loss o F) + s(n).
+
+    D = constant * (s(n) + sqrt(R_ratio + s(n_ratio)) + minimum_gap), where
+    s(n) = sqrt(log(2 / delta) / n). This is the supplement's rate: that of Proposition 2 with noise
+    rates that are estimated too, as the smallest values of the estimated P(noisy=y|x). It is
+    infinite where D reaches 1 - rho_pos - rho_neg: the noisy labels may then say nothing.
+
+    Parameters
+    ----------
+    rademacher : float
+        R(loss o F) of the classifiers.
+    rademacher_ratio : float
+        The complexity of the density ratio's class.
+    rates : NoiseRates
+        The *estimated* noise rates.
+    n_samples : int
+        The number of rows n.
+    n_ratio : int, default=None
+        The rows of the smaller of the two samples of the ratio. None: `n_samples`.
+    minimum_gap : float, default=0.0
+        min over the sample of P(noisy=y|x), less the minimum over all x: how near the sample comes
+        to a row that is surely of the other class. The larger of the two labels' values.
+    constant : float, default=1.0
+        The constant in D. It stands below the fraction line, where it cannot be left to the reader.
+    delta : float, default=0.05
+        The probability with which each of the four events of Proposition 2 may fail. The paper's
+        1 - 9 delta counts some of them more than once; 1 - 4 delta is enough.
+
+    Notes
+    -----
+    Beside the notes of :func:`density_ratio_rate`:
+
+    - `minimum_gap` is not in the paper, whose proof bounds min over the *sample* of the estimate,
+      less min over *all* x of the truth, by the largest error. That takes a sample which holds the
+      minimising x; otherwise the estimated rate is too large by the gap.
+    - A minimum needs P(noisy=y|x) to be estimated well at each x, and the divergence bounds the
+      mean error only. D is to be read as a bound of the error at each x: an assumption.
+    - The supplement defines the estimate by kernel densities; the density ratio of Theorem 3 is
+      meant.
+
+    Examples
+    --------
+    >>> from unflip import NoiseRates
+    >>> from unflip.paper.bounds import joint_estimation_rate
+    >>> rates = NoiseRates(positive=0.3, negative=0.1)
+    >>> for n in (10**4, 10**6, 10**8):
+    ...     print(f"{joint_estimation_rate(n**-0.5, n**-0.5, rates, n):.3f}")
+    1.161
+    0.192
+    0.051
+    """
+    complexity = _check_number(rademacher, "rademacher", least=0.0)
+    _check_rates(rates)
+    gap = _check_number(minimum_gap, "minimum_gap", least=0.0)
+    scale = _check_number(constant, "constant", least=0.0)
+    error = scale * (_posterior_error(rademacher_ratio, n_samples, n_ratio, delta) + gap)
+    left = rates.information_left - error
+    if left <= 0:
+        return float("inf")
+    return error / left**2 + complexity + _deviation(n_samples, delta, 2)
+
+
+def linear_rademacher_bound(X: ArrayLike, radius: float, *, lipschitz: float = 1.0) -> float:
+    r"""2 L radius sqrt(sum_i |x_i|^2) / n, above the complexity of {x -> w.x: |w| <= radius}.
+
+    By Jensen's inequality, and by Khintchine's never more than sqrt(2) times the complexity itself.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        The rows; with a column of ones for a class that has an intercept.
+    radius : float
+        The greatest Euclidean norm of w.
+    lipschitz : float, default=1.0
+        L: by Talagrand's contraction the result bounds R(loss o F) for a loss with
+        |loss(s, y) - loss(t, y)| <= L |s - t|. Hinge and logistic have 1.
+
+    Notes
+    -----
+    The contraction holds row by row, so that `X * beta[:, None]` gives a bound for the weighted
+    loss, sharper than that for the loss times the largest weight.
+
+    Examples
+    --------
+    >>> from unflip.paper.bounds import linear_rademacher_bound
+    >>> linear_rademacher_bound([[3.0, 4.0], [0.0, 0.0]], radius=2.0)
+    10.0
+    """
+    rows = within_range(check_array(X, dtype=np.float64, input_name="X"), "X")
+    return kernel_rademacher_bound(np.einsum("ij,ij->i", rows, rows), radius, lipschitz=lipschitz)
+
+
+def kernel_rademacher_bound(
+    K_diagonal: ArrayLike, radius: float, *, lipschitz: float = 1.0
+) -> float:
+    r"""2 L radius sqrt(sum_i k(x_i, x_i)) / n, above the complexity of a kernel's norm ball.
+
+    The class is that of the functions of norm at most `radius` in the kernel's Hilbert space.
+
+    Parameters
+    ----------
+    K_diagonal : array-like of shape (n_samples,)
+        k(x_i, x_i): the diagonal of the kernel matrix, ones for a Gaussian kernel.
+    radius : float
+        The greatest norm of a function.
+    lipschitz : float, default=1.0
+        L of the loss, see :func:`linear_rademacher_bound`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip.paper.bounds import kernel_rademacher_bound
+    >>> kernel_rademacher_bound(np.ones(400), radius=5.0)
+    0.5
+    """
+    diagonal = check_array(K_diagonal, ensure_2d=False, dtype=np.float64, input_name="K_diagonal")
+    if diagonal.ndim != 1:
+        raise ValueError(
+            f"K_diagonal has shape {diagonal.shape}, expected (n_samples,): k(x_i, x_i) of each "
+            "row. Of a kernel matrix K pass K.diagonal()."
+        )
+    if diagonal.min() < 0:
+        raise ValueError(
+            f"K_diagonal must be >= 0, got {diagonal.min():g} as its smallest value: a positive "
+            "semi-definite kernel has no negative k(x, x)."
+        )
+    scale = _check_class(radius, lipschitz)
+    return float(2 * scale * np.sqrt(diagonal.sum()) / diagonal.size)
+
+
+def linear_rademacher(
+    X: ArrayLike,
+    radius: float,
+    *,
+    lipschitz: float = 1.0,
+    n_draws: int = 1000,
+    random_state: int | np.random.RandomState | None = None,
+) -> RademacherEstimate:
+    r"""2 L radius E|sum_i sigma_i x_i| / n: the empirical complexity of {x -> w.x: |w| <= radius}.
+
+    The supremum over w is exact, radius |sum_i sigma_i x_i|; the mean over the signs is estimated
+    by Monte Carlo.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        The rows; with a column of ones for a class that has an intercept.
+    radius : float
+        The greatest Euclidean norm of w.
+    lipschitz : float, default=1.0
+        L of the loss, see :func:`linear_rademacher_bound`.
+    n_draws : int, default=1000
+        The number of sign vectors, at least 2.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the signs.
+
+    Returns
+    -------
+    estimate : RademacherEstimate
+        `value` and `standard_error`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip.paper.bounds import linear_rademacher, linear_rademacher_bound
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> print(f"{linear_rademacher(X, 1.0, random_state=0).value:.2f}")
+    0.22
+    >>> print(f"{linear_rademacher_bound(X, 1.0):.2f}")
+    0.24
+    """
+    rows = within_range(check_array(X, dtype=np.float64, input_name="X"), "X")
+    scale = _check_class(radius, lipschitz)
+
+    def norm(signs: Floats) -> Floats:
+        total = signs @ rows
+        return np.sqrt(np.einsum("ij,ij->i", total, total))
+
+    return _mean_over_signs(norm, rows.shape[0], scale, n_draws, random_state)
+
+
+def kernel_rademacher(
+    K: ArrayLike,
+    radius: float,
+    *,
+    lipschitz: float = 1.0,
+    n_draws: int = 1000,
+    random_state: int | np.random.RandomState | None = None,
+) -> RademacherEstimate:
+    r"""2 L radius E sqrt(sigma' K sigma) / n: the empirical complexity of a kernel's norm ball.
+
+    The supremum over the functions of norm at most `radius` is exact, radius sqrt(sigma' K sigma);
+    the mean over the signs is estimated by Monte Carlo.
+
+    Parameters
+    ----------
+    K : array-like of shape (n_samples, n_samples)
+        The kernel matrix, symmetric and positive semi-definite.
+    radius : float
+        The greatest norm of a function in the kernel's Hilbert space.
+    lipschitz : float, default=1.0
+        L of the loss, see :func:`linear_rademacher_bound`.
+    n_draws : int, default=1000
+        The number of sign vectors, at least 2.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the signs.
+
+    Returns
+    -------
+    estimate : RademacherEstimate
+        `value` and `standard_error`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.metrics.pairwise import rbf_kernel
+    >>> from unflip.paper.bounds import kernel_rademacher
+    >>> K = rbf_kernel(np.linspace(0, 1, 100)[:, None], gamma=10.0)
+    >>> print(f"{kernel_rademacher(K, 1.0, random_state=0).value:.2f}")
+    0.19
+    """
+    matrix = within_range(check_array(K, dtype=np.float64, input_name="K"), "K")
+    _check_symmetric(matrix)
+    scale = _check_class(radius, lipschitz)
+    rounding = 1e-10 * float(np.abs(matrix).sum())
+
+    def norm(signs: Floats) -> Floats:
+        squared = np.einsum("ij,ij->i", signs @ matrix, signs)
+        if squared.min() < -rounding:
+            raise ValueError(
+                f"K is not positive semi-definite: sigma' K sigma is {squared.min():g} for some "
+                "signs. Pass the matrix of a positive semi-definite kernel on the rows."
+            )
+        return np.sqrt(np.maximum(squared, 0.0))
+
+    return _mean_over_signs(norm, matrix.shape[0], scale, n_draws, random_state)
+
+
+def _mean_over_signs(
+    norm: Callable[[Floats], Floats],
+    n_samples: int,
+    scale: float,
+    n_draws: int,
+    random_state: int | np.random.RandomState | None,
+) -> RademacherEstimate:
+    """(2 scale / n) E norm(sigma), with the standard error of the mean over the draws."""
+    n_draws = _check_count(n_draws, "n_draws", least=2)
+    random = check_random_state(random_state)
+    draws = np.concatenate([norm(signs) for signs in _sign_batches(n_samples, n_draws, random)])
+    factor = 2 * scale / n_samples
+    return RademacherEstimate(
+        value=float(factor * draws.mean()),
+        standard_error=float(factor * draws.std(ddof=1) / np.sqrt(n_draws)),
+    )
+
+
+def _sign_batches(n_samples: int, n_draws: int, random: np.random.RandomState) -> Iterator[Floats]:
+    """Yield `n_draws` random sign vectors as rows, a few megabytes at a time."""
+    at_a_time = max(1, 2**20 // n_samples)
+    for start in range(0, n_draws, at_a_time):
+        shape = (min(at_a_time, n_draws - start), n_samples)
+        yield np.where(random.randint(0, 2, size=shape), 1.0, -1.0)
+
+
+def _posterior_error(
+    rademacher_ratio: float, n_samples: int, n_ratio: int | None, delta: float
+) -> float:
+    """Return s(n) + sqrt(R_ratio + s(n_ratio)), how far P(noisy=y|x) is off, up to a constant."""
+    complexity = _check_number(rademacher_ratio, "rademacher_ratio", least=0.0)
+    n_samples = _check_count(n_samples, "n_samples")
+    n_ratio = n_samples if n_ratio is None else _check_count(n_ratio, "n_ratio")
+    delta = _check_delta(delta)
+    ratio_error = np.sqrt(complexity + _deviation(n_ratio, delta, 2))
+    return float(_deviation(n_samples, delta, 2) + ratio_error)
+
+
+def _deviation(n: int, delta: float, events: int) -> float:
+    """Return sqrt(log(events / delta) / n), with delta shared by `events` events."""
+    return float(np.sqrt(np.log(events / delta) / n))
+
+
+def _check_rates(rates: NoiseRates) -> tuple[float, float]:
+    if not isinstance(rates, NoiseRates):
+        raise TypeError(f"rates must be NoiseRates(positive=..., negative=...), got {rates!r}.")
+    return rates.both()
+
+
+def _check_class(radius: float, lipschitz: float) -> float:
+    """Return L times the radius: the radius of a class that the loss does not shrink."""
+    scaled = _check_number(radius, "radius", least=0.0) * _check_number(
+        lipschitz, "lipschitz", least=0.0
+    )
+    if scaled > LARGEST_VALUE:
+        raise ValueError(
+            f"radius times lipschitz is {scaled:g}, and beyond {LARGEST_VALUE:g} a bound may be "
+            "too large to be a number. Rescale the class, or the loss."
+        )
+    return scaled
+
+
+def _check_number(value: Any, name: str, *, least: float) -> float:
+    if isinstance(value, RademacherEstimate):
+        raise TypeError(
+            f"{name} must be a number, got {value}. Pass its .value, or .value plus some "
+            "standard errors to be on the safe side."
+        )
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a number >= {least:g}, got {value!r}.")
+    number = float(value)
+    if not (least <= number < float("inf")):
+        raise ValueError(f"{name} must be a finite number >= {least:g}, got {value!r}.")
+    return number
+
+
+def _check_count(value: Any, name: str, *, least: int = 1) -> int:
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise TypeError(f"{name} must be an integer >= {least}, got {value!r}.")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value!r}.")
+    return int(value)
+
+
+def _check_delta(delta: Any) -> float:
+    chance = _check_number(delta, "delta", least=0.0)
+    if not 0 < chance < 1:
+        raise ValueError(
+            f"delta must lie in (0, 1), got {delta!r}: it is the probability with which the bound "
+            "may fail, 0.05 for a bound that holds 95 times in 100."
+        )
+    return chance
+
+
+def _check_symmetric(K: Floats) -> None:
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(
+            f"K has shape {K.shape}, expected (n_samples, n_samples): k(x_i, x_j) of all pairs of "
+            "rows. For the rows themselves use linear_rademacher."
+        )
+    if not np.allclose(K, K.T, rtol=1e-8, atol=1e-8 * float(np.abs(K).max())):
+        raise ValueError(
+            "K is not symmetric, and a kernel matrix is: k(x_i, x_j) = k(x_j, x_i). Pass the "
+            "kernel of the rows with themselves."
+        )

@@ -1,0 +1,36 @@
+"""The paper's tables and figure, run again and set beside what it printed.
+
+An *experiment* is a table or a figure: data sets x noise rates x methods. A *run* is one fit of
+one method on one split; all methods see the same splits and the same flips. What the paper leaves
+open is decided in `_choices.py`, once, and is the same for every method of a table.
+"""
+
+from unflip.paper.experiments._choices import REPEATS
+from unflip.paper.experiments._compare import Figure, Results, summarise
+from unflip.paper.experiments._config import EXPERIMENTS, METHOD_NAMES, Experiment
+from unflip.paper.experiments._document import reproduction_page
+from unflip.paper.experiments._pictures import require_matplotlib
+from unflip.paper.experiments._protocol import Outcome, Run, perform, planned_runs
+from unflip.paper.experiments._run import JOURNAL, Journal, run_all
+from unflip.paper.experiments._save import read_results, save_results
+
+__all__ = [
+    "EXPERIMENTS",
+    "JOURNAL",
+    "METHOD_NAMES",
+    "REPEATS",
+    "Experiment",
+    "Figure",
+    "Journal",
+    "Outcome",
+    "Results",
+    "Run",
+    "perform",
+    "planned_runs",
+    "read_results",
+    "reproduction_page",
+    "require_matplotlib",
+    "run_all",
+    "save_results",
+    "summarise",
+]

@@ -1,0 +1,308 @@
+"""What was measured, beside what the paper printed."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata, wilcoxon
+from sklearn.isotonic import IsotonicRegression
+
+from unflip.paper.experiments._config import ACCURACY_PAIRS, EXPERIMENTS, Pair
+from unflip.paper.experiments._protocol import Outcome, Run
+from unflip.paper.experiments._published import Published, published
+
+Floats = NDArray[np.float64]
+
+QUANTITIES = ("accuracy", "rho_pos", "rho_neg")
+
+CHECKED_PAIRS: tuple[Pair, ...] = ((0.2, 0.2), (0.3, 0.1))
+"""Where the plain rows should agree with the paper's; those at (0.4, 0.4) are another case."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A quantity of one method on one data set with one noise, over all splits."""
+
+    experiment: str
+    learner: str
+    dataset: str
+    rho_pos: float
+    rho_neg: float
+    method: str
+    quantity: str
+    """"accuracy" in percent, "rho_pos" or "rho_neg"."""
+    values: tuple[float, ...]
+    """One per split."""
+    seconds: float
+    """Mean processor time of a fit."""
+    paper: Published | None
+    """What the paper printed, where it did."""
+    rates_error: float | None
+    """Mean absolute error of the rates that the method estimated, where it did."""
+
+    @property
+    def pair(self) -> Pair:
+        """The true noise rates."""
+        return self.rho_pos, self.rho_neg
+
+    @property
+    def mean(self) -> float:
+        """Mean over the splits."""
+        return float(np.mean(self.values))
+
+    @property
+    def sd(self) -> float:
+        """Standard deviation over the splits."""
+        return float(np.std(self.values, ddof=1)) if len(self.values) > 1 else 0.0
+
+    @property
+    def deviations(self) -> float | None:
+        """How many of the paper's standard deviations the mean lies above the paper's."""
+        if self.paper is None:
+            return None
+        return (self.mean - self.paper.mean) / max(self.paper.sd, 1e-3)
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether the mean lies within two of the paper's standard deviations of the paper's."""
+        return None if self.deviations is None else abs(self.deviations) <= 2
+
+
+@dataclass(frozen=True)
+class MethodSummary:
+    """A method over all rows of an accuracy table."""
+
+    method: str
+    average: float
+    paper_average: float | None
+    """Mean of the paper's rows (its own average line differs from it by up to 0.08)."""
+    checked_average: float
+    """Of the rows at CHECKED_PAIRS alone."""
+    paper_checked_average: float | None
+    rank: float
+    """Mean over the rows of its rank, 1 being the best."""
+    above_plain: int
+    """Rows in which its mean is above that of the plain method."""
+    p_value: float | None
+    """Of Wilcoxon's paired test against the plain method, over the rows; None for that one."""
+    rates_error: float | None
+    """Mean absolute error of its estimated rates."""
+    seconds: float
+
+
+@dataclass(frozen=True)
+class ExplainingLevel:
+    """The symmetric noise at which our plain curve passes through the paper's (0.4, 0.4) figure."""
+
+    learner: str
+    dataset: str
+    paper: Published
+    level: float
+    low: float
+    """Where the curve passes one standard error of the paper's mean above it."""
+    high: float
+
+
+class Results:
+    """All figures of finished runs.
+
+    Parameters
+    ----------
+    figures : list of Figure
+        In the order of the experiments.
+    """
+
+    def __init__(self, figures: list[Figure]) -> None:
+        self.figures = figures
+
+    def of(self, experiment: str, **fields: Any) -> list[Figure]:
+        """Return an experiment's figures whose fields have the given values."""
+        return [
+            figure
+            for figure in self.figures
+            if figure.experiment == experiment
+            and all(getattr(figure, name) == value for name, value in fields.items())
+        ]
+
+    @property
+    def experiments(self) -> list[str]:
+        """The experiments that have figures, in the paper's order."""
+        present = {figure.experiment for figure in self.figures}
+        return [name for name in EXPERIMENTS if name in present]
+
+    def compares_methods(self, experiment: str) -> bool:
+        """Whether it is one of the accuracy tables."""
+        return experiment.startswith("table") and not EXPERIMENTS[experiment].measures_rates
+
+    def methods(self, experiment: str) -> list[str]:
+        """Return the methods that were run, in the order of the table."""
+        present = {figure.method for figure in self.of(experiment)}
+        in_order = (*EXPERIMENTS[experiment].methods, "cleanlab")
+        return [method for method in in_order if method in present]
+
+    def accuracy_rows(self, experiment: str) -> dict[tuple[str, Pair], dict[str, Figure]]:
+        """Return the rows of an accuracy table: by data set and noise, then by method."""
+        rows: dict[tuple[str, Pair], dict[str, Figure]] = defaultdict(dict)
+        for figure in self.of(experiment, quantity="accuracy"):
+            rows[figure.dataset, figure.pair][figure.method] = figure
+        return dict(rows)
+
+    def compare_methods(self, experiment: str) -> list[MethodSummary]:
+        """Return averages, ranks and tests against the plain method, over the table's rows."""
+        methods = self.methods(experiment)
+        rows = list(self.accuracy_rows(experiment).values())
+        means = np.array([[row[method].mean for method in methods] for row in rows])
+        ranks = rankdata(-means.round(9), axis=1).mean(axis=0)
+        plain = means[:, methods.index("plain")]
+        summaries = []
+        for k, method in enumerate(methods):
+            figures = [row[method] for row in rows]
+            checked = [figure for figure in figures if figure.pair in CHECKED_PAIRS]
+            gain = (means[:, k] - plain).round(9)
+            summaries.append(
+                MethodSummary(
+                    method=method,
+                    average=float(means[:, k].mean()),
+                    paper_average=_paper_average(figures),
+                    checked_average=float(np.mean([figure.mean for figure in checked])),
+                    paper_checked_average=_paper_average(checked),
+                    rank=float(ranks[k]),
+                    above_plain=int((gain > 0).sum()),
+                    p_value=None if method == "plain" else _wilcoxon(gain),
+                    rates_error=_mean_of_known([figure.rates_error for figure in figures]),
+                    seconds=float(np.mean([figure.seconds for figure in figures])),
+                )
+            )
+        return summaries
+
+    def plain_agreement(self, experiment: str) -> tuple[int, int]:
+        """Return how many plain figures at CHECKED_PAIRS agree with the paper's, of how many."""
+        checked = [
+            figure
+            for figure in self.of(experiment, method="plain", quantity="accuracy")
+            if figure.pair in CHECKED_PAIRS and figure.paper is not None
+        ]
+        return sum(bool(figure.agrees) for figure in checked), len(checked)
+
+    def explaining_levels(self) -> list[ExplainingLevel]:
+        """Return, for each learner and data set, the noise that explains the paper's last row."""
+        found = []
+        for name in ("table3", "table4", "table5", "table6"):
+            (learner,) = EXPERIMENTS[name].learners
+            for dataset in EXPERIMENTS[name].datasets:
+                curve = self.of("levels", learner=learner, dataset=dataset)
+                if not curve:
+                    continue
+                cell = (name, dataset, *ACCURACY_PAIRS[-1], "plain")
+                printed = published()[cell, "accuracy"]
+                levels = np.array([figure.rho_pos for figure in curve])
+                means = np.array([figure.mean for figure in curve])
+                error = printed.sd / np.sqrt(10)
+                level, low, high = (
+                    level_at(accuracy, levels, means)
+                    for accuracy in (printed.mean, printed.mean + error, printed.mean - error)
+                )
+                found.append(ExplainingLevel(learner, dataset, printed, level, low, high))
+        return found
+
+
+def summarise(outcomes: Mapping[Run, Outcome], repeats: int) -> Results:
+    """Return the figures of the finished runs.
+
+    Parameters
+    ----------
+    outcomes : mapping from Run to Outcome
+        Finished runs.
+    repeats : int
+        Only the first so many splits (times an experiment's own factor) are used.
+    """
+    groups: dict[tuple[str, str, str, float, float, str], dict[int, Outcome]] = defaultdict(dict)
+    for run, outcome in outcomes.items():
+        if run.repeat < repeats * EXPERIMENTS[run.experiment].repeats_per_repeat:
+            key = (run.experiment, run.learner, run.dataset, run.rho_pos, run.rho_neg, run.method)
+            groups[key][run.repeat] = outcome
+    figures = []
+    for key in sorted(groups, key=_paper_order):
+        experiment, learner, dataset, rho_pos, rho_neg, method = key
+        done = [outcome for _, outcome in sorted(groups[key].items())]
+        measured = QUANTITIES[1:] if EXPERIMENTS[experiment].measures_rates else QUANTITIES[:1]
+        for quantity in measured:
+            cell = (experiment, dataset, rho_pos, rho_neg, method)
+            figures.append(
+                Figure(
+                    experiment,
+                    learner,
+                    dataset,
+                    rho_pos,
+                    rho_neg,
+                    method,
+                    quantity,
+                    values=tuple(getattr(outcome, quantity) for outcome in done),
+                    seconds=float(np.mean([outcome.seconds for outcome in done])),
+                    paper=published().get((cell, quantity)),
+                    rates_error=_rates_error(done, method, rho_pos, rho_neg),
+                )
+            )
+    return Results(figures)
+
+
+def level_at(accuracy: float, levels: Floats, means: Floats) -> float:
+    """Return the level at which a falling curve takes the value `accuracy`, by interpolation.
+
+    The curve is first made monotone (least squares); beyond its ends the answer is the end.
+
+    Parameters
+    ----------
+    accuracy : float
+        The value.
+    levels, means : ndarray of shape (n_levels,)
+        The curve.
+    """
+    falling = IsotonicRegression(increasing=False).fit_transform(levels, means)
+    return float(np.interp(-accuracy, -falling, levels))
+
+
+def _paper_average(figures: list[Figure]) -> float | None:
+    return _mean_of_known([figure.paper.mean if figure.paper else None for figure in figures])
+
+
+def _rates_error(
+    outcomes: list[Outcome], method: str, rho_pos: float, rho_neg: float
+) -> float | None:
+    """Return the error of both rates; None for methods that use a function of them only."""
+    if method in ("ld", "stpmkl"):
+        return None
+    return _mean_of_known(
+        [
+            None if estimate is None else abs(estimate - true)
+            for outcome in outcomes
+            for estimate, true in ((outcome.rho_pos, rho_pos), (outcome.rho_neg, rho_neg))
+        ]
+    )
+
+
+def _mean_of_known(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
+
+
+def _wilcoxon(gain: Floats) -> float:
+    """Return the two-sided p-value; 1 where nothing differs."""
+    return float(wilcoxon(gain, zero_method="zsplit").pvalue) if gain.any() else 1.0
+
+
+def _paper_order(key: Any) -> tuple[int, ...]:
+    """Return the position of a figure in the paper."""
+    name, learner, dataset, rho_pos, rho_neg, method = key
+    experiment = EXPERIMENTS[name]
+    methods = (*experiment.methods, "cleanlab")
+    return (
+        list(EXPERIMENTS).index(name),
+        experiment.learners.index(learner),
+        experiment.datasets.index(dataset),
+        experiment.pairs.index((rho_pos, rho_neg)),
+        methods.index(method),
+    )

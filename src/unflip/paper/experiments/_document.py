@@ -1,0 +1,488 @@
+"""The page: our figures beside the paper's, and what follows from them."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from unflip._app.report import Block, Cell, Heading, Picture, Table, Text
+from unflip.paper.experiments._choices import (
+    ALPHA,
+    CROSS_VALIDATION_FOLDS,
+    FEATURE_RANGE,
+    FINE_RATE_GRID,
+    KERNEL_WIDTH,
+    RATE_GRID,
+    SCOTT_CONFIDENCE,
+    SYNTHETIC_ROWS,
+)
+from unflip.paper.experiments._compare import Figure, Results
+from unflip.paper.experiments._config import EXPERIMENTS, LEARNERS, METHOD_NAMES
+from unflip.paper.experiments._pictures import figure_1, noise_levels
+
+TITLE = "The paper's experiments, run again"
+RATES_STEP = 0.03
+"""Differences of rates are shaded beyond one such step, and marked beyond two."""
+
+COMPARED = ("plain", "ld", "ub", "stpmkl")
+OURS = ("eiw", "iw")
+
+
+def reproduction_page(results: Results, repeats: int) -> list[Block]:
+    """Return the page.
+
+    Parameters
+    ----------
+    results : Results
+        All figures.
+    repeats : int
+        Splits of each data set.
+    """
+    names = results.experiments
+    blocks: list[Block] = [
+        Heading(TITLE, 1),
+        Text(
+            "Liu and Tao, Classification with Noisy Labels by Importance Reweighting, printed six "
+            f"tables and one figure. Here they are run again: {repeats} random splits of each data "
+            "set, 75 % for training, labels flipped in the training part only, accuracy on clean "
+            "test labels. Every method sees the same splits and the same flips."
+        ),
+        Text(
+            "In every table our mean ± standard deviation stands first and the paper's below it. "
+            "Bold is as in the paper: in the rate tables both errors below 0.1, in the accuracy "
+            "tables the two highest of a row. A shaded accuracy lies more than one of the paper's "
+            "standard deviations from the paper's mean, and ▲ marks more than two above, ▼ more "
+            f"than two below; for rates the steps are {RATES_STEP:g} and {2 * RATES_STEP:g}."
+        ),
+        Text(
+            f"This page is written by `unflip reproduce {_command(results)} --repeats {repeats}`."
+        ),
+        Heading("In short"),
+        *_in_short(results),
+        Heading("Choices"),
+        *_choices(),
+    ]
+    for name in names:
+        blocks.append(Heading(EXPERIMENTS[name].title))
+        if EXPERIMENTS[name].measures_rates:
+            blocks += _rates_section(results, name)
+        elif name == "figure1":
+            blocks += _figure_section(results)
+        elif name == "levels":
+            blocks += _levels_section(results)
+        else:
+            blocks += _accuracy_section(results, name)
+    return blocks
+
+
+def _command(results: Results) -> str:
+    """Return the arguments that name what was run."""
+    names = results.experiments
+    what = "all" if names == list(EXPERIMENTS) else " ".join(names)
+    peers = any(figure.method == "cleanlab" for figure in results.figures)
+    return f"{what} --peers" if peers else what
+
+
+def _in_short(results: Results) -> Iterator[Block]:
+    """Yield the verdicts, each a computed sentence."""
+    tables = [n for n in results.experiments if results.compares_methods(n)]
+    for name in results.experiments:
+        if EXPERIMENTS[name].measures_rates:
+            yield Text(f"{_number(name)}: {_minimum_agreement(results, name)}", item=True)
+    if tables:
+        counts = [results.plain_agreement(name) for name in tables]
+        by_table = ", ".join(
+            f"{within} of {total} in {_number(name).lower()}"
+            for name, (within, total) in zip(tables, counts, strict=True)
+        )
+        within, total = (sum(part) for part in zip(*counts, strict=True))
+        yield Text(
+            f"Plain methods at (0.2, 0.2) and (0.3, 0.1): {within} of {total} means lie within two "
+            f"of the paper's standard deviations ({by_table}).",
+            item=True,
+        )
+        for name in tables:
+            yield Text(f"{_number(name)}: {_ordering(results, name)}", item=True)
+        yield Text(f"Rows (0.4, 0.4): {_last_rows(results, tables)}", item=True)
+    if "figure1" in results.experiments:
+        yield Text(f"Figure 1: {_figure_ordering(results)}", item=True)
+
+
+def _choices() -> Iterator[Block]:
+    low, high = FEATURE_RANGE
+    yield Text(
+        "The paper leaves these open. They are made once, for all methods of a table; the first "
+        "two so that the plain rows at (0.2, 0.2) and (0.3, 0.1) come near the paper's."
+    )
+    for text in (
+        f"Scaling: classifiers see every feature scaled to [{low:g}, {high:g}] on the training "
+        f"rows. The paper's Gaussian kernel of width {KERNEL_WIDTH:g} would be far too narrow on "
+        "standardised columns. KLIEP sees the columns as they come (standardised).",
+        f"Regularisation: alpha = {ALPHA:g} beside the mean loss, C = 1 / (alpha n) in other "
+        "notations, for every learner and StPMKL.",
+        f"Rates by cross-validation: {CROSS_VALIDATION_FOLDS} folds, accuracy on noisy labels, "
+        f"rates 0, {RATE_GRID[1]:g}, ..., {RATE_GRID[-1]:g} for either class (tables 3 to 6), "
+        f"0, {FINE_RATE_GRID[1]:g}, ..., {FINE_RATE_GRID[-1]:g} with the unbiased logistic loss "
+        "(tables 1 and 2). StPMKL takes one rate for both classes.",
+        "Scott's method: ROC curve of a logistic regression on the training rows, confidence "
+        f"limits at {SCOTT_CONFIDENCE:g}, P(true=+1) given, as the paper gives it.",
+        f"Synthetic data: {SYNTHETIC_ROWS} rows, drawn anew for every split.",
+        "StPMKL is a reconstruction: its paper's text was not available. Its digits are not to be "
+        "compared with the printed ones as if it were its authors' code.",
+    ):
+        yield Text(text, item=True)
+
+
+def _rates_section(results: Results, name: str) -> Iterator[Block]:
+    experiment, methods = EXPERIMENTS[name], results.methods(name)
+    rows = []
+    for dataset in experiment.datasets:
+        for pair in experiment.pairs:
+            cells = [Cell(dataset), Cell(_pair(pair))]
+            for method in methods:
+                found = results.of(
+                    name, dataset=dataset, rho_pos=pair[0], rho_neg=pair[1], method=method
+                )
+                cells.append(_rates_cell(found) if found else Cell("-"))
+            rows.append(tuple(cells))
+    head = ("data", "true rates", *(METHOD_NAMES[method] for method in methods))
+    yield Table(head, tuple(rows), "Estimated (rho_pos, rho_neg); the paper's below.", n_labels=2)
+    yield Text(_sentence(_minimum_agreement(results, name)))
+    spreads = {
+        method: np.mean([figure.sd for figure in results.of(name, method=method)])
+        for method in methods
+    }
+    errors = {
+        method: np.mean(
+            [
+                abs(figure.mean - getattr(figure, figure.quantity))
+                for figure in results.of(name, method=method)
+            ]
+        )
+        for method in methods
+    }
+    seconds = {
+        method: float(np.mean([figure.seconds for figure in results.of(name, method=method)]))
+        for method in methods
+    }
+    yield Table(
+        ("method", "error of the mean", "standard deviation", "seconds per fit"),
+        tuple(
+            (
+                Cell(METHOD_NAMES[method]),
+                Cell(f"{errors[method]:.3f}"),
+                Cell(f"{spreads[method]:.3f}"),
+                Cell(_seconds(seconds[method])),
+            )
+            for method in methods
+        ),
+        "Mean over the table, both rates.",
+    )
+
+
+def _rates_cell(figures: list[Figure]) -> Cell:
+    """Return a cell of table 1 or 2: both rates, ours and the paper's."""
+    ours = "(" + ", ".join(f"{figure.mean:.3f} ± {figure.sd:.3f}" for figure in figures) + ")"
+    bold = all(abs(figure.mean - getattr(figure, figure.quantity)) < 0.1 for figure in figures)
+    printed = [figure for figure in figures if figure.paper is not None]
+    if not printed:
+        return Cell(ours, bold=bold)
+    below = ", ".join(f"{f.paper.mean:.3f} ± {f.paper.sd:.3f}" for f in printed if f.paper)
+    errors = [abs(f.paper.mean - getattr(f, f.quantity)) for f in printed if f.paper]
+    furthest = max((f.mean - f.paper.mean for f in printed if f.paper), key=abs)
+    return Cell(
+        ours,
+        f"({below})",
+        bold=bold,
+        below_bold=max(errors) < 0.1,
+        shade=_shade(furthest / RATES_STEP),
+    )
+
+
+def _minimum_agreement(results: Results, name: str) -> str:
+    figures = [f for f in results.of(name, method="liu-tao") if f.paper is not None]
+    gaps = [abs(figure.mean - figure.paper.mean) for figure in figures if figure.paper]
+    spread = {
+        method: np.mean([figure.sd for figure in results.of(name, method=method)])
+        for method in ("cross-validation", "liu-tao")
+    }
+    wide = spread["cross-validation"] > spread["liu-tao"]
+    verdict = "as the paper says" if wide else "which the paper found the other way round"
+    return (
+        f"the minimum's means lie within {max(gaps):.3f} of the paper's (mean difference "
+        f"{np.mean(gaps):.3f}); {sum(gap <= 0.06 for gap in gaps)} of {len(gaps)} within 0.06. "
+        f"Cross-validation spreads {'more' if wide else 'less'}, {verdict}: standard deviation "
+        f"{spread['cross-validation']:.3f} against {spread['liu-tao']:.3f}."
+    )
+
+
+def _accuracy_section(results: Results, name: str) -> Iterator[Block]:
+    methods = results.methods(name)
+    rows = []
+    for (dataset, pair), row in results.accuracy_rows(name).items():
+        ours = {method: figure.mean for method, figure in row.items()}
+        theirs = {m: figure.paper.mean for m, figure in row.items() if figure.paper is not None}
+        cells = [Cell(dataset), Cell(_pair(pair))]
+        for method in methods:
+            figure = row[method]
+            printed = figure.paper
+            cells.append(
+                Cell(
+                    f"{figure.mean:.2f} ± {figure.sd:.2f}",
+                    "" if printed is None else f"{printed.mean:.2f} ± {printed.sd:.2f}",
+                    bold=_among_two_highest(method, ours),
+                    below_bold=printed is not None and _among_two_highest(method, theirs),
+                    shade=_shade(figure.deviations),
+                )
+            )
+        rows.append(tuple(cells))
+    summaries = results.compare_methods(name)
+    ours = {summary.method: summary.average for summary in summaries}
+    theirs = {s.method: s.paper_average for s in summaries if s.paper_average is not None}
+    rows.append(
+        (
+            Cell("average"),
+            Cell(""),
+            *(
+                Cell(
+                    f"{summary.average:.2f}",
+                    "" if summary.paper_average is None else f"{summary.paper_average:.2f}",
+                    bold=_among_two_highest(summary.method, ours),
+                    below_bold=summary.method in theirs
+                    and _among_two_highest(summary.method, theirs),
+                )
+                for summary in summaries
+            ),
+        )
+    )
+    head = ("data", "noise", *(METHOD_NAMES[method] for method in methods))
+    yield Table(head, tuple(rows), "Accuracy in percent; the paper's below.", n_labels=2)
+    yield Table(
+        (
+            "method",
+            "average rank",
+            "above plain",
+            "Wilcoxon p",
+            "average without (0.4, 0.4)",
+            "error of its rates",
+            "seconds per fit",
+        ),
+        tuple(
+            (
+                Cell(METHOD_NAMES[summary.method]),
+                Cell(f"{summary.rank:.2f}"),
+                Cell(
+                    "" if summary.p_value is None else f"{summary.above_plain} of {len(rows) - 1}"
+                ),
+                Cell("" if summary.p_value is None else _p_value(summary.p_value)),
+                Cell(
+                    f"{summary.checked_average:.2f}",
+                    ""
+                    if summary.paper_checked_average is None
+                    else f"{summary.paper_checked_average:.2f}",
+                ),
+                Cell("" if summary.rates_error is None else f"{summary.rates_error:.3f}"),
+                Cell(_seconds(summary.seconds)),
+            )
+            for summary in summaries
+        ),
+        "Over all rows: rank 1 is the best; Wilcoxon's paired test is against plain, two-sided.",
+    )
+    within, total = results.plain_agreement(name)
+    yield Text(
+        f"Plain, rows (0.2, 0.2) and (0.3, 0.1): {within} of {total} means within two of the "
+        f"paper's standard deviations. Ordering: {_ordering(results, name)}"
+    )
+
+
+def _ordering(results: Results, name: str) -> str:
+    """Check the paper's claim that eIW and IW are above all others on the table's average."""
+    average = {s.method: s.average for s in results.compare_methods(name)}
+    parts = []
+    for method in OURS:
+        below = [other for other in COMPARED if other in average]
+        beaten = [other for other in below if average[method] > average[other]]
+        missed = [other for other in below if other not in beaten]
+        verdicts = [f"above {_listed(beaten, average)}"] if beaten else []
+        verdicts += [f"not above {_listed(missed, average)}"] if missed else []
+        text = f"{METHOD_NAMES[method]} ({average[method]:.2f}) is {', and '.join(verdicts)}"
+        parts.append(text)
+    holds = all(
+        average[method] > average[other]
+        for method in OURS
+        for other in COMPARED
+        if other in average
+    )
+    verdict = "The paper's ordering holds. " if holds else "The paper's ordering does not hold. "
+    return verdict + "; ".join(parts) + "."
+
+
+def _last_rows(results: Results, tables: Sequence[str]) -> str:
+    gaps = {
+        name: [
+            figure.mean - figure.paper.mean
+            for figure in results.of(name, method="plain", rho_pos=0.4, rho_neg=0.4)
+            if figure.paper is not None
+        ]
+        for name in tables
+    }
+    every = np.concatenate([np.array(gap) for gap in gaps.values()])
+    parts = ", ".join(
+        f"{np.mean(gap):+.1f} in {_number(name).lower()}" for name, gap in gaps.items()
+    )
+    text = (
+        f"our plain accuracies differ from the paper's by {np.mean(every):+.1f} points ({parts})."
+    )
+    levels = [point.level for point in results.explaining_levels()]
+    if levels:
+        text += (
+            f" Symmetric noise of {np.median(levels):.2f} (median; {min(levels):.2f} to "
+            f"{max(levels):.2f}) would give what the paper prints: see the last section."
+        )
+    return text
+
+
+def _figure_section(results: Results) -> Iterator[Block]:
+    experiment = EXPERIMENTS["figure1"]
+    yield Picture(
+        "figure1.svg",
+        figure_1(results),
+        "Box plots and mean accuracies of the methods with known rates for six pairs of noise "
+        "rates, hinge loss left, logistic loss right",
+    )
+    rows = []
+    for learner in experiment.learners:
+        for pair in experiment.pairs:
+            row = {
+                f.method: f
+                for f in results.of("figure1", learner=learner, rho_pos=pair[0], rho_neg=pair[1])
+            }
+            means = {method: figure.mean for method, figure in row.items()}
+            rows.append(
+                (
+                    Cell(LEARNERS[learner]),
+                    Cell(_pair(pair)),
+                    *(
+                        Cell(
+                            f"{row[method].mean:.2f} ± {row[method].sd:.2f}",
+                            bold=_among_two_highest(method, means),
+                        )
+                        if method in row
+                        else Cell("-")
+                        for method in experiment.methods
+                    ),
+                )
+            )
+    head = ("learner", "noise", *(METHOD_NAMES[method] for method in experiment.methods))
+    yield Table(
+        head,
+        tuple(rows),
+        "Accuracy in percent; every method is told the true rates. The paper prints no figures.",
+        n_labels=2,
+    )
+    yield Text(_sentence(_figure_ordering(results)))
+
+
+def _figure_ordering(results: Results) -> str:
+    """Check IW >= UB, LD >= plain where the rates differ."""
+    gains: dict[tuple[str, str], list[float]] = {}
+    for learner in EXPERIMENTS["figure1"].learners:
+        for positive, negative in EXPERIMENTS["figure1"].pairs:
+            found = results.of("figure1", learner=learner, rho_pos=positive, rho_neg=negative)
+            mean = {figure.method: figure.mean for figure in found}
+            for upper, lower in (("iw", "ub"), ("iw", "ld"), ("ub", "plain"), ("ld", "plain")):
+                if positive != negative and {upper, lower} <= set(mean):
+                    gains.setdefault((upper, lower), []).append(mean[upper] - mean[lower])
+    parts = [
+        f"{METHOD_NAMES[upper]} is above {METHOD_NAMES[lower]} in "
+        f"{sum(gain > 1e-9 for gain in differences)} of {len(differences)} "
+        f"({np.mean(differences):+.1f} points on average)"
+        for (upper, lower), differences in gains.items()
+    ]
+    return f"where the two rates differ, {', '.join(parts)}."
+
+
+def _levels_section(results: Results) -> Iterator[Block]:
+    yield Text(
+        "Do the paper's rows at (0.4, 0.4) show what labels flipped at that rate allow? The "
+        "curves show what our plain methods reach at any rate, the same for both classes; a "
+        "cross is the paper's plain figure at (0.4, 0.4), and the dotted line leads to the rate "
+        "that would explain it."
+    )
+    yield Picture(
+        "noise-levels.svg",
+        noise_levels(results),
+        "Accuracy of the plain methods against the symmetric noise rate, one panel per learner",
+    )
+    explained = results.explaining_levels()
+    datasets = EXPERIMENTS["levels"].datasets
+    by_cell = {(point.learner, point.dataset): point for point in explained}
+    rows = []
+    for learner, title in LEARNERS.items():
+        cells = [Cell(title)]
+        for dataset in datasets:
+            point = by_cell.get((learner, dataset))
+            cells.append(
+                Cell("-")
+                if point is None
+                else Cell(_level(point.level), f"{_level(point.low)} to {_level(point.high)}")
+            )
+        rows.append(tuple(cells))
+    yield Table(
+        ("learner", *datasets),
+        tuple(rows),
+        "Symmetric noise rate at which our plain accuracy equals the paper's at (0.4, 0.4); below, "
+        "from one standard error above the paper's mean to one below.",
+    )
+    levels = np.array([point.level for point in explained])
+    lower = int((levels < 0.4).sum())
+    yield Text(
+        f"The rate is below 0.40 in {lower} of {levels.size} cells; its median is "
+        f"{np.median(levels):.2f}. The paper does not say how its labels were flipped. Flipping a "
+        "share 0.4 of rows that are drawn with replacement, for example, would flip 1 - exp(-0.4) "
+        f"= {1 - np.exp(-0.4):.2f} of the labels."
+    )
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+def _level(level: float) -> str:
+    lowest, highest = (EXPERIMENTS["levels"].pairs[k][0] for k in (0, -1))
+    if level <= lowest:
+        return f"≤ {lowest:.2f}"
+    return f"≥ {highest:.2f}" if level >= highest else f"{level:.2f}"
+
+
+def _listed(methods: Sequence[str], average: dict[str, Any]) -> str:
+    return ", ".join(f"{METHOD_NAMES[method]} ({average[method]:.2f})" for method in methods)
+
+
+def _among_two_highest(method: str, values: dict[str, Any]) -> bool:
+    """Whether the value, as printed, is one of the row's two highest."""
+    printed = sorted((round(value, 2) for value in values.values()), reverse=True)
+    return round(values[method], 2) >= printed[min(1, len(printed) - 1)]
+
+
+def _shade(deviations: float | None) -> int:
+    """Return 0 within one step, 1 within two, else 2, with the sign."""
+    if deviations is None or abs(deviations) <= 1:
+        return 0
+    return int(np.sign(deviations)) * (1 if abs(deviations) <= 2 else 2)
+
+
+def _number(name: str) -> str:
+    return EXPERIMENTS[name].title.split(":")[0]
+
+
+def _pair(pair: tuple[float, float]) -> str:
+    return f"({pair[0]:g}, {pair[1]:g})"
+
+
+def _p_value(p_value: float) -> str:
+    return "< 0.001" if p_value < 0.001 else f"{p_value:.3f}"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.3f}" if seconds < 0.1 else f"{seconds:.2f}"

@@ -1,0 +1,129 @@
+"""The figure, and the curves of the plain methods, drawn as SVG."""
+
+import io
+from typing import Any
+
+import numpy as np
+
+from unflip.paper.experiments._compare import Results
+from unflip.paper.experiments._config import EXPERIMENTS, LEARNERS, METHOD_NAMES
+
+COLOURS = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#D55E00", "#CC79A7")
+"""Okabe and Ito's, which colour-blind readers tell apart."""
+
+HATCHES = ("", "//", "..", "xx")
+MARKERS = ("o", "s", "^", "D", "v", "P")
+
+
+def require_matplotlib() -> None:
+    """Raise an ImportError that says what to install where matplotlib is missing."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise ImportError("drawing needs matplotlib: pip install 'unflip[plot]'") from error
+
+
+def figure_1(results: Results) -> str:
+    """Return figure 1 as SVG: box plots above, mean accuracies below, a column per loss."""
+    plt = _pyplot()
+    experiment = EXPERIMENTS["figure1"]
+    figure, axes = plt.subplots(2, 2, figsize=(10, 7), sharey="row", layout="constrained")
+    for column, learner in enumerate(experiment.learners):
+        figures = results.of("figure1", learner=learner)
+        methods = [m for m in experiment.methods if any(f.method == m for f in figures)]
+        boxes, bars = axes[:, column]
+        width = 0.8 / len(methods)
+        for k, method in enumerate(methods):
+            own = [f for f in figures if f.method == method]
+            style = experiment.methods.index(method)  # the same in both columns
+            colour, hatch = COLOURS[1 + style], HATCHES[style]
+            positions = np.arange(len(own)) + (k - (len(methods) - 1) / 2) * width
+            drawn = boxes.boxplot(
+                [f.values for f in own],
+                positions=positions,
+                widths=0.85 * width,
+                patch_artist=True,
+                manage_ticks=False,
+                medianprops={"color": "black"},
+                flierprops={"markersize": 3},
+            )
+            for box in drawn["boxes"]:
+                box.set(facecolor=colour, hatch=hatch)
+            bars.bar(
+                positions,
+                [f.mean for f in own],
+                0.9 * width,
+                yerr=[f.sd for f in own],
+                color=colour,
+                hatch=hatch,
+                edgecolor="black",
+                linewidth=0.5,
+                error_kw={"linewidth": 0.8},
+                label=METHOD_NAMES[method],
+            )
+        for axis in (boxes, bars):
+            pairs = [f"({a:g}, {b:g})" for a, b in experiment.pairs]
+            axis.set_xticks(range(len(pairs)), pairs)
+            axis.grid(axis="y", linewidth=0.4)
+            axis.set_axisbelow(True)
+        boxes.set_title(LEARNERS[learner])
+        bars.set_xlabel("noise rates (positive, negative)")
+        lowest = min(min(f.values) for f in results.of("figure1"))
+        bars.set_ylim(max(0.0, np.floor(lowest / 10) * 10), 100)
+        bars.legend(ncols=len(methods), loc="lower left", fontsize="small")
+    axes[0, 0].set_ylabel("accuracy over the splits (%)")
+    axes[1, 0].set_ylabel("mean accuracy ± sd (%)")
+    return _as_svg(plt, figure)
+
+
+def noise_levels(results: Results) -> str:
+    """Return the plain methods' accuracy by symmetric noise as SVG, the paper's rows as crosses."""
+    plt = _pyplot()
+    figure, axes = plt.subplots(2, 2, figsize=(10, 7), sharex=True, layout="constrained")
+    explained = results.explaining_levels()
+    for axis, (learner, title) in zip(axes.flat, LEARNERS.items(), strict=True):
+        for k, dataset in enumerate(EXPERIMENTS["levels"].datasets):
+            curve = results.of("levels", learner=learner, dataset=dataset)
+            if not curve:
+                continue
+            levels, means = [f.rho_pos for f in curve], [f.mean for f in curve]
+            axis.plot(levels, means, color=COLOURS[k], marker=MARKERS[k], ms=4, label=dataset)
+            for point in explained:
+                if (point.learner, point.dataset) == (learner, dataset):
+                    error = point.paper.sd / np.sqrt(10)
+                    axis.errorbar(
+                        0.4, point.paper.mean, error, color=COLOURS[k], marker="x", ms=8, mew=2
+                    )
+                    axis.hlines(
+                        point.paper.mean, point.level, 0.4, COLOURS[k], "dotted", linewidth=1
+                    )
+        axis.axvline(0.4, color="0.6", linewidth=0.8, zorder=0)
+        axis.set_title(title)
+        axis.grid(linewidth=0.4)
+    for axis in axes[1]:
+        axis.set_xlabel("symmetric noise rate")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("accuracy (%)")
+    figure.legend(
+        *axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=6, frameon=False
+    )
+    return _as_svg(plt, figure)
+
+
+def _pyplot() -> Any:
+    require_matplotlib()
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    # the same drawing every time
+    mpl.rcParams["svg.hashsalt"] = "unflip"
+    return plt
+
+
+def _as_svg(plt: Any, figure: Any) -> str:
+    text = io.StringIO()
+    figure.savefig(text, format="svg", metadata={"Date": None})
+    plt.close(figure)
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"

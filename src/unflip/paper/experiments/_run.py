@@ -1,0 +1,105 @@
+"""Many runs: in parallel, each written down as soon as it is done, none done twice."""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from unflip import __version__
+from unflip._files import write_whole
+from unflip.paper.experiments._choices import stated_choices
+from unflip.paper.experiments._protocol import Outcome, Run, perform
+
+JOURNAL = "runs.jsonl"
+
+
+class Journal:
+    """The finished runs of a folder, one line of JSON each; an interruption loses no more than one.
+
+    The first line holds the version and the choices that the runs were made with. Runs of others
+    are refused, so that a table never mixes the two.
+
+    Parameters
+    ----------
+    folder : Path
+        Where `runs.jsonl` is, or will be.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        if folder.exists() and not folder.is_dir():
+            raise NotADirectoryError(f"{folder} is a file, expected a folder. Choose another.")
+        self.path = folder / JOURNAL
+        self.outcomes: dict[Run, Outcome] = {}
+        self._header = {"unflip": __version__, "choices": stated_choices()}
+        if self.path.exists():
+            self._read()
+
+    def _read(self) -> None:
+        whole, _, cut_off = self.path.read_text().rpartition("\n")
+        try:
+            records = [json.loads(line) for line in whole.splitlines()]
+        except ValueError as error:
+            raise ValueError(
+                f"{self.path} is not a journal of runs ({error}). Choose another folder, or "
+                "overwrite it (--force)."
+            ) from error
+        if records and records[0] != self._header:
+            raise ValueError(
+                f"{self.path} holds runs of another version or with other choices than these. "
+                "Choose another folder, or overwrite it (--force)."
+            )
+        for record in records[1:]:
+            self.outcomes[Run(**record["run"])] = Outcome(**record["outcome"])
+        if cut_off:  # written while the machine or the process stopped
+            write_whole(self.path, whole + "\n" if whole else "")
+
+    def __enter__(self) -> Self:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        empty = not self.path.exists() or not self.path.stat().st_size
+        self._file = self.path.open("a")
+        if empty:
+            self._append(self._header)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._file.close()
+
+    def add(self, run: Run, outcome: Outcome) -> None:
+        """Write a finished run down."""
+        self._append({"run": asdict(run), "outcome": asdict(outcome)})
+        self.outcomes[run] = outcome
+
+    def _append(self, record: dict[str, Any]) -> None:
+        self._file.write(json.dumps(record) + "\n")
+        self._file.flush()
+
+
+def run_all(runs: Iterable[Run], journal: Journal, *, n_jobs: int = -1) -> Iterator[Run]:
+    """Perform the runs that the journal lacks; yield each when it is written down.
+
+    Parameters
+    ----------
+    runs : iterable of Run
+        What is asked for.
+    journal : Journal
+        What is done.
+    n_jobs : int, default=-1
+        Processes, one thread each; -1: one per core.
+    """
+    missing = [run for run in runs if run not in journal.outcomes]
+    # shuffled, so that the time left can be told from the share that is done
+    order = np.random.default_rng(0).permutation(len(missing))
+    threads = {} if n_jobs == 1 else {"inner_max_num_threads": 1}  # for other processes only
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", **threads)
+    with journal:
+        for run, outcome in parallel(delayed(_performed)(missing[k]) for k in order):
+            journal.add(run, outcome)
+            yield run
+
+
+def _performed(run: Run) -> tuple[Run, Outcome]:
+    return run, perform(run)

@@ -1,0 +1,401 @@
+"""From the evidence at pairs of rates to a distribution of the rates."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import Akima1DInterpolator, CloughTocher2DInterpolator
+from scipy.stats import chi2
+
+from unflip.noise import LARGEST_TOTAL
+from unflip.posterior._noisy_channel._evidence import (
+    ChannelFit,
+    Design,
+    Slope,
+    evidence_slope,
+    fit_channel,
+)
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+Box = tuple[tuple[float, float], tuple[float, float]]
+"""The range of rho_pos, and that of rho_neg."""
+
+NO_NOISE = 0.1
+"""Prior probability of (0, 0)."""
+
+EQUAL = 0.25
+"""Prior probability of equal rates, where there is noise."""
+
+N_CELLS = 160
+"""Cells per rate for sums over the rates."""
+
+LAYER = 1e-3
+"""Below it derivatives in a rate say nothing about larger ones: rows with g near 0 or 1 begin to
+lose their information at rates as small as g or 1-g."""
+
+NEGLIGIBLE, EXPLORED = 12.0, 6.0
+"""Differences of the log-evidence beyond which rates are left out, and pairs have no neighbours."""
+
+
+def explore(
+    designs: Sequence[Design],
+    axes: tuple[Floats, Floats],
+    known: Sequence[Sequence[ChannelFit]],
+    tol: float,
+) -> dict[tuple[float, float], list[ChannelFit]]:
+    """Fit models at the pairs of a grid where the evidence of all is not negligible, and around.
+
+    The first pair is next to the best one known, each later one is a neighbour of the best that has
+    any left; its fits begin where the nearest ended.
+
+    Parameters
+    ----------
+    designs : sequence of Design
+        The noisy data as each model sees them.
+    axes : pair of ndarrays
+        Values of rho_pos, and of rho_neg.
+    known : sequence of sequences of ChannelFit
+        What the models are known to be at some rates, or guessed.
+    tol : float
+        Of the log-evidence at its top; the lower, the less exact.
+    """
+    admissible = np.add.outer(*axes) <= LARGEST_TOTAL + 1e-9
+    pairs = [(int(i), int(j)) for i, j in np.argwhere(admissible)]
+    rates = {(i, j): np.array([axes[0][i], axes[1][j]]) for i, j in pairs}
+    fits: dict[tuple[int, int], list[ChannelFit]] = {}
+    heights: dict[tuple[int, int], float] = {}
+    starts, depth = [*known], 0.0
+    best = max(known, key=total_evidence)[0].rates
+    here = min(pairs, key=lambda pair: _distance(rates[pair], best))
+    while True:
+        nearest = min(starts, key=lambda found: _distance(found[0].rates, rates[here]))
+        fits[here] = [
+            fit_channel(design, rates[here], start, tol * (1 + depth))
+            for design, start in zip(designs, nearest, strict=True)
+        ]
+        starts.insert(0, fits[here])
+        heights[here] = total_evidence(fits[here])
+        top = max(heights.values())
+        steps = [
+            (height, pair)
+            for (i, j), height in heights.items()
+            if height > top - EXPLORED
+            for pair in product((i - 1, i, i + 1), (j - 1, j, j + 1))
+            if pair in rates and pair not in fits
+        ]
+        if not steps:
+            break
+        height, here = max(steps)
+        depth = top - height
+    return {(float(axes[0][i]), float(axes[1][j])): found for (i, j), found in fits.items()}
+
+
+def _distance(one: Floats, other: Floats) -> float:
+    return float(np.abs(one - other).sum())
+
+
+def total_evidence(fits: Sequence[ChannelFit]) -> float:
+    """Return the log-evidence of all models together."""
+    return float(np.logaddexp.reduce([fit.log_evidence for fit in fits]))
+
+
+def climb(
+    design: Design, start: ChannelFit, box: Box, tol: float = 0.01, most_steps: int = 12
+) -> tuple[ChannelFit, Slope]:
+    """Maximise the evidence over the rates by Newton's method within their bounds.
+
+    Parameters
+    ----------
+    design : Design
+        The noisy data.
+    start : ChannelFit
+        Where to begin.
+    box : pair of pairs of floats
+        Bounds of the rates.
+    tol : float, default=0.01
+        Stop where a step promises to raise the log-evidence by less.
+    most_steps : int, default=12
+        Steps at most.
+    """
+    low, high = np.transpose(box)
+    low = np.minimum(np.maximum(low, LAYER), high)
+    fit = fit_channel(design, _within(start.rates, low, high), start)
+    for _ in range(most_steps):
+        slope = evidence_slope(design, fit)
+        gradient, curvature = slope.gradient, _positive(slope.curvature)
+        free = ~((fit.rates <= low) & (gradient <= 0) | (fit.rates >= high) & (gradient >= 0))
+        step = np.zeros(2)
+        if free.any():
+            step[free] = np.linalg.solve(curvature[np.ix_(free, free)], gradient[free])
+        step *= min(1.0, 0.1 / max(np.abs(step).max(), 1e-12))
+        for _ in range(3):
+            step = _within(fit.rates + step, low, high) - fit.rates
+            if gradient @ step < 2 * tol:
+                return fit, slope
+            moved = ChannelFit(fit.rates, fit.coef + slope.path @ step, fit.variance, -np.inf)
+            trial = fit_channel(design, fit.rates + step, moved)
+            if trial.log_evidence > fit.log_evidence:
+                fit = trial
+                break
+            step /= 3
+        else:
+            return fit, slope
+    return fit, evidence_slope(design, fit)
+
+
+def _within(rates: Floats, low: Floats, high: Floats) -> Floats:
+    """Return the rates brought into their bounds, and to a sum that leaves some information."""
+    inside = np.clip(rates, low, high)
+    excess = inside.sum() - LARGEST_TOTAL
+    if excess > 0:
+        room = inside - low
+        inside = inside - room * (excess / max(room.sum(), 1e-12))
+    return np.asarray(inside)
+
+
+def _positive(curvature: Floats, least: float = 10.0) -> Floats:
+    """Return the nearest matrix without directions of less curvature than the bounds imply."""
+    values, vectors = np.linalg.eigh(curvature)
+    return np.asarray((vectors * np.maximum(values, least)) @ vectors.T)
+
+
+class GridSurface:
+    """The log-evidence between the pairs of a grid.
+
+    Parameters
+    ----------
+    pairs : ndarray of shape (n_pairs, 2)
+        Rates.
+    log_evidence : ndarray of shape (n_pairs,)
+        At each pair.
+    """
+
+    def __init__(self, pairs: Floats, log_evidence: Floats) -> None:
+        top = log_evidence.max()
+        values = np.maximum(log_evidence, top - 5 * NEGLIGIBLE)
+        self.spread = np.ptp(pairs, axis=0) > 0
+        self.between: Any
+        if self.spread.all():
+            self.between = CloughTocher2DInterpolator(pairs, values, rescale=True)
+        elif self.spread.any():
+            self.between = Akima1DInterpolator(pairs[:, self.spread][:, 0], values)
+        else:
+            self.between = lambda points: np.full(len(points), top)
+        self.outside = top - 1e3
+
+    def __call__(self, points: Floats) -> Floats:
+        """Return the log-evidence at the points, of shape (n_points, 2)."""
+        if self.spread.sum() == 1:
+            points = points[:, self.spread][:, 0]
+        values = self.between(points)
+        return np.where(np.isnan(values), self.outside, values)
+
+
+class QuadraticSurface:
+    """The log-evidence around its maximum, from its derivatives there."""
+
+    def __init__(self, fit: ChannelFit, slope: Slope) -> None:
+        self.fit, self.gradient = fit, slope.gradient
+        self.curvature = _positive(slope.curvature)
+
+    def __call__(self, points: Floats) -> Floats:
+        """Return the log-evidence at the points, of shape (n_points, 2)."""
+        away = points - self.fit.rates
+        bend = ((away @ self.curvature) * away).sum(axis=1)
+        return np.asarray(self.fit.log_evidence + away @ self.gradient - 0.5 * bend)
+
+    def region(self, box: Box) -> Box:
+        """Return the part of the box where the evidence is not negligible."""
+        sides = []
+        reach = np.sqrt(2 * NEGLIGIBLE * np.diag(np.linalg.inv(self.curvature)))
+        for rate, push, far, (low, high) in zip(
+            self.fit.rates, np.abs(self.gradient), reach, box, strict=True
+        ):
+            if rate < max(low, LAYER) + 1e-9 or rate > high - 1e-9:  # may fall off as exp(-push)
+                far = min(far, 2 * NEGLIGIBLE / max(push, 1e-9))
+            sides.append((max(low, rate - far), min(high, rate + far)))
+        return sides[0], sides[1]
+
+
+@dataclass(frozen=True)
+class EvidenceTest:
+    """A hypothesis about the rates, tested.
+
+    Parameters
+    ----------
+    statistic : float
+        Twice the log of how much likelier the labels are under the best rates than under the best
+        that the hypothesis allows.
+    p_value : float
+        Probability of a statistic as large where the hypothesis holds, as n grows.
+    probability : float
+        Probability of the hypothesis given the labels, under the prior of the rates.
+    """
+
+    statistic: float
+    p_value: float
+    probability: float
+
+
+@dataclass(frozen=True)
+class CertainRates:
+    """Rates that are given: nothing is left to estimate, or to test."""
+
+    rates: tuple[float, float]
+    noise_test: EvidenceTest | None = None
+    symmetry_test: EvidenceTest | None = None
+
+    def estimate(self, kind: str) -> tuple[float, float]:
+        """Return the rates, of whatever kind."""
+        return self.rates
+
+    def interval(self, level: float) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Return the rates themselves, as either end."""
+        positive, negative = self.rates
+        return (positive, positive), (negative, negative)
+
+
+class RatePosterior:
+    """The distribution of the rates: evidence times prior, summed over cells.
+
+    The prior has probability 0.1 at (0, 0); of the rest, 0.25 on equal rates and 0.75 spread evenly
+    over the box; what the box excludes is left out.
+
+    Parameters
+    ----------
+    surface : callable
+        From points of shape (n_points, 2) to the log-evidence.
+    box : pair of pairs of floats
+        The range of either rate.
+    region : pair of pairs of floats
+        Outside this part of the box the evidence is negligible.
+    origin : float or None
+        The log-evidence at (0, 0); None where the box excludes it.
+
+    Attributes
+    ----------
+    noise_test : EvidenceTest or None
+        Of no noise, (0, 0); None where the box excludes it.
+    symmetry_test : EvidenceTest or None
+        Of equal rates; None where the box excludes them.
+    """
+
+    def __init__(
+        self, surface: Callable[[Floats], Floats], box: Box, region: Box, origin: float | None
+    ) -> None:
+        self.edges = [
+            np.linspace(low, high, N_CELLS + 1 if high > low else 2) for low, high in region
+        ]
+        A, B = np.meshgrid(*map(_middles, self.edges), indexing="ij")
+        log_box = surface(np.column_stack([A.ravel(), B.ravel()])).reshape(A.shape)
+        log_box[A + B > LARGEST_TOTAL] = -np.inf
+        log_origin = -np.inf if origin is None else origin
+        top = max(log_box.max(), log_origin)
+        over_box = np.exp(log_box - top)
+        over_box *= np.prod([np.ptp(e) / (e.size - 1) for e in self.edges if np.ptp(e)])
+        over_box /= _area(box)
+        masses = [over_box.sum(axis=1), over_box.sum(axis=0)]
+        whole, part = _equal_rates(box), _equal_rates(region)
+        on_line, top_line = np.zeros(1), -np.inf
+        if whole is not None:
+            masses = [(1 - EQUAL) * mass for mass in masses]
+            if part is not None:
+                t = _middles(np.linspace(*part, 2 * N_CELLS + 1))
+                log_line = surface(np.column_stack([t, t]))
+                top_line = log_line.max()
+                on_line = np.exp(log_line - top)
+                on_line *= EQUAL * (part[1] - part[0]) / t.size / (whole[1] - whole[0])
+                for mass, edges in zip(masses, self.edges, strict=True):
+                    mass += np.histogram(t, bins=edges, weights=on_line)[0]
+        noise = (1 - NO_NOISE) * masses[0].sum()
+        clean = NO_NOISE * np.exp(log_origin - top)
+        equal = (1 - NO_NOISE) * on_line.sum() + clean
+        self.p_origin = float(clean / (clean + noise))
+        self.masses = [mass / mass.sum() for mass in masses]
+        self.noise_test = self.symmetry_test = None
+        if origin is not None:
+            self.noise_test = _noise_test(2 * (top - log_origin), self.p_origin)
+        if whole is not None:
+            deviance = 2 * (top - max(top_line, log_origin))
+            self.symmetry_test = EvidenceTest(
+                float(deviance), float(chi2.sf(deviance, 1)), float(equal / (clean + noise))
+            )
+
+    def estimate(self, kind: str) -> tuple[float, float]:
+        """Return one pair of rates.
+
+        Parameters
+        ----------
+        kind : {"median", "mean"}
+            The mean of either rate; or (0, 0) where this is more likely than all else, and the
+            median of either rate where it is not.
+        """
+        if kind == "mean":
+            means = [m @ _middles(e) for m, e in zip(self.masses, self.edges, strict=True)]
+            return ((1 - self.p_origin) * float(means[0]), (1 - self.p_origin) * float(means[1]))
+        if self.p_origin > 0.5:
+            return 0.0, 0.0
+        return self._median(0), self._median(1)
+
+    def _median(self, k: int) -> float:
+        below = np.append(0, np.cumsum(self.masses[k]))
+        return float(np.interp(0.5, below, self.edges[k]))
+
+    def interval(self, level: float) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Return for either rate the shortest range with probability `level`."""
+        ranges = []
+        for mass, edges in zip(self.masses, self.edges, strict=True):
+            # up to each end, the probability below it; (0, 0) has its own at zero
+            ends = np.concatenate([[0.0, 0.0], edges])
+            noise = (1 - self.p_origin) * np.append(0, np.cumsum(mass))
+            below = np.concatenate([[0.0, self.p_origin], self.p_origin + noise])
+            last = np.searchsorted(below, np.minimum(below + level, 1 - 1e-9))
+            last = last.clip(max=ends.size - 1)
+            lengths = np.where(below[last] - below > level - 1e-6, ends[last] - ends, np.inf)
+            first = int(np.argmin(lengths))
+            ranges.append((float(ends[first]), float(ends[last[first]])))
+        return ranges[0], ranges[1]
+
+
+def _noise_test(deviance: float, probability: float) -> EvidenceTest:
+    """Test two rates that cannot be negative against 0: one, the other, both or none may rise."""
+    p_value = 1.0 if deviance <= 0 else 0.5 * chi2.sf(deviance, 1) + 0.25 * chi2.sf(deviance, 2)
+    return EvidenceTest(float(deviance), float(p_value), probability)
+
+
+def _middles(edges: Floats) -> Floats:
+    return np.asarray((edges[1:] + edges[:-1]) / 2)
+
+
+def narrow(surface: GridSurface, box: Box, margin: float) -> Box:
+    """Return the part of the box where the interpolated evidence is not negligible."""
+    axes = [np.linspace(*side, 101) if side[1] > side[0] else np.array(side[:1]) for side in box]
+    A, B = np.meshgrid(*axes, indexing="ij")
+    values = surface(np.column_stack([A.ravel(), B.ravel()])).reshape(A.shape)
+    near = values > values.max() - NEGLIGIBLE
+    sides = []
+    for k, (low, high) in enumerate(box):
+        held = axes[k][near.any(axis=1 - k)]
+        room = margin * (high - low)
+        sides.append((max(low, held[0] - room), min(high, held[-1] + room)))
+    return sides[0], sides[1]
+
+
+def _area(box: Box) -> float:
+    """Return the size of the box, of its free sides only, where the rates leave information."""
+    (a, b), (c, d) = box
+    if a == b or c == d:
+        return (b - a or 1.0) * (d - c or 1.0)
+    corner = max(0.0, b + d - LARGEST_TOTAL)
+    return (b - a) * (d - c) - 0.5 * corner**2
+
+
+def _equal_rates(box: Box) -> tuple[float, float] | None:
+    """Return the range of rates that both may have at once; None where there is none."""
+    low, high = max(box[0][0], box[1][0]), min(box[0][1], box[1][1], LARGEST_TOTAL / 2)
+    return (low, high) if high > low else None

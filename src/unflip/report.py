@@ -1,0 +1,5 @@
+"""One page on how far to believe the labels, as HTML, Markdown or JSON."""
+
+from unflip._app.report import Report, make_report
+
+__all__ = ["Report", "make_report"]
