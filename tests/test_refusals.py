@@ -148,7 +148,9 @@ def test_a_class_without_weight_is_named(estimator: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::unflip.LabelNoiseWarning")
-@pytest.mark.parametrize("rates", [ScottRates(), SelectiveRates()], ids=repr)
+@pytest.mark.parametrize(
+    "rates", [ScottRates(random_state=0), SelectiveRates(random_state=0)], ids=repr
+)
 def test_weights_that_sum_to_one_are_as_many_rows(rates: Any) -> None:
     interval = rates.fit(X, Y).interval()
     assert rates.fit(X, Y, sample_weight=np.full(60, 1 / 60)).interval() == interval

@@ -71,9 +71,7 @@ def bootstrap_matrices(
                 if failures > n_draws:
                     raise ValueError(
                         f"no interval: most resamples of these {codes.size} rows give no rates "
-                        f"({error}). A row of weight w is drawn as w rows, and the weights sum to "
-                        f"{weight.sum():.3g}: where that is few, multiply them so that they sum "
-                        "to the number of rows."
+                        f"({error}). They count as {weight.sum():.3g} rows by their weights."
                     ) from error
     return np.array(matrices)
 
