@@ -31,8 +31,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 import unflip
+from benchmarks.fuzz_arguments import ARGUMENTS
 from benchmarks.fuzz_inputs import (
-    ARGUMENTS,
     ODD,
     Sizes,
     classes_shares,

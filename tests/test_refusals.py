@@ -179,7 +179,7 @@ LISTS = [0.1, 0.2]
         (lambda: LinearClassifier(LISTS).fit(X, Y), "loss="),
         (
             lambda: KernelClassifier(degree=None).fit(X, Y),
-            "degree must be a finite number, got None",
+            "degree must be a finite number",
         ),
         (lambda: KernelClassifier(gamma=LISTS).fit(X, Y), "gamma must be 'scale' or a number"),
         (lambda: KernelClassifier(gamma="auto").fit(X, Y), "gamma='auto' is not one of"),
@@ -258,6 +258,12 @@ def test_batches_of_sparse_rows_are_those_of_dense_ones(container: Any) -> None:
     dense = audit.fit(ArrayBatches(X, Y, batch_rows=7)).n_errors_
     found = audit.fit(ArrayBatches(container(X), Y, batch_rows=7)).n_errors_
     assert found == pytest.approx(dense, abs=0.5)  # sparse columns are scaled, not centred
+
+
+def test_batches_of_a_list_are_those_of_an_array() -> None:
+    audit = StreamingAudit("probabilistic", RATES)
+    expected = audit.fit(ArrayBatches(X, Y, batch_rows=7)).n_errors_
+    assert audit.fit(ArrayBatches(X.tolist(), Y.tolist(), batch_rows=7)).n_errors_ == expected
 
 
 @pytest.mark.parametrize("container", [sparse.csr_array, sparse.csr_matrix, sparse.csc_matrix])

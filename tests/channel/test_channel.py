@@ -543,3 +543,22 @@ def test_many_rows_with_known_rates_take_the_short_way_too():
     far = np.abs(X.sum(axis=1) - 1) > 0.3
     clean = known.predict_clean_proba(X)[:, 1]
     assert np.mean((clean > 0.5)[far] == (X.sum(axis=1) > 1)[far]) > 0.99
+
+
+@pytest.mark.parametrize("known", [[0.1, 0.2], np.eye(2), "auto"])
+def test_what_is_no_pair_of_rates_is_refused(known):
+    X, y = separated(50, NoiseRates(0.1, 0.1), seed=0)
+    with pytest.raises(TypeError, match="known must be NoiseRates"):
+        ChannelPosterior(known=known).fit(X, y)
+
+
+def test_a_level_that_is_no_number_is_refused():
+    X, y = separated(100, NoiseRates(0.1, 0.1), seed=0)
+    with pytest.raises(ValueError, match="level must lie between 0 and 1, got 'a'"):
+        ChannelRates().fit(X, y).interval("a")
+
+
+def test_numbers_whose_squares_overflow_are_refused():
+    X, y = separated(100, NoiseRates(0.1, 0.1), seed=0)
+    with pytest.raises(ValueError, match="their squares overflow"):
+        ChannelPosterior().fit(X * [1e200, 1], y)

@@ -97,8 +97,10 @@ class ChannelRates(BaseRates):
         posterior = ChannelPosterior() if self.posterior is None else self.posterior
         if not isinstance(posterior, ChannelPosterior):
             raise TypeError(f"posterior must be a ChannelPosterior or None, got {posterior!r}.")
-        check_enough_rows(X, check_labels(y)[1])
-        fitted = clone_seeded(posterior, self.random_state).fit(X, y, sample_weight)
+        classes, codes = check_labels(y)
+        check_enough_rows(X, codes)
+        fitted = clone_seeded(posterior, self.random_state)
+        fitted.fit(X, classes[codes], sample_weight)
         check_table(self, X, reset=True)
         self._take(fitted)
         return self

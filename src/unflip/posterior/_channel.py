@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.decomposition import TruncatedSVD
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from unflip._row_weights import relative_weights
@@ -20,6 +20,8 @@ from unflip._validation import (
     check_count,
     check_labels,
     check_table,
+    is_number,
+    training_rows,
 )
 from unflip.noise import NoiseRates
 from unflip.posterior._base import BasePosterior
@@ -203,7 +205,7 @@ class ChannelPosterior(BasePosterior):
     def interval(self, level: float = 0.95) -> NoiseRates:
         """Return for either rate the shortest range that holds it with probability `level`."""
         check_is_fitted(self)
-        if not 0 < level < 1:
+        if not (is_number(level) and 0 < level < 1):
             raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
         positive, negative = self._channel.distribution.interval(level)
         return NoiseRates(positive=positive, negative=negative)
@@ -253,4 +255,4 @@ class ChannelPosterior(BasePosterior):
 
 
 def _checked(X: Any) -> Any:
-    return check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X")
+    return training_rows(X, dtype=np.float64)

@@ -8,7 +8,9 @@ from operator import add
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn.utils import indexable
 from sklearn.utils.validation import check_consistent_length
 
@@ -111,6 +113,7 @@ class ArrayBatches(Batches):
         check_rows_of(X, y)
         check_consistent_length(X, sample_weight)
         (rows,) = indexable(X)  # sparse rows become such as can be cut
+        rows = np.asarray(rows) if isinstance(rows, list) else rows
         self.X, self.y, self.sample_weight = rows, y, sample_weight
         self.batch_rows = batch_rows
         mapped = (getattr(values, "filename", None) for values in (X, y, sample_weight))
@@ -129,7 +132,7 @@ class ArrayBatches(Batches):
             yield y[rows], None if own is None else own[rows]
 
     def _slices(self) -> Iterator[slice]:
-        n_rows = self.X.shape[0] if hasattr(self.X, "shape") else len(self.X)
+        n_rows = self.X.shape[0] if issparse(self.X) else len(self.X)
         for start in range(0, n_rows, self.batch_rows):
             yield slice(start, start + self.batch_rows)
 

@@ -217,6 +217,11 @@ def box_of(known: NoiseRates | None) -> Box:
         What is known of the rates.
     """
     known = NoiseRates(None, None) if known is None else known
+    if not isinstance(known, NoiseRates):
+        raise TypeError(
+            "known must be NoiseRates(positive=..., negative=...), of which each may be a number, "
+            f"bounds or None, got {known!r}."
+        )
     if known.known:
         return known.bounds
     rates = known.positive, known.negative
