@@ -10,7 +10,7 @@ import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from unflip import _threads
-from unflip._threads import by_threads, one_blas_thread
+from unflip._threads import by_threads, one_blas_thread, threads_for
 from unflip.density_ratio import KLIEP, ULSIF
 from unflip.posterior import KernelDensityPosterior
 
@@ -146,3 +146,16 @@ def test_fits_are_the_same_to_the_last_bit_with_one_thread_and_with_two():
     one = bits(1)
     assert len(one) == 14
     assert bits(2) == one
+
+
+def test_small_problems_have_one_thread_and_large_ones_all():
+    def openmp_threads() -> list[int]:
+        found = ThreadpoolController().select(user_api="openmp").lib_controllers
+        return [library.num_threads for library in found]
+
+    before = openmp_threads()
+    with threads_for(600):
+        assert set(openmp_threads()) == {1}
+    with threads_for(10**6):
+        assert openmp_threads() == before
+    assert openmp_threads() == before

@@ -15,8 +15,9 @@ from unflip._app.workflow import (
     make_estimator,
     oriented,
     parse_rates,
-    why_not,
 )
+from unflip._diagnostics import judge_usefulness
+from unflip.posterior import ChannelPosterior
 
 RATES = NoiseRates(positive=0.3, negative=0.1)
 
@@ -42,7 +43,21 @@ def test_rates_of_the_named_class_come_first(data):
 def test_the_audit_has_the_classifiers_probabilities(data):
     learnt = learn(data, random_state=3)
     audit = learnt.audit()
-    assert audit.mislabel_proba_ == pytest.approx(learnt.classifier.mislabel_proba_, abs=0.05)
+    np.testing.assert_array_equal(audit.mislabel_proba_, learnt.classifier.mislabel_proba_)
+
+
+def test_an_audit_costs_no_fit(data, monkeypatch):
+    learnt = learn(data, random_state=3)
+    monkeypatch.setattr(ChannelPosterior, "fit", lambda *_: pytest.fail("it was fitted again"))
+    assert learnt.audit().mislabel_proba_.size == data.y.size
+
+
+def test_rows_are_ranked_where_no_noise_is_the_likeliest():
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    table = pl.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": (X[:, 0] > 0).astype(int)})
+    found = learn(split_label(table, "y"), random_state=0)
+    assert found.classifier.noise_rates_.both() == (0, 0)
+    assert np.unique(found.audit().mislabel_proba_).size > 10
 
 
 def test_reviewed_rows_weigh_one_and_change_no_rate_and_no_other_weight(data, truth):
@@ -141,7 +156,16 @@ def test_intervals_go_with_their_class_whichever_is_positive():
     assert FOUND["noise_rates"] == {"positive": 0.3, "negative": 0.1}
 
 
+CLASSES = np.array(["no", "yes"])
+
+
 def test_estimates_that_say_something_are_used():
-    assert why_not(FOUND) is None
-    assert why_not({**FOUND, "interval": None}) is None
-    assert "hardly anything is left" in why_not({**FOUND, "information_left": 0.05})
+    rates = NoiseRates(0.3, 0.1)
+    assert judge_usefulness(CLASSES, rates) is None
+    assert judge_usefulness(CLASSES, rates, interval=NoiseRates((0.2, 0.4), (0, 0.2))) is None
+
+
+def test_estimates_that_say_nothing_are_refused():
+    assert "hardly anything is left" in str(judge_usefulness(CLASSES, NoiseRates(0.5, 0.45)))
+    useless = judge_usefulness(CLASSES, RATES, interval=NoiseRates((0.0, 0.7), (0, 0.2)))
+    assert "'yes' may be anything between 0% and 70%" in str(useless)

@@ -51,7 +51,7 @@ LARGEST_DRIFT = 0.1
 ALMOST_SURE, LIKELY = 0.01, 0.05
 """A hypothesis whose p-value and probability are smaller is almost surely, or likely, wrong."""
 
-REMEDY = "Give what you know of the rates, or better columns, or more rows."
+REMEDY = "Give what you know of the rates (--rates), or better columns, or more rows."
 
 SENTENCES = {
     "overlap": "The classes overlap everywhere: next to no row surely belongs to one of them, and "

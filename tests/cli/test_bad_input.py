@@ -13,8 +13,10 @@ import pytest
 from sklearn.preprocessing import FunctionTransformer
 
 from tests.cli.mixed import COLUMNS, mixed_table
+from unflip import NoiseRates
 from unflip._app import tables, workflow
 from unflip._app.persistence import load_model, save_model
+from unflip.noise_rates import ChannelRates
 
 LEARNING = ("estimate", "fit", "audit", "report")
 WRITING = ("fit", "audit", "flip", "report", "predict")
@@ -176,15 +178,10 @@ def test_a_class_of_one_row_is_no_estimate(refused, tmp_path):
 
 
 def test_an_interval_of_nearly_everything_is_no_estimate(refused, noisy, monkeypatch):
-    told = workflow.summary
-
-    def unsure(*arguments):
-        interval = {"level": 0.95, "positive": [0.02, 0.81], "negative": [0.0, 0.3]}
-        return {**told(*arguments), "interval": interval}
-
-    monkeypatch.setattr(workflow, "summary", unsure)
+    unsure = NoiseRates(positive=(0.02, 0.81), negative=(0.0, 0.3))
+    monkeypatch.setattr(ChannelRates, "interval_", unsure)
     said = refused("estimate", noisy, *COLUMNS, code=1)
-    assert "the positive class may be anything between 2% and 81%" in said
+    assert "The flip rate of 'yes' may be anything between 2% and 81%" in said
 
 
 def test_other_columns_than_in_training_are_refused_with_the_list(refused, noisy, model, tmp_path):

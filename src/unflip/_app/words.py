@@ -7,10 +7,10 @@ the data are escaped with :func:`~unflip._app.report.plain`.
 from typing import Any
 
 from unflip._app.markup import plain
+from unflip._diagnostics import strength
 
-SURE = 0.01
-SHOWN = 0.05
-"""p-values below which a thing is said to be almost sure, and likely."""
+LEAST_SHOWN = 0.0005
+"""Smaller shares are shown as less than 0.1 %."""
 
 ASSUMPTIONS = (
     "Whether a label was flipped depends on the true class only, not on the row: a rare kind of "
@@ -23,7 +23,7 @@ ASSUMPTIONS = (
 
 def percent(share: float) -> str:
     """Return a share as people say it: one digit where the share is small."""
-    if 0 <= share < 0.0005:
+    if 0 <= share < LEAST_SHOWN:
         return "less than 0.1%" if share > 0 else "0%"
     return f"{share:.1%}" if abs(share) < 0.0995 else f"{share:.0%}"
 
@@ -41,8 +41,10 @@ def name_of(label: Any) -> str:
 def headline(found: dict[str, Any]) -> str:
     """Return the one sentence to remember."""
     wrong, rows = found["expected_errors"], found["n_samples"]
-    if round(wrong) == 0:
+    if _seems_clean(found):
         return f"**None of the {count(rows)} labels seems to be wrong.**"
+    if round(wrong) == 0:
+        return f"**Less than one of the {count(rows)} labels is expected to be wrong.**"
     return (
         f"**About {percent(found['expected_error_share'])} of the labels are wrong**: some "
         f"{count(wrong)} of {count(rows)} rows."
@@ -84,13 +86,14 @@ def certainty(found: dict[str, Any]) -> list[str]:
     noise, symmetry = tests.get("noise"), tests.get("symmetry")
     if noise is not None:
         sentences.append(
-            f"Are any labels wrong? {_verdict(noise['p_value'])} "
+            f"Are any labels wrong? {_verdict(noise['p_value'], noise['probability_of_none'])} "
             f"{_rarity('all labels were right', noise['p_value'])} The probability that all are "
             f"right is {_chance(noise['probability_of_none'])}."
         )
     if symmetry is not None:
         sentences.append(
-            f"Is one class mislabelled more often than the other? {_verdict(symmetry['p_value'])} "
+            "Is one class mislabelled more often than the other? "
+            f"{_verdict(symmetry['p_value'], symmetry['probability_of_equal'])} "
             f"{_rarity('both were mislabelled equally often', symmetry['p_value'])} The "
             f"probability that they are is {_chance(symmetry['probability_of_equal'])}."
         )
@@ -141,7 +144,7 @@ def next_steps(found: dict[str, Any]) -> list[str]:
     steps = []
     if found["warnings"]:
         steps.append("Read the warnings first: with them the figures may be far off.")
-    if round(found["expected_errors"]) == 0:
+    if _seems_clean(found):
         return [*steps, "Train as usual: nothing here calls for reweighting."]
     steps.append(
         "Look at the most suspicious rows (`unflip audit`): if most of them are labelled wrongly, "
@@ -157,10 +160,16 @@ def next_steps(found: dict[str, Any]) -> list[str]:
     return steps
 
 
-def _verdict(p_value: float) -> str:
-    if p_value < SURE:
-        return "Almost surely."
-    return "Probably." if p_value < SHOWN else "These rows do not show it."
+def _seems_clean(found: dict[str, Any]) -> bool:
+    """Return whether no label is expected to be wrong, and no class to be flipped."""
+    flipped = max(row["flip_rate"] for row in found["per_class"])
+    return round(found["expected_errors"]) == 0 and flipped < LEAST_SHOWN
+
+
+def _verdict(p_value: float, probability: float) -> str:
+    sureness = strength(p_value, probability)
+    words = {"almost sure": "Almost surely.", "likely": "Probably."}
+    return words.get(sureness, "These rows do not show it.")
 
 
 def _chance(probability: float) -> str:

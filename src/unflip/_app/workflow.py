@@ -23,13 +23,16 @@ from sklearn.svm import SVC
 
 from unflip._app.row_hashes import hash_rows, hash_texts
 from unflip._app.tables import LabelledTable, TableError, listed, make_vectorizer, read_table
+from unflip._diagnostics import Diagnostic, judge_columns, judge_usefulness
 from unflip._estimators import clone_seeded, fit_weighted, weight_parameters
 from unflip._folds import folds_within_classes, stratified_folds
+from unflip._threads import threads_for
 from unflip._validation import check_enough_rows
 from unflip.audit import LabelAudit
 from unflip.inspection import summary
 from unflip.noise import NoiseRates
-from unflip.posterior import make_posterior
+from unflip.noise_rates import ChannelRates
+from unflip.posterior import fit_posterior, make_posterior
 from unflip.reweighting import ImportanceReweightingClassifier
 
 if TYPE_CHECKING:
@@ -46,18 +49,6 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
 
 FOLDS = 5
 """Of the cross-fitting: with many columns a model that saw a label believes it."""
-
-LEAST_INFORMATION = 0.1
-"""Estimated rates that leave less say that labels and features have nothing to do with each other,
-or that the rates are anything."""
-
-WIDEST_INTERVAL = 0.6
-"""An interval of a rate that is wider says nothing, since the two rates sum to less than 1."""
-
-LEAST_RANK_SCORE = 2.0
-"""Standard errors by which held-out probabilities must rank some class's rows above the others."""
-
-REMEDY = "Give what you know of the rates (--rates), or better columns, or more rows."
 
 
 class CannotEstimateError(Exception):
@@ -101,19 +92,18 @@ class Learnt:
     seed: int
 
     def audit(self) -> LabelAudit:
-        """Return the audit of the rows, at the same rates.
+        """Return the audit of the rows, from the classifier's own probabilities and rates.
 
-        Where these are zero the audit estimates its own, which never rules noise out: otherwise
-        there would be nothing to rank the rows by.
+        Where the channel's rates are zero it takes their mean, which never rules noise out:
+        otherwise there would be nothing to rank the rows by.
         """
-        rates = self.classifier.noise_rates_
-        audit = LabelAudit(
-            self.classifier.posterior,
-            rates if rates.information_left < 1 else self.classifier.noise_rates,
-            cv=self.classifier.cv,
-            random_state=self.seed,
-        )
-        return audit.fit(self.X, self.y)
+        rates, noisy = self.classifier.noise_rates_, self.classifier.noisy_proba_
+        estimator = self.classifier.rate_estimator_
+        if rates.information_left == 1 and isinstance(estimator, ChannelRates):
+            rates = estimator.posterior_.mean_rates()
+            # without noise P(noisy y | x) is P(true y | x)
+            noisy = noisy @ rates.transition_matrix
+        return LabelAudit(noise_rates=rates).fit_posterior(noisy, self.y)
 
 
 def learn(
@@ -175,20 +165,21 @@ def learn(
             "checked on held-out rows needs more: merge it with another class, or leave it out."
         )
     try:
-        # seeded, so that the audit, which has the same folds, finds the same probabilities
         check_enough_rows(X, y)
         classifier.cv = stratified_folds(
             folds_within_classes(FOLDS, codes), classes, codes, random_state, none_allowed=False
         )
-        if not is_known:
-            _check_columns_tell(X, y, random_state)
-        classifier.fit(X, y)
+        with threads_for(y.size):
+            if not is_known:
+                _refuse(_judge_columns(X, codes, random_state))
+            classifier.fit(X, y)
     except ValueError as error:
         raise CannotEstimateError(str(error)) from error
+    if not is_known:
+        found_by = classifier.rate_estimator_
+        interval = found_by.interval_ if isinstance(found_by, ChannelRates) else None
+        _refuse(judge_usefulness(classes, classifier.noise_rates_, interval=interval))
     found = oriented(summary(classifier, y), positive_class)
-    reason = None if is_known else why_not(found)
-    if reason:
-        raise CannotEstimateError(reason)
     weights = classifier.sample_weight_.copy()
     if reviewed:
         say("training with the reviewed rows")
@@ -340,33 +331,6 @@ def oriented(found: dict[str, Any], positive: Any) -> dict[str, Any]:
     return found
 
 
-def why_not(found: dict[str, Any]) -> str | None:
-    """Return why estimated rates are not to be used at all, or None.
-
-    Parameters
-    ----------
-    found : dict
-        A summary of a fit that estimated its rates.
-    """
-    if found["information_left"] < LEAST_INFORMATION:
-        return (
-            "The columns do not predict the label: by the estimate hardly anything is left of what "
-            f"the labels say ({found['information_left']:.2f} of 1), so that noise and chance "
-            f"cannot be told apart. {REMEDY}"
-        )
-    interval = found.get("interval")
-    if interval is None or found["noise_rates"] is None:
-        return None
-    for name in ("positive", "negative"):
-        low, high = interval[name]
-        if high - low > WIDEST_INTERVAL:
-            return (
-                f"The rate of the {name} class may be anything between {low:.0%} and {high:.0%}: "
-                f"these rows do not tell it. {REMEDY}"
-            )
-    return None
-
-
 def rates_by_class(
     rates: NoiseRates | None, classes: Array, positive: str | None
 ) -> tuple[NoiseRates | None, Any]:
@@ -427,21 +391,35 @@ def _as_class(data: LabelledTable, text: str) -> Any:
         return None
 
 
-def _check_columns_tell(X: Floats, y: Array, random_state: int) -> None:
-    """Refuse rows whose columns do not tell one label from another better than chance.
+def _refuse(diagnostic: Diagnostic | None) -> None:
+    if diagnostic is not None:
+        raise CannotEstimateError(str(diagnostic))
 
-    On them an estimate of P(noisy y | x) is all noise, and so are its extremes, the rates.
+
+def _judge_columns(X: Floats, codes: NDArray[np.intp], random_state: int) -> Diagnostic | None:
+    """Return that the columns do not tell one label from another better than chance, or None.
+
+    On such columns an estimate of P(noisy y | x) is all noise, and so are its extremes, the rates.
+    Logistic regression comes first, because it is quick; trees where it sees nothing.
     """
-    held_out = make_posterior("selected", random_state).fit_predict_proba(X, y)
+    diagnostic = None
+    for name in ("probabilistic", "selected"):
+        posterior = make_posterior(name, random_state)
+        folds = folds_within_classes(FOLDS, codes)
+        _, held_out = fit_posterior(posterior, X, codes, cv=folds, random_state=random_state)
+        diagnostic = judge_columns(_rank_scores(held_out, codes))
+        if diagnostic is None:
+            break
+    return diagnostic
+
+
+def _rank_scores(held_out: Floats, codes: NDArray[np.intp]) -> Floats:
+    """Return by how many standard errors each class's rows rank above the others (Mann-Whitney)."""
     scores = []
-    for k, label in enumerate(np.unique(y)):
-        inside = y == label
+    for k in range(held_out.shape[1]):
+        inside = codes == k
         n_in, n_out = int(inside.sum()), int((~inside).sum())
-        # the area under the ROC curve is 1/2 by chance, with this error (Mann and Whitney)
+        # by chance the area under the ROC curve is 1/2, with this error
         error = np.sqrt((n_in + n_out + 1) / (12 * n_in * n_out))
         scores.append((roc_auc_score(inside, held_out[:, k]) - 0.5) / error)
-    if max(scores) < LEAST_RANK_SCORE:
-        raise CannotEstimateError(
-            "The columns do not tell one label from another: on held-out rows they rank them no "
-            f"better than chance does, so that noise and chance look alike. {REMEDY}"
-        )
+    return np.array(scores)

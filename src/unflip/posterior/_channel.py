@@ -202,6 +202,11 @@ class ChannelPosterior(BasePosterior):
         clean = self._channel.clean_posterior(rows)
         return np.column_stack([1 - clean, clean])
 
+    def mean_rates(self) -> NoiseRates:
+        """Return the mean of the rates' distribution, which never rules noise out."""
+        check_is_fitted(self)
+        return NoiseRates(*self._channel.distribution.estimate("mean"))
+
     def interval(self, level: float = 0.95) -> NoiseRates:
         """Return for either rate the shortest range that holds it with probability `level`."""
         check_is_fitted(self)

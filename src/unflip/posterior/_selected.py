@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from unflip._estimators import clone_seeded
 from unflip._folds import check_splits, folds_within_classes, stratified_folds
 from unflip._row_weights import relative_weights
+from unflip._threads import threads_for
 from unflip._validation import (
     check_count,
     check_labels,
@@ -128,18 +129,19 @@ class SelectedPosterior(BasePosterior):
             # an iterable serves once only
             splits = folds if folds is None else check_splits(folds)
             folds = list(check_cv(splits).split(X, codes))
-        if np.bincount(codes).min() > 1:
-            scores = self._scores(candidates, X, codes, sample_weight, folds, random)
-        elif isinstance(folds, int):
-            folds = None  # a class of one row leaves nothing to hold out
-        fitted, held_out = fit_posterior(
-            candidates[0 if np.isnan(scores).all() else int(np.argmax(scores))],
-            X,
-            classes[codes],
-            sample_weight,
-            cv=folds,
-            random_state=random,
-        )
+        with threads_for(codes.size):
+            if np.bincount(codes).min() > 1:
+                scores = self._scores(candidates, X, codes, sample_weight, folds, random)
+            elif isinstance(folds, int):
+                folds = None  # a class of one row leaves nothing to hold out
+            fitted, held_out = fit_posterior(
+                candidates[0 if np.isnan(scores).all() else int(np.argmax(scores))],
+                X,
+                classes[codes],
+                sample_weight,
+                cv=folds,
+                random_state=random,
+            )
         check_table(self, X, reset=True)
         self.classes_, self.scores_, self.posterior_ = classes, scores, fitted
         return held_out

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from unflip._app.words import ASSUMPTIONS, next_steps
 from unflip._estimators import clone_seeded
 from unflip._folds import stratified_folds
+from unflip._threads import threads_for
 from unflip._validation import check_labels
 from unflip.audit import LabelAudit
 from unflip.inspection import posterior_histogram, summary, weight_histogram
@@ -105,7 +106,8 @@ def _accuracy(
         ("labels_as_they_are", clone_seeded(plain, seed)),
         ("reweighted", reweighted),
     ):
-        predicted = cross_val_predict(model, X, labels, cv=folds)
+        with threads_for(labels.size):
+            predicted = cross_val_predict(model, X, labels, cv=folds)
         score = clean_accuracy_score(labels, predicted, rates, classes=classifier.classes_)
         scores[name] = {"score": float(score), "standard_error": score.standard_error}
         hits.append(stand_in[codes, np.searchsorted(classifier.classes_, predicted)])
