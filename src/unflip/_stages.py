@@ -80,7 +80,7 @@ def fit_stages(
     *,
     cv: Any = None,
     random_state: int | np.random.RandomState | None = None,
-    method: Any = None,
+    classifier: Any = None,
     estimate: str = "median",
 ) -> Stages:
     """Estimate P(noisy y | x) and the noise rates, in one go where the noisy channel does both.
@@ -99,8 +99,8 @@ def fit_stages(
         See :func:`~unflip.posterior.fit_posterior`.
     random_state : int, RandomState instance or None, default=None
         Seed of every part that has none of its own.
-    method : classifier, default=None
-        The method whose rates "cv" chooses.
+    classifier : classifier, default=None
+        What "cv" trains at every pair of rates; unfitted.
     estimate : {"median", "mean"}, default="median"
         Which rates a channel takes that is given by name.
     """
@@ -126,7 +126,7 @@ def fit_stages(
         sample_weight,
         random_state,
         noisy_posterior=noisy_posterior,
-        method=method,
+        classifier=classifier,
     )
     return Stages(fitted, noisy_posterior, rates, fitted_rates)
 

@@ -143,7 +143,7 @@ class _RatesClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """Return the fitted attributes, `learner_` among them."""
 
     def _rates(self, X: Any, y: Array, weight: Array, random_state: Generator) -> NoiseRates:
-        return estimate_rates(self.noise_rates, X, y, weight, random_state, method=self)
+        return estimate_rates(self.noise_rates, X, y, weight, random_state, classifier=clone(self))
 
     def _template(self) -> LossClassifier:
         if not (self.learner is None or isinstance(self.learner, LossClassifier)):

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -184,7 +184,7 @@ class StPMKL(ClassifierMixin, BaseEstimator):
             )
         random_state = optional_generator(self.random_state)
         rates = estimate_rates(
-            self.noise_rates, X, classes[codes], random_state=random_state, method=self
+            self.noise_rates, X, classes[codes], random_state=random_state, classifier=clone(self)
         )
         flip_probability = _flip_probability(rates, noisy_prior=float(codes.mean()))
 

@@ -24,7 +24,7 @@ def estimate_rates(
     random_state: int | np.random.RandomState | None = None,
     *,
     noisy_posterior: ArrayLike | None = None,
-    method: Any = None,
+    classifier: Any = None,
 ) -> Any:
     """Return the rates that are known, and estimate those that are not.
 
@@ -44,8 +44,8 @@ def estimate_rates(
     noisy_posterior : array-like of shape (n_samples, n_classes), default=None
         P(noisy y | x) at the rows, for the estimators that use it and have no posterior of
         their own.
-    method : classifier, default=None
-        The method whose rates "cv" chooses.
+    classifier : classifier, default=None
+        What "cv" trains at every pair of rates; unfitted.
     """
     return fit_rates(
         noise_rates,
@@ -54,7 +54,7 @@ def estimate_rates(
         sample_weight,
         random_state,
         noisy_posterior=noisy_posterior,
-        method=method,
+        classifier=classifier,
     )[0]
 
 
@@ -66,13 +66,13 @@ def fit_rates(
     random_state: int | np.random.RandomState | None = None,
     *,
     noisy_posterior: ArrayLike | None = None,
-    method: Any = None,
+    classifier: Any = None,
 ) -> tuple[Any, BaseRates | None]:
     """Return the rates, and what they were estimated by: None where they were given.
 
     Parameters
     ----------
-    noise_rates, X, y, sample_weight, random_state, noisy_posterior, method
+    noise_rates, X, y, sample_weight, random_state, noisy_posterior, classifier
         As for :func:`estimate_rates`.
     """
     classes, codes = check_labels(y, binary=False)
@@ -83,8 +83,8 @@ def fit_rates(
     if noisy_posterior is not None and not _takes_rows(noise_rates, X):
         noise_rates = SelectiveRates()  # as for more classes: the probabilities are all it needs
     estimator = _unfitted_estimator(noise_rates, random_state, n_classes)
-    if method is not None and getattr(estimator, "estimator", method) is None:  # "cv" as it is
-        estimator.set_params(estimator=clone(method))
+    if classifier is not None and getattr(estimator, "estimator", classifier) is None:
+        estimator.set_params(estimator=clone(classifier))
     if noisy_posterior is not None and _takes_probabilities(estimator):
         estimator.fit_posterior(noisy_posterior, labels, sample_weight)
     else:
