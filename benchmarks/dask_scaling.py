@@ -112,8 +112,8 @@ def compare_with_memory(folder: Path, model: Any, weights: Array) -> str:
     expected = ImportanceReweightingClassifier(GaussianNB(), posterior=CHANNEL).fit(X, y)
     apart = float(np.abs(weights - expected.sample_weight_).max())
     return (
-        f"rates in memory {expected.noise_rates_.both()}, on the cluster "
-        f"{model.noise_rates_.both()}; largest difference of a weight {apart:.1e}"
+        f"rates in memory {expected.noise_rates_}, on the cluster "
+        f"{model.noise_rates_}; largest difference of a weight {apart:.1e}"
     )
 
 

@@ -30,8 +30,8 @@ class Stages:
 
     Parameters
     ----------
-    posterior : BasePosterior or None
-        Fitted to all rows; None where P(noisy y | x) was estimated elsewhere.
+    posterior : BasePosterior
+        Fitted to all rows.
     noisy_posterior : ndarray of shape (n_samples, n_classes)
         P(noisy y | x) of the rows.
     rates : NoiseRates or TransitionMatrix
@@ -40,7 +40,7 @@ class Stages:
         What the rates were estimated by; None where they were given.
     """
 
-    posterior: BasePosterior | None
+    posterior: BasePosterior
     noisy_posterior: Floats
     rates: Any
     estimator: BaseRates | None

@@ -13,7 +13,8 @@ from unflip._estimators import stage_generator
 from unflip._folds import folds_within_classes
 from unflip._label_posterior import LabelPosterior
 from unflip._notebook import with_findings
-from unflip._stages import Stages, fit_stages
+from unflip._stages import fit_stages, judge_estimate
+from unflip._typing import Array, Floats
 from unflip._validation import (
     check_class_weights,
     check_count,
@@ -24,11 +25,9 @@ from unflip._validation import (
     check_weights,
     is_number,
 )
-from unflip.noise_rates import fit_rates, needs_rows
-from unflip.posterior import make_posterior
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
+from unflip.noise import NoiseRates, TransitionMatrix
+from unflip.noise_rates import BaseRates, RatesLike, fit_rates, needs_rows
+from unflip.posterior import PosteriorLike, make_posterior
 
 
 class LabelAudit(BaseEstimator):
@@ -102,16 +101,16 @@ class LabelAudit(BaseEstimator):
     label_proba_: Floats
     clean_proba_: Floats
     n_errors_: float
-    noise_rates_: Any
-    rate_estimator_: Any
+    noise_rates_: NoiseRates | TransitionMatrix
+    rate_estimator_: BaseRates | None
     diagnostics_: list[str]
     transition_matrix_: Floats
     classes_: Array
 
     def __init__(
         self,
-        posterior: Any = "auto",
-        noise_rates: Any = "auto",
+        posterior: PosteriorLike = "auto",
+        noise_rates: RatesLike = "auto",
         *,
         cv: Any = 5,
         random_state: int | np.random.RandomState | None = None,
@@ -150,7 +149,8 @@ class LabelAudit(BaseEstimator):
             random_state=random_state,
             estimate="mean",
         )
-        self._take(stages, classes, codes, weight)
+        label_posterior = LabelPosterior(stages.noisy_posterior, codes, stages.rates, classes)
+        self._take(label_posterior, stages.noisy_posterior, stages.rates, stages.estimator, weight)
         check_table(self, X, reset=True)
         return self
 
@@ -190,22 +190,27 @@ class LabelAudit(BaseEstimator):
             stage_generator(self.random_state),
             noisy_posterior=probabilities,
         )
-        self._take(Stages(None, probabilities, rates, estimator), classes, codes, weight)
+        label_posterior = LabelPosterior(probabilities, codes, rates, classes)
+        self._take(label_posterior, probabilities, rates, estimator, weight)
         return self
 
     def _take(
-        self, stages: Stages, classes: Array, codes: NDArray[np.intp], weight: Floats | None
+        self,
+        label_posterior: LabelPosterior,
+        noisy_proba: Floats,
+        rates: NoiseRates | TransitionMatrix,
+        estimator: BaseRates | None,
+        weight: Floats | None,
     ) -> None:
-        label_posterior = LabelPosterior(stages.noisy_posterior, codes, stages.rates, classes)
-        totals = label_posterior.totals(weight)
-        diagnostics = raise_or_warn(stages.judge(totals, classes), stacklevel=3)
-        self.classes_, self.noise_rates_ = classes, stages.rates
-        self.noisy_proba_ = stages.noisy_posterior
+        classes, totals = label_posterior.classes, label_posterior.totals(weight)
+        diagnostics = raise_or_warn(judge_estimate(totals, classes, rates, estimator), stacklevel=3)
+        self.classes_, self.noise_rates_ = classes, rates
+        self.noisy_proba_ = noisy_proba
         self.transition_matrix_ = label_posterior.noise.matrix
         self.mislabel_proba_ = label_posterior.mislabel_proba
         self.label_proba_, self.clean_proba_ = label_posterior.proba, label_posterior.clean_proba
         self.suggested_label_ = label_posterior.suggested_label
-        self.rate_estimator_, self.diagnostics_ = stages.estimator, diagnostics
+        self.rate_estimator_, self.diagnostics_ = estimator, diagnostics
         self.n_errors_ = totals.n_errors
 
     def issues(self, *, precision: float | None = None, n: int | None = None) -> NDArray[np.intp]:
@@ -251,8 +256,8 @@ def find_label_issues(
     X: Any,
     y: ArrayLike,
     *,
-    posterior: Any = "auto",
-    noise_rates: Any = "auto",
+    posterior: PosteriorLike = "auto",
+    noise_rates: RatesLike = "auto",
     precision: float | None = None,
     cv: Any = 5,
     random_state: int | np.random.RandomState | None = None,

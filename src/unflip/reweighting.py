@@ -1,10 +1,10 @@
 """All four stages in one estimator."""
 
 from functools import partial
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
@@ -22,6 +22,7 @@ from unflip._estimators import (
 from unflip._label_posterior import LabelPosterior
 from unflip._notebook import with_findings
 from unflip._stages import fit_stages
+from unflip._typing import Array, Classifier, Floats
 from unflip._validation import (
     check_choice,
     check_class_weights,
@@ -30,13 +31,10 @@ from unflip._validation import (
     check_table,
     check_weights,
 )
-from unflip.noise import as_transition_matrix
-from unflip.noise_rates import ALIASES, BaseRates, known_size
-from unflip.posterior import make_posterior
+from unflip.noise import NoiseRates, TransitionMatrix, as_transition_matrix
+from unflip.noise_rates import ALIASES, BaseRates, RatesLike, known_size
+from unflip.posterior import BasePosterior, PosteriorLike, make_posterior
 from unflip.weights import importance_weights_from_inverse, printed_lemma_2_weights
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 
 _estimator_has = partial(delegated, to="estimator_", unfitted="_base_estimator")
 
@@ -131,12 +129,12 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
     NoiseRates(positive=0.416, negative=0.0819)
     """
 
-    noise_rates_: Any  # NoiseRates | TransitionMatrix, by the number of classes
+    noise_rates_: NoiseRates | TransitionMatrix
     sample_weight_: Floats
     mislabel_proba_: Floats
     noisy_proba_: Floats
-    posterior_: Any
-    rate_estimator_: Any
+    posterior_: BasePosterior
+    rate_estimator_: BaseRates | None
     diagnostics_: list[str]
     estimator_: Any
     classes_: Array
@@ -145,11 +143,11 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
 
     def __init__(
         self,
-        estimator: Any = None,
+        estimator: Classifier | None = None,
         *,
-        posterior: Any = "auto",
-        noise_rates: Any = "auto",
-        weighting: str = "rho",
+        posterior: PosteriorLike = "auto",
+        noise_rates: RatesLike = "auto",
+        weighting: Literal["rho", "pi", "pi_printed"] = "rho",
         cv: Any = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:

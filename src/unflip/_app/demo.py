@@ -9,7 +9,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from unflip.noise import NoiseRates, flip_labels
+from unflip.noise import NoiseRates, as_transition_matrix, flip_labels
 from unflip.reweighting import ImportanceReweightingClassifier
 
 
@@ -49,7 +49,7 @@ def run_demo(rates: NoiseRates, *, n_splits: int = 10, random_state: int | None 
         )
         y_noisy = flip_labels(y_train, rates, random_state=generator)
         reweighted.fit(X_train, y_noisy)
-        estimates.append(reweighted.noise_rates_.both())
+        estimates.append(as_transition_matrix(reweighted.noise_rates_).rates.both())
         scores.append(
             (
                 model.fit(X_train, y_noisy).score(X_test, y_test),

@@ -1,6 +1,7 @@
 """Stage 2: how often each class was flipped, estimated from the noisy data alone."""
 
 from unflip.noise_rates._aliases import ALIASES as ALIASES
+from unflip.noise_rates._aliases import RatesLike as RatesLike
 from unflip.noise_rates._aliases import make_rates
 from unflip.noise_rates._base import BaseRates, PosteriorRates
 from unflip.noise_rates._base import default_posterior as default_posterior

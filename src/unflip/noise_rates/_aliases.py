@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 
 from unflip._estimators import clone_seeded
+from unflip._typing import Array, RateEstimator, RatesName
 from unflip._validation import check_choice
+from unflip.noise import NoiseRates, TransitionMatrix
 from unflip.noise_rates._base import BaseRates
 from unflip.noise_rates._channel import ChannelRates
 from unflip.noise_rates._counting import ConfidentJointRates, DualTRates
@@ -15,6 +17,9 @@ from unflip.noise_rates._minimum import MinimumRates
 from unflip.noise_rates._mixture import BestBinRates
 from unflip.noise_rates._scott import ScottRates
 from unflip.noise_rates._selective import SelectiveRates
+
+RatesLike = RatesName | NoiseRates | TransitionMatrix | RateEstimator | Array | list[list[float]]
+"""What users may give for rates: what they know, a name, or an estimator."""
 
 ALIASES: dict[str, Callable[[], BaseRates]] = {
     "best_bin": BestBinRates,

@@ -1,5 +1,6 @@
 """Stage 1: P(noisy y | x), by a channel, any classifier, kernel densities or density ratios."""
 
+from unflip.posterior._aliases import PosteriorLike as PosteriorLike
 from unflip.posterior._aliases import make_posterior
 from unflip.posterior._base import BasePosterior, fit_posterior
 from unflip.posterior._channel import ChannelPosterior

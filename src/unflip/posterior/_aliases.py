@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from unflip._estimators import clone_seeded
+from unflip._typing import PosteriorName, ProbabilisticClassifier
 from unflip._validation import check_choice
 from unflip.density_ratio import KLIEP, KMM, ULSIF, RuLSIF
 from unflip.posterior._base import BasePosterior
@@ -14,6 +15,9 @@ from unflip.posterior._kde import KernelDensityPosterior
 from unflip.posterior._probabilistic import ProbabilisticPosterior
 from unflip.posterior._ratio import DensityRatioPosterior
 from unflip.posterior._selected import SelectedPosterior
+
+PosteriorLike = PosteriorName | ProbabilisticClassifier
+"""What users may give for a posterior: a name, a posterior or a classifier."""
 
 ALIASES: dict[str, Callable[[], BasePosterior]] = {
     "channel": ChannelPosterior,
