@@ -10,13 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unflip._label_posterior import Totals
+from unflip._typing import Array, Floats
 from unflip.noise import NoiseRates, as_transition_matrix
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 
 LEVEL = 0.95
 """Confidence of `interval_`."""

@@ -4,11 +4,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
 
-Array = NDArray[Any]
+from unflip._typing import Array
 
 
 def folds_within_classes(cv: Any, codes: Array) -> Any:

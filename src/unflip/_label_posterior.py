@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unflip._typing import Array, Floats
 from unflip.noise import TransitionMatrix, as_transition_matrix
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 
 SLACK = 1e-12
 """What rounding may add to a bound."""

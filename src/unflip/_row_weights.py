@@ -1,11 +1,10 @@
 """What a user's `sample_weight` says of how many rows there are, whatever its scale."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from unflip._typing import Floats
 from unflip._validation import check_weights
-
-Floats = NDArray[np.float64]
 
 LEAST_EFFECTIVE_ROWS = 2.0
 """Weights of 200 rows or more that leave fewer effective rows rest on a single row."""

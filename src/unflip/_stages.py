@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from unflip._diagnostics import Diagnostic, judge_rates
 from unflip._label_posterior import Totals
+from unflip._typing import Array, Floats
 from unflip._validation import check_labels
 from unflip.noise import NoiseRates, as_transition_matrix
 from unflip.noise_rates import (
@@ -19,9 +20,6 @@ from unflip.noise_rates import (
     known_size,
 )
 from unflip.posterior import BasePosterior, ChannelPosterior, fit_posterior, make_posterior
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

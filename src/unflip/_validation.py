@@ -14,7 +14,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-Array = NDArray[Any]
+from unflip._typing import Array
 
 FLOATS = (np.float64, np.float32)
 """Precisions that are kept as they come."""

@@ -25,9 +25,9 @@ from sklearn.metrics import make_scorer
 from sklearn.utils import check_array
 from sklearn.utils.metadata_routing import MetadataRequest
 
+from unflip._typing import Array, Floats
 from unflip._validation import (
     FLOATS,
-    Array,
     check_classes,
     check_labels,
     check_probabilities,
@@ -35,8 +35,6 @@ from unflip._validation import (
     plain_labels,
 )
 from unflip.noise import as_transition_matrix
-
-Floats = NDArray[np.float64]
 
 LARGEST_CONDITION = 1e3
 """Above this condition number of T the labels say next to nothing about the true class."""

@@ -15,9 +15,10 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from unflip._typing import Floats
 from unflip._validation import (
     check_count,
     check_labels,
@@ -25,8 +26,6 @@ from unflip._validation import (
     check_probabilities,
     check_probability,
 )
-
-Floats = NDArray[np.float64]
 
 LARGEST_TOTAL = 0.95
 """Estimated rates sum to at most this: beyond, labels say next to nothing of the true classes."""

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unflip._label_posterior import LabelPosterior
 from unflip._row_weights import effective_rows
+from unflip._typing import Floats
 from unflip._validation import (
     check_labels,
     check_numbers,
@@ -19,8 +20,6 @@ from unflip._validation import (
     check_probability_per_row,
 )
 from unflip.noise import InverseRates, as_transition_matrix
-
-Floats = NDArray[np.float64]
 
 
 def importance_weights(

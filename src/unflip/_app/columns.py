@@ -3,8 +3,9 @@
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
+
+from unflip._typing import Floats
 
 if TYPE_CHECKING:
     import polars as pl
@@ -13,8 +14,6 @@ else:
         import polars as pl
     except ImportError as error:
         raise ImportError("tables need polars: pip install 'unflip[cli]'") from error
-
-Floats = NDArray[np.float64]
 
 
 class ColumnEncoder(TransformerMixin, BaseEstimator):

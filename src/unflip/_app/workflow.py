@@ -27,6 +27,7 @@ from unflip._diagnostics import Diagnostic, judge_columns, judge_usefulness
 from unflip._estimators import clone_seeded, fit_weighted, weight_parameters
 from unflip._folds import folds_within_classes, stratified_folds
 from unflip._threads import threads_for
+from unflip._typing import Array, Floats
 from unflip._validation import check_enough_rows
 from unflip.audit import LabelAudit
 from unflip.inspection import summary
@@ -38,8 +39,6 @@ from unflip.reweighting import ImportanceReweightingClassifier
 if TYPE_CHECKING:
     import polars as pl
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 
 ESTIMATORS: dict[str, Callable[[], Any]] = {
     "logistic": lambda: make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),

@@ -5,7 +5,7 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
@@ -13,14 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from unflip._diagnostics import LEVEL, Diagnostic, raise_or_warn
 from unflip._folds import folds_within_classes
 from unflip._row_weights import relative_weights
+from unflip._typing import Array, Floats
 from unflip._validation import check_enough_rows, check_labels, check_numbers, check_table
 from unflip.noise import LARGEST_TOTAL, NoiseRates, TransitionMatrix, as_transition_matrix
 from unflip.noise_rates._intervals import DRAWS, bootstrap_matrices, corrected_interval
 from unflip.posterior import fit_posterior, make_posterior
-
-Array = NDArray[Any]
-
-Floats = NDArray[np.float64]
 
 
 class BaseRates(BaseEstimator, metaclass=ABCMeta):

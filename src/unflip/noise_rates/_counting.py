@@ -3,14 +3,11 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unflip._typing import Array, Floats
 from unflip._validation import is_number
 from unflip.noise import TransitionMatrix
 from unflip.noise_rates._base import PosteriorRates, admissible_matrix
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 
 
 class DualTRates(PosteriorRates):

@@ -5,7 +5,7 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
@@ -15,6 +15,7 @@ from unflip._diagnostics import LEVEL
 from unflip._estimators import clone_seeded, optional_generator
 from unflip._folds import check_splits, stratified_folds
 from unflip._row_weights import relative_weights
+from unflip._typing import Array, Floats
 from unflip._validation import (
     MINIMUM_ROWS,
     check_choice,
@@ -27,9 +28,6 @@ from unflip.noise import NoiseRates
 from unflip.noise_rates._base import BaseRates, default_posterior
 from unflip.noise_rates._intervals import DRAWS
 from unflip.posterior import make_posterior
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 
 SMALLEST_PROBABILITY = float(np.finfo(float).eps)
 """No held-out label is less likely than this, so that one row does not decide alone."""

@@ -5,15 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 from sklearn.utils import check_random_state
 
 from unflip._diagnostics import LEVEL
+from unflip._typing import Array, Floats
 from unflip._validation import check_count, is_number
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 
 DRAWS = 200
 """Resamples that `interval_` is taken from."""

@@ -3,13 +3,11 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unflip._typing import Array
 from unflip._validation import is_number
 from unflip.noise import NoiseRates, TransitionMatrix
 from unflip.noise_rates._base import PosteriorRates, admissible_matrix, admissible_rates
-
-Array = NDArray[Any]
 
 
 class MinimumRates(PosteriorRates):

@@ -4,8 +4,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from unflip._typing import Array, Floats
 from unflip._validation import check_positive, is_number
 from unflip.noise import NoiseRates
 from unflip.noise_rates._base import PosteriorRates, admissible_rates
@@ -15,9 +16,6 @@ from unflip.noise_rates._scott import (
     counts_above,
     rates_from_proportions,
 )
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 
 
 class BestBinRates(PosteriorRates):

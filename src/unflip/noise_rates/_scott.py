@@ -5,15 +5,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
+from unflip._typing import Array, Floats
 from unflip._validation import is_number
 from unflip.noise import InverseRates, NoiseRates
 from unflip.noise_rates._base import PosteriorRates, admissible_rates
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 
 LARGEST_PROPORTION = float(np.nextafter(1.0, 0.0))
 """A class that is all a copy of the other leaves nothing to tell them apart by."""

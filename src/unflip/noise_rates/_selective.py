@@ -3,15 +3,13 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from unflip._typing import Array, Floats
 from unflip._validation import is_number
 from unflip.noise import TransitionMatrix
 from unflip.noise_rates._base import PosteriorRates, admissible_matrix
 from unflip.noise_rates._scott import counts_above, upper_limit
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 
 
 class SelectiveRates(PosteriorRates):

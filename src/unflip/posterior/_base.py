@@ -12,9 +12,8 @@ from sklearn.utils.validation import check_consistent_length
 
 from unflip._folds import check_splits, stratified_folds
 from unflip._row_weights import relative_weights
+from unflip._typing import Array
 from unflip._validation import check_labels, check_rows_of, training_rows
-
-Array = NDArray[Any]
 
 
 class BasePosterior(BaseEstimator, metaclass=ABCMeta):

@@ -3,7 +3,7 @@
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.decomposition import TruncatedSVD
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from unflip._row_weights import relative_weights
 from unflip._sampling import drawn_rows
 from unflip._threads import one_blas_thread
+from unflip._typing import Floats
 from unflip._validation import (
     check_choice,
     check_count,
@@ -33,8 +34,6 @@ from unflip.posterior._noisy_channel import (
     dense,
     fit_noisy_channel,
 )
-
-Floats = NDArray[np.float64]
 
 MOST_COLUMNS, N_COMPONENTS = 500, 100
 """Rows of more columns are reduced to so many by a truncated SVD; dense ones are scaled first."""

@@ -3,7 +3,7 @@
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
@@ -17,11 +17,10 @@ from unflip._gaussian_kernel import (
     smooth,
 )
 from unflip._threads import one_blas_thread
+from unflip._typing import Array
 from unflip._validation import check_choice, check_count, check_width, check_widths, new_rows
 from unflip.posterior._base import BasePosterior, check_rows
 from unflip.posterior._kde_grid import MOST_POINTS, KernelGrid, grid_shape
-
-Array = NDArray[Any]
 
 LEFT_OUT_ROWS = 2000
 """At most this many rows, drawn at random, are left out in turn to choose the width."""

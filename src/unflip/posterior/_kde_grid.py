@@ -1,13 +1,11 @@
 """Gaussian kernel sums in one or two dimensions, from a grid."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 
-Array = NDArray[Any]
+from unflip._typing import Array
 
 POINTS_PER_WIDTH = 8
 """The grid's spacing is the kernel's width over this."""

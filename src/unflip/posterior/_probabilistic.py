@@ -3,7 +3,7 @@
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -15,10 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from unflip._estimators import fit_weighted
 from unflip._row_weights import relative_weights
+from unflip._typing import Array
 from unflip._validation import check_labels, check_rows_of, check_table, training_rows
 from unflip.posterior._base import BasePosterior
-
-Array = NDArray[Any]
 
 
 class ProbabilisticPosterior(BasePosterior):

@@ -4,16 +4,15 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unflip._samples import Samples, TwoSamples
+from unflip._typing import Array
 from unflip._validation import check_class_weights, new_rows
 from unflip.density_ratio import KLIEP, BaseDensityRatio
 from unflip.posterior._base import BasePosterior, check_rows
-
-Array = NDArray[Any]
 
 
 class DensityRatioPosterior(BasePosterior):

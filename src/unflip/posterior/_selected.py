@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -16,6 +16,7 @@ from unflip._estimators import clone_seeded
 from unflip._folds import check_splits, folds_within_classes, stratified_folds
 from unflip._row_weights import relative_weights
 from unflip._threads import threads_for
+from unflip._typing import Array, Floats
 from unflip._validation import (
     check_count,
     check_labels,
@@ -24,9 +25,6 @@ from unflip._validation import (
 )
 from unflip.posterior._base import BasePosterior, fit_posterior
 from unflip.posterior._probabilistic import ProbabilisticPosterior
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 
 LEAST = 1e-12
 """Probabilities that are scored are at least this."""
