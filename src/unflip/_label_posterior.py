@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unflip._simplex import onto_simplex
 from unflip._typing import Array, Floats
 from unflip.noise import TransitionMatrix, as_transition_matrix
 
@@ -133,18 +134,20 @@ class LabelPosterior:
     def clean_proba(self) -> Floats:
         """P(true | x), one column per class."""
         if self.classes.size > 2:
-            return self.noise.clean_posterior(self.noisy_proba)
-        if_other = self.noise.matrix[1 - self.codes, self.codes]
-        own = np.clip((self.given - if_other) / self.noise.information_left, 0.0, 1.0)
+            return onto_simplex(self._inverted)
+        own = np.clip(self._inverted[self._own], 0.0, 1.0)
         return np.where(self._is_given, own[:, None], 1 - own[:, None])
 
     @cached_property
     def proba(self) -> Floats:
         """P(true | x, given label), one column per class: soft labels."""
-        joint = self.clean_proba * self.noise.matrix[:, self.codes].T
-        total = joint.sum(axis=1, keepdims=True)
-        # a label that the rates rule out says nothing of the true one
-        return np.where(total > 0, joint / np.where(total > 0, total, 1), self.clean_proba)
+        joint = self.clean_proba * self.noise.matrix.T[self.codes]
+        total = joint.sum(axis=1)
+        ruled_out = total <= 0
+        if ruled_out.any():  # such a label says nothing of the true one
+            joint[ruled_out], total[ruled_out] = self.clean_proba[ruled_out], 1.0
+        joint /= total[:, None]
+        return joint
 
     @cached_property
     def mislabel_proba(self) -> Floats:
@@ -168,7 +171,7 @@ class LabelPosterior:
     @cached_property
     def clipped(self) -> NDArray[np.bool_]:
         """Whether P(noisy=y | x) is one that the rates do not allow."""
-        clean = self.noise.clean_posterior(self.noisy_proba, clip=False)[self._own]
+        clean = self._inverted[self._own]
         stays = self.noise.matrix[self.codes, self.codes]
         return (clean < -SLACK) | (stays * clean > self.noisy_proba[self._own] + SLACK)
 
@@ -200,7 +203,16 @@ class LabelPosterior:
             n_errors=float(weight @ self.mislabel_proba),
         )
 
-    @property
+    @cached_property
+    def _inverted(self) -> Floats:
+        """P(noisy | x) T^-1, whose entries may leave [0, 1]."""
+        if self.classes.size > 2:
+            return self.noise.clean_posterior(self.noisy_proba, clip=False)
+        if_other = self.noise.matrix[1 - self.codes, self.codes]
+        own = (self.given - if_other) / self.noise.information_left
+        return np.where(self._is_given, own[:, None], 1 - own[:, None])
+
+    @cached_property
     def _right(self) -> Floats:
         return np.asarray(self.proba[self._own])
 

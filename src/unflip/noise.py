@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from unflip._simplex import onto_simplex
 from unflip._typing import Floats
 from unflip._validation import (
     check_count,
@@ -320,7 +321,7 @@ class TransitionMatrix:
         rows = noisy.reshape(-1, self.n_classes)
         columns = np.asarray(np.linalg.solve(self.matrix.T, rows.T), dtype=np.float64)
         clean = columns.T.reshape(noisy.shape)
-        return _onto_simplex(clean) if clip else clean
+        return onto_simplex(clean) if clip else clean
 
     def noisy_prior(self, clean_prior: ArrayLike) -> Floats:
         """P(noisy), the shares of the labels, from P(true)."""
@@ -334,7 +335,7 @@ class TransitionMatrix:
                 f"{self} contradicts the shares of the labels: with {np.asarray(noisy_prior)} the "
                 f"true shares would be {prior.round(4)}. Lower the flip rates."
             )
-        return _onto_simplex(prior)
+        return onto_simplex(prior)
 
     def inverse(
         self, *, noisy_prior: ArrayLike | None = None, clean_prior: ArrayLike | None = None
@@ -468,14 +469,6 @@ def _checked_matrix(values: ArrayLike) -> Floats:
             "same noisy labels, so that no data can tell them apart. Lower the flip rates."
         )
     return matrix
-
-
-def _onto_simplex(values: Floats) -> Floats:
-    """Return the values with negative ones at 0, scaled to sum to one along the last axis."""
-    positive = np.maximum(values, 0.0)
-    total = positive.sum(axis=-1, keepdims=True)
-    even = 1 / values.shape[-1]  # where nothing is positive, nothing is known
-    return np.where(total > 0, positive / np.where(total > 0, total, 1), even)
 
 
 def _bounds(rate: float | tuple[float, float] | None) -> tuple[float, float]:
