@@ -214,8 +214,8 @@ def one_pass(
     the list is empty. In single precision a pass of their own costs less than to pick them out.
     """
     keep = worth_keeping(samples.n_num, basis.n_centers, basis.dtype.itemsize)
-    if isinstance(samples, TwoSamples) and samples.among is not None and keep and not single:
-        return _picked(samples, samples.among, basis)
+    if isinstance(samples, TwoSamples) and samples.num_mask is not None and keep and not single:
+        return _picked(samples, samples.num_mask, basis)
     evaluated = basis.over(np.ones(basis.n_centers), single=True) if single else basis
     mean = samples.sum(_denominator_sum, evaluated) / samples.total_den
     if single and mean.min() < LEAST_SINGLE_MEAN:
