@@ -16,7 +16,7 @@ from unflip.paper.experiments._choices import (
     SCOTT_CONFIDENCE,
     SYNTHETIC_ROWS,
 )
-from unflip.paper.experiments._compare import Measurement, Results
+from unflip.paper.experiments._compare import Measurement, MethodSummary, Results
 from unflip.paper.experiments._config import EXPERIMENTS, LEARNERS, METHOD_NAMES
 from unflip.paper.experiments._pictures import figure_1, noise_levels
 
@@ -223,6 +223,18 @@ def _minimum_agreement(results: Results, name: str) -> str:
 
 
 def _accuracy_section(results: Results, name: str) -> Iterator[Block]:
+    summaries = results.compare_methods(name)
+    yield _accuracy_table(results, name, summaries)
+    yield _method_table(summaries, len(results.accuracy_rows(name)))
+    within, total = results.plain_agreement(name)
+    yield Text(
+        f"Plain, rows (0.2, 0.2) and (0.3, 0.1): {within} of {total} means within two of the "
+        f"paper's standard deviations. Ordering: {_ordering(results, name)}"
+    )
+
+
+def _accuracy_table(results: Results, name: str, summaries: list[MethodSummary]) -> Table:
+    """Return the accuracy of every method by data set and noise, and on average."""
     methods = results.methods(name)
     rows = []
     for (dataset, pair), row in results.accuracy_rows(name).items():
@@ -242,7 +254,6 @@ def _accuracy_section(results: Results, name: str) -> Iterator[Block]:
                 )
             )
         rows.append(tuple(cells))
-    summaries = results.compare_methods(name)
     ours = {summary.method: summary.average for summary in summaries}
     theirs = {s.method: s.paper_average for s in summaries if s.paper_average is not None}
     rows.append(
@@ -262,8 +273,12 @@ def _accuracy_section(results: Results, name: str) -> Iterator[Block]:
         )
     )
     head = ("data", "noise", *(METHOD_NAMES[method] for method in methods))
-    yield Table(head, tuple(rows), "Accuracy in percent; the paper's below.", n_labels=2)
-    yield Table(
+    return Table(head, tuple(rows), "Accuracy in percent; the paper's below.", n_labels=2)
+
+
+def _method_table(summaries: list[MethodSummary], n_rows: int) -> Table:
+    """Return the summary of every method over all rows of an accuracy table."""
+    return Table(
         (
             "method",
             "average rank",
@@ -277,9 +292,7 @@ def _accuracy_section(results: Results, name: str) -> Iterator[Block]:
             (
                 Cell(METHOD_NAMES[summary.method]),
                 Cell(f"{summary.rank:.2f}"),
-                Cell(
-                    "" if summary.p_value is None else f"{summary.above_plain} of {len(rows) - 1}"
-                ),
+                Cell("" if summary.p_value is None else f"{summary.above_plain} of {n_rows}"),
                 Cell("" if summary.p_value is None else _p_value(summary.p_value)),
                 Cell(
                     f"{summary.checked_average:.2f}",
@@ -293,11 +306,6 @@ def _accuracy_section(results: Results, name: str) -> Iterator[Block]:
             for summary in summaries
         ),
         "Over all rows: rank 1 is the best; Wilcoxon's paired test is against plain, two-sided.",
-    )
-    within, total = results.plain_agreement(name)
-    yield Text(
-        f"Plain, rows (0.2, 0.2) and (0.3, 0.1): {within} of {total} means within two of the "
-        f"paper's standard deviations. Ordering: {_ordering(results, name)}"
     )
 
 
