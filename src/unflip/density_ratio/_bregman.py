@@ -203,16 +203,7 @@ class BregmanRatio(KernelDensityRatio):
     def _fit_kernel(
         self, samples: TwoSamples, centers: Array, random_state: np.random.RandomState
     ) -> dict[str, Any]:
-        if isinstance(self.divergence, str):
-            check_choice(self.divergence, tuple(DIVERGENCES), "divergence")
-            f: BregmanDivergence = DIVERGENCES[self.divergence]()
-        elif isinstance(self.divergence, BregmanDivergence):
-            f = self.divergence
-        else:
-            raise TypeError(
-                f"divergence must be one of {list(DIVERGENCES)} or a BregmanDivergence, got "
-                f"{self.divergence!r}."
-            )
+        f = _check_divergence(self.divergence)
         check_not_negative(self.regularization, "regularization")
         check_count(self.max_iter, "max_iter", least=1)
         if isinstance(self.bandwidth, str):
@@ -261,6 +252,17 @@ class BregmanRatio(KernelDensityRatio):
             "objective_": evaluate(alpha)[0],
             "kkt_gap_": kkt_gap,
         }
+
+
+def _check_divergence(divergence: str | BregmanDivergence) -> BregmanDivergence:
+    if isinstance(divergence, str):
+        check_choice(divergence, tuple(DIVERGENCES), "divergence")
+        return DIVERGENCES[divergence]()
+    if isinstance(divergence, BregmanDivergence):
+        return divergence
+    raise TypeError(
+        f"divergence must be one of {list(DIVERGENCES)} or a BregmanDivergence, got {divergence!r}."
+    )
 
 
 def _denominator_terms(f: BregmanDivergence, r: Array) -> tuple[Array, Array, Array]:

@@ -55,7 +55,7 @@ class StaleDecisionError(Exception):
 
 
 class KnownRow(NamedTuple):
-    """A row of the file: its position in the table (None if missing), and what was stored of it."""
+    """A row of the file: its position in the table (None if missing), and its stored facts."""
 
     row: int | None
     place: int
