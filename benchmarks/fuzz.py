@@ -52,7 +52,7 @@ EXAMPLES = 3
 
 ELSEWHERE = {
     "cli": "commands, tested in tests/cli",
-    "dask": "needs a cluster; its kernels are those of streaming",
+    "dask": "needs a cluster; its block functions are those of streaming",
     "datasets": "reads files of its own",
     "report": "writes pages, tested in tests/report",
     "review": "a page and its files, tested in tests/review; the rest is named in ALSO",

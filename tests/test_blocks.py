@@ -12,7 +12,7 @@ from scipy import sparse
 
 from unflip import ImportanceReweightingClassifier, NoiseRates, _sampling, flip_labels
 from unflip._blocks import _fit
-from unflip._blocks._rows import Wanted, counted, fetched
+from unflip._blocks._rows import RowRequest, count_labels, fetch_rows
 from unflip._blocks._samples import ClassSamples
 from unflip._samples import TwoSamples
 from unflip.dask import DaskBlocks, DaskReweighting
@@ -159,7 +159,7 @@ def test_fetched_rows_are_those_at_the_positions_in_their_order(data):
     own = np.array(data.draw(st.lists(st.sampled_from([0.0, 1.0, 2.0]), min_size=60, max_size=60)))
     own[:25] = 1.0
     blocks = ArrayBatches(X, y, own, batch_rows=data.draw(st.integers(1, 61)))
-    counts = counted(blocks)
+    counts = count_labels(blocks)
     is_b = (y == "bcd") & (own > 0)
     assert counts.n_rows[:, 1].sum() == is_b.sum()
     assert counts.mass.tolist() == [own[y == label].sum() for label in ("a", "bcd")]
@@ -179,8 +179,8 @@ def test_probabilities_are_fetched_in_place_of_rows():
     X, y = table()
     posterior = DensityRatioPosterior(ULSIF(1.0, 0.1, random_state=0)).fit(X, y)
     blocks = ArrayBatches(X, y, batch_rows=700)
-    wanted = Wanted(np.array([5, 2400, 17]), counted(blocks).n_rows.sum(axis=1))
-    found = fetched(blocks, [wanted], posterior)[0]
+    request = RowRequest(np.array([5, 2400, 17]), count_labels(blocks).n_rows.sum(axis=1))
+    found = fetch_rows(blocks, [request], posterior)[0]
     np.testing.assert_allclose(found.X, posterior.predict_proba(X[[5, 2400, 17]]))
     assert found.y.tolist() == y[[5, 2400, 17]].tolist()
 
@@ -192,7 +192,7 @@ def test_the_clusters_sum_is_that_of_all_blocks():
         assert blocks.sum(first_column, 2.0) == 2 * X.sum()
 
 
-def first_column(X, y, weight, factor):
+def first_column(X, y, sample_weight, factor):
     return factor * X[:, 0].sum()
 
 

@@ -186,7 +186,7 @@ def test_an_incremental_classifier_learns_block_by_block(data):
 
 def test_a_classifier_that_needs_all_rows_is_refused(data):
     X, y = (da.from_array(part, chunks=1500) for part in data)
-    with pytest.raises(TypeError, match="LogisticRegression needs all rows in one memory"):
+    with pytest.raises(TypeError, match="LogisticRegression needs all rows in memory"):
         DaskReweighting(LogisticRegression()).fit(X, y)
 
 

@@ -28,7 +28,7 @@ def measured(monkeypatch):
 @pytest.mark.parametrize("pair", EXPERIMENTS["table1"].pairs, ids=str)
 @pytest.mark.parametrize("name", ["table1", "table2"])
 def test_the_rates_by_the_minimum_are_within_six_hundredths_of_the_papers(measured, name, pair):
-    figures = measured(name, method="liu-tao", pairs=[pair]).figures
+    figures = measured(name, method="liu-tao", pairs=[pair]).measurements
     assert len(figures) == 4  # two data sets, two rates
     means, papers = zip(*((figure.mean, figure.paper.mean) for figure in figures), strict=True)
     np.testing.assert_allclose(means, papers, atol=0.06)

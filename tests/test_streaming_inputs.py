@@ -48,12 +48,12 @@ def without(data, name):
 MISMATCHES = {
     "times": (
         {"b": pa.array(range(1000), pa.timestamp("us"))},
-        r"'b' holds timestamp\[us\], and f",
+        r"'b' holds timestamp\[us\], but f",
     ),
-    "days": ({"b": pa.array([0] * 1000, pa.date32())}, r"'b' holds date32\[day\], and features"),
-    "text": ({"b": ["1.5"] * 1000}, "'b' holds string, and features must be numbers"),
+    "days": ({"b": pa.array([0] * 1000, pa.date32())}, r"'b' holds date32\[day\], but features"),
+    "text": ({"b": ["1.5"] * 1000}, "'b' holds string, but features must be numbers"),
     "lists": ({"b": [[1.5]] * 1000}, "'b' holds list<"),
-    "other labels": ({"y": [0, 1] * 500}, "'y' holds labels that are numbers, and .* are text"),
+    "other labels": ({"y": [0, 1] * 500}, "'y' holds labels of kind numbers, but .* are text"),
 }
 
 
@@ -80,7 +80,7 @@ def test_a_missing_column_is_refused_by_file_and_name(tmp_path, name):
 
 def test_weights_that_are_no_numbers_are_refused(tmp_path):
     write(tmp_path / "1.parquet", columns() | {"count": ["1"] * 1000})
-    with pytest.raises(ValueError, match="'count' holds string, and weights must be numbers"):
+    with pytest.raises(ValueError, match="'count' holds string, but weights must be numbers"):
         ParquetBatches(tmp_path, label="y", weight="count")
 
 
@@ -156,7 +156,9 @@ class Once(Batches):
 
 def test_batches_that_can_be_read_once_are_refused_on_the_second_pass():
     for posterior in (SMALL, "ulsif"):
-        with pytest.raises(ValueError, match="no batches on a later pass, and there were 4"):
+        with pytest.raises(
+            ValueError, match="4 batches on the first pass, but none on a later one"
+        ):
             StreamingReweighting(posterior=posterior).fit(Once())
 
 
@@ -189,12 +191,12 @@ class Changing(Batches):
 CHANGES = {
     "fewer rows": (
         lambda found: [found[0], (found[1][0][:9], found[1][1][:9], None), *found[2:]],
-        "batch 2 has 9 rows, and there were 1000 rows on the first pass",
+        "batch 2 has 9 rows, but there were 1000 rows on the first pass",
     ),
-    "fewer batches": (lambda found: found[:3], "there are 3 batches, and there were 4"),
+    "fewer batches": (lambda found: found[:3], "there are 3 batches, but there were 4"),
     "more batches": (
         lambda found: [*found, found[0]],
-        "batch 5 has 1000 rows, and there were no such batch",
+        "batch 5 has 1000 rows, but there were no such batch",
     ),
 }
 

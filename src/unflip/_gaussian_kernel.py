@@ -1,4 +1,4 @@
-"""Gaussian basis functions, evaluated by blocks of rows so that memory stays bounded."""
+"""Gaussian basis functions, evaluated on blocks of rows to bound memory."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -18,43 +18,42 @@ BLOCK_BYTES = 2**20
 """Size of one block of kernel values (1 MiB: 1310 rows of 100 centres in float64)."""
 
 SELECTION_ROWS = 10_000
-"""At most this many rows of each sample, drawn at random, take part in choosing a width."""
+"""Maximum number of rows of each sample, drawn at random, to choose a width."""
 
 CACHE_BYTES = 2**28
-"""A design that is passed over many times is kept up to this size (256 MiB), else recomputed."""
+"""Maximum size of a cached design (256 MiB); larger ones are recomputed in every pass."""
 
 SINGLE_EXPONENT, SINGLE_SUM = 4.0, 64
-"""Largest |c|^2 / (2 s^2) for which exponents may be computed in single precision, and most terms
-that are added up in it."""
+"""Maximum |c|^2 / (2 s^2) to compute exponents in single precision, and maximum number of terms to
+sum in it."""
 
-
-LEAST_MEAN = 1e-145
-"""A basis function of a smaller mean over the denominator's rows is out of their reach: the mean's
-square would be 0, and its coefficient might overflow."""
+MIN_MEAN = 1e-145
+"""A basis function with a smaller mean over the denominator's rows is out of reach: the square of
+the mean would underflow, and the coefficient might overflow."""
 
 
 def reached(mean: Array) -> Array:
-    """Say which basis functions the denominator's rows reach, by their means."""
-    return mean > LEAST_MEAN
+    """Return a mask of the basis functions that the denominator's rows reach, from their means."""
+    return mean > MIN_MEAN
 
 
 def row_blocks(n_rows: int, n_columns: int, itemsize: int = 8) -> Iterator[slice]:
-    """Cut `n_rows` rows into slices of at most `BLOCK_BYTES` bytes of `n_columns` values."""
+    """Yield slices of rows with at most `BLOCK_BYTES` bytes of `n_columns` values."""
     step = max(1, BLOCK_BYTES // max(1, n_columns * itemsize))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
 
 
-def worth_keeping(n_rows: int, n_columns: int, itemsize: int) -> bool:
-    """Say whether a design that is passed over many times is kept, or computed again."""
+def worth_caching(n_rows: int, n_columns: int, itemsize: int) -> bool:
+    """Return whether a design is small enough to cache."""
     return n_rows * n_columns * itemsize <= CACHE_BYTES
 
 
 class DistancesTo:
-    """D[i, l] = |x_i - c_l|^2 to fixed centres, by one matrix product a block of rows."""
+    """D[i, l] = |x_i - c_l|^2 to fixed centres, by one matrix product per block of rows."""
 
     def __init__(self, centers: Any, *, sparse_rows: bool = False) -> None:
-        # an origin amid the centres keeps cancellation small; sparse rows cannot be shifted
+        # centring reduces cancellation; sparse rows cannot be shifted
         self.origin = None if sparse_rows else centers.mean(axis=0)
         shifted = centers if self.origin is None else centers - self.origin
         self.minus_twice = -2.0 * shifted.T
@@ -64,7 +63,7 @@ class DistancesTo:
         """Return the squared distances of the rows of X."""
         shifted = X if self.origin is None else X - self.origin
         distances = safe_sparse_dot(shifted, self.minus_twice, dense_output=True)
-        distances = np.asarray(distances)  # of a sparse matrix, not array, it is a numpy.matrix
+        distances = np.asarray(distances)  # a sparse matrix (not array) gives a numpy.matrix
         distances += row_norms(shifted, squared=True)[:, None]
         distances += self.norms
         return np.maximum(distances, 0.0, out=distances)
@@ -76,38 +75,37 @@ def squared_distances(X: Any, centers: Any) -> Array:
 
 
 def gaussian(distances: Array, bandwidth: float) -> Array:
-    """Turn squared distances into exp(-d^2 / (2 bandwidth^2)), in place."""
+    """Return exp(-d^2 / (2 bandwidth^2)) of squared distances, in place."""
     distances *= -0.5 / bandwidth**2
     return np.exp(distances, out=distances)
 
 
 def gaussian_at_widths(distances: Array, widths: Array) -> Iterator[tuple[int, Array]]:
-    """Yield, from the widest to the narrowest, a width's place and exp(-d^2 / (2 width^2)).
+    """Yield the index of a width and exp(-d^2 / (2 width^2)), in descending order of width.
 
-    What is yielded is overwritten by the next. Where a width is the one before over sqrt(2), as in
-    `width_grid`, the values are the squares of those before: one exp does for the whole grid.
+    The next iteration overwrites the values. If a width is the previous one divided by sqrt(2), as
+    in `width_grid`, the values are the squares of the previous ones, without another exp.
     """
-    values, before = np.empty_like(distances), np.inf
-    for place in np.argsort(-widths, kind="stable").tolist():
-        width = float(widths[place])
-        if abs((before / width) ** 2 - 2) < 1e-12:
+    values, previous = np.empty_like(distances), np.inf
+    for k in np.argsort(-widths, kind="stable").tolist():
+        width = float(widths[k])
+        if abs((previous / width) ** 2 - 2) < 1e-12:
             np.square(values, out=values)
         else:
             np.exp(np.multiply(distances, -0.5 / width**2, out=values), out=values)
-        before = width
-        yield place, values
+        previous = width
+        yield k, values
 
 
 class GaussianBasis:
     """phi_l(x) = exp(-|x - c_l|^2 / (2 s^2)): exponents by one matrix product, then one exp.
 
-    The product is of (x, |x|^2, 1) and (c / s^2, -1 / (2 s^2), -|c|^2 / (2 s^2)), so that nothing
-    but the exponential is left to do on the block.
+    The product of (x, |x|^2, 1) and (c / s^2, -1 / (2 s^2), -|c|^2 / (2 s^2)) gives the exponents.
     """
 
     def __init__(self, centers: Array, bandwidth: float, *, sparse_rows: bool = False) -> None:
         self.n_centers, self.dtype = centers.shape[0], centers.dtype
-        # an origin amid the centres keeps cancellation small; sparse rows cannot be shifted
+        # centring reduces cancellation; sparse rows cannot be shifted
         self.origin = np.zeros_like(centers[0]) if sparse_rows else centers.mean(axis=0)
         shifted = centers - self.origin
         factor = -0.5 / bandwidth**2
@@ -118,14 +116,14 @@ class GaussianBasis:
                 factor * row_norms(shifted, squared=True),
             ]
         ).astype(self.dtype)
-        # far from the origin, in widths, exponents are rounded so much that some exceed zero
+        # many widths from the origin, rounding errors may make exponents positive
         self.rounds = bool(np.abs(self.right[-1]).max() * np.finfo(self.dtype).eps > 1e-10)
 
     def over(self, mean: Array, *, single: bool) -> "GaussianBasis":
-        """Return phi_l / mean_l of the centres whose mean is above zero.
+        """Return phi_l / mean_l of the centres within reach.
 
-        `single` asks for single precision, which is given where it costs the exponents no more
-        than 1e-6: their rounding grows with |c|^2 / s^2.
+        `single` requests single precision, used only if it changes the exponents by at most 1e-6:
+        their rounding error grows with |c|^2 / s^2.
         """
         usable = reached(mean)
         basis = copy(self)
@@ -138,7 +136,7 @@ class GaussianBasis:
         return basis
 
     def exponents(self, X: Any, out: Array | None = None) -> Array:
-        """Return log phi at a block of rows, in `out` where it is given."""
+        """Return log phi at a block of rows, in `out` if given."""
         if sparse.issparse(X):
             values = safe_sparse_dot(X, self.right[:-2], dense_output=True)
             values += row_norms(X, squared=True)[:, None] * self.right[-2]
@@ -151,24 +149,24 @@ class GaussianBasis:
         return np.matmul(left, self.right, out=None if out is None else out[: len(left)])
 
     def __call__(self, X: Any, out: Array | None = None) -> Array:
-        """Return phi at a block of rows, in `out` where it is given."""
+        """Return phi at a block of rows, in `out` if given."""
         values = self.exponents(X, out)
         if self.rounds:
             np.minimum(values, 0.0, out=values)
         return np.exp(values, out=values)
 
     def blocks(self, X: Any) -> Iterator[tuple[slice, Array]]:
-        """Yield a slice of rows and phi at those rows, which the next overwrites."""
+        """Yield a slice of rows and phi at these rows, in a buffer that is reused."""
         slices = list(row_blocks(X.shape[0], self.n_centers, self.dtype.itemsize))
-        room = np.empty((slices[0].stop, self.n_centers), dtype=self.dtype)
+        buffer = np.empty((slices[0].stop, self.n_centers), dtype=self.dtype)
         for rows in slices:
-            yield rows, self(X[rows], room)
+            yield rows, self(X[rows], buffer)
 
 
 def weighted_sum(phi: Array, weight: Array) -> Array:
     """Return sum_i w_i phi_i over a block of rows, in float64.
 
-    In single precision no more than `SINGLE_SUM` terms are added up.
+    In single precision at most `SINGLE_SUM` terms are summed.
     """
     weight = weight.astype(phi.dtype)
     if phi.dtype != np.float32:
@@ -188,7 +186,7 @@ def weighted_gram(phi: Array, weight: Array) -> Array:
 
 
 class Design(ABC):
-    """A matrix Phi of basis functions at rows, iterated by blocks: treat those as read-only."""
+    """A matrix Phi of basis functions at rows, iterated in read-only blocks."""
 
     n_rows: int
     n_centers: int
@@ -196,7 +194,7 @@ class Design(ABC):
 
     @abstractmethod
     def blocks(self) -> Iterator[tuple[slice, Array]]:
-        """Yield a slice of rows and Phi at those rows."""
+        """Yield a slice of rows and Phi at these rows."""
 
     def dot(self, coef: Array) -> Array:
         """Return Phi @ coef."""
@@ -217,7 +215,7 @@ class Design(ABC):
 
 
 class MatrixDesign(Design):
-    """A design whose matrix is at hand."""
+    """A design given as a matrix."""
 
     def __init__(self, phi: Array) -> None:
         self.phi = phi
@@ -231,9 +229,9 @@ class MatrixDesign(Design):
 
 
 class GaussianDesign(Design):
-    """Phi[i, l] = exp(-|x_i - c_l|^2 / (2 s^2)), computed when asked for.
+    """Phi[i, l] = exp(-|x_i - c_l|^2 / (2 s^2)), computed on demand.
 
-    With `many_passes` the values are kept after the first pass, where they are few enough.
+    With `many_passes` the values are cached in the first pass, if small enough.
     """
 
     def __init__(
@@ -243,28 +241,28 @@ class GaussianDesign(Design):
         self.many_passes = many_passes
         self.n_rows, self.n_centers = int(X.shape[0]), centers.shape[0]
         self.dtype = centers.dtype
-        self._kept: list[Array] = []
+        self._cached: list[Array] = []
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:
-        """Yield the kernel values by slices; unless kept, the next overwrite them."""
+        """Yield the kernel values by slices, in a reused buffer unless cached."""
         itemsize = self.centers.itemsize
         slices = list(row_blocks(self.n_rows, self.n_centers, itemsize))
-        if self._kept:
-            yield from zip(slices, self._kept, strict=True)
+        if self._cached:
+            yield from zip(slices, self._cached, strict=True)
             return
         basis = GaussianBasis(self.centers, self.bandwidth, sparse_rows=sparse.issparse(self.X))
-        if not (self.many_passes and worth_keeping(self.n_rows, self.n_centers, itemsize)):
+        if not (self.many_passes and worth_caching(self.n_rows, self.n_centers, itemsize)):
             yield from basis.blocks(self.X)
             return
-        kept = []
+        cached = []
         for rows in slices:
-            kept.append(basis(self.X[rows]))
-            yield rows, kept[-1]
-        self._kept = kept
+            cached.append(basis(self.X[rows]))
+            yield rows, cached[-1]
+        self._cached = cached
 
 
 def median_distance(centers: Array) -> float:
-    """Return the median distance between distinct centres: a scale for widths."""
+    """Return the median distance between distinct centres."""
     distances = squared_distances(centers, centers)
     apart = distances[distances > 1e-12 * distances.max()]
     return float(np.sqrt(np.median(apart))) if apart.size else 1.0
@@ -278,8 +276,8 @@ def width_grid(centers: Array) -> Array:
 def smooth(X: Any, rows: Any, values: Array, weight: Array, bandwidth: float) -> Array:
     """Nadaraya-Watson: sum_i w_i k(x, x_i) v_i / sum_i w_i k(x, x_i) for every row x of X.
 
-    Kernels are taken relative to the nearest row's, so that far from all rows the nearest one
-    decides rather than 0 / 0.
+    Kernels are relative to that of the nearest row: far from all rows the result is the value of
+    the nearest one, not 0 / 0.
     """
     weighted = np.column_stack([weight[:, None] * values, weight]).astype(rows.dtype)
     distances_to = DistancesTo(rows, sparse_rows=sparse.issparse(X))
@@ -294,5 +292,5 @@ def smooth(X: Any, rows: Any, values: Array, weight: Array, bandwidth: float) ->
             means[block] = sums[:, :-1] / sums[:, -1:]
         return means
 
-    n_hundreds = X.shape[0] * rows.shape[0] // 100  # every row asked for meets all rows
+    n_hundreds = X.shape[0] * rows.shape[0] // 100  # every row of X meets all rows
     return np.concatenate(by_threads(smoothed, X.shape[0], n_hundreds))

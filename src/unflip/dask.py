@@ -1,7 +1,7 @@
-"""The method on dask arrays and dataframes: blocks on a cluster, judged by the same kernels.
+"""The method on dask arrays and dataframes.
 
-What is shipped: the drawn rows to the client, once; the fitted posterior to the workers, once; and
-from every block some sums. The rows stay where they are, and the weights are lazy.
+The drawn rows are sent to the client once, the fitted posterior to the workers once, and a few sums
+from every block. The rows stay where they are, and the weights are lazy.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,6 +15,7 @@ import numpy as np
 
 from unflip._blocks import (
     MAX_ROWS,
+    BlockFunction,
     Blocks,
     BlockwiseEstimator,
     LabelModel,
@@ -47,13 +48,12 @@ else:
         raise ImportError(f"unflip.dask needs {error.name}: pip install 'unflip[dask]'") from error
 
 T = TypeVar("T")
-Kernel = Callable[[Any, Any, Any, Any], T]
 
-ADDENDS = 8
-"""So many blocks' sums meet in one task."""
+FAN_IN = 8
+"""Fan-in of the tree reduction."""
 
-A_NUMBER = np.zeros(1)
-"""What values of a lazy collection look like."""
+FLOAT_META = np.zeros(1)
+"""Example value of a lazy collection of floats."""
 
 __all__ = ["DaskAudit", "DaskBlocks", "DaskReweighting"]
 
@@ -66,10 +66,9 @@ class DaskBlocks(Blocks):
     X : dask array or dataframe of shape (n_samples, n_features)
         Rows. An array is rechunked to have all columns in each block.
     y : dask array or series of shape (n_samples,)
-        Noisy labels, in blocks of the same rows; an array is rechunked to them where their sizes
-        are known.
+        Noisy labels, in blocks of the same rows; an array of known chunk sizes is rechunked.
     sample_weight : dask array or series of shape (n_samples,), default=None
-        How often each row counts, in blocks of the same rows.
+        Weight of each row, in blocks of the same rows.
     progress : bool, default=False
         Whether to show a progress bar of every pass.
     """
@@ -80,9 +79,9 @@ class DaskBlocks(Blocks):
         for name, value in {"X": X, "y": y, "sample_weight": sample_weight}.items():
             if value is not None and not dask.is_dask_collection(value):
                 raise TypeError(
-                    f"{name} must be a dask array or dataframe, got {type(value).__name__}. Rows "
-                    "in memory are for ImportanceReweightingClassifier, others in files for "
-                    "unflip.streaming."
+                    f"{name} must be a dask array or dataframe, got {type(value).__name__}. Use "
+                    "ImportanceReweightingClassifier for rows in memory, unflip.streaming for "
+                    "files."
                 )
         if isinstance(X, dask.array.Array):
             X = X.rechunk({1: -1})
@@ -93,52 +92,54 @@ class DaskBlocks(Blocks):
         if sample_weight is not None:
             self._weights = _delayed(_in_blocks_of(X, sample_weight, "sample_weight"))
 
-    def map_labels(self, kernel: Callable[[Any, Any], T]) -> list[T]:
-        """Return kernel(y, weight) of every block, in order."""
-        task = dask.delayed(kernel)
+    def map_labels(self, function: Callable[[Any, Any], T]) -> list[T]:
+        """Return function(y, sample_weight) of every block, in order."""
+        task = dask.delayed(function)
         return self._computed(
             [task(y, weight) for y, weight in zip(self._labels, self._weights, strict=True)]
         )
 
-    def map(self, kernel: Kernel[T], shared: Any) -> list[T]:
-        """Return kernel(X, y, weight, shared) of every block, in order."""
-        return self._computed(self.lazily(kernel, shared))
+    def map(self, function: BlockFunction[T], shared: Any) -> list[T]:
+        """Return function(X, y, sample_weight, shared) of every block, in order."""
+        return self._computed(self.delayed(function, shared))
 
     def map_each(
-        self, kernel: Callable[[Any, Any, Any, Any, Any], T], own: Sequence[Any], shared: Any
+        self, function: Callable[[Any, Any, Any, Any, Any], T], items: Sequence[Any], shared: Any
     ) -> list[T]:
-        """Return kernel(X, y, weight, own[k], shared) of every block k, in order."""
-        task, common = dask.delayed(kernel), dask.delayed(shared, traverse=False)
-        blocks = zip(self._rows, self._labels, self._weights, own, strict=True)
+        """Return function(X, y, sample_weight, items[k], shared) of every block k, in order."""
+        task, common = dask.delayed(function), dask.delayed(shared, traverse=False)
+        blocks = zip(self._rows, self._labels, self._weights, items, strict=True)
         return self._computed([task(*block, common) for block in blocks])
 
-    def sum(self, kernel: Kernel[T], shared: Any) -> T:
-        """Return the sum of kernel(X, y, weight, shared), added up on the cluster, in order."""
-        tasks, total = self.lazily(kernel, shared), dask.delayed(_added)
+    def sum(self, function: BlockFunction[T], shared: Any) -> T:
+        """Return the sum of function(X, y, sample_weight, shared), added on the cluster."""
+        tasks, total = self.delayed(function, shared), dask.delayed(_sum_parts)
         while len(tasks) > 1:
-            tasks = [total(tasks[k : k + ADDENDS]) for k in range(0, len(tasks), ADDENDS)]
+            tasks = [total(tasks[k : k + FAN_IN]) for k in range(0, len(tasks), FAN_IN)]
         return self._computed(tasks)[0]
 
     def head(self, k: int) -> Any:
         """Return the first rows of block k."""
         return self._computed([dask.delayed(first_rows)(self._rows[k])])[0]
 
-    def lazily(self, kernel: Kernel[T], shared: Any) -> list[Any]:
-        """Return kernel(X, y, weight, shared) of every block, delayed.
+    def delayed(self, function: BlockFunction[T], shared: Any) -> list[Any]:
+        """Return function(X, y, sample_weight, shared) of every block, delayed.
 
-        `shared` is a part of the graph: it is sent once, and it is not lost with a worker.
+        `shared` is a part of the graph: it is sent once, and is not lost with a worker.
         """
-        task, common = dask.delayed(kernel), dask.delayed(shared, traverse=False)
+        task, common = dask.delayed(function), dask.delayed(shared, traverse=False)
         blocks = zip(self._rows, self._labels, self._weights, strict=True)
         return [task(*block, common) for block in blocks]
 
-    def collection(self, kernel: Kernel[Any], model: LabelModel, name: str, like: Any) -> Any:
-        """Return kernel(X, y, weight, model) of all blocks, lazily, one value a row.
+    def collection(
+        self, function: BlockFunction[Any], model: LabelModel, name: str, like: Any
+    ) -> Any:
+        """Return function(X, y, sample_weight, model) of all blocks, lazily: one value per row.
 
-        It is a dask array where X is one, else a series with the index of X; `like` is an array of
-        one such value.
+        The result is a dask array if X is one, else a series with the index of X. `like` is an
+        array of one such value.
         """
-        tasks = self.lazily(kernel, model)
+        tasks = self.delayed(function, model)
         if isinstance(self.X, dask.array.Array):
             parts = [
                 dask.array.from_delayed(task, shape=(n_rows,), dtype=like.dtype)
@@ -155,11 +156,11 @@ class DaskBlocks(Blocks):
         )
 
     def learn(self, estimator: Any, model: LabelModel, n_epochs: int) -> Any:
-        """Return `estimator` trained by `partial_fit`, block after block in their order.
+        """Return `estimator` trained by `partial_fit` on one block after the other.
 
-        The estimator goes to the block, not the block to the estimator.
+        The estimator is sent to the worker that holds the block, not the block to the client.
         """
-        task, common = dask.delayed(_taught), dask.delayed(model, traverse=False)
+        task, common = dask.delayed(_partial_fit), dask.delayed(model, traverse=False)
         blocks = list(zip(self._rows, self._labels, self._weights, strict=True))
         for _ in range(n_epochs):
             for block in blocks:
@@ -179,37 +180,36 @@ class DaskBlocks(Blocks):
 class DaskReweighting(BlockwiseEstimator):
     r"""beta = P(true=y | x) / P(noisy=y | x) of rows on a cluster.
 
-    What :class:`~unflip.ImportanceReweightingClassifier` does in memory: P(noisy y | x) and the
-    rates are fitted on the client to rows drawn from all blocks, the very rows that a channel draws
-    in memory; every sum over rows is taken by blocks; the weights are lazy.
+    Does what :class:`~unflip.ImportanceReweightingClassifier` does in memory: P(noisy y | x) and
+    the rates are fitted on the client to rows drawn from all blocks (the same rows that a channel
+    draws in memory), every sum over rows is taken block by block, and the weights are lazy.
 
     Parameters
     ----------
     estimator : classifier, default=None
-        What to train: one whose `fit` takes dask collections and `sample_weight`, such as
-        LightGBM's `DaskLGBMClassifier` and XGBoost's `DaskXGBClassifier`; or one of scikit-learn's
-        whose `partial_fit` takes `sample_weight`, which is trained block after block. None:
-        nothing, where the weights are what is wanted.
+        The classifier to train. Either its `fit` takes dask collections and `sample_weight`, such
+        as LightGBM's `DaskLGBMClassifier` and XGBoost's `DaskXGBClassifier`; or its `partial_fit`
+        takes `sample_weight`, and it is trained on one block after the other. None: only the
+        weights are computed.
     posterior, noise_rates
         As for :class:`~unflip.ImportanceReweightingClassifier`.
     n_epochs : int, default=1
-        Passes in which an estimator with `partial_fit` is trained.
+        Number of passes to train an estimator with `partial_fit`.
     max_rows : int, default=20_000
-        How many rows P(noisy y | x) and the rates are fitted to, where the posterior is neither a
-        channel, which has a `max_rows` of its own, nor a sum over all rows ("kliep", "ulsif" and
-        "rulsif").
+        Number of rows to fit P(noisy y | x) and the rates to. A channel uses its own `max_rows`;
+        "kliep", "ulsif" and "rulsif" use all rows.
     progress : bool, default=False
         Whether to show a progress bar of every pass over the blocks.
     random_state : int, RandomState instance or None, default=None
-        Seed of the draw, and of every part that has no seed of its own.
+        Seed of the draw, and of every part without a seed.
 
     Attributes
     ----------
     noise_rates_, posterior_, rate_estimator_, estimator_, classes_, diagnostics_
-        As of :class:`~unflip.ImportanceReweightingClassifier`; `estimator_` is None where none was
+        As of :class:`~unflip.ImportanceReweightingClassifier`; `estimator_` is None if none was
         given.
     effective_sample_size_, clipped_share_ : float
-        The same, of all rows.
+        The same, over all rows.
     n_errors_ : float
         Expected number of wrong labels.
 
@@ -256,13 +256,12 @@ class DaskReweighting(BlockwiseEstimator):
         Parameters
         ----------
         X : dask array or dataframe of shape (n_samples, n_features)
-            Rows. Two passes are made over them, about ten for "ulsif" and twenty for "kliep", and
-            more for the classifier: `persist()` them
-            where the cluster's memory allows.
+            Rows. There are two passes over them (about ten for "ulsif" and twenty for "kliep"),
+            and more for the classifier: `persist()` them if the cluster's memory allows.
         y : dask array or series of shape (n_samples,)
             Noisy labels.
         sample_weight : dask array or series of shape (n_samples,), default=None
-            How often each row counts.
+            Weight of each row.
         """
         check_count(self.n_epochs, "n_epochs", least=1)
         random_state = optional_generator(self.random_state)
@@ -277,14 +276,14 @@ class DaskReweighting(BlockwiseEstimator):
         if learns_by_blocks(estimator):
             estimator = blocks.learn(estimator, found.model, self.n_epochs)
         elif estimator is not None:
-            weights = blocks.collection(block_weights, found.model, "weight", A_NUMBER)
+            weights = blocks.collection(block_weights, found.model, "weight", FLOAT_META)
             estimator.fit(blocks.X, blocks.y, sample_weight=weights)
         self._take(found, diagnostics)
         self.estimator_ = estimator
         return self
 
     def weights(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Return beta times the rows' own weights, lazily: an array, or a series for a dataframe.
+        """Return beta times `sample_weight`, lazily: an array, or a series if X is a dataframe.
 
         Parameters
         ----------
@@ -292,28 +291,27 @@ class DaskReweighting(BlockwiseEstimator):
             As for `fit`: the same collections, or other rows with noisy labels.
         """
         blocks = DaskBlocks(X, y, sample_weight)
-        return blocks.collection(block_weights, self._model, "weight", A_NUMBER)
+        return blocks.collection(block_weights, self._model, "weight", FLOAT_META)
 
 
 class DaskAudit(BlockwiseEstimator):
     """P(true != y | x, noisy=y) of rows on a cluster.
 
-    What :class:`~unflip.audit.LabelAudit` does in memory, with one difference: there is no
-    cross-fitting. P(noisy y | x) is fitted to drawn rows and to no label of the others, or is a
-    density ratio with few parameters, fitted to all.
+    Does what :class:`~unflip.audit.LabelAudit` does in memory, but without cross-fitting:
+    P(noisy y | x) is fitted to drawn rows only, or is a density ratio with few parameters that is
+    fitted to all rows.
 
     Parameters
     ----------
     posterior, noise_rates
         As for :class:`~unflip.audit.LabelAudit`.
     max_rows : int, default=20_000
-        How many rows P(noisy y | x) and the rates are fitted to, where the posterior is neither a
-        channel, which has a `max_rows` of its own, nor a sum over all rows ("kliep", "ulsif" and
-        "rulsif").
+        Number of rows to fit P(noisy y | x) and the rates to. A channel uses its own `max_rows`;
+        "kliep", "ulsif" and "rulsif" use all rows.
     progress : bool, default=False
         Whether to show a progress bar of every pass over the blocks.
     random_state : int, RandomState instance or None, default=None
-        Seed of the draw, and of every part that has no seed of its own.
+        Seed of the draw, and of every part without a seed.
 
     Attributes
     ----------
@@ -376,7 +374,7 @@ class DaskAudit(BlockwiseEstimator):
             The collections of the fit, or other rows with noisy labels.
         """
         blocks = DaskBlocks(X, y)
-        return blocks.collection(block_mislabel_proba, self._model, "mislabel_proba", A_NUMBER)
+        return blocks.collection(block_mislabel_proba, self._model, "mislabel_proba", FLOAT_META)
 
     def suggested_label(self, X: Any, y: Any) -> Any:
         """Return the likeliest true label given x and the label, lazily.
@@ -392,14 +390,14 @@ class DaskAudit(BlockwiseEstimator):
         )
 
     def issues(self, X: Any, y: Any, n: int) -> Suspects:
-        """Return the `n` rows whose labels are most probably wrong, in one pass.
+        """Return the `n` rows most probably mislabelled, in one pass.
 
         Parameters
         ----------
         X, y
             The collections of the fit, or other rows with noisy labels.
         n : int
-            So many rows; every block sends no more.
+            Number of rows; every block sends at most as many.
         """
         check_count(n, "n", least=1)
         blocks = DaskBlocks(X, y, progress=self.progress)
@@ -407,9 +405,9 @@ class DaskAudit(BlockwiseEstimator):
 
 
 def _in_blocks_of(X: Any, values: Any, name: str) -> Any:
-    """Return one value a row in the blocks of X, or say that they do not match."""
+    """Return `values` in the blocks of X, or raise an error if they do not match."""
     if values.ndim != 1:
-        raise ValueError(f"{name} has {values.ndim} dimensions, expected one value a row.")
+        raise ValueError(f"{name} has {values.ndim} dimensions, expected one value per row.")
     both_arrays = isinstance(X, dask.array.Array) and isinstance(values, dask.array.Array)
     if both_arrays and not np.isnan([X.shape[0], values.shape[0]]).any():
         if X.shape[0] != values.shape[0]:
@@ -418,8 +416,8 @@ def _in_blocks_of(X: Any, values: Any, name: str) -> Any:
     n_rows, n_values = len(_delayed(X)), len(_delayed(values))
     if n_rows != n_values:
         raise ValueError(
-            f"X has {n_rows} blocks and {name} has {n_values}: both must be cut at the same rows. "
-            "Take them from one dataframe, or call compute_chunk_sizes() on arrays first."
+            f"X has {n_rows} blocks and {name} has {n_values}: their blocks must hold the same "
+            "rows. Take both from one dataframe, or call compute_chunk_sizes() on arrays first."
         )
     return values
 
@@ -428,42 +426,42 @@ def _delayed(collection: Any) -> list[Any]:
     """Return the blocks of a collection, delayed."""
     if isinstance(collection, dask.array.Array):
         return list(collection.to_delayed().ravel())
-    # only the columns that are needed are read, but no partitions are merged, as a full
-    # optimisation does with those of few columns: labels would no longer lie beside their rows
+    # read only the columns that are needed; full optimisation would also merge partitions of few
+    # columns, and the blocks of labels would no longer match those of the rows
     return list(collection.simplify().to_delayed(optimize_graph=False))
 
 
-def _added(parts: list[Any]) -> Any:
+def _sum_parts(parts: list[Any]) -> Any:
     return reduce(add, parts)
 
 
 def _series(values: Any, rows: Any, name: str) -> Any:
-    """Return the values as a series with the index of a block of a dataframe."""
+    """Return a series of the values with the index of `rows`."""
     from pandas import Series
 
     return Series(values, index=rows.index, name=name)
 
 
-def _taught(estimator: Any, X: Any, y: Any, weight: Any, model: LabelModel) -> Any:
-    """Return a copy of the estimator that has learnt from a block: run again, it is the same."""
-    taught = deepcopy(estimator)
-    beta = block_weights(X, y, weight, model)
-    return taught.partial_fit(X, plain_labels(y), classes=model.classes, sample_weight=beta)
+def _partial_fit(estimator: Any, X: Any, y: Any, sample_weight: Any, model: LabelModel) -> Any:
+    """Return a copy of the estimator trained on a block; a copy, as a task may run twice."""
+    trained = deepcopy(estimator)
+    weights = block_weights(X, y, sample_weight, model)
+    return trained.partial_fit(X, plain_labels(y), classes=model.classes, sample_weight=weights)
 
 
 def _check_dask_aware(estimator: Any) -> None:
-    """Refuse what would gather all rows in one memory."""
+    """Raise an error if the classifier needs all rows in memory."""
     from_sklearn = type(estimator).__module__.startswith("sklearn.")
     if from_sklearn and not learns_by_blocks(estimator):
         raise TypeError(
-            f"{type(estimator).__name__} needs all rows in one memory. Use a classifier of "
-            "LightGBM or XGBoost for dask, or one whose partial_fit takes sample_weight, such as "
+            f"{type(estimator).__name__} needs all rows in memory. Use a dask classifier of "
+            "LightGBM or XGBoost, or one whose partial_fit takes sample_weight, such as "
             "SGDClassifier."
         )
 
 
 def _client() -> Any:
-    """Return the client of the cluster that is in use, None where there is none."""
+    """Return the client of the current cluster, or None."""
     try:
         return distributed.get_client()
     except ValueError:

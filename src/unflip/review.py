@@ -1,10 +1,10 @@
-"""A local page on which a person checks labels, and what follows from the answers.
+"""A local page to review labels by hand, and estimates from the decisions.
 
-`serve` shows the rows and keeps the decisions on disk, `export` writes what was decided, and
+`serve` shows the rows and stores the decisions, `export` writes them to files, and
 `sample_estimate` turns a reviewed random sample into noise rates. Only `serve` needs
 `pip install 'unflip[review]'`.
 """
 
-from unflip._app.review import Decisions, Source, export, sample_estimate, serve
+from unflip._app.review import Decisions, ReviewTable, export, sample_estimate, serve
 
-__all__ = ["Decisions", "Source", "export", "sample_estimate", "serve"]
+__all__ = ["Decisions", "ReviewTable", "export", "sample_estimate", "serve"]

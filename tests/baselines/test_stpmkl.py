@@ -317,13 +317,15 @@ def test_fit_takes_no_weights():
 def test_more_labels_wrong_than_right_are_refused_and_nothing_is_set():
     X, y = np.random.default_rng(0).normal(size=(100, 2)), np.repeat([0, 1], [54, 46])
     clf = StPMKL(NoiseRates(positive=0.6, negative=0.0))  # p = 1 by the nearest prior
-    with pytest.raises(ValueError, match=r"a share 0\.6 of these labels is wrong.*Lower the rates"):
+    with pytest.raises(
+        ValueError, match=r"a share of 0\.6 of these labels is wrong.*Lower the rates"
+    ):
         clf.fit(X, y)
     assert not [name for name in vars(clf) if name.endswith("_")]
 
 
 def test_too_many_rows_are_refused_with_what_they_would_take(monkeypatch):
-    monkeypatch.setattr(_stpmkl, "LARGEST_SAMPLE", 50)
+    monkeypatch.setattr(_stpmkl, "MAX_TRAINING_ROWS", 50)
     X, y, _ = half_spaces(60, 2, 0)
     with pytest.raises(ValueError, match=r"n_samples=60 rows, at most 50 .* GB\. Draw a sample"):
         StPMKL(NOISY).fit(X, y)

@@ -13,16 +13,16 @@ from unflip import NoiseRates, flip_labels
 from unflip.noise_rates import ChannelRates, make_rates
 from unflip.posterior import ChannelPosterior
 from unflip.posterior._noisy_channel._evidence import (
+    ChannelDesign,
     ChannelFit,
-    Design,
-    _Point,
+    _ChannelPoint,
     evidence_slope,
     first_guess,
     fit_channel,
     refit_coef,
 )
 from unflip.posterior._noisy_channel._features import ChannelFeatures, row_keys
-from unflip.posterior._noisy_channel._fit import Sample
+from unflip.posterior._noisy_channel._fit import ChannelSample
 from unflip.posterior._noisy_channel._surface import (
     GridSurface,
     RatePosterior,
@@ -39,7 +39,7 @@ def design():
     clean = expit(features @ rng.normal(size=9) * 2)
     positive = rng.random(400) < 0.2 + 0.5 * clean
     weight = rng.integers(1, 4, 400).astype(float)
-    return Design(features, np.repeat([0, 1, 2], [1, 4, 4]), positive, weight)
+    return ChannelDesign(features, np.repeat([0, 1, 2], [1, 4, 4]), positive, weight)
 
 
 RATES = np.array([0.28, 0.17])
@@ -66,7 +66,7 @@ def test_gradient_and_curvature_in_the_coefficients_are_those_of_finite_differen
     rng = np.random.default_rng(1)
     coef, variance = rng.normal(size=9), np.array([4.0, 2.0, 1.0])
     precision = 1 / variance[design.block]
-    point, step = _Point(design, RATES, coef), 1e-5 * np.eye(9)
+    point, step = _ChannelPoint(design, RATES, coef), 1e-5 * np.eye(9)
     assert point.penalised(precision) == pytest.approx(
         brute_force(design, RATES, coef, variance), rel=1e-12
     )
@@ -77,8 +77,8 @@ def test_gradient_and_curvature_in_the_coefficients_are_those_of_finite_differen
     ]  # fmt: skip
     np.testing.assert_allclose(point.gradient(precision), gradient, rtol=1e-5, atol=1e-5)
     hessian = [
-        (_Point(design, RATES, coef + s).gradient(precision)
-         - _Point(design, RATES, coef - s).gradient(precision)) / 2e-5
+        (_ChannelPoint(design, RATES, coef + s).gradient(precision)
+         - _ChannelPoint(design, RATES, coef - s).gradient(precision)) / 2e-5
         for s in step
     ]  # fmt: skip
     observed = point.information(point.observed_curvature(), precision)
@@ -88,10 +88,10 @@ def test_gradient_and_curvature_in_the_coefficients_are_those_of_finite_differen
 def test_the_expected_curvature_is_the_mean_of_the_observed_one_over_the_labels(design):
     coef = np.random.default_rng(2).normal(size=9)
     everyone = [
-        Design(design.features, design.block, np.full(400, label), design.weight)
+        ChannelDesign(design.features, design.block, np.full(400, label), design.weight)
         for label in (False, True)
     ]
-    negative, positive = (_Point(labelled, RATES, coef) for labelled in everyone)
+    negative, positive = (_ChannelPoint(labelled, RATES, coef) for labelled in everyone)
     mean = positive.p_1 * positive.observed_curvature()
     mean += negative.p_0 * negative.observed_curvature()
     np.testing.assert_allclose(positive.expected_curvature(), mean, atol=1e-12)
@@ -129,7 +129,7 @@ def test_the_coefficients_are_the_maximum_that_another_optimiser_finds(design):
 
 def test_the_variances_are_where_the_evidence_is_stationary(design):
     fit = fit_channel(design, RATES, first_guess(design), tol=1e-6)
-    labels = _Point(design, RATES, fit.coef)
+    labels = _ChannelPoint(design, RATES, fit.coef)
     data = labels.information(labels.expected_curvature(), np.zeros(9))
 
     def evidence(log_variance):
@@ -181,7 +181,7 @@ def test_the_climb_ends_where_the_evidence_is_stationary_or_pressed_against_a_bo
 
 def test_pairs_that_are_not_explored_are_negligible(design):
     axes = np.linspace(0, 0.5, 6), np.linspace(0, 0.5, 6)
-    tripled = Design(design.features, design.block, design.positive, 3 * design.weight)
+    tripled = ChannelDesign(design.features, design.block, design.positive, 3 * design.weight)
     start = first_guess(tripled)
     fits = explore([tripled], axes, [[start]], tol=0.01)
     top = max(fit.log_evidence for (fit,) in fits.values())
@@ -271,7 +271,7 @@ def test_scores_of_an_svd_on_one_scale_have_the_prior_of_the_columns():
 
 def merged(X, positive, weight=None, seed=1):
     weight = np.ones(len(X)) if weight is None else weight
-    return Sample(X, positive, weight).merged(np.random.RandomState(seed))
+    return ChannelSample(X, positive, weight).merged(np.random.RandomState(seed))
 
 
 def test_neither_copies_nor_the_order_of_rows_change_the_sample():

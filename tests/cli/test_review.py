@@ -10,7 +10,7 @@ from urllib.request import urlopen
 import polars as pl
 import pytest
 
-from unflip._app.review import Decisions, Source
+from unflip._app.review import Decisions, ReviewTable
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_what_was_decided_is_exported_and_trained_with(run, table, tmp_path):
     assert "noisy.review.sqlite" in refused.stderr
     before = table.read_bytes()
     store = table.with_suffix(".review.sqlite")
-    with Decisions(store, Source(pl.read_csv(table), "y").fingerprint) as decisions:
+    with Decisions(store, ReviewTable(pl.read_csv(table), "y").fingerprint) as decisions:
         decisions.decide(row=9, version=0, verdict="change", label=0)
         decisions.decide(row=10, version=0, verdict="keep", label=0)
     out = tmp_path / "out"
@@ -55,7 +55,7 @@ def test_what_was_decided_is_exported_and_trained_with(run, table, tmp_path):
 
 def test_an_export_says_which_decisions_moved_and_which_could_not_be_matched(run, table, tmp_path):
     store = table.with_suffix(".review.sqlite")
-    with Decisions(store, Source(pl.read_csv(table), "y").fingerprint) as decisions:
+    with Decisions(store, ReviewTable(pl.read_csv(table), "y").fingerprint) as decisions:
         decisions.decide(row=9, version=0, verdict="change", label=0)
         decisions.decide(row=10, version=0, verdict="keep", label=0)
     other = pl.read_csv(table).reverse().filter(pl.col("x") != 10)
@@ -79,14 +79,14 @@ def test_an_export_says_which_decisions_moved_and_which_could_not_be_matched(run
         ("noisy.csv/d.sqlite", "is a file"),
         ("noisy.csv", "is read from, so it is not written to"),
         ("other.sqlite", "holds decisions on another table"),
-        ("/proc/d.sqlite", "may not be written to"),
+        ("/proc/d.sqlite", "is not writable"),
     ],
 )
 def test_decisions_that_cannot_be_kept_are_refused_before_the_fit(
     run, table, tmp_path, monkeypatch, name, words
 ):
     (tmp_path / "empty.sqlite").touch()
-    another = Source({"a": [1, 2, 3], "y": ["n", "p", "n"]}, "y").fingerprint
+    another = ReviewTable({"a": [1, 2, 3], "y": ["n", "p", "n"]}, "y").fingerprint
     Decisions(tmp_path / "other.sqlite", another).close()
     monkeypatch.setattr("unflip._app.workflow.learn", lambda *_, **__: pytest.fail("it was fitted"))
     refused = run("review", table, "--label", "y", "--decisions", tmp_path / name)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.experiments.made import made_outcomes, made_results, papers
-from unflip.paper.experiments import EXPERIMENTS, Figure, Outcome, Results, Run, summarise
+from unflip.paper.experiments import EXPERIMENTS, Measurement, Outcome, Results, Run, summarise
 from unflip.paper.experiments._compare import level_at
 from unflip.paper.experiments._published import Published, published
 
@@ -16,9 +16,9 @@ ROWS = 18  # six data sets x three pairs
 PRINTED = Published(70.0, 2.0)
 
 
-def figure(values=(70.0, 72.0, 77.0), paper=PRINTED) -> Figure:
+def measurement(values=(70.0, 72.0, 77.0), paper=PRINTED) -> Measurement:
     cell = ("table6", "linear-logistic", "heart", 0.3, 0.1, "plain", "accuracy")
-    return Figure(*cell, values, 1.0, paper, rates_error=None)
+    return Measurement(*cell, values, 1.0, paper, rates_error=None)
 
 
 def table_of(means: dict[str, np.ndarray]) -> Results:
@@ -40,28 +40,28 @@ def random_means(rng, ties: bool) -> dict[str, np.ndarray]:
 
 
 def test_mean_and_standard_deviation_are_over_the_splits():
-    assert figure().mean == pytest.approx(73)
-    assert figure().sd == pytest.approx(np.sqrt((9 + 1 + 16) / 2))
-    assert figure(values=(71.0,)).sd == 0
+    assert measurement().mean == pytest.approx(73)
+    assert measurement().sd == pytest.approx(np.sqrt((9 + 1 + 16) / 2))
+    assert measurement(values=(71.0,)).sd == 0
 
 
 def test_deviations_count_the_papers_standard_deviations():
-    assert figure().deviations == pytest.approx(1.5)
-    assert figure(values=(65.0,)).deviations == pytest.approx(-2.5)
-    assert figure(paper=None).deviations is None
+    assert measurement().deviations == pytest.approx(1.5)
+    assert measurement(values=(65.0,)).deviations == pytest.approx(-2.5)
+    assert measurement(paper=None).deviations is None
 
 
 @pytest.mark.parametrize(
     ("value", "expected"), [(74.0, True), (74.1, False), (66.0, True), (65.9, False)]
 )
 def test_a_mean_agrees_within_two_standard_deviations(value, expected):
-    assert figure(values=(value,)).agrees is expected
-    assert figure(values=(value,), paper=None).agrees is None
+    assert measurement(values=(value,)).agrees is expected
+    assert measurement(values=(value,), paper=None).agrees is None
 
 
 def test_a_printed_spread_of_nothing_does_not_divide_by_zero():
-    assert figure(values=(0.5,), paper=Published(0.0, 0.0)).agrees is False
-    assert figure(values=(0.0,), paper=Published(0.0, 0.0)).agrees is True
+    assert measurement(values=(0.5,), paper=Published(0.0, 0.0)).agrees is False
+    assert measurement(values=(0.0,), paper=Published(0.0, 0.0)).agrees is True
 
 
 @pytest.mark.parametrize("ties", [False, True])
@@ -188,7 +188,7 @@ def test_figures_are_in_the_papers_order_and_values_in_that_of_the_splits():
     shuffled = [runs[k] for k in np.random.default_rng(0).permutation(len(runs))]
     results = summarise({run: outcomes[run] for run in shuffled}, 1)
     in_order = summarise(outcomes, 1)  # planned in the paper's order
-    assert results.figures == in_order.figures
+    assert results.measurements == in_order.measurements
     assert results.experiments == list(EXPERIMENTS)
     assert results.methods("table4") == ["plain", "ld", "ub", "eiw", "iw", "cleanlab"]
     curve = results.of("levels", learner="kernel-hinge", dataset="image")
@@ -205,8 +205,10 @@ def test_a_rate_table_has_two_figures_for_each_cell_and_an_accuracy_table_one():
 
 def test_every_figure_of_a_table_has_the_papers_beside_it_and_no_other_has():
     results = made_results(EXPERIMENTS, peers=True, repeats=1)
-    with_paper = {figure.experiment for figure in results.figures if figure.paper is not None}
-    without = {(f.experiment, f.method == "cleanlab") for f in results.figures if f.paper is None}
+    with_paper = {figure.experiment for figure in results.measurements if figure.paper is not None}
+    without = {
+        (f.experiment, f.method == "cleanlab") for f in results.measurements if f.paper is None
+    }
     assert with_paper == {f"table{k}" for k in range(1, 7)}
     assert without == {("table4", True), ("table6", True), ("figure1", False), ("levels", False)}
 
@@ -221,6 +223,6 @@ def test_the_error_of_the_rates_is_over_both_rates_and_all_splits():
     plain = Run(*cell, "plain", 0)
     outcomes |= {plain: Outcome(70.0, None, None, 1.0)}
     del outcomes[Run(*cell, "plain", 1)]
-    error = {figure.method: figure.rates_error for figure in summarise(outcomes, 2).figures}
+    error = {figure.method: figure.rates_error for figure in summarise(outcomes, 2).measurements}
     np.testing.assert_allclose(error.pop("eiw"), (0 + 0 + 0.1 + 0.3) / 4)
     assert error == {"ld": None, "plain": None}  # a difference of rates is no pair of rates

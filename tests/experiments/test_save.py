@@ -33,9 +33,9 @@ def results():
 def test_the_csv_has_one_line_per_figure(results):
     header, *rows = csv.reader(as_csv(results).splitlines())
     assert tuple(header) == CSV_COLUMNS
-    assert len(rows) == len(results.figures) == 36 + 72 + 90
+    assert len(rows) == len(results.measurements) == 36 + 72 + 90
     for row, figure in zip(
-        csv.DictReader(as_csv(results).splitlines()), results.figures, strict=True
+        csv.DictReader(as_csv(results).splitlines()), results.measurements, strict=True
     ):
         assert (row["experiment"], row["method"]) == (figure.experiment, figure.method)
         assert float(row["mean"]) == pytest.approx(figure.mean, rel=1e-5)
@@ -57,7 +57,7 @@ def test_the_json_says_how_it_was_made(results):
     assert content["unflip"] == __version__
     assert content["choices"] == stated_choices()
     assert content["repeats"] == 3
-    assert len(content["figures"]) == len(results.figures)
+    assert len(content["figures"]) == len(results.measurements)
 
 
 def test_the_page_made_from_the_json_is_the_page(results, tmp_path):

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from unflip._app.review._connections import SLOWEST
-from unflip._app.review._file import PATIENCE
+from unflip._app.review._connections import REQUEST_TIMEOUT
+from unflip._app.review._file import LOCK_TIMEOUT
 from unflip.audit import LabelAudit
 from unflip.noise import TransitionMatrix
 
@@ -55,8 +55,8 @@ def served(
     sample_size: int = 30,
     n_kinds: int = 2,
     *,
-    slowest: float = SLOWEST,
-    patience: float = PATIENCE,
+    slowest: float = REQUEST_TIMEOUT,
+    patience: float = LOCK_TIMEOUT,
 ):
     """Serve the made table from another process; give the process and the page's address."""
     settings = (decisions, n, sample_size, n_kinds, slowest, patience)
@@ -79,7 +79,7 @@ def served(
 if __name__ == "__main__":
     from unflip._app.review import _connections, _file, serve
 
-    _connections.SLOWEST, _file.PATIENCE = map(float, sys.argv[5:7])
+    _connections.REQUEST_TIMEOUT, _file.LOCK_TIMEOUT = map(float, sys.argv[5:7])
     made = made_table(int(sys.argv[2]), int(sys.argv[4]))
     serve(
         made,

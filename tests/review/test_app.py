@@ -6,15 +6,15 @@ from hypothesis import strategies as st
 
 from tests.review.caller import HOST, ORIGIN, TOKEN, Caller
 from tests.review.made import made_audit, made_table
-from unflip._app.review import Decisions, Source
+from unflip._app.review import Decisions, ReviewTable
 from unflip._app.review._app import make_app
-from unflip._app.review._desk import PAGE_ROWS, Desk
-from unflip._app.review._guard import LARGEST_BODY
+from unflip._app.review._guard import MAX_BODY
 from unflip._app.review._queue import Opinion
+from unflip._app.review._session import PAGE_ROWS, ReviewSession
 
 TABLE = made_table()
 AUDIT = made_audit(TABLE)
-SOURCE = Source(TABLE, "kind", id_column="name")
+REVIEW_TABLE = ReviewTable(TABLE, "kind", id_column="name")
 READS = ["", "page.css", "page.js", "icon.svg", "api/about", "api/tally"]
 READS += ["api/queue?queue=informative", "api/row?row=0&queue=sample"]
 WRITES = ["api/decide", "api/undo", "api/export"]
@@ -23,17 +23,17 @@ WRITES = ["api/decide", "api/undo", "api/export"]
 @pytest.fixture(scope="module")
 def review(tmp_path_factory):
     folder = tmp_path_factory.mktemp("review")
-    with Decisions(folder / "d.sqlite", SOURCE.fingerprint) as store:
-        desk = Desk(
-            SOURCE,
-            Opinion(AUDIT, SOURCE),
+    with Decisions(folder / "d.sqlite", REVIEW_TABLE.fingerprint) as store:
+        session = ReviewSession(
+            REVIEW_TABLE,
+            Opinion(AUDIT, REVIEW_TABLE),
             store,
             folder / "out",
             title="Fruit",
             sample_size=20,
             random_state=0,
         )
-        client = Caller(make_app(desk, token=TOKEN, host=HOST))
+        client = Caller(make_app(session, token=TOKEN, host=HOST))
         yield client, store
         client.close()
 
@@ -57,7 +57,7 @@ def test_a_row_comes_with_all_that_is_needed_to_decide_it(client):
     assert queue["more"]
     first = queue["rows"][0]
     row = client.get(f"api/row?row={first['row']}&queue=suspicious").json()
-    assert row["given"] == SOURCE.codes[first["row"]]
+    assert row["given"] == REVIEW_TABLE.codes[first["row"]]
     assert row["probability"] == AUDIT.mislabel_proba_.max()
     assert AUDIT.classes_[row["suggested"]] == AUDIT.suggested_label_[first["row"]]
     assert row["other"] == 1 - row["given"]
@@ -79,7 +79,7 @@ def test_a_stale_write_is_refused_with_the_newer_decision(client):
     assert decide(client, 100).json()["version"] == 1
     refused = decide(client, 100, verdict="unsure")
     assert refused.status_code == 409
-    label = int(SOURCE.codes[100])
+    label = int(REVIEW_TABLE.codes[100])
     assert refused.json()["current"] == {
         "row": 100,
         "version": 1,
@@ -93,8 +93,8 @@ def test_a_stale_write_is_refused_with_the_newer_decision(client):
 
 def test_the_answer_comes_after_the_decision_is_written(review):
     client, store = review
-    answer = decide(client, 101, verdict="change", label=1 - int(SOURCE.codes[101])).json()
-    with Decisions(store.path, SOURCE.fingerprint) as other:
+    answer = decide(client, 101, verdict="change", label=1 - int(REVIEW_TABLE.codes[101])).json()
+    with Decisions(store.path, REVIEW_TABLE.fingerprint) as other:
         assert other.current(101).version == answer["version"]
         event = other.log()[-1]
     assert event["probability"] == AUDIT.mislabel_proba_[101]
@@ -107,7 +107,7 @@ def test_the_sample_grows_by_what_is_reviewed_as_sample(review):
     # chosen for their suspicion: they do not count as long as the sample has not come to them
     decide(client, sample[0])
     assert client.get("api/tally").json()["estimate"]["n_rows"] == 0
-    other = 1 - int(SOURCE.codes[sample[2]])
+    other = 1 - int(REVIEW_TABLE.codes[sample[2]])
     answer = decide(client, sample[2], verdict="change", label=other, queue="sample").json()
     estimate = answer["tally"]["estimate"]
     assert estimate["n_rows"] == 3
@@ -215,9 +215,9 @@ def test_tricks_with_paths_find_no_file(client, path):
 @pytest.mark.parametrize("path", [*READS, *WRITES])
 def test_large_bodies_are_refused(client, path):
     assert client.post(path, body=b" " * 10_000_000).status_code == 413
-    pieces = (b" " * 1000 for _ in range(LARGEST_BODY // 1000 + 1))
+    pieces = (b" " * 1000 for _ in range(MAX_BODY // 1000 + 1))
     assert client.post(path, body=pieces).status_code == 413
-    assert client.post("api/export", body=b"{}" + b" " * (LARGEST_BODY - 2)).status_code == 200
+    assert client.post("api/export", body=b"{}" + b" " * (MAX_BODY - 2)).status_code == 200
 
 
 def test_a_long_address_is_refused(client):

@@ -6,12 +6,12 @@ from numpy.testing import assert_allclose
 from scipy.stats import norm
 from sklearn.neighbors import NearestNeighbors
 
-from unflip._app.review import Source
+from unflip._app.review import ReviewTable
 from unflip._app.review._explain import Explainer
 
 
 def explained(columns, labels, row, other=None, n=10):
-    found = Explainer(Source(columns, labels)).differences(row, other, n)
+    found = Explainer(ReviewTable(columns, labels)).differences(row, other, n)
     return {difference.name: difference for difference in found}
 
 
@@ -62,7 +62,7 @@ def test_the_largest_difference_comes_first():
     rng = np.random.default_rng(1)
     columns = {f"f{k}": rng.normal(size=40) for k in range(6)}
     columns["f4"][0] = 30.0
-    found = Explainer(Source(columns, ["a", "b"] * 20)).differences(0, None, 3)
+    found = Explainer(ReviewTable(columns, ["a", "b"] * 20)).differences(0, None, 3)
     assert found[0].name == "f4"
     assert len(found) == 3
     assert sorted((abs(d.score) for d in found), reverse=True) == [abs(d.score) for d in found]
@@ -70,7 +70,7 @@ def test_the_largest_difference_comes_first():
 
 def test_similar_rows_are_the_nearest_in_standardised_numbers():
     X = np.random.default_rng(0).normal(size=(200, 4)) * [1, 100, 0.01, 1]
-    explainer = Explainer(Source(X, np.arange(200) % 2))
+    explainer = Explainer(ReviewTable(X, np.arange(200) % 2))
     nearest = NearestNeighbors(n_neighbors=7).fit(X / X.std(axis=0))
     for row in (0, 17, 199):
         expected = nearest.kneighbors(X[[row]] / X.std(axis=0), return_distance=False)[0]
@@ -79,6 +79,6 @@ def test_similar_rows_are_the_nearest_in_standardised_numbers():
 
 def test_another_category_is_a_distance_and_a_row_is_not_its_own_neighbour():
     columns = {"x": [0.0, 0.1, 0.0, 5.0], "c": ["u", "u", "v", None]}
-    explainer = Explainer(Source(columns, list("abab")))
+    explainer = Explainer(ReviewTable(columns, list("abab")))
     assert explainer.similar(0, 2) == [1, 2]
     assert explainer.similar(0, 50) == [1, 2, 3]

@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from unflip._app.review import Decisions, Source, export
+from unflip._app.review import Decisions, ReviewTable, export
 
 ROWS = {"id": ["q", "r", "s", "t"], "x": [1.5, None, 3.0, 4.25], "y": ["n", "p", "n", "p"]}
 TABLES = {
@@ -19,7 +19,7 @@ TABLES = {
 
 def decided(path, table, label="y"):
     """Change row 0, keep row 1, be unsure of row 2, and change row 3 and take it back."""
-    with Decisions(path, Source(table, label).fingerprint) as store:
+    with Decisions(path, ReviewTable(table, label).fingerprint) as store:
         store.decide(0, 0, "change", 1, queue="suspicious", suggested=1, probability=0.75)
         store.decide(1, 0, "keep", 1, queue="sample")
         store.decide(2, 0, "unsure", None)

@@ -17,20 +17,20 @@ from unflip._app.review import (
     Decision,
     Decisions,
     DecisionsUnavailableError,
-    Source,
+    ReviewTable,
     check_review,
     export,
     serve,
 )
 from unflip._app.review import _file as file_module
 from unflip._app.review._app import make_app
-from unflip._app.review._desk import Desk
 from unflip._app.review._queue import Opinion
+from unflip._app.review._session import ReviewSession
 
 TABLE = made_table(60)
 AUDIT = made_audit(TABLE)
-SOURCE = Source(TABLE, "kind", id_column="name")
-FINGERPRINT = SOURCE.fingerprint
+REVIEW_TABLE = ReviewTable(TABLE, "kind", id_column="name")
+FINGERPRINT = REVIEW_TABLE.fingerprint
 UNWRITABLE = Path("/proc")
 """Where nobody may make a file, root neither."""
 
@@ -48,11 +48,13 @@ def path(tmp_path):
 
 @pytest.fixture
 def review(path, tmp_path, monkeypatch):
-    monkeypatch.setattr(file_module, "PATIENCE", 0.2)
+    monkeypatch.setattr(file_module, "LOCK_TIMEOUT", 0.2)
     with Decisions(path, FINGERPRINT) as store:
-        opinion = Opinion(AUDIT, SOURCE)
-        desk = Desk(SOURCE, opinion, store, tmp_path / "out", title="Fruit", sample_size=5)
-        client = Caller(make_app(desk, token=TOKEN, host=HOST))
+        opinion = Opinion(AUDIT, REVIEW_TABLE)
+        session = ReviewSession(
+            REVIEW_TABLE, opinion, store, tmp_path / "out", title="Fruit", sample_size=5
+        )
+        client = Caller(make_app(session, token=TOKEN, host=HOST))
         yield client, store
         client.close()
 
@@ -102,20 +104,18 @@ def pipe(tmp_path):
     [
         (folder, "is a folder: name a file"),
         (below_a_file, "is a file, and .* is to be written below it"),
-        (empty, "is empty, and a file of decisions never is"),
-        (empty_database, "is a database of something else"),
+        (empty, "is empty, which a file of decisions never is"),
+        (empty_database, "is not a file of decisions"),
         (pipe, "is a device, a pipe or a socket"),
-        pytest.param(lambda _: UNWRITABLE / "d.sqlite", "may not be written to", marks=no_proc),
-        pytest.param(
-            lambda _: UNWRITABLE / "below" / "d.sqlite", "may not be written to", marks=no_proc
-        ),
+        pytest.param(lambda _: UNWRITABLE / "d.sqlite", "is not writable", marks=no_proc),
+        pytest.param(lambda _: UNWRITABLE / "below" / "d.sqlite", "is not writable", marks=no_proc),
     ],
 )
 def test_a_place_for_no_decisions_is_refused_in_words(tmp_path, place, message):
     path = place(tmp_path)
     before = sorted(tmp_path.rglob("*"))
     for attempt in (
-        lambda: check_review(path, source=SOURCE),
+        lambda: check_review(path, table=REVIEW_TABLE),
         lambda: Decisions(path, FINGERPRINT),
         lambda: serve(TABLE, "kind", AUDIT, path, started=pytest.fail),
     ):
@@ -144,8 +144,8 @@ def test_what_may_not_be_written_to_is_refused(path, file_mode, folder_mode):
         other.write_bytes(path.read_bytes())
         other.chmod(file_mode)
         other.parent.chmod(folder_mode)
-        with without_privileges(), pytest.raises(OSError, match="may not be written to"):
-            check_review(other, other.parent, source=SOURCE)
+        with without_privileges(), pytest.raises(OSError, match="is not writable"):
+            check_review(other, other.parent, table=REVIEW_TABLE)
         other.parent.chmod(0o777)
 
 
@@ -170,7 +170,7 @@ def test_a_port_that_is_taken_is_refused_before_anything_is_done(tmp_path):
 
 
 def test_the_check_makes_no_file(tmp_path):
-    check_review(tmp_path / "new" / "d.sqlite", source=SOURCE)
+    check_review(tmp_path / "new" / "d.sqlite", table=REVIEW_TABLE)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -259,11 +259,11 @@ def test_a_lock_that_is_held_for_long_is_a_503_and_goes_by(review, path):
 
 
 def test_a_lock_that_is_held_for_long_is_said_at_the_start(path, monkeypatch):
-    monkeypatch.setattr(file_module, "PATIENCE", 0.2)
+    monkeypatch.setattr(file_module, "LOCK_TIMEOUT", 0.2)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(DecisionsUnavailableError, match="another process has locked it"):
-        check_review(path, source=SOURCE)
+        check_review(path, table=REVIEW_TABLE)
     other.close()
 
 
@@ -287,10 +287,15 @@ def test_a_file_that_was_moved_away_is_a_503_and_no_decision_is_acknowledged(
     (tmp_path / "sub").mkdir()
     path = tmp_path / "sub" / "d.sqlite"
     with Decisions(path, FINGERPRINT) as store:
-        desk = Desk(
-            SOURCE, Opinion(AUDIT, SOURCE), store, tmp_path / "out", title="", sample_size=5
+        session = ReviewSession(
+            REVIEW_TABLE,
+            Opinion(AUDIT, REVIEW_TABLE),
+            store,
+            tmp_path / "out",
+            title="",
+            sample_size=5,
         )
-        client = Caller(make_app(desk, token=TOKEN, host=HOST))
+        client = Caller(make_app(session, token=TOKEN, host=HOST))
         if written:
             assert decide(client, 39).status_code == 200
         MOVES[how](path)
@@ -353,7 +358,7 @@ def test_a_full_disk_is_a_503_and_what_was_acknowledged_is_kept(review, path):
         acknowledged.add(version + 1)
     assert answer.status_code == 503
     assert "database or disk is full" in answer.json()["error"]
-    assert "make room" in answer.json()["error"]
+    assert "Free some space" in answer.json()["error"]
     with Decisions(path, FINGERPRINT) as other:
         assert other.current(40).version == max(acknowledged, default=0)
     # when there is room again, it goes on

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unflip._app.review import Decision, Decisions, OtherTableError, Source, export
+from unflip._app.review import Decision, Decisions, OtherTableError, ReviewTable, export
 from unflip._app.review._file import APPLICATION
 
 TABLE = pl.DataFrame(
@@ -22,7 +22,7 @@ TABLE = pl.DataFrame(
 
 
 def opened(path, table, **settings):
-    return Decisions(path, Source(table, "y", **settings).fingerprint)
+    return Decisions(path, ReviewTable(table, "y", **settings).fingerprint)
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_a_row_whose_cell_has_changed_keeps_its_label_and_is_named(path, column)
         pl.when(pl.col("id") == 1042).then(pl.lit(values[column])).otherwise(column).alias(column)
     )
     reason = "gone" if column == "id" else "cells have changed"
-    match = rf"1 decision could not be matched .* row 0 \(id 1042, {reason}\)\. What was decided"
+    match = rf"1 decision could not be matched .* row 0 \(id 1042, {reason}\)\. They are kept"
     found = exported(path, changed, match, id_column="id")
     assert list(found.values()) == changed["y"].to_list()
     log = pl.read_csv(path.parent / "out" / "log.csv")
@@ -122,7 +122,7 @@ def test_an_id_that_several_rows_have_tells_nothing_of_one(tmp_path):
             store.decide(row, 0, "unsure", None)
     other = table.with_columns(x=pl.Series([9, 8, 3]))
     with opened(tmp_path / "d.sqlite", other, id_column="id") as store:
-        assert "row 0 (id a), row 1 (id a). What" in store.notes[-1]
+        assert "row 0 (id a), row 1 (id a). They" in store.notes[-1]
         assert store.all() == {2: Decision(2, 1, "unsure")}
 
 
@@ -159,7 +159,7 @@ def test_a_decision_that_was_undone_is_not_missed(path):
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (TABLE.with_columns(pl.col("x") * 10), "cells or labels of its rows were others"),
+        (TABLE.with_columns(pl.col("x") * 10), "cells or labels of its rows were different"),
         (TABLE.rename({"x": "z"}), "its columns were id, x, y and its label y, these are id, z, y"),
         (TABLE.with_columns(z=1), "these are id, x, y, z"),
         (TABLE[[1, 2, 4, 5]], "it had 6 rows, this one has 4"),
@@ -178,10 +178,10 @@ def test_a_table_with_none_of_the_rows_is_refused(path, table, message):
 
 def test_another_label_column_is_refused(path):
     table = TABLE.with_columns(z=pl.col("y"))
-    with Decisions(path.parent / "z.sqlite", Source(table, "y").fingerprint) as store:
+    with Decisions(path.parent / "z.sqlite", ReviewTable(table, "y").fingerprint) as store:
         store.decide(0, 0, "change", 1)
     with pytest.raises(OtherTableError, match="its label y, these are id, x, y, z and z"):
-        Decisions(path.parent / "z.sqlite", Source(table, "z").fingerprint)
+        Decisions(path.parent / "z.sqlite", ReviewTable(table, "z").fingerprint)
 
 
 def test_the_corrected_table_is_not_corrected_twice(path):
@@ -294,8 +294,8 @@ def test_a_sample_of_other_rows_is_drawn_anew_and_that_is_said(tmp_path, change)
         assert len(set(drawn)) == 30
         # what was reviewed in the former sample does not count in this one
         assert store.decided_in_sample() == set()
-        assert "no random sample of them" in store.notes[-1]
-        assert "on 5 rows of the former one" in store.notes[-1]
+        assert "no longer a random sample" in store.notes[-1]
+        assert "on 5 rows of the former sample" in store.notes[-1]
         version = store.current(drawn[2]).version
         store.decide(drawn[2], version, "unsure", None, queue="sample")
         assert store.decided_in_sample() == {drawn[2]}
@@ -378,7 +378,10 @@ def test_an_old_file_is_opened_with_its_table_and_follows_the_rows_from_then_on(
     ("table", "message"),
     [
         ({"a": [1.0, 2.0], "y": ["n", "p"]}, "it had 4 rows, this one has 2"),
-        ({"b": [1.0, 2.0, 3.0, 4.0], "y": ["n", "p", "n", "p"]}, "columns or labels were others"),
+        (
+            {"b": [1.0, 2.0, 3.0, 4.0], "y": ["n", "p", "n", "p"]},
+            "labels were different",
+        ),
         ({"a": [4.0, 3.0, 2.0, 1.0], "y": ["p", "n", "p", "n"]}, "in another order"),
     ],
 )
@@ -401,7 +404,7 @@ def test_a_file_of_a_newer_version_is_refused(path):
 def test_rows_are_found_again_among_a_million():
     rng = np.random.default_rng(0)
     table = {"x": rng.normal(size=1_000_000), "y": rng.integers(0, 2, 1_000_000)}
-    fingerprint = Source(table, "y").fingerprint
+    fingerprint = ReviewTable(table, "y").fingerprint
     rows = rng.choice(1_000_000, 1000, replace=False).tolist()
     assert fingerprint.find([fingerprint.key(row) for row in rows]) == rows
     assert fingerprint.find([(bytes(16), 0), (bytes([255] * 16), 5)]) == [None, None]

@@ -12,7 +12,7 @@ import pytest
 
 from tests.review.made import KINDS as NAMES
 from tests.review.made import made_table, served
-from unflip._app.review import Decisions, Source
+from unflip._app.review import Decisions, ReviewTable
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 KINDS = NAMES.tolist()
@@ -91,7 +91,7 @@ def shared(tmp_path_factory):
 
 
 def stored(path, n=300):
-    with Decisions(path, Source(made_table(n), "kind").fingerprint) as store:
+    with Decisions(path, ReviewTable(made_table(n), "kind").fingerprint) as store:
         return {row: said.verdict for row, said in store.all().items() if said.verdict}
 
 
@@ -218,7 +218,7 @@ def test_the_page_says_what_has_become_of_earlier_decisions(tab, tmp_path):
     before = table.reverse().with_columns(
         weight=pl.when(pl.col("name") == "fruit 17").then(-1.0).otherwise("weight")
     )
-    with Decisions(path, Source(before, "kind", id_column="name").fingerprint) as store:
+    with Decisions(path, ReviewTable(before, "kind", id_column="name").fingerprint) as store:
         store.decide(299 - 17, 0, "unsure", None)
         store.decide(299 - 20, 0, "unsure", None)
     with served(path) as (_, address):
@@ -312,7 +312,7 @@ def test_of_three_classes_the_right_one_is_chosen(tab, tmp_path):
         page.page.select_option("#other", chosen[2])
         page.press("Enter")
         assert f"Saved: row {blind} changed to {KINDS[int(chosen[2])]}" in page.text("#saved")
-    with Decisions(path, Source(made_table(n_kinds=3), "kind").fingerprint) as store:
+    with Decisions(path, ReviewTable(made_table(n_kinds=3), "kind").fingerprint) as store:
         assert store.current(row).label == first
         assert store.current(blind).label == int(chosen[2])
         assert sorted(said.verdict for said in store.all().values()) == ["change", "change", "keep"]

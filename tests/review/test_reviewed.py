@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from unflip._app.review import Decisions, Source, export
+from unflip._app.review import Decisions, ReviewTable, export
 from unflip._app.tables import TableError, read_table, split_label
 from unflip._app.workflow import read_reviewed
 
@@ -23,7 +23,7 @@ def path(tmp_path):
     """What was exported of a review in which row 1 was changed, and row 2 kept."""
     TABLE.write_csv(tmp_path / "table.csv")
     table = read_table(tmp_path / "table.csv")
-    with Decisions(tmp_path / "d.sqlite", Source(table, "y").fingerprint) as store:
+    with Decisions(tmp_path / "d.sqlite", ReviewTable(table, "y").fingerprint) as store:
         store.decide(1, 0, "change", 0)
         store.decide(2, 0, "keep", 0)
     return export(table, "y", tmp_path / "d.sqlite", tmp_path / "out").reviewed

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.review.made import made_audit, made_table, served
-from unflip._app.review import Decisions, Source, serve
+from unflip._app.review import Decisions, ReviewTable, serve
 
 
 def connected(address: str) -> tuple[http.client.HTTPConnection, str, dict[str, str]]:
@@ -95,7 +95,7 @@ def test_killed_at_any_moment_it_loses_no_decision_that_was_answered(tmp_path, s
         time.sleep(random.Random(seed).uniform(0, 0.3))  # noqa: S311
         process.kill()  # SIGKILL
         writer.join()
-    with Decisions(path, Source(made_table(), "kind").fingerprint) as store:
+    with Decisions(path, ReviewTable(made_table(), "kind").fingerprint) as store:
         found = store.all()
     # one more may have been written than was answered
     assert set(answered) <= set(found)
@@ -104,7 +104,7 @@ def test_killed_at_any_moment_it_loses_no_decision_that_was_answered(tmp_path, s
 
 def test_a_file_of_another_table_is_refused_before_anything_is_served(tmp_path):
     table = made_table()
-    Decisions(tmp_path / "d.sqlite", Source(table, "kind").fingerprint).close()
+    Decisions(tmp_path / "d.sqlite", ReviewTable(table, "kind").fingerprint).close()
     shorter = table.head(200)
     with pytest.raises(ValueError, match="it had 300 rows, this one has 200"):
         serve(shorter, "kind", made_audit(shorter), tmp_path / "d.sqlite", started=pytest.fail)
@@ -112,7 +112,7 @@ def test_a_file_of_another_table_is_refused_before_anything_is_served(tmp_path):
 
 def test_an_audit_of_another_table_leaves_no_file_behind(tmp_path):
     table = made_table()
-    with pytest.raises(ValueError, match="fitted to 200 rows and the table has 300"):
+    with pytest.raises(ValueError, match="fitted to 200 rows, but the table has 300"):
         serve(table, "kind", made_audit(table.head(200)), tmp_path / "d.sqlite")
     with pytest.raises(ValueError, match="sample_size"):
         serve(table, "kind", made_audit(table), tmp_path / "d.sqlite", sample_size=0)

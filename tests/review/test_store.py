@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unflip._app.review import Decision, Decisions, Source, StaleDecisionError
+from unflip._app.review import Decision, Decisions, ReviewTable, StaleDecisionError
 
 TABLE = {"a": [1.0, 2.0, 3.0, 4.0], "y": ["n", "p", "n", "p"]}
-FINGERPRINT = Source(TABLE, "y").fingerprint
+FINGERPRINT = ReviewTable(TABLE, "y").fingerprint
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def test_the_store_is_a_stack_per_row(tmp_path_factory, actions):
 
 
 def test_the_sample_is_drawn_once_and_extended(tmp_path):
-    table = Source({"a": range(100), "y": [0, 1] * 50}, "y").fingerprint
+    table = ReviewTable({"a": range(100), "y": [0, 1] * 50}, "y").fingerprint
     with Decisions(tmp_path / "d.sqlite", table) as store:
         first = store.sample(5, random_state=0)
     with Decisions(tmp_path / "d.sqlite", table) as store:
@@ -145,14 +145,14 @@ def test_the_sample_is_drawn_once_and_extended(tmp_path):
     [
         ({"a": [1.0, 2.0], "y": ["n", "p"]}, "it had 4 rows, this one has 2"),
         ({"b": [1.0] * 4, "y": ["n", "p", "n", "p"]}, "its columns were a, y"),
-        ({"a": [1.0] * 4, "y": ["p", "n", "n", "p"]}, "cells or labels of its rows were others"),
+        ({"a": [1.0] * 4, "y": ["p", "n", "n", "p"]}, "cells or labels of its rows were different"),
         ({"a": [1.0] * 4, "y": ["n", "q", "n", "q"]}, "its labels were n, p, these are n, q"),
     ],
 )
 def test_a_file_of_another_table_is_refused(tmp_path, table, message):
     Decisions(tmp_path / "d.sqlite", FINGERPRINT).close()
     with pytest.raises(ValueError, match=message):
-        Decisions(tmp_path / "d.sqlite", Source(table, "y").fingerprint)
+        Decisions(tmp_path / "d.sqlite", ReviewTable(table, "y").fingerprint)
 
 
 def test_a_file_of_something_else_is_refused_and_left_alone(tmp_path):
@@ -166,6 +166,6 @@ def test_a_file_of_something_else_is_refused_and_left_alone(tmp_path):
         other.execute("CREATE TABLE events (x)")
     other.close()
     before = (tmp_path / "other.sqlite").read_bytes()
-    with pytest.raises(ValueError, match="database of something else"):
+    with pytest.raises(ValueError, match="is not a file of decisions"):
         Decisions(tmp_path / "other.sqlite", FINGERPRINT)
     assert (tmp_path / "other.sqlite").read_bytes() == before

@@ -1,13 +1,13 @@
-"""The method on rows that come in blocks, each of which fits in memory.
+"""The method on blocks of rows, each of which fits in memory.
 
-P(noisy y | x) and the rates are fitted to rows drawn from all blocks, the very rows that would be
-drawn from the same table in memory, or to sums over all blocks. All else is a map over blocks, and
-sums of what it gives.
+P(noisy y | x) and the rates are fitted to rows drawn from all blocks (the same rows that would be
+drawn in memory), or to sums over all blocks. Everything else is a map over blocks, or a sum of its
+values.
 """
 
 from unflip._blocks._estimator import BlockwiseEstimator, learns_by_blocks, seeded_classifier
 from unflip._blocks._fit import MAX_ROWS
-from unflip._blocks._judged import (
+from unflip._blocks._label_model import (
     LabelModel,
     Suspects,
     block_mislabel_proba,
@@ -16,10 +16,11 @@ from unflip._blocks._judged import (
     block_weights,
     most_suspect,
 )
-from unflip._blocks._rows import Blocks, first_rows
+from unflip._blocks._rows import BlockFunction, Blocks, first_rows
 
 __all__ = [
     "MAX_ROWS",
+    "BlockFunction",
     "Blocks",
     "BlockwiseEstimator",
     "LabelModel",

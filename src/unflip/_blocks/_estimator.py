@@ -1,4 +1,4 @@
-"""What estimators on rows out of core and on a cluster share."""
+"""Base class of the streaming and Dask estimators."""
 
 from inspect import signature
 from typing import Any
@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._blocks._fit import BlockFit, fit_blocks
-from unflip._blocks._judged import LabelModel
+from unflip._blocks._label_model import LabelModel
 from unflip._blocks._rows import Blocks
 from unflip._estimators import clone_seeded
 from unflip._label_posterior import Totals
@@ -21,17 +21,17 @@ Floats = NDArray[np.float64]
 
 
 def seeded_classifier(estimator: Any, random_state: np.random.RandomState | None) -> Any:
-    """Return the classifier to train, seeded, or None where there is none.
+    """Return a seeded clone of the classifier, or None if none is given.
 
-    Its seed is drawn before those of the other parts, as in memory, even where there is none, so
-    that one seed means the same rows and centres everywhere.
+    The classifier's seed is drawn first, as in memory, even if there is no classifier: one seed
+    then gives the same rows and centres everywhere.
 
     Parameters
     ----------
     estimator : classifier or None
-        What the user asks for.
+        The user's classifier.
     random_state : RandomState instance or None
-        What draws the seeds.
+        Generator of the seeds.
     """
     seeded = clone_seeded(LogisticRegression() if estimator is None else estimator, random_state)
     return None if estimator is None else seeded
@@ -43,14 +43,14 @@ def learns_by_blocks(estimator: Any) -> bool:
     Parameters
     ----------
     estimator : classifier
-        What to train.
+        The classifier.
     """
     method = getattr(estimator, "partial_fit", None)
     return method is not None and "sample_weight" in signature(method).parameters
 
 
 class BlockwiseEstimator(BaseEstimator):
-    """What rows out of core and rows on a cluster share: parameters, and what is found.
+    """Parameters and fitted attributes shared by the streaming and Dask estimators.
 
     Subclasses have the parameters `posterior`, `noise_rates`, `max_rows` and `random_state`.
     """
@@ -61,7 +61,7 @@ class BlockwiseEstimator(BaseEstimator):
     random_state: Any
 
     rates_taken = "median"
-    """Which rates a channel takes that is given by name."""
+    """Point estimate of the rates if the channel is given by name."""
 
     classes_: Array
     noise_rates_: Any
@@ -77,17 +77,17 @@ class BlockwiseEstimator(BaseEstimator):
 
     @property
     def n_errors_(self) -> float:
-        """Expected number of wrong labels, by the rows' own weights."""
+        """Expected number of wrong labels, by `sample_weight`."""
         return self.totals_.n_errors
 
     @property
     def effective_sample_size_(self) -> float:
-        """(sum w)^2 / sum w^2 of beta times the rows' own weights."""
+        """(sum w)^2 / sum w^2 of beta times `sample_weight`."""
         return self.totals_.effective_sample_size
 
     @property
     def clipped_share_(self) -> float:
-        """Share of rows whose P(noisy y | x) the rates do not allow, so that beta was clipped."""
+        """Share of rows whose beta was clipped because the rates do not allow P(noisy y | x)."""
         return self.totals_.clipped_share
 
     @property

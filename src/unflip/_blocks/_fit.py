@@ -1,4 +1,4 @@
-"""Stages 1 and 2 on rows that lie in blocks, and the sums over all rows."""
+"""Stages 1 and 2 on blocks of rows, and the sums over all rows."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,8 +6,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unflip._blocks._judged import LabelModel, block_totals
-from unflip._blocks._rows import Blocks, Counts, Fetched, Wanted, check_same_rows, counted, fetched
+from unflip._blocks._label_model import LabelModel, block_totals
+from unflip._blocks._rows import (
+    Blocks,
+    Fetched,
+    LabelCounts,
+    RowRequest,
+    check_same_rows,
+    count_labels,
+    fetch_rows,
+)
 from unflip._blocks._samples import ClassSamples, numbers
 from unflip._diagnostics import Diagnostic
 from unflip._label_posterior import Totals
@@ -20,26 +28,26 @@ from unflip.posterior import ChannelPosterior, DensityRatioPosterior
 Array = NDArray[Any]
 
 MAX_ROWS = 20_000
-"""Rows that P(noisy y | x) and the rates are fitted to, where nothing else is said."""
+"""Default number of rows to fit P(noisy y | x) and the rates to."""
 
 RATE_ROWS = 500_000
-"""Rows whose P(noisy y | x) the rates are estimated from, where they need nothing else of them."""
+"""Number of rows for rate estimators that need P(noisy y | x) only."""
 
 
 @dataclass(frozen=True)
 class BlockFit:
-    """What was found of all blocks.
+    """The stages fitted to all blocks.
 
     Parameters
     ----------
     model : LabelModel
-        What the labels of any block are judged by.
+        The fitted posterior and rates.
     rate_estimator : BaseRates or None
-        What the rates were estimated by; None where they were given.
+        The fitted rate estimator; None if the rates were given.
     totals : Totals
         The sums over all rows.
     diagnostics : list of Diagnostic
-        Why the rates may not be trusted.
+        Reasons not to trust the rates.
     """
 
     model: LabelModel
@@ -57,12 +65,11 @@ def fit_blocks(
     random_state: np.random.RandomState | None = None,
     estimate: str = "median",
 ) -> BlockFit:
-    """Fit stages 1 and 2, and sum up what they say of all rows.
+    """Fit stages 1 and 2, then sum over all rows.
 
-    The first pass is over the labels, to know how many rows there are and of which classes; the
-    last one over all rows, for the sums. In between, a density ratio that is a sum over rows passes
-    over all of them a few times for each class; of other posteriors one pass takes the rows that
-    are drawn to fit them to.
+    The first pass reads the labels and counts the rows of each class; the last one sums over all
+    rows. In between, a density ratio that is a sum over rows makes a few passes for each class; any
+    other posterior needs one pass that fetches the drawn rows.
 
     Parameters
     ----------
@@ -71,10 +78,10 @@ def fit_blocks(
     posterior, noise_rates, random_state, estimate
         As for :func:`~unflip._stages.fit_stages`.
     max_rows : int, default=20_000
-        How many rows are drawn; a channel has a `max_rows` of its own, which holds for it.
+        Number of rows to draw. A channel uses its own `max_rows` instead.
     """
     check_count(max_rows, "max_rows", least=MINIMUM_ROWS)
-    counts = counted(blocks)
+    counts = count_labels(blocks)
     classes = counts.classes
     chosen = choose_posterior(
         posterior, noise_rates, classes.size, random_state=random_state, estimate=estimate
@@ -84,9 +91,9 @@ def fit_blocks(
             blocks, counts, chosen, noise_rates, max_rows=max_rows, random_state=random_state
         )
     else:
-        # a channel would draw from rows in memory itself: these are the rows that it would take
+        # draw the rows that a channel would draw in memory
         drawing: Any = chosen if isinstance(chosen, ChannelPosterior) else None
-        few = _drawn(
+        few = _draw(
             blocks,
             counts,
             max_rows if drawing is None else drawing.max_rows,
@@ -104,23 +111,23 @@ def fit_blocks(
 
 def _fit_sums(
     blocks: Blocks,
-    counts: Counts,
+    counts: LabelCounts,
     posterior: DensityRatioPosterior,
     noise_rates: Any,
     *,
     max_rows: int,
     random_state: np.random.RandomState | None,
 ) -> tuple[LabelModel, Any]:
-    """Return density ratios of all rows, and rates from what they say of many."""
+    """Fit density ratios to all rows, and the rates to drawn rows."""
     classes = counts.classes
     samples = [ClassSamples(blocks, counts, k) for k in range(classes.size)]
     head = blocks.head(int(np.argmax(counts.n_rows.sum(axis=1) > 0)))
     fitted = posterior._fit_samples(samples, classes, head, numbers(head))
     if needs_rows(noise_rates, classes.size):
-        few = _drawn(blocks, counts, max_rows, random_state)
+        few = _draw(blocks, counts, max_rows, random_state)
         probabilities = fitted.predict_proba(few.X)
     else:
-        few = _drawn(blocks, counts, RATE_ROWS, random_state, read=fitted)
+        few = _draw(blocks, counts, RATE_ROWS, random_state, predictor=fitted)
         probabilities = few.X
     rates, estimator = fit_rates(
         noise_rates, few.X, few.y, few.weight, random_state, noisy_posterior=probabilities
@@ -128,19 +135,19 @@ def _fit_sums(
     return LabelModel(fitted, rates, classes), estimator
 
 
-def _drawn(
-    blocks: Blocks, counts: Counts, size: int, random_state: Any, read: Any = None
+def _draw(
+    blocks: Blocks, counts: LabelCounts, size: int, random_state: Any, predictor: Any = None
 ) -> Fetched:
-    """Return `size` of the rows that count, drawn at random, in their order."""
+    """Return `size` rows of positive weight, drawn at random, in their order."""
     n_rows = counts.n_rows.sum(axis=1)
     positions = drawn_rows(int(n_rows.sum()), size, random_state)
-    few = fetched(blocks, [Wanted(positions, n_rows)], read)[0]
+    few = fetch_rows(blocks, [RowRequest(positions, n_rows)], predictor)[0]
     y = few.y.astype(counts.classes.dtype, copy=False)
     missing = counts.classes[~np.isin(counts.classes, y)]
     if missing.size:
         raise ValueError(
-            f"no row of class {missing[0].item()!r} is among the {len(y)} that were drawn to "
-            "estimate P(noisy y | x) from: it is too rare. Raise max_rows; or leave out that "
-            "class, or merge it with another."
+            f"None of the {len(y)} rows drawn to estimate P(noisy y | x) has the class "
+            f"{missing[0].item()!r}: it is too rare. Raise max_rows, drop that class, or merge it "
+            "with another."
         )
     return Fetched(few.X, y, few.weight)

@@ -1,4 +1,4 @@
-"""Rows that lie in blocks: what is asked of them, what is counted, and how some are fetched."""
+"""Blocks of rows: the interface, the label counts, and fetching single rows."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -18,59 +18,61 @@ from unflip._validation import MINIMUM_ROWS, check_labels, check_weights, plain_
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 T = TypeVar("T")
+BlockFunction = Callable[[Any, Any, Any, Any], T]
+"""function(X, y, sample_weight, shared): a pure function of a block."""
 
 
 class Blocks(ABC):
-    """Rows, noisy labels and the rows' own weights, in blocks whose order does not change.
+    """Blocks of (X, y, sample_weight), always in the same order.
 
-    A weight block is None where every row counts once. Kernels are pure functions of a block, so
-    that one may be run again.
+    `sample_weight` is None if every row counts once. Functions of a block are pure: a lost block
+    can be computed again.
     """
 
     @abstractmethod
-    def map_labels(self, kernel: Callable[[Any, Any], T]) -> list[T]:
-        """Return kernel(y, weight) of every block, in order."""
+    def map_labels(self, function: Callable[[Any, Any], T]) -> list[T]:
+        """Return function(y, sample_weight) of every block, in order."""
 
     @abstractmethod
     def map_each(
-        self, kernel: Callable[[Any, Any, Any, Any, Any], T], own: Sequence[Any], shared: Any
+        self, function: Callable[[Any, Any, Any, Any, Any], T], items: Sequence[Any], shared: Any
     ) -> list[T]:
-        """Return kernel(X, y, weight, own[k], shared) of every block k, in order."""
+        """Return function(X, y, sample_weight, items[k], shared) of every block k, in order."""
 
     @abstractmethod
     def head(self, k: int) -> Any:
-        """Return the first rows of block k, as they are."""
+        """Return the first rows of block k, unchanged."""
 
     @abstractmethod
-    def sum(self, kernel: Callable[[Any, Any, Any, Any], T], shared: Any) -> T:
-        """Return the sum of kernel(X, y, weight, shared) over all blocks."""
+    def sum(self, function: BlockFunction[T], shared: Any) -> T:
+        """Return the sum of function(X, y, sample_weight, shared) over all blocks."""
 
 
 def first_rows(X: Any) -> Any:
-    """Return a few rows of a block, for their columns.
+    """Return at most two rows of a block, which tell its columns.
 
     Parameters
     ----------
     X : {array, sparse matrix, dataframe} of shape (n_rows, n_features)
-        A block with rows.
+        A block that is not empty.
     """
     return _safe_indexing(X, np.arange(min(2, X.shape[0])))
 
 
 @dataclass(frozen=True)
-class Counts:
-    """What a first pass over the labels tells.
+class LabelCounts:
+    """Row counts and total weight per class.
 
     Parameters
     ----------
     classes : ndarray of shape (n_classes,)
         The labels, sorted.
     n_rows : ndarray of shape (n_blocks, n_classes)
-        Rows of each block and class that count.
+        Rows of positive weight in each block and class.
     mass : ndarray of shape (n_classes,)
-        The sums of their weights.
+        Total weight of each class.
     n_all : int
-        All rows, also those that do not count.
+        Number of rows, including those of weight 0.
     """
 
     classes: Array
@@ -79,8 +81,8 @@ class Counts:
     n_all: int
 
 
-def counted(blocks: Blocks) -> Counts:
-    """Return how many rows of which class every block has.
+def count_labels(blocks: Blocks) -> LabelCounts:
+    """Return the label counts of all blocks, in one pass over the labels.
 
     Parameters
     ----------
@@ -91,8 +93,8 @@ def counted(blocks: Blocks) -> Counts:
     n_counting = int(sum(part.n_rows.sum() for part in found))
     if n_counting < MINIMUM_ROWS:
         raise ValueError(
-            f"Found {n_counting} rows that count, at least {MINIMUM_ROWS} are required: label "
-            "noise cannot be told apart from chance on fewer."
+            f"Found {n_counting} rows of positive weight, at least {MINIMUM_ROWS} are required: "
+            "label noise cannot be told apart from chance on fewer."
         )
     labels = np.concatenate([part.labels for part in found if part.labels.size])
     classes = check_labels(labels, binary=False)[0]
@@ -102,35 +104,35 @@ def counted(blocks: Blocks) -> Counts:
         places = np.searchsorted(classes, part.labels)
         block[places] = part.n_rows
         mass[places] += part.mass
-    return Counts(classes, n_rows, mass, sum(part.n_all for part in found))
+    return LabelCounts(classes, n_rows, mass, sum(part.n_all for part in found))
 
 
 @dataclass(frozen=True)
-class _LabelCounts:
+class _BlockCounts:
     labels: Array
     n_rows: NDArray[np.int64]
     mass: Floats
     n_all: int
 
 
-def _label_counts(y: Any, weight: Any) -> _LabelCounts:
+def _label_counts(y: Any, sample_weight: Any) -> _BlockCounts:
     if not len(y):
-        return _LabelCounts(np.empty(0), np.empty(0, dtype=np.int64), np.empty(0), 0)
+        return _BlockCounts(np.empty(0), np.empty(0, dtype=np.int64), np.empty(0), 0)
     labels = plain_labels(y)
     check_classification_targets(labels)
-    own = own_weight(weight, len(labels))
+    weight = block_weight(sample_weight, len(labels))
     found, codes = np.unique(labels, return_inverse=True)
-    counts = codes if own is None else codes[own > 0]
-    return _LabelCounts(
+    counted = codes if weight is None else codes[weight > 0]
+    return _BlockCounts(
         found,
-        np.bincount(counts, minlength=found.size),
-        np.bincount(codes, own, minlength=found.size).astype(float),
+        np.bincount(counted, minlength=found.size),
+        np.bincount(codes, weight, minlength=found.size).astype(float),
         labels.size,
     )
 
 
 def label_codes(y: Any, classes: Array) -> NDArray[np.intp]:
-    """Return the place of every label of a block among the classes.
+    """Return the index into `classes` of every label of a block.
 
     Parameters
     ----------
@@ -143,135 +145,135 @@ def label_codes(y: Any, classes: Array) -> NDArray[np.intp]:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Positions among the rows that count, of all classes or of one.
+class RowRequest:
+    """Rows to fetch: positions among the rows of positive weight, of all classes or of one.
 
     Parameters
     ----------
     positions : ndarray of shape (n,)
-        Positions, from the first block to the last, in any order.
+        Positions across all blocks, in any order.
     n_rows : ndarray of shape (n_blocks,)
-        How many rows of each block they count.
+        Number of rows to count positions by, in each block.
     label : object, default=None
-        The class; None: all.
+        The class; None for all classes.
     """
 
     positions: Array
     n_rows: Array
     label: Any = None
 
-    def by_block(self) -> list["_WantedHere"]:
-        """Return each block's positions, rising, within the block."""
-        rising = np.sort(self.positions)
+    def by_block(self) -> list["_BlockRequest"]:
+        """Return the requests of each block, with ascending positions within the block."""
+        ascending = np.sort(self.positions)
         ends = np.cumsum(self.n_rows)
-        cuts = np.searchsorted(rising, ends)
+        cuts = np.searchsorted(ascending, ends)
         return [
-            _WantedHere(rising[first:last] - start, end - start, self.label)
+            _BlockRequest(ascending[first:last] - start, end - start, self.label)
             for first, last, start, end in zip(
                 [0, *cuts[:-1]], cuts, [0, *ends[:-1]], ends, strict=True
             )
         ]
 
-    def in_order(self, found: Any) -> Any:
-        """Return what was found for rising positions in the order of the positions."""
+    def in_order(self, rows: Any) -> Any:
+        """Reorder the rows fetched at ascending positions into the order requested."""
         if (np.diff(self.positions) > 0).all():
-            return found
+            return rows
         order = np.empty(self.positions.size, dtype=np.intp)
         order[np.argsort(self.positions)] = np.arange(order.size)
-        return _safe_indexing(found, order)
+        return _safe_indexing(rows, order)
 
 
 @dataclass(frozen=True)
-class _WantedHere:
+class _BlockRequest:
     positions: Array
     n_rows: int
     label: Any
 
-    def places(self, y: Any, own: Floats | None) -> Array:
-        """Return the rows of a block, which must have as many as were counted."""
-        counts = np.ones(len(y), dtype=bool) if own is None else own > 0
+    def rows(self, y: Any, weight: Floats | None) -> Array:
+        """Return the requested rows of a block, after checking its number of rows."""
+        included = np.ones(len(y), dtype=bool) if weight is None else weight > 0
         if self.label is not None:
-            counts = counts & (plain_labels(y) == self.label)
-        places = np.flatnonzero(counts)
-        check_same_rows(places.size, self.n_rows)
-        return places[self.positions]
+            included = included & (plain_labels(y) == self.label)
+        rows = np.flatnonzero(included)
+        check_same_rows(rows.size, self.n_rows)
+        return rows[self.positions]
 
 
 def check_same_rows(found: int, counted: int) -> None:
-    """Refuse data that changed between two passes.
+    """Raise an error if the data changed between two passes.
 
     Parameters
     ----------
     found : int
-        Rows that a later pass met.
+        Rows of a later pass.
     counted : int
-        Rows that the first one counted.
+        Rows of the first pass.
     """
     if found != counted:
         raise ValueError(
-            f"a pass met {found} rows where the first one counted {counted}: the data changed "
-            "while they were read. Run again on data that nobody writes to."
+            f"Expected {counted} rows as in the first pass, found {found}: the data changed while "
+            "they were read. Run again on data that are not being written to."
         )
 
 
 @dataclass(frozen=True)
 class Fetched:
-    """Rows that were fetched from the blocks; `weight` is None where every row counts once."""
+    """Fetched rows; `weight` is None if every row counts once."""
 
     X: Any
     y: Array
     weight: Floats | None
 
 
-def fetched(blocks: Blocks, wanted: Sequence[Wanted], read: Any = None) -> list[Fetched]:
-    """Return the wanted rows, in one pass for all that are wanted.
+def fetch_rows(
+    blocks: Blocks, requests: Sequence[RowRequest], predictor: Any = None
+) -> list[Fetched]:
+    """Fetch rows, in one pass for all requests.
 
     Parameters
     ----------
     blocks : Blocks
         The noisy data.
-    wanted : sequence of Wanted
-        Which rows.
-    read : estimator, default=None
-        What is fetched in place of the rows: its `predict_proba` of them.
+    requests : sequence of RowRequest
+        The rows to fetch.
+    predictor : estimator, default=None
+        If given, its `predict_proba` of the rows is fetched in place of the rows.
     """
-    own = list(zip(*(each.by_block() for each in wanted), strict=True))
-    parts = blocks.map_each(_fetch, own, read)
+    by_block = list(zip(*(request.by_block() for request in requests), strict=True))
+    parts = blocks.map_each(_fetch, by_block, predictor)
     results = []
-    for each, blockwise in zip(wanted, zip(*parts, strict=True), strict=True):
+    for request, blockwise in zip(requests, zip(*parts, strict=True), strict=True):
         full = [part for part in blockwise if part is not None]
         weight = None
         if full[0].weight is not None:
-            weight = each.in_order(np.concatenate([part.weight for part in full]))
-        rows = each.in_order(_stacked([part.X for part in full]))
-        labels = each.in_order(np.concatenate([part.y for part in full]))
+            weight = request.in_order(np.concatenate([part.weight for part in full]))
+        rows = request.in_order(_stacked([part.X for part in full]))
+        labels = request.in_order(np.concatenate([part.y for part in full]))
         results.append(Fetched(rows, labels, weight))
     return results
 
 
 def _fetch(
-    X: Any, y: Any, weight: Any, wanted: tuple[_WantedHere, ...], read: Any
+    X: Any, y: Any, sample_weight: Any, requests: tuple[_BlockRequest, ...], predictor: Any
 ) -> list[Fetched | None]:
-    """Return what is wanted of a block; None: nothing is shipped."""
-    if not any(here.positions.size for here in wanted):
-        return [None] * len(wanted)
+    """Return the rows of each request; None for no rows, so that nothing is transferred."""
+    if not any(request.positions.size for request in requests):
+        return [None] * len(requests)
     check_consistent_length(X, y)
-    weights = own_weight(weight, len(y))
-    found: list[Fetched | None] = []
-    for here in wanted:
-        if not here.positions.size:
-            found.append(None)
+    weight = block_weight(sample_weight, len(y))
+    fetched: list[Fetched | None] = []
+    for request in requests:
+        if not request.positions.size:
+            fetched.append(None)
             continue
-        places = here.places(y, weights)
-        rows = _safe_indexing(X, places)
-        found.append(
-            Fetched(
-                rows if read is None else np.asarray(read.predict_proba(rows), dtype=float),
-                plain_labels(y)[places],
-                None if weights is None else weights[places],
-            )
+        rows = request.rows(y, weight)
+        values = _safe_indexing(X, rows)
+        if predictor is not None:
+            values = np.asarray(predictor.predict_proba(values), dtype=float)
+        fetched.append(
+            Fetched(values, plain_labels(y)[rows], None if weight is None else weight[rows])
         )
-    return found
+    return fetched
 
 
 def _stacked(parts: Sequence[Any]) -> Any:
@@ -282,14 +284,16 @@ def _stacked(parts: Sequence[Any]) -> Any:
     return np.concatenate(parts)
 
 
-def own_weight(weight: Any, n_rows: int) -> Floats | None:
-    """Return the rows' own weights, checked; None where every row counts once.
+def block_weight(sample_weight: Any, n_rows: int) -> Floats | None:
+    """Return the checked weights of a block; None if every row counts once.
 
     Parameters
     ----------
-    weight : array-like of shape (n_rows,) or None
-        What a block has.
+    sample_weight : array-like of shape (n_rows,) or None
+        The weights of the block.
     n_rows : int
-        How many rows the block has.
+        Number of rows of the block.
     """
-    return None if weight is None or not n_rows else check_weights(weight, n_rows, all_zero=True)
+    if sample_weight is None or not n_rows:
+        return None
+    return check_weights(sample_weight, n_rows, all_zero=True)

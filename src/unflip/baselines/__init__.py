@@ -1,4 +1,4 @@
-"""The methods that importance reweighting is compared with, behind the same API."""
+"""Methods to compare importance reweighting with, behind the same API."""
 
 from unflip.baselines._natarajan import (
     LabelDependentCostClassifier,

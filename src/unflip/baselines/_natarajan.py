@@ -32,7 +32,7 @@ Generator = np.random.RandomState | None
 class UnbiasedLoss(Loss):
     r"""l~(t, y) = [(1 - rho_other) l(t, y) - rho_own l(t, -y)] / (1 - rho_pos - rho_neg).
 
-    Its mean over the noisy label, given the true one, is l(t, true label), for every t.
+    Its expectation over the noisy label, given the true one, is l(t, true label), for every t.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ class UnbiasedLoss(Loss):
     rates : NoiseRates
         Both noise rates.
     reach : float, default=2.0
-        Where l~ is not convex it may fall faster than any penalty rises. Beyond |t| = reach l is
-        therefore continued by its tangent, which a ridge penalty does bound.
+        Beyond |t| = reach a non-convex l~ is continued by its tangent. Otherwise it may decrease
+        faster than any penalty increases.
 
     Notes
     -----
@@ -78,8 +78,8 @@ class UnbiasedLoss(Loss):
         return self._mix(self.loss.derivative, near, y)
 
     def _second(self, t: Array, y: Array) -> Array:
-        bend = self._mix(self.loss.second, t, y)
-        return bend if self.convex else np.where(np.abs(t) <= self.reach, bend, 0.0)
+        curvature = self._mix(self.loss.second, t, y)
+        return curvature if self.convex else np.where(np.abs(t) <= self.reach, curvature, 0.0)
 
     def _continued(self, t: Array, y: Array) -> Array:
         if self.convex:
@@ -92,7 +92,7 @@ class UnbiasedLoss(Loss):
 
 
 class _RatesClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
-    """A learner of some loss, told the noise rates."""
+    """Base class of learners that take noise rates."""
 
     loss: str | Loss
     noise_rates: Any
@@ -104,7 +104,7 @@ class _RatesClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     learner_: Any
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Estimate the rates where they are not known, then train the learner.
+        """Estimate the rates that are not known, then train the learner.
 
         Parameters
         ----------
@@ -113,7 +113,7 @@ class _RatesClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         y : array-like of shape (n_samples,)
             Noisy labels of two classes.
         sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts.
+            Weight of each row.
         """
         classes, codes = check_labels(y)
         check_enough_rows(X, codes)
@@ -140,7 +140,7 @@ class _RatesClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def _fit(
         self, learner: Any, X: Any, y: Array, weight: Array, random_state: Generator
     ) -> dict[str, Any]:
-        """Return the fitted attributes, `learner_` among them."""
+        """Return the fitted attributes, including `learner_`."""
 
     def _rates(self, X: Any, y: Array, weight: Array, random_state: Generator) -> NoiseRates:
         return estimate_rates(self.noise_rates, X, y, weight, random_state, classifier=clone(self))
@@ -179,8 +179,8 @@ class UnbiasedLossClassifier(_RatesClassifier):
     noise_rates : str, NoiseRates or rate estimator, default="auto"
         As for :class:`~unflip.ImportanceReweightingClassifier`.
     learner : LinearClassifier or KernelClassifier, default=None
-        What minimises it, with its penalty; its `loss` is replaced.
-        None: :class:`~unflip.learners.LinearClassifier` with its defaults.
+        The learner and its penalty; its `loss` is replaced.
+        None: :class:`~unflip.learners.LinearClassifier` with defaults.
     random_state : int, RandomState instance or None, default=None
         Seed of the rate estimator and the learner.
 
@@ -195,12 +195,11 @@ class UnbiasedLossClassifier(_RatesClassifier):
 
     Notes
     -----
-    The objective is convex for the logistic, squared, modified Huber and unhinged losses. For the
-    others it is not: they are minimised from several starts, and l is continued by its tangent
-    beyond |t| = 2, without which no penalty would bound the objective below. Since it may fall
-    without end along the intercept, that is penalised too. No negative weight is handed to a
-    library. The variance grows as 1 / (1 - rho_pos - rho_neg)^2: raise the learner's `alpha` with
-    the noise.
+    The objective is convex for the logistic, squared, modified Huber and unhinged losses. The
+    others are minimised from several starts, and l is continued by its tangent beyond |t| = 2;
+    otherwise no penalty would bound the objective below. The intercept is penalised too, as the
+    objective may be unbounded along it. No negative sample weights are used. The variance grows as
+    1 / (1 - rho_pos - rho_neg)^2: raise the learner's `alpha` with the noise.
 
     References
     ----------
@@ -263,8 +262,8 @@ class LabelDependentCostClassifier(_RatesClassifier):
         on noisy labels, as published (which tends to 1/2 whatever the noise); or a number in
         (0, 1).
     learner : LinearClassifier or KernelClassifier, default=None
-        What minimises it, with its penalty; its `loss` is replaced.
-        None: :class:`~unflip.learners.LinearClassifier` with its defaults.
+        The learner and its penalty; its `loss` is replaced.
+        None: :class:`~unflip.learners.LinearClassifier` with defaults.
     random_state : int, RandomState instance or None, default=None
         Seed of the rate estimator, the folds and the learner.
 
@@ -282,8 +281,8 @@ class LabelDependentCostClassifier(_RatesClassifier):
     Notes
     -----
     Only rho_pos - rho_neg matters, so symmetric noise is not corrected. A learner that cannot
-    express the Bayes rule is led elsewhere than clean labels would lead it, which importance
-    weights and unbiased losses are not. Its decision values are no clean probabilities.
+    express the Bayes rule converges to another classifier than with clean labels, unlike with
+    importance weights and unbiased losses. Decision values are not clean probabilities.
 
     References
     ----------
@@ -324,7 +323,7 @@ class LabelDependentCostClassifier(_RatesClassifier):
             raise ValueError(f"cost={self.cost!r} is not 'rates', 'cv' or a number in (0, 1).")
         else:
             cost = float(self.cost)
-        # factors 2 (1-a) and 2 a leave the weights as they are at a = 1/2
+        # with factors 2 (1-a) and 2 a the weights do not change at a = 1/2
         factor = np.where(y == np.unique(y)[1], 2 * (1 - cost), 2 * cost)
         return found | {"cost_": cost, "learner_": learner.fit(X, y, sample_weight=weight * factor)}
 

@@ -29,15 +29,14 @@ from unflip.noise_rates import estimate_rates
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
-LARGEST_SAMPLE = 10_000
-"""More rows are refused: ten kernels of 10 000 rows take 8 GB."""
+MAX_TRAINING_ROWS = 10_000
+"""Maximum number of rows: ten kernels of 10 000 rows take 8 GB."""
 
 SOLVER_TOL = 1e-6
-"""Largest violation of the optimality conditions that the inner solver leaves."""
-
+"""Tolerance of the inner solver on the optimality conditions."""
 
 SOLVER_STEPS = 10**6
-"""Bound on the steps of the inner solver, which without one may never end."""
+"""Maximum number of steps of the inner solver, which may not terminate otherwise."""
 
 
 class StPMKL(ClassifierMixin, BaseEstimator):
@@ -61,17 +60,18 @@ class StPMKL(ClassifierMixin, BaseEstimator):
         estimated as by "auto"), or how to estimate them: an alias of
         :func:`~unflip.noise_rates.make_rates`, or one of :mod:`unflip.noise_rates`. "auto" is
         "quantile": the 5 % quantile of P(noisy y | x). "cv" needs probabilities, which this method
-        has not. Only rho = rho_pos P(true=+1) + rho_neg P(true=-1) is used; it must be < 1/2.
+        does not have. Only rho = rho_pos P(true=+1) + rho_neg P(true=-1) is used; it must be < 1/2.
     widths : array-like of shape (n_kernels,), default=None
         The widths w_k > 0, in units of the features. None: ten, 2^-3, 2^-2, ..., 2^6.
     C : float, default=1.0
-        The largest alpha_i: the weight of the hinge loss against the norm.
+        Upper bound of alpha_i: the weight of the hinge loss against the norm.
     tol : float, default=1e-3
         Stop when the duality gap is at most `tol` times the dual value.
     max_iter : int, default=100
-        Stop after so many support vector machines, with a ConvergenceWarning if the gap is wider.
+        Maximum number of support vector machines; a ConvergenceWarning is issued if the gap is
+        still wider.
     random_state : int, RandomState instance or None, default=None
-        Seed of the rate estimator; nothing else is random.
+        Seed of the rate estimator.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class StPMKL(ClassifierMixin, BaseEstimator):
     gap_ : float
         The duality gap divided by the dual value.
     flip_probability_ : float
-        rho, the share of wrong labels that was assumed.
+        rho, the assumed share of wrong labels.
     noise_rates_ : NoiseRates
         The rates used.
     widths_ : ndarray of shape (n_kernels,)
@@ -92,21 +92,20 @@ class StPMKL(ClassifierMixin, BaseEstimator):
     classes_ : ndarray of shape (2,)
         The labels, the positive class last.
     n_iter_ : int
-        Support vector machines solved, one for each theta tried.
+        Number of support vector machines solved, one per theta tried.
 
     Notes
     -----
-    The noise is taken as symmetric: where the two rates differ the method is a heuristic. Where
-    they contradict the share of positive labels, the nearest share that they allow is used.
+    The noise is assumed to be symmetric: with unequal rates the method is a heuristic. If they
+    contradict the share of positive labels, the nearest share that they allow is used.
 
-    All kernels are kept: O(m n^2) memory and time per iteration for n rows and m kernels, practical
-    to a few thousand rows. More than 10 000 are refused.
+    All kernels are held in memory: O(m n^2) memory and time per iteration for n rows and m kernels,
+    practical for a few thousand rows. More than 10 000 raise an error.
 
-    `fit` takes no `sample_weight`. A row given twice is not a row of weight two here: each copy's
-    label is wrong or right independently of the other's, which is what the diagonal of K~ says.
+    `fit` takes no `sample_weight`. A duplicated row is not a row of weight two: the labels of the
+    copies are wrong independently of each other, which the diagonal of K~ expresses.
 
-    Near rho = 1/2 the dual value hardly depends on theta, so that a relative `tol` leaves much
-    freedom; take a smaller one there.
+    Near rho = 1/2 the dual value hardly depends on theta: use a smaller `tol` there.
 
     References
     ----------
@@ -175,11 +174,11 @@ class StPMKL(ClassifierMixin, BaseEstimator):
         rows = training_rows(X, accept_sparse=False, dtype=np.float64, estimator=self)
         classes, codes = check_labels(y)
         check_enough_rows(rows, codes)
-        if codes.size > LARGEST_SAMPLE:
+        if codes.size > MAX_TRAINING_ROWS:
             gigabytes = widths.size * codes.size**2 * 8 / 1e9
             raise ValueError(
-                f"Found n_samples={codes.size} rows, at most {LARGEST_SAMPLE} are accepted: "
-                f"{widths.size} kernels of so many rows take {gigabytes:.0f} GB. Draw a sample of "
+                f"Found n_samples={codes.size} rows, at most {MAX_TRAINING_ROWS} are accepted: "
+                f"{widths.size} kernels of that size take {gigabytes:.0f} GB. Draw a sample of "
                 "the rows, or use ImportanceReweightingClassifier with a linear classifier."
             )
         random_state = optional_generator(self.random_state)
@@ -235,7 +234,7 @@ class StPMKL(ClassifierMixin, BaseEstimator):
 
 
 @dataclass(frozen=True)
-class Solution:
+class SaddlePoint:
     """A saddle point in theta and alpha, up to `gap`."""
 
     kernel_weights: Floats
@@ -245,14 +244,14 @@ class Solution:
     dual_value: float
     """J(theta)."""
     gap: float
-    """Relative to `dual_value`."""
+    """Duality gap, relative to `dual_value`."""
     n_iter: int
 
 
 def gaussian_kernels(rows: Floats, widths: Floats) -> Floats:
     """Return K[k, i, j] = exp(-|x_i - x_j|^2 / (2 w_k^2))."""
     distances = squared_distances(rows, rows)
-    # rounding: a row is at distance zero from itself, and the distance is symmetric
+    # remove rounding errors: zero on the diagonal, and symmetric
     np.fill_diagonal(distances, 0.0)
     distances = (distances + distances.T) / 2
     kernels = np.empty((widths.size, *distances.shape))
@@ -266,12 +265,12 @@ def correct_kernels(kernels: Floats, flip_probability: float) -> Floats:
     """Return e^2 K + (1 - e^2) diag(K), e = 1 - 2 rho, for every kernel, in place.
 
     Times the product of the given labels, it is the expectation of K_ij y_i y_j over the true
-    labels y: on average a product of two is e^2 times the given ones', and y_i y_i is always 1.
+    labels y: the expected product of two is e^2 times that of the given labels, and y_i y_i = 1.
     """
     diagonal = np.einsum("...ii->...i", kernels)  # a view
-    own = diagonal.copy()
+    original = diagonal.copy()
     kernels *= (1 - 2 * flip_probability) ** 2
-    diagonal[:] = own
+    diagonal[:] = original
     return kernels
 
 
@@ -285,7 +284,7 @@ def solve_kernel(kernel: Floats, signs: Floats, C: float) -> tuple[Floats, float
     signs : ndarray of shape (n_samples,)
         Labels, 1 or -1.
     C : float
-        The largest alpha_i.
+        Upper bound of alpha_i.
     """
     machine = SVC(
         kernel="precomputed", C=C, tol=SOLVER_TOL, cache_size=500, max_iter=SOLVER_STEPS
@@ -297,12 +296,12 @@ def solve_kernel(kernel: Floats, signs: Floats, C: float) -> tuple[Floats, float
 
 def learn_kernel_weights(
     kernels: Floats, signs: Floats, C: float, *, tol: float, max_iter: int
-) -> Solution:
+) -> SaddlePoint:
     r"""Minimise J(theta) = max_alpha sum alpha - 1/2 sum_k theta_k q_k(alpha) over the simplex.
 
     q_k = (alpha y)' K_k (alpha y), so that dJ / dtheta_k = -q_k / 2. Exponentiated gradient,
-    theta_k <- theta_k exp(step q_k / (2 J)) / sum, where the step is doubled after a success and
-    quartered where J did not fall as its slope promises. The gap is (max_k q_k - theta' q) / 2.
+    theta_k <- theta_k exp(step q_k / (2 J)) / sum. The step is doubled after a success, and
+    quartered if J decreases by less than its slope predicts. The gap is (max_k q_k - theta' q) / 2.
 
     Parameters
     ----------
@@ -311,20 +310,20 @@ def learn_kernel_weights(
     signs : ndarray of shape (n_samples,)
         Labels, 1 or -1.
     C : float
-        The largest alpha_i.
+        Upper bound of alpha_i.
     tol : float
-        Largest gap, relative to J.
+        Gap at which to stop, relative to J.
     max_iter : int
-        Largest number of theta tried.
+        Maximum number of theta tried.
     """
 
-    def solve(theta: Floats, n_iter: int) -> tuple[Solution, Floats]:
+    def solve(theta: Floats, n_iter: int) -> tuple[SaddlePoint, Floats]:
         coef, intercept = solve_kernel(np.tensordot(theta, kernels, axes=1), signs, C)
         q = (kernels @ coef) @ coef
-        # from alpha itself: the inner solver keeps its kernel in single precision
+        # recomputed from alpha, as the inner solver uses single precision
         dual_value = float(np.abs(coef).sum() - theta @ q / 2)
         gap = max(0.0, float(q.max() - theta @ q)) / (2 * dual_value)
-        return Solution(theta, coef, intercept, dual_value, gap, n_iter), q
+        return SaddlePoint(theta, coef, intercept, dual_value, gap, n_iter), q
 
     step = 1.0
     best, q = solve(np.full(len(kernels), 1 / len(kernels)), 1)
@@ -334,8 +333,8 @@ def learn_kernel_weights(
         theta = best.kernel_weights * np.exp(step * (q - q.max()) / (2 * best.dual_value))
         theta /= theta.sum()
         new, new_q = solve(theta, n_iter)
-        promised = (theta - best.kernel_weights) @ q / 2
-        if new.dual_value <= best.dual_value - 0.1 * promised:
+        predicted = (theta - best.kernel_weights) @ q / 2
+        if new.dual_value <= best.dual_value - 0.1 * predicted:
             best, q, step = new, new_q, 2 * step
         else:
             best, step = replace(best, n_iter=n_iter), step / 4
@@ -343,15 +342,14 @@ def learn_kernel_weights(
 
 
 def _flip_probability(rates: NoiseRates, noisy_prior: float) -> float:
-    """P(label wrong) = rho_pos p + rho_neg (1 - p), with the clean prior p that the rates allow."""
+    """Return P(label wrong) = rho_pos p + rho_neg (1 - p), with p the clean prior."""
     positive, negative = rates.both()
     clean_prior = float(rates.clean_posterior(noisy_prior))
     flip_probability = positive * clean_prior + negative * (1 - clean_prior)
     if flip_probability >= 0.5:
         raise ValueError(
-            f"under {rates} a share {flip_probability:.3g} of these labels is wrong (of which "
-            f"{noisy_prior:.3g} are positive), and less than half must be: otherwise the opposite "
-            "of the labels would be the better guide. Lower the rates, or use "
-            "ImportanceReweightingClassifier, which takes unequal rates."
+            f"with {rates} a share of {flip_probability:.3g} of these labels is wrong (a share of "
+            f"{noisy_prior:.3g} is positive), but it must be less than half. Lower the rates, or "
+            "use ImportanceReweightingClassifier, which takes unequal rates."
         )
     return flip_probability

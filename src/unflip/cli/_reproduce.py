@@ -17,8 +17,8 @@ from unflip.paper.experiments import (
     JOURNAL,
     METHOD_NAMES,
     REPEATS,
-    Figure,
     Journal,
+    Measurement,
     Results,
     planned_runs,
     require_matplotlib,
@@ -139,10 +139,12 @@ def _print_reproduction(console: Console, results: Results) -> None:
             )
 
 
-def _beside_the_paper(figures: list[Figure]) -> str:
+def _beside_the_paper(measurements: list[Measurement]) -> str:
     """Return one or two means, and the paper's in brackets."""
-    digits = 3 if len(figures) == 2 else 1
-    ours = ", ".join(f"{figure.mean:.{digits}f}" for figure in figures)
-    papers = ", ".join(f"{f.paper.mean:.{digits}f}" for f in figures if f.paper is not None)
-    between = "\n" if len(figures) == 2 else " "
+    digits = 3 if len(measurements) == 2 else 1
+    ours = ", ".join(f"{entry.mean:.{digits}f}" for entry in measurements)
+    papers = ", ".join(
+        f"{entry.paper.mean:.{digits}f}" for entry in measurements if entry.paper is not None
+    )
+    between = "\n" if len(measurements) == 2 else " "
     return f"{ours}{between}({papers})" if papers else ours or "-"

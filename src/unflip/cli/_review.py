@@ -4,8 +4,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from unflip._app.review import Source as ReviewSource
-from unflip._app.review import check_review, export, serve
+from unflip._app.review import ReviewTable, check_review, export, serve
 from unflip._files import check_no_input
 from unflip.cli._options import Method, Source
 from unflip.cli._session import complain, session
@@ -40,8 +39,8 @@ def review(
             shell.written(written.corrected, written.reviewed, written.log)
             return
         # all that could be refused after a long fit
-        table = ReviewSource(data.whole, data.label, id_column=source.identifier)
-        check_review(store, folder, source=table, port=port)
+        table = ReviewTable(data.whole, data.label, id_column=source.identifier)
+        check_review(store, folder, table=table, port=port)
         learnt = learn(data)
         shell.step("ranking the rows")
         audit = learnt.audit()

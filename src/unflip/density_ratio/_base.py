@@ -1,4 +1,4 @@
-"""What every density-ratio estimator shares: two samples in, r(x) = p_num(x) / p_den(x) out."""
+"""Base classes of density-ratio estimators: r(x) = p_num(x) / p_den(x) from two samples."""
 
 from abc import ABCMeta, abstractmethod
 from typing import Any, Self
@@ -23,12 +23,12 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
     """r(x) = p_num(x) / p_den(x), estimated from a sample of each distribution.
 
     Subclasses implement `_fit(samples)`, which returns the fitted attributes, and `_ratio(X)`.
-    Nothing is set on the object before everything succeeded.
+    Attributes are set only after the whole fit has succeeded.
     """
 
     @property
     def _by_sums(self) -> bool:
-        """Whether a few passes over rows that are out of memory do for a fit."""
+        """Whether `_fit` needs only a few sums over rows, which may be out of memory."""
         return False
 
     def fit(
@@ -48,7 +48,7 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
         X_den : {array-like, sparse matrix} of shape (n_den, n_features)
             Rows drawn from the denominator's distribution.
         weight_num, weight_den : array-like of shape (n_num,) and (n_den,), default=None
-            How often each row counts.
+            Sample weights.
         """
         numerator = self._check_rows(X_num, "X_num")
         denominator = self._check_rows(X_den, "X_den")
@@ -67,7 +67,7 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
         return self._fit_samples(TwoSamples(numerator, denominator, w_num, w_den), X_den)
 
     def _fit_samples(self, samples: Any, X: Any) -> Self:
-        """Fit to checked rows, with the columns of X."""
+        """Fit to validated samples; X gives the feature names."""
         with one_blas_thread():
             fitted = self._fit(samples)
         validate_data(self, X, skip_check_array=True)
@@ -91,7 +91,7 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
 
     @abstractmethod
     def _fit(self, samples: Any) -> dict[str, Any]:
-        """Return the fitted attributes by name; `samples` lie in memory unless `_by_sums`."""
+        """Return the fitted attributes by name; `samples` are in memory unless `_by_sums`."""
 
     @abstractmethod
     def _ratio(self, X: Any) -> Array:
@@ -128,7 +128,7 @@ class KernelDensityRatio(BaseDensityRatio):
         check_count(self.n_centers, "n_centers", least=1)
         random_state = check_random_state(self.random_state)
         rows, _ = samples.num_rows(shuffled(samples.n_num, self.n_centers, random_state))
-        # a row drawn twice would add nothing but a singular direction
+        # duplicate centres would make the equations singular
         centers = np.unique(rows.toarray() if sparse.issparse(rows) else rows, axis=0)
         return {"centers_": centers} | self._fit_kernel(samples, centers, random_state)
 
@@ -142,7 +142,7 @@ class KernelDensityRatio(BaseDensityRatio):
         return self._linear_ratio(X)
 
     def _linear_ratio(self, X: Any) -> Array:
-        if self.coef_.max() > LARGEST_SINGLE:  # narrow kernels far from the denominator's rows
+        if self.coef_.max() > LARGEST_SINGLE:  # would overflow in float32
             X = X.astype(np.float64)
         centers, coef = self.centers_.astype(X.dtype), self.coef_.astype(X.dtype)
 
@@ -153,7 +153,7 @@ class KernelDensityRatio(BaseDensityRatio):
 
 
 def _without_zero_weights(X: Any, weight: ArrayLike | None) -> tuple[Any, Array]:
-    weights = check_weights(weight, X.shape[0])
-    if weights.all():
-        return X, weights
-    return X[weights > 0], weights[weights > 0]
+    weight = check_weights(weight, X.shape[0])
+    if weight.all():
+        return X, weight
+    return X[weight > 0], weight[weight > 0]

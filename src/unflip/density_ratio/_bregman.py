@@ -1,4 +1,4 @@
-"""Ratio matching under any Bregman divergence, of which KLIEP and LSIF are cases."""
+"""Density-ratio matching under a Bregman divergence; KLIEP and LSIF are special cases."""
 
 import warnings
 from abc import ABC, abstractmethod
@@ -18,16 +18,16 @@ from unflip.density_ratio._newton import nonnegative_newton_target
 Array = NDArray[Any]
 
 TOLERANCE = 1e-6
-"""Bound on the KKT gap at which Newton's method stops."""
+"""KKT gap at which Newton's method stops."""
 
 TINY = 1e-150
-"""Stands for r = 0 where f' has a pole: a row that no basis function reaches."""
+"""Floor of r for rows that no basis function reaches, as f' may have a pole at 0."""
 
 
 class BregmanDivergence(ABC):
-    """A strictly convex f; what depends on r is E_den[f'(r) r - f(r)] - E_num[f'(r)].
+    """A strictly convex f; the objective is E_den[f'(r) r - f(r)] - E_num[f'(r)].
 
-    The fit is a convex problem where f''' <= 0 and f''(r) + r f'''(r) >= 0.
+    The objective is convex if f''' <= 0 and f''(r) + r f'''(r) >= 0.
     """
 
     @abstractmethod
@@ -68,7 +68,7 @@ class SquaredDivergence(BregmanDivergence):
 
 
 class KullbackLeiblerDivergence(BregmanDivergence):
-    """f(t) = t log t - t: KLIEP, whose constraint the minimiser meets by itself."""
+    """f(t) = t log t - t: KLIEP, whose constraint the minimiser satisfies."""
 
     def value(self, r: Array) -> Array:
         """R log r - r."""
@@ -93,8 +93,8 @@ class BasuDivergence(BregmanDivergence):
     Parameters
     ----------
     power : float, default=0.5
-        In (0, 1], where the problem is convex. Numerator rows count by r^(power-1) in the
-        gradient, so those where r is small matter less than in KLIEP.
+        In (0, 1], where the problem is convex. Numerator rows have weight r^(power-1) in the
+        gradient, so rows with small r matter less than in KLIEP.
     """
 
     def __init__(self, power: float = 0.5) -> None:
@@ -143,7 +143,7 @@ class BregmanRatio(KernelDensityRatio):
     regularization : float, default=0
         Ridge penalty on theta.
     max_iter : int, default=200
-        Bound on Newton's iterations.
+        Maximum number of Newton iterations.
     random_state : int, RandomState instance or None, default=None
         Seed of the centres.
 
@@ -156,13 +156,13 @@ class BregmanRatio(KernelDensityRatio):
     objective_ : float
         The minimum.
     kkt_gap_ : float
-        How far the solution is from the fixed point of a projected gradient step, in
+        Distance of the solution from the fixed point of a projected gradient step, in
         alpha = theta * mean_den phi.
 
     Notes
     -----
-    Features are taken as they are: one width serves all columns, so that one on a larger scale
-    hides the others. Standardise the columns first.
+    Features are not scaled, and one width serves all columns: a column on a larger scale dominates
+    the others. Standardise the columns first.
 
     References
     ----------
@@ -203,16 +203,7 @@ class BregmanRatio(KernelDensityRatio):
     def _fit_kernel(
         self, samples: TwoSamples, centers: Array, random_state: np.random.RandomState
     ) -> dict[str, Any]:
-        if isinstance(self.divergence, str):
-            check_choice(self.divergence, tuple(DIVERGENCES), "divergence")
-            f: BregmanDivergence = DIVERGENCES[self.divergence]()
-        elif isinstance(self.divergence, BregmanDivergence):
-            f = self.divergence
-        else:
-            raise TypeError(
-                f"divergence must be one of {list(DIVERGENCES)} or a BregmanDivergence, got "
-                f"{self.divergence!r}."
-            )
+        f = _check_divergence(self.divergence)
         check_not_negative(self.regularization, "regularization")
         check_count(self.max_iter, "max_iter", least=1)
         if isinstance(self.bandwidth, str):
@@ -224,14 +215,16 @@ class BregmanRatio(KernelDensityRatio):
         denominator = GaussianDesign(samples.den, centers, bandwidth, many_passes=True)
         scale = denominator.mean(samples.weight_den)
         if not reached(scale).all():
-            raise ValueError("no denominator row is within reach of some centre: widen bandwidth.")
+            raise ValueError(
+                "no denominator row is within reach of some centre: use a wider bandwidth."
+            )
         sides = [
             (denominator, samples.weight_den / samples.weight_den.sum(), _denominator_terms),
             (numerator, samples.weight_num / samples.weight_num.sum(), _numerator_terms),
         ]
 
         def evaluate(alpha: Array) -> tuple[float, Array, Array]:
-            """Value, gradient and Hessian in alpha = theta * scale, on which r depends alike."""
+            """Value, gradient and Hessian in alpha = theta * scale, which balances the centres."""
             theta = alpha / scale
             value = self.regularization * theta @ theta / 2
             gradient = self.regularization * theta
@@ -261,6 +254,17 @@ class BregmanRatio(KernelDensityRatio):
         }
 
 
+def _check_divergence(divergence: str | BregmanDivergence) -> BregmanDivergence:
+    if isinstance(divergence, str):
+        check_choice(divergence, tuple(DIVERGENCES), "divergence")
+        return DIVERGENCES[divergence]()
+    if isinstance(divergence, BregmanDivergence):
+        return divergence
+    raise TypeError(
+        f"divergence must be one of {list(DIVERGENCES)} or a BregmanDivergence, got {divergence!r}."
+    )
+
+
 def _denominator_terms(f: BregmanDivergence, r: Array) -> tuple[Array, Array, Array]:
     """f'(r) r - f(r) with its first two derivatives in r."""
     return f.derivative(r) * r - f.value(r), f.second(r) * r, f.second(r) + r * f.third(r)
@@ -286,7 +290,7 @@ def _minimise(
             if proposal[0] <= value + 1e-4 * step * gradient @ direction:
                 break
             step /= 2
-            if step < 1e-10:  # the limits of arithmetic: nothing improves
+            if step < 1e-10:  # rounding errors prevent further progress
                 return alpha, _kkt_gap(alpha, gradient)
         alpha = alpha + step * direction
         value, gradient, hessian = proposal
@@ -294,5 +298,5 @@ def _minimise(
 
 
 def _kkt_gap(alpha: Array, gradient: Array) -> float:
-    """Return how far alpha is from the fixed point max(alpha - gradient, 0)."""
+    """Return the distance of alpha from the fixed point max(alpha - gradient, 0)."""
     return float(np.abs(alpha - np.maximum(alpha - gradient, 0)).max())

@@ -24,7 +24,7 @@ from unflip.density_ratio._base import KernelDensityRatio
 from unflip.density_ratio._likelihood import (
     LikelihoodSums,
     NumeratorRows,
-    SumsElsewhere,
+    OutOfCoreSums,
     maximise,
     one_pass,
 )
@@ -32,15 +32,15 @@ from unflip.density_ratio._width_scores import WidthScores
 
 Array = NDArray[Any]
 
-SMALL_START, LARGE_START = 1000, 10_000
-"""Newton's method starts on a sixth of the numerator's rows, at most the larger number of them;
-on all at once where a sixth is less than the smaller number."""
+MIN_START_ROWS, MAX_START_ROWS = 1000, 10_000
+"""Newton's method starts on a sixth of the numerator's rows, at most the maximum. It starts on all
+rows if a sixth is below the minimum."""
 
 SINGLE_ROWS = 5000
-"""With more numerator rows basis values are computed in single precision."""
+"""Above this number of numerator rows, basis values are computed in single precision."""
 
 TINY = 1e-300
-"""Stands for r = 0 inside a logarithm: a row that no basis function reaches."""
+"""Floor of r inside a logarithm, for rows that no basis function reaches."""
 
 
 class KLIEP(KernelDensityRatio):
@@ -58,22 +58,22 @@ class KLIEP(KernelDensityRatio):
         Number of basis functions (at most the number of numerator rows).
     solver : {"newton", "projected_gradient"}, default="newton"
         "newton" solves to optimality: `kkt_gap_` <= `tol`. "projected_gradient" is the published
-        procedure, with step sizes 1e3, 1e2, ..., 1e-3 and at most 100 steps of each; it stops
-        before the optimum, and Liu and Tao's tables depend on that.
+        procedure, with step sizes 1e3, 1e2, ..., 1e-3 and at most 100 steps of each. It stops
+        before the optimum, which Liu and Tao's tables depend on.
     search : {"grid", "downward"}, default="grid"
-        How "cv" looks for the width: over `bandwidths`, or by the published search that goes down
-        from 10 in steps of 1, then 0.1, ..., 1e-5, each level until the score stops rising.
-        The published search presumes standardised features, and holds out numerator rows only;
-        the grid holds out denominator rows as well, without which it would favour widths so small
+        How "cv" searches the width: over `bandwidths`, or by the published search that goes down
+        from 10 in steps of 1, then 0.1, ..., 1e-5, each until the score stops increasing.
+        The published search assumes standardised features, and holds out numerator rows only.
+        The grid holds out denominator rows as well; otherwise it would favour widths so small
         that r explodes between the denominator's rows.
     bandwidths : array-like, default=None
         Widths of the grid. None: nine, from 1/8 to 2 times the median distance.
     cv : int, default=5
         Number of folds of the likelihood cross-validation.
     tol : float, default=1e-6
-        Bound on the KKT gap at which "newton" stops (1e-5 at the least for float32 rows).
+        KKT gap at which "newton" stops (at least 1e-5 for float32 rows).
     max_iter : int, default=100
-        Bound on Newton's iterations.
+        Maximum number of Newton iterations.
     random_state : int, RandomState instance or None, default=None
         Seed of the centres and folds.
 
@@ -91,21 +91,21 @@ class KLIEP(KernelDensityRatio):
         max_l g_l / b_l - 1, with g_l = mean_num phi_l / r and b_l = mean_den phi_l: zero at the
         optimum, and a bound on how far `objective_` is below it.
     bandwidth_scores_ : ndarray of shape (n_tried, 2)
-        The widths tried and their cross-validated log-likelihood. Empty where the width was given.
+        The widths tried and their cross-validated log-likelihood. Empty if the width was given.
     n_iter_ : int
-        Steps taken.
+        Number of iterations.
 
     Notes
     -----
-    Features are taken as they are: one width serves all columns, so that one on a larger scale
-    hides the others. Standardise the columns first.
+    Features are not scaled, and one width serves all columns: a column on a larger scale dominates
+    the others. Standardise the columns first.
 
     With alpha_l = b_l theta_l the problem is maximum likelihood of mixture weights on the simplex.
     "newton" solves it by sequential quadratic programming: each step is a non-negative quadratic
-    problem in as many unknowns as there are centres. It starts on a sample where there are many
-    rows. With more than 5000 numerator rows, sums over rows are of basis values in single precision
-    (unless `tol` is below 1e-6), which moves the KKT gap and mean_den r(x) by less than 1e-7.
-    Memory is bounded by blocks of rows.
+    problem with one unknown per centre. With many rows it starts on a sample. With more than 5000
+    numerator rows, basis values are computed in single precision (unless `tol` is below 1e-6),
+    which changes the KKT gap and mean_den r(x) by less than 1e-7. Rows are processed in blocks to
+    bound memory.
 
     References
     ----------
@@ -189,10 +189,10 @@ class KLIEP(KernelDensityRatio):
         bandwidth: float,
         random_state: np.random.RandomState,
     ) -> dict[str, Any]:
-        """Return what Newton's method finds, on a sample first where there are many rows."""
+        """Solve by Newton's method, first on a sample if there are many rows."""
         n_num, mean_weight = samples.n_num, samples.total_num / samples.n_num
         tol = max(self.tol, 1e-5) if centers.dtype == np.float32 else self.tol
-        # the rounding of many rows averages out, so that it costs the optimum nothing
+        # the rounding errors of many rows average out
         dtype = np.float32 if n_num > SINGLE_ROWS and tol >= 1e-6 else centers.dtype
         single = dtype == np.float32
         basis = GaussianBasis(centers, bandwidth, sparse_rows=samples.sparse)
@@ -203,12 +203,12 @@ class KLIEP(KernelDensityRatio):
         basis = basis.over(mean_den, single=single)
         blocks = [block.over(mean) for block in blocks] if usable.all() else []
         alpha, hessian = np.full(mean.size, 1 / mean.size), None
-        n_start = min(n_num // 6, LARGE_START)
-        if n_start >= SMALL_START:
+        n_start = min(n_num // 6, MAX_START_ROWS)
+        if n_start >= MIN_START_ROWS:
             few, weight = samples.num_rows(shuffled(n_num, n_start, random_state))
             sample = NumeratorRows(few, weight / mean_weight, basis, dtype)
             start = maximise(sample.sums, alpha, tol=1e-3, max_iter=self.max_iter).alpha
-            # a share of every function keeps each row's likelihood above zero
+            # a share of every basis function keeps each row's likelihood above zero
             alpha = 0.999 * start + 0.001 * alpha
             hessian = sample.sums(alpha, True).mean_hessian()
         sums: Callable[[Array, bool], LikelihoodSums]
@@ -216,7 +216,7 @@ class KLIEP(KernelDensityRatio):
             weight = samples.weight_num / mean_weight
             sums = NumeratorRows(samples.num, weight, basis, dtype, blocks).sums
         else:
-            sums = SumsElsewhere(samples, basis, dtype)
+            sums = OutOfCoreSums(samples, basis, dtype)
         solution = maximise(sums, alpha, tol=tol, max_iter=self.max_iter, hessian=hessian)
         if not solution.kkt_gap <= tol:
             warnings.warn(
@@ -236,7 +236,7 @@ class KLIEP(KernelDensityRatio):
         }
 
     def _choose_bandwidth(self, samples: TwoSamples, centers: Array) -> tuple[float, Array]:
-        """Return the width with the best cross-validated likelihood, and all that were tried.
+        """Return the width with the best cross-validated likelihood, and the scores of all.
 
         The rows of `samples` are in random order.
         """
@@ -265,7 +265,7 @@ class KLIEP(KernelDensityRatio):
 
 
 def _downward_search(score: Callable[[float], float]) -> Iterator[tuple[float, float]]:
-    """Go down from 10 in steps of 1, 0.1, ..., 1e-5, each level while the score rises."""
+    """Search down from 10 in steps of 1, 0.1, ..., 1e-5, each while the score increases."""
     bandwidth, best = 10.0, -np.inf
     for level in range(6):
         for _ in range(9):
@@ -286,13 +286,13 @@ def _check_reach(mean_den: Array) -> None:
 
 
 def _published_coef(phi: Array, weight: Array, mean_den: Array) -> Array:
-    """Return theta of the published procedure at a matrix of basis values."""
+    """Return theta of the published procedure for a matrix of basis values."""
     return np.asarray(projected_gradient(MatrixDesign(phi), mean_den, weight)["coef_"])
 
 
 def projected_gradient(design: Design, mean_den: Array, weight: Array) -> dict[str, Any]:
-    """Gradient ascent as published: theta += e Phi'(1 / Phi theta), then made feasible."""
-    row_weight = weight * (weight.size / weight.sum())
+    """Gradient ascent as published: theta += e Phi'(1 / Phi theta), then projected."""
+    relative_weight = weight * (weight.size / weight.sum())
 
     def project(theta: Array) -> Array:
         theta = theta + (1 - mean_den @ theta) * mean_den / (mean_den @ mean_den)
@@ -302,7 +302,7 @@ def projected_gradient(design: Design, mean_den: Array, weight: Array) -> dict[s
     def gradient(ratio: Array) -> Array:
         total = np.zeros(mean_den.size)
         for rows, block in design.blocks():
-            total += (row_weight[rows] / np.maximum(ratio[rows], TINY)) @ block
+            total += (relative_weight[rows] / np.maximum(ratio[rows], TINY)) @ block
         return total
 
     theta = project(np.ones_like(mean_den))
@@ -319,7 +319,7 @@ def projected_gradient(design: Design, mean_den: Array, weight: Array) -> dict[s
             theta, ratio, objective = proposal, proposal_ratio, value
             n_iter += 1
     usable = mean_den > 0
-    relative = gradient(ratio)[usable] / (row_weight.sum() * mean_den[usable])
+    relative = gradient(ratio)[usable] / (relative_weight.sum() * mean_den[usable])
     return {
         "coef_": np.where(usable, theta, 0.0),
         "objective_": objective,
@@ -329,5 +329,5 @@ def projected_gradient(design: Design, mean_den: Array, weight: Array) -> dict[s
 
 
 def _mean_log(ratio: Array, weight: Array | None = None) -> float:
-    """Weighted mean of log r, with r floored where no basis function reaches a row."""
+    """Return the weighted mean of log r, with the floor TINY of r."""
     return float(np.average(np.log(np.maximum(ratio, TINY, dtype=np.float64)), weights=weight))

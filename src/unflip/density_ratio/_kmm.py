@@ -1,4 +1,4 @@
-"""Kernel mean matching: weights under which the denominator's mean embedding is the numerator's."""
+"""Kernel mean matching: weights that match the mean embeddings of both samples."""
 
 import warnings
 from collections.abc import Callable
@@ -32,11 +32,11 @@ from unflip.density_ratio._base import BaseDensityRatio
 
 Array = NDArray[Any]
 
-NARROWEST_BAND = 1e-6
-"""The interior-point method needs some room around a mean weight of 1."""
+MIN_EPSILON = 1e-6
+"""Minimum of epsilon: the interior-point method needs an interior."""
 
-LARGEST_PROGRAMME = 50_000
-"""Rows of one quadratic programme with landmarks: 120 MB of features for 300 of them."""
+MAX_PROGRAMME_ROWS = 50_000
+"""Maximum rows of a quadratic programme with landmarks: 120 MB of features for 300 of them."""
 
 
 class KMM(BaseDensityRatio):
@@ -47,30 +47,31 @@ class KMM(BaseDensityRatio):
         min_w  | mean_den w_i phi(x_i) - mean_num phi(x_j) |^2
         subject to  0 <= w_i <= upper_bound  and  | mean_den w_i - 1 | <= epsilon,
 
-    with phi the feature map of a Gaussian kernel. `predict` gives a row the kernel-weighted mean of
-    the weights of n denominator rows, with the width bandwidth * n^(-1 / (n_features + 4)).
+    with phi the feature map of a Gaussian kernel. `predict` returns the kernel-weighted mean of the
+    weights of n denominator rows, with the width bandwidth * n^(-1 / (n_features + 4)).
 
     Parameters
     ----------
     bandwidth : "median" or float, default="median"
         The kernel's width; "median" is the median distance between rows.
     upper_bound : float, default=1000
-        Bound on a weight.
+        Maximum weight.
     epsilon : float, default=None
-        How far the mean weight may be from 1. None: 1 / sqrt(number of denominator rows)
-        (counted by their weights). Below 1e-6 it is taken as 1e-6.
+        Maximum distance of the mean weight from 1, at least 1e-6. None: 1 / sqrt(total weight of
+        the denominator).
     block_size : int, default=2000
-        Largest quadratic programme with the kernel itself, which takes memory O(block_size^2).
+        Maximum rows of a quadratic programme with the full kernel, which needs O(block_size^2)
+        memory.
     n_landmarks : int or None, default=300
         With more denominator rows than `block_size`, means are matched in the span of the kernel
-        functions at this many of them, drawn at random: see `residual_` for the error. Time is
-        linear in the rows; beyond 50 000 they are dealt at random into programmes of at most that
-        many, each matched to as many numerator rows. None: they are dealt into programmes of
-        `block_size` rows with the kernel itself, whose error is that of a sample of that size.
+        functions at this many random rows; `residual_` is the error. Time is linear in the rows.
+        More than 50 000 rows are split at random into programmes of at most that many, each matched
+        to as many numerator rows. None: rows are split into programmes of `block_size` rows with
+        the full kernel, whose error is that of a sample of that size.
     tol : float, default=1e-6
-        Bound on the optimality gap of the objective above (see `gap_`).
+        Optimality gap at which to stop (see `gap_`).
     max_iter : int, default=100
-        Bound on the interior-point steps for a block.
+        Maximum number of interior-point steps for a block.
     random_state : int, RandomState instance or None, default=None
         Seed of the blocks.
 
@@ -79,21 +80,22 @@ class KMM(BaseDensityRatio):
     bandwidth_ : float
         The kernel's width.
     weights_ : ndarray of shape (n_den,)
-        The solution: one weight per denominator row (0 for rows whose own weight is 0).
+        The solution: one weight per denominator row (0 for rows of weight 0).
     residual_ : float
-        How much larger, at most, the norm above may be than it is in the span of the landmarks:
-        sum_i |(1 - P) phi(x_i)|, weighted by w in the denominator, with P the projection on the
-        span. 0 where the kernel itself was used.
+        Bound on the error of the norm above due to the landmarks: sum_i |(1 - P) phi(x_i)|,
+        weighted by w in the denominator, with P the projection on their span. 0 with the full
+        kernel.
     gap_ : float
-        The largest optimality gap of a block: how far, at most, its objective is from the optimum.
+        Maximum optimality gap of a block: a bound on the distance of its objective from the
+        optimum.
     support_, support_weights_ : ndarray
-        The denominator rows (a block's worth, drawn at random, where there are more) that `predict`
-        smooths over, and their weights.
+        The denominator rows that `predict` smooths over, at most `block_size` drawn at random, and
+        their weights.
 
     Notes
     -----
-    Features are taken as they are: one width serves all columns, so that one on a larger scale
-    hides the others. Standardise the columns first.
+    Features are not scaled, and one width serves all columns: a column on a larger scale dominates
+    the others. Standardise the columns first.
 
     References
     ----------
@@ -149,7 +151,7 @@ class KMM(BaseDensityRatio):
             epsilon = float(weight_den.sum() ** -0.5)
         else:
             epsilon = check_not_negative(self.epsilon, "epsilon")
-        epsilon = max(epsilon, NARROWEST_BAND)
+        epsilon = max(epsilon, MIN_EPSILON)
         check_not_negative(self.tol, "tol")
         check_count(self.max_iter, "max_iter", least=1)
         check_count(self.block_size, "block_size", least=2)
@@ -165,7 +167,7 @@ class KMM(BaseDensityRatio):
             check_count(self.n_landmarks, "n_landmarks", least=1)
             if n_den > self.block_size:
                 landmarks = X_den[order[: self.n_landmarks]]
-                largest = max(self.block_size, LARGEST_PROGRAMME)
+                largest = max(self.block_size, MAX_PROGRAMME_ROWS)
         weights, gaps, residuals = np.empty(n_den), [], []
         for block in np.array_split(order, -(-n_den // largest)):
             num = random_state.permutation(samples.num.shape[0])[:largest]
@@ -220,7 +222,7 @@ def _match(
     tol: float,
     max_iter: int,
 ) -> tuple[Array, float, float]:
-    """Return the weights of one block of denominator rows, their gap and their residual.
+    """Return the weights of one block of denominator rows, the gap and the residual.
 
     The unknowns are g_i = mass_i w_i / n, which sum to about one; the objective is
     g'Kg - 2 k'g with k_i = sum_j mass_j kernel(x_i, x_j).
@@ -231,13 +233,17 @@ def _match(
     if landmarks is None:
         K = gaussian(squared_distances(X_den, X_den), bandwidth).astype(float)
         k = gaussian(squared_distances(X_den, X_num), bandwidth).astype(float) @ mass_num
-        g, gap = _interior_point(_Kernel(K), k, ceiling, low, high, tol, max_iter)
+        g, gap = _interior_point(_FullKernel(K), k, ceiling, low, high, tol, max_iter)
         return g * n / mass_den, gap, 0.0
     features = _landmark_features(landmarks, bandwidth)
     Z, Z_num = features(X_den), features(X_num)
     k = Z @ (mass_num @ Z_num)
-    g, gap = _interior_point(_LowRank(Z), k, ceiling, low, high, tol, max_iter)
-    return g * n / mass_den, gap, float(g @ _unseen(Z) + mass_num @ _unseen(Z_num))
+    g, gap = _interior_point(_LowRankKernel(Z), k, ceiling, low, high, tol, max_iter)
+    return (
+        g * n / mass_den,
+        gap,
+        float(g @ _projection_error(Z) + mass_num @ _projection_error(Z_num)),
+    )
 
 
 def _landmark_features(landmarks: Any, bandwidth: float) -> Callable[[Any], Array]:
@@ -256,13 +262,13 @@ def _landmark_features(landmarks: Any, bandwidth: float) -> Callable[[Any], Arra
     return features
 
 
-def _unseen(Z: Array) -> Array:
-    """Return |(1 - P) phi(x)| for every row, where |phi(x)| = 1."""
+def _projection_error(Z: Array) -> Array:
+    """Return |(1 - P) phi(x)| of every row, given |phi(x)| = 1."""
     return np.sqrt(np.maximum(0.0, 1 - np.einsum("ij,ij->i", Z, Z)))
 
 
-class _Kernel:
-    """K as a matrix."""
+class _FullKernel:
+    """K as a full matrix."""
 
     def __init__(self, K: Array) -> None:
         self.K = K
@@ -278,8 +284,8 @@ class _Kernel:
         return lambda v: cho_solve(factor, v, check_finite=False)
 
 
-class _LowRank:
-    """K = Z Z'."""
+class _LowRankKernel:
+    """K = Z Z', of low rank."""
 
     def __init__(self, Z: Array) -> None:
         self.Z = Z
@@ -303,7 +309,7 @@ class _LowRank:
 
 
 def _interior_point(
-    K: _Kernel | _LowRank,
+    K: _FullKernel | _LowRankKernel,
     k: Array,
     ceiling: Array,
     low: float,
@@ -314,7 +320,7 @@ def _interior_point(
     """Minimise g'Kg - 2 k'g over 0 <= g <= ceiling, low <= sum g <= high.
 
     Mehrotra's predictor-corrector method on the constraints G g <= h, where G stacks
-    I, -I and rows of 1 and -1. Each step solves with one factorisation.
+    I, -I and rows of 1 and -1. Each step needs one factorisation.
     """
     n = k.size
     limits = np.concatenate([ceiling, np.zeros(n), [high, -low]])
@@ -329,13 +335,13 @@ def _interior_point(
             break
         pull = dual / slack
         try:
-            # the ridge keeps duplicated rows from making the system singular
+            # the ridge avoids a singular system with duplicate rows
             solve = K.solver(pull[:n] + pull[n : 2 * n] + 1e-12, float(pull[2 * n :].sum()))
-        except LinAlgError:  # the limits of arithmetic: what was found so far is returned
+        except LinAlgError:  # rounding errors prevent further progress
             break
         slope = 2 * (K @ g - k) + _transposed_constraints(dual)
         miss = _constraints(g) + slack - limits
-        # predict how far complementarity can fall, then aim for that with a second-order term
+        # predict the reduction of complementarity, then correct with a second-order term
         _, slack_step, dual_step = _newton_step(solve, slope, miss, slack, dual, slack * dual)
         ahead = min(_reach(slack, slack_step), _reach(dual, dual_step))
         predicted = (slack + ahead * slack_step) @ (dual + ahead * dual_step) / slack.size
@@ -356,7 +362,7 @@ def _newton_step(
     dual: Array,
     excess: Array,
 ) -> tuple[Array, Array, Array]:
-    """Return the steps of g, slack and dual that bring slope, miss and excess to zero."""
+    """Return the steps of g, slack and dual that make slope, miss and excess zero."""
     known = (dual * miss - excess) / slack
     step = solve(-slope - _transposed_constraints(known))
     moved = _constraints(step)
@@ -376,7 +382,7 @@ def _transposed_constraints(v: Array) -> Array:
 
 
 def _reach(values: Array, step: Array) -> float:
-    """Return how much of the step, at most all of it, keeps the values positive."""
+    """Return the largest share of the step, at most 1, that keeps the values positive."""
     falling = step < 0
     return min(1.0, float(np.min(-values[falling] / step[falling], initial=np.inf)))
 
@@ -388,7 +394,7 @@ def _project(z: Array, ceiling: Array, low: float, high: float) -> Array:
     if low <= total <= high:
         return g
     target = low if total < low else high
-    # sum clip(z - shift) falls in shift: bisect
+    # sum clip(z - shift) decreases in shift: bisect
     left, right = float((z - ceiling).min()), float(z.max())
     for _ in range(100):
         shift = (left + right) / 2
@@ -403,10 +409,10 @@ def _project(z: Array, ceiling: Array, low: float, high: float) -> Array:
 
 
 def _dual_gap(g: Array, gradient: Array, ceiling: Array, low: float, high: float) -> float:
-    """Return max over feasible s of gradient'(g - s), which bounds the objective's distance."""
+    """Return max over feasible s of gradient'(g - s), a bound on the optimality gap."""
     order = np.argsort(gradient)
     filled = np.cumsum(ceiling[order])
-    # fill from the steepest descent on: while it helps, or while the sum is still too low
-    wanted = np.where(gradient[order] < 0, high, low)
-    amounts = np.clip(wanted - (filled - ceiling[order]), 0.0, ceiling[order])
+    # fill in order of descent: while it helps, or until the sum reaches `low`
+    target = np.where(gradient[order] < 0, high, low)
+    amounts = np.clip(target - (filled - ceiling[order]), 0.0, ceiling[order])
     return float(gradient @ g - gradient[order] @ amounts)

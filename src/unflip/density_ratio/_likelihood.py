@@ -1,4 +1,4 @@
-"""Maximum likelihood of mixture weights: sums over blocks of rows, and Newton's method on them.
+"""Maximum likelihood of mixture weights by Newton's method, on sums over blocks of rows.
 
 KLIEP in the weights alpha_l = b_l theta_l, with b = mean_den phi: maximise
 mean_num log(sum_l alpha_l phi_l / b_l) over alpha >= 0 that sum to one.
@@ -18,7 +18,7 @@ from unflip._gaussian_kernel import (
     row_blocks,
     weighted_gram,
     weighted_sum,
-    worth_keeping,
+    worth_caching,
 )
 from unflip._samples import Samples, TwoSamples
 from unflip._threads import by_threads
@@ -27,23 +27,23 @@ from unflip.density_ratio._newton import nonnegative_newton_target
 Array = NDArray[Any]
 
 LOG_TINY = float(np.log(1e-300))
-"""Stands for the logarithm of r = 0: a row that no basis function reaches."""
+"""Floor of log r, for rows that no basis function reaches."""
 
-LEAST_RATIO = 1e-15
-"""Least share of a row's best basis function that its ratio may have."""
+MIN_RATIO = 1e-15
+"""Minimum ratio of a row, relative to its largest basis function."""
 
-LEAST_SINGLE_MEAN = 1e-30
-"""A smaller mean of a basis function is computed in double precision: single would underflow."""
+MIN_SINGLE_MEAN = 1e-30
+"""Below this mean of a basis function, single precision would underflow."""
 
 EM_STEPS, EM_GAP = 2, 0.1
-"""So many steps of expectation maximisation come first where the KKT gap is above this."""
+"""Number of initial EM steps, taken while the KKT gap is above EM_GAP."""
 
 
 @dataclass(frozen=True)
 class RelativeBlock:
     """psi_il = phi_il / (b_l exp(m_i)), at most 1 in each row, so that r_i = exp(m_i) psi_i alpha.
 
-    Likelihoods need no more of phi than this, and it neither underflows nor overflows in float32.
+    Likelihoods depend on phi only through psi, which neither underflows nor overflows in float32.
     """
 
     psi: Array
@@ -53,14 +53,14 @@ class RelativeBlock:
 
     @classmethod
     def from_exponents(cls, exponents: Array, weight: Array, out: Array) -> "RelativeBlock":
-        """Take log(phi / b), and put psi into `out`."""
+        """Compute psi from log(phi / b), into `out`."""
         log_scale = exponents.max(axis=1)
         np.subtract(exponents, log_scale[:, None], out=out, casting="same_kind")
         return cls(np.exp(out, out=out), log_scale.astype(np.float64), weight)
 
     @classmethod
     def from_values(cls, phi: Array, weight: Array, dtype: Any) -> "RelativeBlock":
-        """Take phi, with b = 1; a row that underflowed to zeros is out of reach."""
+        """Compute psi from phi, with b = 1; a row that underflowed to zeros is out of reach."""
         scale = phi.max(axis=1)
         log_scale = np.full(scale.shape, -np.inf)
         np.log(scale, out=log_scale, where=scale > 0)
@@ -75,12 +75,12 @@ class RelativeBlock:
         return RelativeBlock(block.psi, block.log_scale + self.log_scale, self.weight)
 
     def sums(self, alpha: Array, hessian: bool) -> "LikelihoodSums":
-        """Return this block's part of the sums at alpha."""
+        """Return the sums over the block at alpha."""
         ratio = (self.psi @ alpha.astype(self.psi.dtype)).astype(np.float64)
         reached = self.log_scale > LOG_TINY
         weight = self.weight if reached.all() else np.where(reached, self.weight, 0.0)
-        # at the optimum psi_i alpha >= w_i / sum w: less is no candidate, and might overflow
-        lost = ratio < LEAST_RATIO
+        # at the optimum psi_i alpha >= w_i / sum w: smaller is infeasible, and might overflow
+        lost = ratio < MIN_RATIO
         ratio[lost] = 1.0
         log_ratio = np.maximum(np.log(ratio) + self.log_scale, LOG_TINY)
         log_sum = -np.inf if (lost & reached).any() else float(self.weight @ log_ratio)
@@ -96,9 +96,9 @@ class RelativeBlock:
 
 @dataclass(frozen=True)
 class LikelihoodSums:
-    """Sums over rows, of which each block gives its part: add them up in any order.
+    """Sums over rows, which can be added over blocks in any order.
 
-    Rows out of reach of all basis functions count in `log` only, where r has the floor 1e-300.
+    Rows out of reach of all basis functions count only in `log`, with r = 1e-300.
     """
 
     all_weight: float
@@ -115,11 +115,11 @@ class LikelihoodSums:
     def mean_hessian(self) -> Array:
         """Return minus the second derivative of the mean log r."""
         if self.hessian is None:
-            raise ValueError("the sums were taken without the Hessian.")
+            raise ValueError("the sums were computed without the Hessian.")
         return self.hessian / self.weight
 
     def scaled(self, columns: Array) -> "LikelihoodSums":
-        """Return the sums of the problem whose psi_l is `columns`_l times as large."""
+        """Return the sums for psi_l scaled by `columns`_l."""
         hessian = self.hessian
         if hessian is not None:
             hessian = hessian * columns * columns[:, None]
@@ -139,20 +139,20 @@ class LikelihoodSums:
 
 
 class NumeratorRows:
-    """The numerator's relative basis values, by blocks: kept where few enough, else recomputed.
+    """The relative basis values of the numerator in blocks, cached if small, else recomputed.
 
     Parameters
     ----------
     X, weight : array-like of shape (n_num, n_features) and (n_num,)
-        The rows.
+        The rows and their weights.
     basis : GaussianBasis
         phi / b.
     dtype : dtype
         Precision of the relative values.
     blocks : sequence of RelativeBlock, default=()
-        The blocks, where they are at hand.
+        The blocks, if already computed.
     many_passes : bool, default=True
-        Whether the values are kept, where few enough.
+        Whether to cache the values, if small enough.
     """
 
     def __init__(
@@ -168,38 +168,38 @@ class NumeratorRows:
         self.X, self.weight, self.basis, self.dtype = X, weight, basis, np.dtype(dtype)
         n_rows, n_centers = X.shape[0], basis.n_centers
         self._slices = list(row_blocks(n_rows, n_centers, basis.dtype.itemsize))
-        keep = many_passes and worth_keeping(n_rows, n_centers, self.dtype.itemsize)
+        keep = many_passes and worth_caching(n_rows, n_centers, self.dtype.itemsize)
         self._psi = np.empty((n_rows, n_centers), dtype=dtype) if keep and not blocks else None
-        self._kept: list[RelativeBlock | None] = list(blocks) or [None] * len(self._slices)
+        self._cached: list[RelativeBlock | None] = list(blocks) or [None] * len(self._slices)
 
     def sums(self, alpha: Array, hessian: bool) -> LikelihoodSums:
         """Return the sums over all rows."""
         parts = by_threads(
-            lambda places: sums_over(self._blocks(places), alpha, hessian),
-            len(self._kept),
+            lambda indices: sums_over(self._blocks(indices), alpha, hessian),
+            len(self._cached),
             self.X.shape[0],
         )
         return reduce(add, parts)
 
-    def _blocks(self, places: slice) -> Iterator[RelativeBlock]:
-        """Yield the blocks at these places."""
-        rooms: tuple[Array, Array] | None = None
-        for place in range(places.start, places.stop):
-            block = self._kept[place]
+    def _blocks(self, indices: slice) -> Iterator[RelativeBlock]:
+        """Yield a range of blocks."""
+        buffers: tuple[Array, Array] | None = None
+        for k in range(indices.start, indices.stop):
+            block = self._cached[k]
             if block is None:
-                rooms = rooms or self._rooms()
-                block = self._made(self._slices[place], *rooms)
+                buffers = buffers or self._buffers()
+                block = self._compute(self._slices[k], *buffers)
                 if self._psi is not None:
-                    self._kept[place] = block
+                    self._cached[k] = block
             yield block
 
-    def _rooms(self) -> tuple[Array, Array]:
-        """Return room for the exponents of a block, and for its relative values."""
+    def _buffers(self) -> tuple[Array, Array]:
+        """Return buffers for the exponents and for the relative values of a block."""
         shape = self._slices[0].stop, self.basis.n_centers
         exponents = np.empty(shape, dtype=self.basis.dtype)
         return exponents, np.empty(shape, dtype=self.dtype)
 
-    def _made(self, rows: slice, exponents: Array, psi: Array) -> RelativeBlock:
+    def _compute(self, rows: slice, exponents: Array, psi: Array) -> RelativeBlock:
         psi = psi[: rows.stop - rows.start] if self._psi is None else self._psi[rows]
         values = self.basis.exponents(self.X[rows], exponents)
         return RelativeBlock.from_exponents(values, self.weight[rows], psi)
@@ -208,37 +208,37 @@ class NumeratorRows:
 def one_pass(
     samples: Samples, basis: GaussianBasis, *, single: bool
 ) -> tuple[Array, list[RelativeBlock]]:
-    """Return mean_den phi and, with b = 1, the numerator's blocks if they can be had at once.
+    """Return mean_den phi and, with b = 1, the numerator's blocks if one pass gives both.
 
-    They can where the numerator's rows are among the denominator's and few enough to be kept; else
-    the list is empty. In single precision a pass of their own costs less than to pick them out.
+    One pass is enough if the numerator's rows are a part of the denominator's and can be cached;
+    otherwise the list is empty. In single precision a second pass is cheaper than selecting rows.
     """
-    keep = worth_keeping(samples.n_num, basis.n_centers, basis.dtype.itemsize)
-    if isinstance(samples, TwoSamples) and samples.among is not None and keep and not single:
-        return _picked(samples, samples.among, basis)
+    keep = worth_caching(samples.n_num, basis.n_centers, basis.dtype.itemsize)
+    if isinstance(samples, TwoSamples) and samples.num_mask is not None and keep and not single:
+        return _mean_and_blocks(samples, samples.num_mask, basis)
     evaluated = basis.over(np.ones(basis.n_centers), single=True) if single else basis
     mean = samples.sum(_denominator_sum, evaluated) / samples.total_den
-    if single and mean.min() < LEAST_SINGLE_MEAN:
+    if single and mean.min() < MIN_SINGLE_MEAN:
         return one_pass(samples, basis, single=False)
     return mean, []
 
 
-def _picked(
-    samples: TwoSamples, among: Array, basis: GaussianBasis
+def _mean_and_blocks(
+    samples: TwoSamples, num_mask: Array, basis: GaussianBasis
 ) -> tuple[Array, list[RelativeBlock]]:
     total, blocks = np.zeros(basis.n_centers), []
     for rows, phi in basis.blocks(samples.den):
-        weight, picked = samples.weight_den[rows], among[rows]
+        weight, in_num = samples.weight_den[rows], num_mask[rows]
         total += weighted_sum(phi, weight)
-        if picked.any():
-            blocks.append(RelativeBlock.from_values(phi[picked], weight[picked], phi.dtype))
+        if in_num.any():
+            blocks.append(RelativeBlock.from_values(phi[in_num], weight[in_num], phi.dtype))
     return total / samples.total_den, blocks
 
 
 def _denominator_sum(
     rows: Any, weight_num: Array, weight_den: Array, basis: GaussianBasis
 ) -> Array:
-    """Return sum_i w_i phi_i over a block's rows of the denominator."""
+    """Return sum_i w_i phi_i over the denominator's rows of a block."""
     total = np.zeros(basis.n_centers)
     if weight_den.any():
         for some, phi in basis.blocks(rows):
@@ -246,10 +246,10 @@ def _denominator_sum(
     return total
 
 
-class SumsElsewhere:
-    """The sums over numerator rows out of memory: a pass for every alpha.
+class OutOfCoreSums:
+    """The sums over numerator rows out of memory, one pass per alpha.
 
-    It takes the Hessian as well, which costs less than to come back for it.
+    Every pass computes the Hessian too, which is cheaper than a second pass for it.
     """
 
     def __init__(self, samples: Samples, basis: GaussianBasis, dtype: Any) -> None:
@@ -258,7 +258,7 @@ class SumsElsewhere:
         self._latest: tuple[Array, LikelihoodSums] | None = None
 
     def __call__(self, alpha: Array, hessian: bool) -> LikelihoodSums:
-        """Return the sums, with the Hessian in any case."""
+        """Return the sums, always with the Hessian."""
         if self._latest is None or not np.array_equal(self._latest[0], alpha):
             sums = self.samples.sum(_numerator_sums, (*self.shared, alpha))
             self._latest = alpha, sums
@@ -271,14 +271,14 @@ def _numerator_sums(
     weight_den: Array,
     shared: tuple[GaussianBasis, np.dtype[Any], float, Array],
 ) -> LikelihoodSums:
-    """Return the sums over a block's rows of the numerator."""
+    """Return the sums over the numerator's rows of a block."""
     basis, dtype, mean_weight, alpha = shared
     num = weight_num > 0
     if not num.any():
         p = alpha.size
         return LikelihoodSums(0.0, 0.0, 0.0, np.zeros(p), np.zeros((p, p)))
-    own = NumeratorRows(rows[num], weight_num[num] / mean_weight, basis, dtype, many_passes=False)
-    return own.sums(alpha, True)
+    weight = weight_num[num] / mean_weight
+    return NumeratorRows(rows[num], weight, basis, dtype, many_passes=False).sums(alpha, True)
 
 
 def sums_over(blocks: Iterable[RelativeBlock], alpha: Array, hessian: bool) -> LikelihoodSums:
@@ -308,8 +308,8 @@ class _Point:
 
 
 @dataclass(frozen=True)
-class Solution:
-    """Mixture weights that sum to one, and how good they are."""
+class MixtureWeights:
+    """Mixture weights that sum to one, and their optimality."""
 
     alpha: Array
     objective: float
@@ -317,7 +317,7 @@ class Solution:
     kkt_gap: float
     n_iter: int
     hessian: Array | None
-    """One that was computed on the way and would serve for a further step, if any."""
+    """The last Hessian, if it is good enough for a further step."""
 
 
 def maximise(
@@ -327,12 +327,12 @@ def maximise(
     tol: float,
     max_iter: int,
     hessian: Array | None = None,
-) -> Solution:
+) -> MixtureWeights:
     """Maximise mean log r over alpha >= 0 that sum to one, by Newton's method.
 
     Each step maximises a quadratic model of mean log r - sum alpha over alpha >= 0; at the
-    solution the weights sum to one by themselves. A Hessian serves for further steps while each of
-    them brings the KKT gap down to a tenth: a gradient costs a small part of it.
+    solution the weights sum to one. A Hessian is reused as long as each step reduces the KKT gap to
+    a tenth, as a gradient is much cheaper.
 
     Parameters
     ----------
@@ -341,47 +341,47 @@ def maximise(
     start : ndarray of shape (n_centers,)
         Positive weights.
     tol : float
-        Bound on the KKT gap, at which to stop.
+        KKT gap at which to stop.
     max_iter : int
-        Bound on the number of steps.
+        Maximum number of steps.
     hessian : ndarray of shape (n_centers, n_centers), default=None
-        A Hessian to begin with, of a problem nearby.
+        Hessian to start with, of a similar problem.
     """
     point = _Point(start, sums(start, False))
     if not point.sums.weight > 0:
-        raise ValueError("no numerator row is within reach of any centre: widen the bandwidth.")
-    # far away, a Newton step doubles a weight that is too small; one of EM's takes it there
+        raise ValueError("no numerator row is within reach of any centre: use a wider bandwidth.")
+    # far from the optimum, a Newton step at most doubles a small weight; an EM step does not
     for _ in range(EM_STEPS):
         if point.kkt_gap <= EM_GAP:
             break
         alpha = point.alpha * point.sums.gradient / point.sums.weight
         point = _Point(alpha, sums(alpha, False))
-    own = False  # whether the Hessian is the one at this point
+    fresh = False  # whether the Hessian was computed at this point
     n_iter = 0
     while point.kkt_gap > tol and n_iter < max_iter:
         if hessian is None:
-            hessian, own = sums(point.alpha, True).mean_hessian(), True
+            hessian, fresh = sums(point.alpha, True).mean_hessian(), True
         target = nonnegative_newton_target(hessian, -point.slope, point.alpha)
         ahead, step = _line_search(sums, point, target)
         n_iter += 1
-        if ahead is None and own:  # the limits of arithmetic: nothing improves
+        if ahead is None and fresh:  # rounding errors prevent further progress
             break
         if ahead is None or step < 1 or ahead.kkt_gap > max(tol, 0.1 * point.kkt_gap):
             hessian = None
-        point, own = ahead or point, False
+        point, fresh = ahead or point, False
     total = float(point.alpha.sum())
     sums_there = point.sums
     objective = (sums_there.log - sums_there.weight * np.log(total)) / sums_there.all_weight
-    return Solution(point.alpha / total, float(objective), point.kkt_gap, n_iter, hessian)
+    return MixtureWeights(point.alpha / total, float(objective), point.kkt_gap, n_iter, hessian)
 
 
 def _line_search(
     sums: Callable[[Array, bool], LikelihoodSums], point: _Point, target: Array
 ) -> tuple[_Point | None, float]:
-    """Go 1, 1/2, 1/4, ... of the way until that is better; also return how far it was.
+    """Try steps of 1, 1/2, 1/4, ... until one is better; return the point and the step.
 
-    Better is a KKT gap of at most half, or the rise that Armijo's rule asks for: near the optimum
-    values differ by less than their rounding, and far from it the gap need not fall.
+    A point is better if it halves the KKT gap or satisfies Armijo's rule. Near the optimum values
+    differ by less than rounding errors, and far from it the gap need not decrease.
     """
     direction = target - point.alpha
     rise = 1e-4 * float(point.slope @ direction)

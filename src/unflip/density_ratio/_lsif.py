@@ -1,4 +1,4 @@
-"""Least-squares density ratios in closed form: RuLSIF, and uLSIF as its case alpha = 0."""
+"""Least-squares density ratios in closed form: RuLSIF and its special case uLSIF."""
 
 from typing import Any
 
@@ -37,13 +37,12 @@ class RuLSIF(KernelDensityRatio):
     r_a(x) = sum_l theta_l exp(-|x - c_l|^2 / (2 bandwidth^2)) with
     theta = max(0, (H + regularization I)^-1 h), h = mean_num phi and
     H = a mean_num phi phi' + (1-a) mean_den phi phi'.
-    `predict` turns it into the plain ratio r = (1-a) r_a / (1 - a r_a), where an estimate of r_a
-    that reaches its bound counts as 0.999 / a.
+    `predict` returns the plain ratio r = (1-a) r_a / (1 - a r_a), with r_a clipped at 0.999 / a.
 
     Parameters
     ----------
     alpha : float, default=0.1
-        a in [0, 1): 0 is the plain ratio, larger is steadier where p_den is small.
+        a in [0, 1): 0 is the plain ratio; larger values are more stable where p_den is small.
     bandwidth : "cv" or float, default="cv"
         The kernel's width; "cv" takes the best leave-one-out score.
     regularization : "cv" or float, default="cv"
@@ -55,27 +54,27 @@ class RuLSIF(KernelDensityRatio):
     regularizations : array-like, default=None
         Penalties for "cv". None: nine, from 1e-3 to 10.
     random_state : int, RandomState instance or None, default=None
-        Seed of the centres, and of the pairs that are left out.
+        Seed of the centres and of the left-out pairs.
 
     Attributes
     ----------
     bandwidth_, regularization_ : float
-        What was used.
+        The width and penalty used.
     centers_ : ndarray of shape (n_centers, n_features)
         The centres.
     coef_ : ndarray of shape (n_centers,)
         theta.
     loo_scores_ : ndarray of shape (n_tried, 3)
-        Width, penalty and leave-one-out score (higher is better) of all that were tried.
+        Width, penalty and leave-one-out score (higher is better) of all candidates.
 
     Notes
     -----
-    Features are taken as they are: one width serves all columns, so that one on a larger scale
-    hides the others. Standardise the columns first.
+    Features are not scaled, and one width serves all columns: a column on a larger scale dominates
+    the others. Standardise the columns first.
 
     Leave-one-out is exact and in closed form: a pair of a numerator and a denominator row is left
-    out of both H and h by a rank-two update. At most 10 000 rows of each sample, drawn at random
-    and counted once each, take part in the choice; all rows and weights take part in the fit.
+    out of both H and h by a rank-two update. The choice uses at most 10 000 rows of each sample,
+    drawn at random and unweighted; the fit uses all rows and weights.
 
     References
     ----------
@@ -122,7 +121,7 @@ class RuLSIF(KernelDensityRatio):
     def score(self, X_num: Any, X_den: Any) -> float:
         """Return mean_num r_a - a mean_num r_a^2 / 2 - (1-a) mean_den r_a^2 / 2: higher is better.
 
-        Less 1/2 this is the estimated relative Pearson divergence.
+        Minus 1/2 this is the estimated relative Pearson divergence.
         """
         r_num, r_den = self.predict_relative(X_num), self.predict_relative(X_den)
         return -_squared_loss(r_num, r_den, self.alpha)
@@ -160,8 +159,8 @@ class RuLSIF(KernelDensityRatio):
             factor = cho_factor(H + penalty * np.eye(len(H)))
         except LinAlgError:
             raise ValueError(
-                f"regularization={penalty:g} is too small: with so many centres, or so wide a "
-                "kernel, the equations have no one solution. Raise it."
+                f"regularization={penalty:g} is too small: with this many centres, or this wide a "
+                "kernel, the equations are singular. Raise it."
             ) from None
         theta = cho_solve(factor, h)
         return {
@@ -196,8 +195,8 @@ class RuLSIF(KernelDensityRatio):
             [squared_distances(rows, centers) for rows in (samples.num, samples.den)]
         ).astype(np.float64)
         losses = np.empty((len(widths), len(penalties)))
-        for place, phi in gaussian_at_widths(distances, widths):
-            losses[place] = leave_one_out_losses(phi[:n_num], phi[n_num:], penalties, self.alpha)
+        for k, phi in gaussian_at_widths(distances, widths):
+            losses[k] = leave_one_out_losses(phi[:n_num], phi[n_num:], penalties, self.alpha)
         grid = np.meshgrid(widths, penalties, indexing="ij")
         return np.column_stack([grid[0].ravel(), grid[1].ravel(), -losses.ravel()])
 
@@ -242,7 +241,7 @@ def _moments(
     weight_den: Array,
     shared: tuple[Array, float, float, float, float],
 ) -> Array:
-    """Return (H, h) of a block: sums of phi phi' and, in the last column, of phi."""
+    """Return the block's part of H, with its part of h as the last column."""
     centers, bandwidth, alpha, total_num, total_den = shared
     moments = np.zeros((len(centers), len(centers) + 1))
     share_num = weight_num / total_num
@@ -259,12 +258,12 @@ def _moments(
 def leave_one_out_losses(
     phi_num: Array, phi_den: Array, penalties: ArrayLike, alpha: float
 ) -> Array:
-    """Return each penalty's mean loss on left-out pairs of a numerator and a denominator row.
+    """Return the leave-one-out loss of each penalty, over pairs of a numerator and denominator row.
 
     Without pair i, (H_i + penalty I) theta_i = h_i differs from the full system by two rank-one
     terms, so theta_i = t + (a_i phi_num_i + b_i phi_den_i) (H + penalty I)^-1 with a_i, b_i from a
-    2 x 2 system. In the eigenvectors of H those follow for all penalties at once; theta_i itself,
-    which is needed for its positive part, takes one matrix product a penalty.
+    2 x 2 system. In the eigenvectors of H these follow for all penalties at once. theta_i itself,
+    needed for its positive part, takes one matrix product per penalty.
     """
     penalties = np.asarray(penalties, dtype=float)
     n_num, n_den = len(phi_num), len(phi_den)
@@ -272,7 +271,7 @@ def leave_one_out_losses(
     d_num, d_den = alpha / (n_num - 1), (1 - alpha) / (n_den - 1)
     H = d_num * phi_num.T @ phi_num + d_den * phi_den.T @ phi_den
     values, vectors = eigh(H)
-    # rounding may leave an eigenvalue below zero, which would undo a small penalty
+    # rounding may make an eigenvalue negative, which would cancel a small penalty
     inverses = 1 / (np.maximum(values, 0.0)[:, None] + penalties)
     mean = phi_num.sum(axis=0) / (n_num - 1)
     thetas = vectors @ (inverses * (mean @ vectors)[:, None])
@@ -284,7 +283,7 @@ def leave_one_out_losses(
         nn, nd, dd = (
             product @ inverses for product in (along_num**2, along_num * along_den, along_den**2)
         )
-        # c = phi theta with the left-out row gone from h only, then m with it gone from H as well
+        # c = phi theta without the row in h only; m without it in H as well
         c_num = num @ thetas - nn / (n_num - 1)
         c_den = den @ thetas - nd / (n_num - 1)
         determinant = (1 - nn * d_num) * (1 - dd * d_den) - nd**2 * d_num * d_den

@@ -10,39 +10,39 @@ from scipy.optimize import nnls
 
 Array = NDArray[Any]
 
-EXCHANGES = 6
-"""Bound on the exchanges of variables, after which non-negative least squares decides."""
+MAX_EXCHANGES = 6
+"""Maximum number of exchanges before non-negative least squares takes over."""
 
 
 def nonnegative_newton_target(hessian: Array, gradient: Array, point: Array) -> Array:
     """Return argmin over z >= 0 of (z-p)'H(z-p) / 2 + g'(z-p).
 
-    A ridge, tiny unless H is nearly singular, bends the model around the point only: it leaves a
-    minimum where it is.
+    A ridge around the point, tiny unless H is nearly singular, makes H positive definite. It does
+    not move a minimum.
     """
     ridge = 1e-12 * np.trace(hessian)
     for _ in range(8):
-        bent = hessian.copy()
-        bent[np.diag_indices(point.size)] += ridge
-        linear = bent @ point - gradient
-        # those that a step of their own would leave above zero
-        free = point * np.diag(bent) > gradient
+        ridged = hessian.copy()
+        ridged[np.diag_indices(point.size)] += ridge
+        linear = ridged @ point - gradient
+        # variables that stay positive after a coordinate step
+        free = point * np.diag(ridged) > gradient
         try:
-            return _by_exchanges(bent, linear, free)
+            return _by_exchanges(ridged, linear, free)
         except (LinAlgError, RuntimeError):  # not positive definite, or nnls cycles
             ridge *= 100
     return point
 
 
 def _by_exchanges(H: Array, q: Array, free: Array) -> Array:
-    """Return argmin over z >= 0 of z'Hz / 2 - q'z, from a guess of which z are above zero.
+    """Return argmin over z >= 0 of z'Hz / 2 - q'z, from a guess of the positive variables.
 
-    All variables on the wrong side of zero, and all zeros at which the slope points down, change
-    places at once. From a good guess that takes a round or two; from a bad one it may cycle, so
-    that least squares in the Cholesky factor of H, one variable at a time, is the faster way.
+    All negative variables, and all zeros with a negative slope, are exchanged at once. A good guess
+    needs one or two exchanges. A bad one may cycle; then non-negative least squares in the Cholesky
+    factor of H, one variable at a time, is faster.
     """
     rounding = 1e-13 * np.abs(q).max()
-    for _ in range(EXCHANGES):
+    for _ in range(MAX_EXCHANGES):
         z = np.zeros_like(q)
         if free.any():
             places = np.flatnonzero(free)

@@ -1,4 +1,4 @@
-"""Likelihood cross-validation of KLIEP's width: how likely held-out rows are under each."""
+"""Likelihood cross-validation of KLIEP's width."""
 
 from collections.abc import Callable
 from functools import partial
@@ -23,11 +23,11 @@ Solver = Callable[[Array, Array, Array], Array]
 """(phi at training rows, their weights, mean_den phi) -> theta."""
 
 TOLERANCE = 1e-4
-"""Bound on the KKT gap of a fold's solution."""
+"""KKT gap at which the solver of a fold stops."""
 
 
 class WidthScores:
-    """Mean over folds of the held-out mean log r, less log mean r of held-out X_den.
+    """Mean over folds of the held-out mean log r, minus log mean r of held-out X_den.
 
     Distances are computed once for all widths. The rows of `samples` are in random order.
 
@@ -42,9 +42,9 @@ class WidthScores:
     hold_out_den : bool
         Whether denominator rows are held out as well.
     max_iter : int
-        Bound on Newton's steps for a fold.
+        Maximum number of Newton steps for a fold.
     solver : callable, default=None
-        What solves a fold in Newton's place.
+        Solver of a fold in place of Newton's method.
     """
 
     def __init__(
@@ -73,15 +73,15 @@ class WidthScores:
     def at(self, widths: Array) -> Array:
         """Return the score of every width."""
         scores = np.empty(len(widths))
-        for place, phi in gaussian_at_widths(self.distances, widths):
-            scores[place] = self._score(phi[: self.n_num], phi[self.n_num :])
+        for k, phi in gaussian_at_widths(self.distances, widths):
+            scores[k] = self._score(phi[: self.n_num], phi[self.n_num :])
         return scores
 
     def _score(self, phi_num: Array, phi_den: Array) -> float:
         masses = np.array([self.weight_den[fold] @ phi_den[fold] for fold in self.folds_den])
         weights = np.array([self.weight_den[fold].sum() for fold in self.folds_den])
-        counts = 1 - np.eye(len(masses)) if self.hold_out_den else np.ones((len(masses),) * 2)
-        means = counts @ masses / (counts @ weights)[:, None]
+        included = 1 - np.eye(len(masses)) if self.hold_out_den else np.ones((len(masses),) * 2)
+        means = included @ masses / (included @ weights)[:, None]
         usable = np.asarray(reached(means).all(axis=0))
         if not usable.any():
             return LOG_TINY
@@ -97,7 +97,7 @@ class WidthScores:
         return float(np.mean(values))
 
     def _solve(self, phi: Array, means: Array, usable: Array) -> list[Array]:
-        """Return theta without each fold in turn; `means` are mean_den phi without it."""
+        """Return theta fitted without each fold; `means` are mean_den phi without the fold."""
         if self.solver is not None:
             rows = np.arange(self.n_num)
             trains = [np.delete(rows, held_out) for held_out in self.folds_num]
@@ -105,7 +105,7 @@ class WidthScores:
                 self.solver(phi[train], self.weight_num[train], mean)
                 for train, mean in zip(trains, means, strict=True)
             ]
-        # all folds together give each of them a start and a Hessian, and the next width a start
+        # the fit to all folds gives each fold a start and a Hessian, and the next width a start
         mean_all = means[:, usable].mean(axis=0)
         blocks = [
             RelativeBlock.from_values(
@@ -113,41 +113,41 @@ class WidthScores:
             )
             for fold in self.folds_num
         ]
-        whole = maximise(
+        overall = maximise(
             partial(sums_over, blocks),
             _inside(self._start[usable], 0.1),
             tol=10 * TOLERANCE,
             max_iter=self.max_iter,
         )
         self._start = np.zeros(usable.size)
-        self._start[usable] = whole.alpha
+        self._start[usable] = overall.alpha
         coefs = np.zeros(means.shape)
         for k, mean in enumerate(means[:, usable]):
             solution = maximise(
-                partial(_sums_under, blocks[:k] + blocks[k + 1 :], mean_all / mean),
-                _inside(whole.alpha, 0.001),
+                partial(_scaled_sums, blocks[:k] + blocks[k + 1 :], mean_all / mean),
+                _inside(overall.alpha, 0.001),
                 tol=TOLERANCE,
                 max_iter=self.max_iter,
-                hessian=whole.hessian,
+                hessian=overall.hessian,
             )
             coefs[k, usable] = solution.alpha / mean
         return list(coefs)
 
 
-def _sums_under(
+def _scaled_sums(
     blocks: list[RelativeBlock], columns: Array, alpha: Array, hessian: bool
 ) -> LikelihoodSums:
-    """Return the sums with psi_l times `columns`_l: under another mean_den."""
+    """Return the sums with psi_l scaled by `columns`_l, for another mean_den."""
     return sums_over(blocks, alpha * columns, hessian).scaled(columns)
 
 
 def _inside(alpha: Array, share: float) -> Array:
-    """Give every function a share of the weight: each row's likelihood is then above zero."""
+    """Give every basis function a share of the weight, so that all likelihoods are positive."""
     mixed = (1 - share) * alpha + share / alpha.size
     return np.asarray(mixed / mixed.sum())
 
 
 def _folds(n_rows: int, n_folds: int) -> list[slice]:
-    """Return folds of rows that are next to each other, of nearly equal size."""
+    """Return folds of consecutive rows, of nearly equal size."""
     edges = -(-np.arange(n_folds + 1) * n_rows // n_folds)
     return [slice(start, stop) for start, stop in pairwise(edges.tolist())]

@@ -1,6 +1,6 @@
-"""What a fitted estimator has found, as one plain dictionary and as pictures.
+"""Summaries and displays of fitted estimators.
 
-The numbers come without matplotlib; the displays draw them and need `pip install 'unflip[plot]'`.
+Only the displays need matplotlib: `pip install 'unflip[plot]'`.
 """
 
 from unflip.inspection._compute import (

@@ -1,4 +1,4 @@
-"""The numbers behind the displays: plain arrays, nothing drawn."""
+"""The numbers behind the displays, as plain arrays."""
 
 import warnings
 from dataclasses import dataclass
@@ -28,13 +28,13 @@ from unflip.weights import effective_sample_size
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
-LEAST_INFORMATION = 0.05
-"""Rates are not varied so far that less of the labels' information (`information_left`) is left."""
+MIN_INFORMATION = 0.05
+"""Minimum `information_left` of the rates that are tried."""
 
 
 @dataclass(frozen=True)
 class PosteriorHistogram:
-    """How often P(noisy=k | x) takes which values, and where it levels off.
+    """Histogram of P(noisy=k | x), and its plateaus.
 
     Parameters
     ----------
@@ -43,14 +43,14 @@ class PosteriorHistogram:
     pos_label : label
         The class k.
     edges : ndarray of shape (n_bins + 1,)
-        Ends of the bins of P(noisy=k | x).
+        Edges of the bins of P(noisy=k | x).
     counts : ndarray of shape (2, n_bins)
-        Rows per bin: those labelled otherwise, and those labelled k.
+        Rows per bin: of other labels, and labelled k.
     plateaus : ndarray of shape (n_classes,)
-        T[i, k], the value of P(noisy=k | x) where x is surely of class i: for two classes
+        T[i, k], the value of P(noisy=k | x) where x surely belongs to class i: for two classes
         (rho_neg, 1 - rho_pos).
     interval : ndarray of shape (2, n_classes) or None
-        Lower and upper ends of the plateaus' intervals.
+        Lower and upper ends of the intervals of the plateaus.
     """
 
     classes: Array
@@ -71,7 +71,7 @@ def posterior_histogram(
     bins: int = 30,
     classes: ArrayLike | None = None,
 ) -> PosteriorHistogram:
-    """Count P(noisy=k | x) by given label; it lies between the least and the greatest T[i, k].
+    """Return the histogram of P(noisy=k | x) by given label; it lies within the range of T[:, k].
 
     Parameters
     ----------
@@ -80,16 +80,16 @@ def posterior_histogram(
     y : array-like of shape (n_samples,)
         Noisy labels.
     rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
-        The rates whose plateaus are wanted.
+        The rates that define the plateaus.
     interval : NoiseRates or array-like of shape (2, n_classes, n_classes), default=None
-        For two classes bounds, such as a rate estimator's `interval_`; for any number the lower
-        and the upper ends of T's entries.
+        For two classes, bounds such as `interval_` of a rate estimator. For any number of classes,
+        the lower and upper ends of the entries of T.
     pos_label : label, default=None
-        The class k, against all others. None: the greater of two; more need one.
+        The class k, against all others. None: the greater of two classes; required for more.
     bins : int, default=30
         Number of bins in [0, 1].
     classes : array-like of shape (n_classes,), default=None
-        The classes, needed only where `y` may lack some of them.
+        The classes; needed only if `y` may lack some of them.
 
     Examples
     --------
@@ -126,14 +126,14 @@ def posterior_histogram(
 
 @dataclass(frozen=True)
 class WeightHistogram:
-    """How the weights beta of each class are spread between 0 and 1 / T[k, k].
+    """Histogram of the weights beta of each class between 0 and 1 / T[k, k].
 
     Parameters
     ----------
     classes : ndarray of shape (n_classes,)
         All classes, sorted.
     edges : ndarray of shape (n_classes, n_bins + 1)
-        Ends of the bins of beta, for each class up to its bound.
+        Edges of the bins of beta, for each class up to its bound.
     shares : ndarray of shape (n_classes, n_bins)
         Share of the rows labelled k in each bin.
     bounds : ndarray of shape (n_classes,)
@@ -141,7 +141,7 @@ class WeightHistogram:
     label_share : ndarray of shape (n_classes,)
         Share of the rows labelled k.
     weight_share : ndarray of shape (n_classes,)
-        Share of all weight that is on them: an estimate of the true share of class k.
+        Share of the total weight on these rows: an estimate of the true share of class k.
     n_samples : int
         Number of rows.
     effective_sample_size : float
@@ -167,7 +167,7 @@ def weight_histogram(
     sample_weight: ArrayLike | None = None,
     classes: ArrayLike | None = None,
 ) -> WeightHistogram:
-    """Count beta by given label; it lies in [0, 1 / T[k, k]].
+    """Return the histogram of beta by given label, in [0, 1 / T[k, k]].
 
     Parameters
     ----------
@@ -176,13 +176,13 @@ def weight_histogram(
     y : array-like of shape (n_samples,)
         Noisy labels.
     rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
-        The rates of which the weights were made.
+        The rates that the weights were computed with.
     bins : int, default=40
         Number of bins.
     sample_weight : array-like of shape (n_samples,), default=None
-        How often each row counts, as in the `fit` that used the weights.
+        Weight of each row, as in `fit`.
     classes : array-like of shape (n_classes,), default=None
-        The classes, needed only where `y` may lack some of them.
+        The classes; needed only if `y` may lack some of them.
     """
     known, codes = check_labels(y, classes=classes, binary=False)
     check_count(bins, "bins", least=1)
@@ -192,7 +192,7 @@ def weight_histogram(
     bounds = np.full(known.size, np.inf)
     np.divide(1.0, stays, out=bounds, where=stays > 0)
     largest = np.array([beta[codes == k].max(initial=0.0) for k in range(known.size)])
-    # the published weights of Lemma 2 may pass their bounds
+    # the published weights of Lemma 2 may exceed their bounds
     tops = np.maximum(largest, np.where(np.isfinite(bounds), bounds, 0.0))
     edges = np.linspace(0, np.where(tops > 0, tops, 1.0), bins + 1, axis=1)
     counts = np.array(
@@ -217,18 +217,18 @@ def weight_histogram(
 
 @dataclass(frozen=True)
 class MislabelCalibration:
-    """How often labels are wrong where they are said to be, bin by bin; empty bins left out.
+    """Observed and predicted shares of wrong labels per bin, without empty bins.
 
     Parameters
     ----------
     edges : ndarray of shape (n_kept, 2)
-        Ends of each bin of P(mislabelled).
+        Edges of each bin of P(mislabelled).
     predicted : ndarray of shape (n_kept,)
         Mean P(mislabelled) in the bin.
     observed : ndarray of shape (n_kept,)
         Share of the bin's labels that are wrong.
     interval : ndarray of shape (2, n_kept)
-        95 % interval of that share, by the counts (Wilson's).
+        95 % Wilson interval of that share.
     counts : ndarray of shape (n_kept,)
         Rows in the bin.
     calibration_error : float
@@ -251,13 +251,13 @@ def mislabel_calibration(
     Parameters
     ----------
     wrong : array-like of shape (n_samples,)
-        Whether each label is wrong, which is known.
+        Whether each label is known to be wrong.
     proba : array-like of shape (n_samples,)
         P(the label is wrong).
     n_bins : int, default=10
         Number of bins.
     strategy : {"uniform", "quantile"}, default="uniform"
-        Bins of equal width, or of equally many rows.
+        Bins of equal width, or with equal numbers of rows.
 
     Examples
     --------
@@ -300,24 +300,24 @@ def mislabel_calibration(
 
 @dataclass(frozen=True)
 class RateCurve:
-    """What changes with the flip rate of one class, the others' rates kept.
+    """Effect of the flip rate of one class, with the other rates fixed.
 
     Parameters
     ----------
     label : label
         The class.
     name : str
-        The rate's name: "rho_pos" and "rho_neg" for two classes.
+        Name of the rate: "rho_pos" or "rho_neg" for two classes.
     estimate : float
-        The rate that was estimated: one of `rates`.
+        The estimated rate: one of `rates`.
     rates : ndarray of shape (n_points,)
-        The rates tried, rising.
+        The rates tried, in ascending order.
     scores : ndarray of shape (n_points,)
-        Score of the classifier trained with them; NaN where the fit refuses them.
+        Score of the classifier trained with each rate; NaN if `fit` raises an error.
     effective_sample_sizes : ndarray of shape (n_points,)
         (sum w)^2 / sum w^2 of its weights.
     mean_weights : ndarray of shape (n_points,)
-        Mean of beta: 1 if posterior and rates fit each other.
+        Mean of beta: 1 if posterior and rates are consistent.
     """
 
     label: Any
@@ -341,25 +341,25 @@ def rate_sensitivity(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> list[RateCurve]:
-    """Train again with the rate of one class at a time set to estimate + grid.
+    """Retrain with the rate of one class at a time set to estimate + grid.
 
-    Of more than two classes a class's flips go where the estimate sends them, in its proportions.
+    With more than two classes, the flips of a class keep the estimated proportions.
 
     Parameters
     ----------
     estimator : ImportanceReweightingClassifier
-        A fitted classifier; it is left as it is. Give it a `random_state` if it has random parts,
-        or their chance will be in the curves.
+        A fitted classifier, which is not changed. Give it a `random_state` if it has random parts;
+        otherwise the curves contain their randomness.
     X, y : array-like
-        The rows and noisy labels that it was fitted to.
+        The rows and noisy labels of the fit.
     X_test, y_test : array-like
-        What to score on.
+        The rows and labels to score on.
     scoring : str, callable or None, default=None
-        Any scorer of scikit-learn's; None: accuracy. Where the test labels are noisy too:
+        A scikit-learn scorer; None: accuracy. If the test labels are noisy too, use
         :func:`~unflip.metrics.make_clean_scorer`.
     grid : array-like, default=None
-        What to add to each estimated rate; None: seven steps from -0.15 to 0.15. Rates below 0
-        become 0, and those that would leave no information in the labels are left out.
+        Values to add to each estimated rate; None: seven from -0.15 to 0.15. Rates below 0 become
+        0, and rates that leave no information in the labels are left out.
     labels : array-like, default=None
         The classes whose rates to vary; None: all.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -368,7 +368,7 @@ def rate_sensitivity(
     Returns
     -------
     curves : list of RateCurve
-        One per class; of two, the positive class first.
+        One per class; for two classes, the positive class first.
     """
     check_is_fitted(estimator)
     if not (hasattr(estimator, "noise_rates_") and hasattr(estimator, "sample_weight_")):
@@ -388,7 +388,7 @@ def rate_sensitivity(
         rates = noise.rates if noise.n_classes == 2 else noise
         trained = clone(estimator).set_params(noise_rates=rates)
         with warnings.catch_warnings():
-            # refits at rates that do not fit the data are what a sensitivity shows
+            # a sensitivity analysis refits at rates that contradict the data
             warnings.simplefilter("ignore", LabelNoiseWarning)
             trained.fit(X, given, sample_weight=sample_weight)
         beta = trained.sample_weight_
@@ -418,11 +418,11 @@ def _curve(
     rates, values = [own], [at_estimate]
     for rate in np.unique(candidates[candidates != own]).tolist():
         matrix = _with_flip_rate(estimate, k, rate)
-        if np.linalg.eigvals(matrix).real.min() < LEAST_INFORMATION:
+        if np.linalg.eigvals(matrix).real.min() < MIN_INFORMATION:
             continue
         try:
             value = outcome(matrix)
-        except ValueError:  # at the estimate it worked, so it is this rate that is refused
+        except ValueError:  # the fit at the estimate succeeded, so this rate is invalid
             value = (np.nan, np.nan, np.nan)
         rates.append(rate)
         values.append(value)
@@ -434,11 +434,11 @@ def _curve(
 
 
 def _with_flip_rate(matrix: Floats, k: int, rate: float) -> Floats:
-    """Return T whose row k flips at `rate`, to the other classes in its own proportions."""
+    """Return T with the flip rate of row k set to `rate`, in the same proportions."""
     varied = np.array(matrix)
     away = varied[k].copy()
     away[k] = 0.0
-    if not away.any():  # no proportions to keep
+    if not away.any():  # there are no proportions to keep
         away[:] = 1.0
         away[k] = 0.0
     varied[k] = rate * away / away.sum()
@@ -447,7 +447,7 @@ def _with_flip_rate(matrix: Floats, k: int, rate: float) -> Floats:
 
 
 def _position(classes: Array, label: Any) -> int:
-    """Return where the class is among the sorted ones; None is the greater of two."""
+    """Return the index of the class; None is the greater of two."""
     if label is None and classes.size == 2:
         return 1
     is_label = label is not None and np.ndim(label) == 0
@@ -461,7 +461,7 @@ def _position(classes: Array, label: Any) -> int:
 
 
 def _interval_of_matrix(interval: Any, n_classes: int) -> Floats:
-    """Return the lower and upper ends of T's entries from either form that users may give."""
+    """Return the lower and upper ends of the entries of T, from either form."""
     if isinstance(interval, NoiseRates):
         if n_classes != 2:
             raise ValueError(
@@ -484,7 +484,7 @@ def _interval_of_matrix(interval: Any, n_classes: int) -> Floats:
 
 
 def _wilson(share: Floats, n: Array, z: float = 1.96) -> Floats:
-    """Return Wilson's interval of a share of n rows."""
+    """Return the Wilson interval of a share of n rows."""
     centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
     return np.clip([centre - half, centre + half], 0.0, 1.0)

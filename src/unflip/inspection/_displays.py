@@ -1,7 +1,6 @@
-"""Displays in scikit-learn's way: `from_estimator` computes and draws, `plot` draws again.
+"""Displays with scikit-learn's API: `from_estimator` computes and draws, `plot` draws again.
 
-Everything is told apart by colour (Okabe and Ito's, safe for the colour-blind) and by line style or
-hatch as well.
+Series differ by colour (the colour-blind safe palette of Okabe and Ito) and by line style or hatch.
 """
 
 from typing import Any, Self
@@ -29,30 +28,30 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
 class NoiseRatesDisplay:
-    """Histogram of P(noisy=k | x) by given label, and the plateaus that the rates claim.
+    """Histogram of P(noisy=k | x) by given label, and the plateaus that the rates imply.
 
-    Where x is surely of class i, P(noisy=k | x) = T[i, k]: for two classes rho_neg and 1 - rho_pos.
-    Right rates are where the histogram ends, or piles up; bars well outside the plateaus say that
-    a rate is too high or the posterior wrong, a gap between them and the bars that a rate is too
-    low or that the classes overlap everywhere.
+    Where x surely belongs to class i, P(noisy=k | x) = T[i, k]: for two classes rho_neg and
+    1 - rho_pos. With correct rates the histogram ends or accumulates at the plateaus. Bars well
+    outside the plateaus mean that a rate is too high or the posterior wrong; a gap between bars and
+    plateaus means that a rate is too low or that the classes overlap everywhere.
 
     Parameters
     ----------
     histogram : PosteriorHistogram
-        What to draw, from :func:`posterior_histogram`.
+        The numbers to draw, from :func:`posterior_histogram`.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it is drawn.
+        The axes.
     figure_ : matplotlib Figure
         The figure.
     bars_ : list of two BarContainers
-        Rows labelled otherwise, and rows labelled k on top of them.
+        Rows of other labels, and rows labelled k on top of them.
     lines_ : list of Line2D
         The plateaus, one per class.
     spans_ : list of artists
-        Their intervals, if there are any.
+        The intervals of the plateaus, if given.
     """
 
     def __init__(self, histogram: PosteriorHistogram) -> None:
@@ -71,25 +70,25 @@ class NoiseRatesDisplay:
         ax: Any = None,
         **kw: Any,
     ) -> Self:
-        """Draw the posterior of a fitted classifier, at rows and their noisy labels.
+        """Draw the posterior of a fitted classifier at rows with noisy labels.
 
         Parameters
         ----------
         estimator : ImportanceReweightingClassifier
-            A fitted classifier, whose `posterior_` and rates are drawn.
+            A fitted classifier.
         X, y : array-like
-            Rows and noisy labels: those it was fitted to, or better others.
+            Rows and noisy labels: those of the fit, or preferably held-out ones.
         interval, pos_label, bins
             As for :func:`posterior_histogram`.
         ax : matplotlib Axes, default=None
-            Where to draw; None: a new figure.
+            Axes to draw on; None: a new figure.
         **kw
-            Given to `ax.bar`.
+            Passed to `ax.bar`.
         """
         check_is_fitted(estimator)
         if not hasattr(estimator, "posterior_"):
             raise TypeError(
-                f"{type(estimator).__name__} keeps no posterior_: give a fitted "
+                f"{type(estimator).__name__} has no posterior_: give a fitted "
                 "ImportanceReweightingClassifier, or probabilities to from_predictions."
             )
         return cls.from_predictions(
@@ -118,16 +117,16 @@ class NoiseRatesDisplay:
         ax: Any = None,
         **kw: Any,
     ) -> Self:
-        """Draw P(noisy=k | x), estimated elsewhere, with the plateaus of any rates.
+        """Draw a given P(noisy=k | x) with the plateaus of given rates.
 
         Parameters
         ----------
         noisy_posterior, y, rates, interval, pos_label, bins, classes
             As for :func:`posterior_histogram`.
         ax : matplotlib Axes, default=None
-            Where to draw; None: a new figure.
+            Axes to draw on; None: a new figure.
         **kw
-            Given to `ax.bar`.
+            Passed to `ax.bar`.
         """
         _pyplot()
         histogram = posterior_histogram(
@@ -147,9 +146,9 @@ class NoiseRatesDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None: a new figure.
+            Axes to draw on; None: a new figure.
         **kw
-            Given to `ax.bar`.
+            Passed to `ax.bar`.
         """
         self.ax_, self.figure_ = _axes(ax)
         shown = self.histogram
@@ -180,7 +179,7 @@ class NoiseRatesDisplay:
             named.append(self.spans_[0])
         self.ax_.set(xlim=(0, 1), xlabel=f"P(noisy = {label} | x)", ylabel="rows")
         handles = [artist for artist in named if not artist.get_label().startswith("_")]
-        # above the axes, where it hides nothing
+        # above the axes, so that it hides nothing
         where = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 3}
         self.ax_.legend(handles=handles, frameon=False, **where)
         return self
@@ -206,7 +205,7 @@ class NoiseRatesDisplay:
             return f"{('rho_neg', '1 - rho_pos')[i]} = {level:.3f}"
         if i == k or len(classes) <= 4:
             return f"surely {classes[i]}: {level:.3f}"
-        # one entry stands for the many other classes
+        # one legend entry for all other classes
         first = 0 if k else 1
         return "surely another class" if i == first else None
 
@@ -214,22 +213,22 @@ class NoiseRatesDisplay:
 class WeightsDisplay:
     """Distribution of the weights beta by given label, with the bounds 1 / (1 - rho).
 
-    A weight of 0 is a label that is not believed at all; at the bound 1 / (1 - rho) the label is
-    surely right, and stands for those flipped away. The title has the effective sample size.
+    A weight of 0 is a label that is surely wrong. At the bound 1 / (1 - rho) the label is surely
+    right, and represents those flipped away. The title gives the effective sample size.
 
     Parameters
     ----------
     histogram : WeightHistogram
-        What to draw, from :func:`weight_histogram`.
+        The numbers to draw, from :func:`weight_histogram`.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it is drawn.
+        The axes.
     figure_ : matplotlib Figure
         The figure.
     bars_ : list of BarContainer
-        One histogram per class, each on its own line, all on one scale.
+        One histogram per class, each on its own baseline, all on one scale.
     lines_ : list of Line2D
         The bounds, one per class.
     """
@@ -255,15 +254,15 @@ class WeightsDisplay:
         estimator : ImportanceReweightingClassifier
             A fitted classifier.
         y : array-like of shape (n_samples,)
-            The noisy labels that it was fitted to.
+            The noisy labels of the fit.
         bins : int, default=40
             Number of bins.
         sample_weight : array-like of shape (n_samples,), default=None
             As given to `fit`.
         ax : matplotlib Axes, default=None
-            Where to draw; None: a new figure.
+            Axes to draw on; None: a new figure.
         **kw
-            Given to `ax.bar`.
+            Passed to `ax.bar`.
         """
         check_is_fitted(estimator)
         if not hasattr(estimator, "sample_weight_"):
@@ -295,16 +294,16 @@ class WeightsDisplay:
         ax: Any = None,
         **kw: Any,
     ) -> Self:
-        """Draw weights that were computed elsewhere.
+        """Draw given weights.
 
         Parameters
         ----------
         weights, y, rates, bins, sample_weight, classes
             As for :func:`weight_histogram`.
         ax : matplotlib Axes, default=None
-            Where to draw; None: a new figure.
+            Axes to draw on; None: a new figure.
         **kw
-            Given to `ax.bar`.
+            Passed to `ax.bar`.
         """
         _pyplot()
         histogram = weight_histogram(
@@ -318,9 +317,9 @@ class WeightsDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None: a new figure.
+            Axes to draw on; None: a new figure.
         **kw
-            Given to `ax.bar`.
+            Passed to `ax.bar`.
         """
         shown = self.histogram
         self.ax_, self.figure_ = _axes(ax, height=max(4.8, 0.9 * shown.classes.size))
@@ -360,20 +359,21 @@ class WeightsDisplay:
 
 
 class MislabelCalibrationDisplay:
-    """Reliability diagram: how often labels are wrong against how often they are said to be.
+    """Reliability diagram: observed against predicted shares of wrong labels.
 
-    Points on the diagonal are calibrated. Above it more labels are wrong than said, below fewer.
+    Points on the diagonal are calibrated. Above it more labels are wrong than predicted, below
+    fewer.
     The bars are the share of rows in each bin.
 
     Parameters
     ----------
     calibration : MislabelCalibration
-        What to draw, from :func:`mislabel_calibration`.
+        The numbers to draw, from :func:`mislabel_calibration`.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it is drawn.
+        The axes.
     figure_ : matplotlib Figure
         The figure.
     line_ : Line2D
@@ -402,17 +402,17 @@ class MislabelCalibrationDisplay:
         Parameters
         ----------
         estimator : ImportanceReweightingClassifier or LabelAudit
-            A fitted one.
+            A fitted estimator.
         y : array-like of shape (n_samples,)
-            The noisy labels that it was fitted to.
+            The noisy labels of the fit.
         y_true : array-like of shape (n_samples,)
-            The true ones.
+            The true labels.
         n_bins, strategy
             As for :func:`mislabel_calibration`.
         ax : matplotlib Axes, default=None
-            Where to draw; None: a new figure.
+            Axes to draw on; None: a new figure.
         **kw
-            Given to `ax.plot`.
+            Passed to `ax.plot`.
         """
         check_is_fitted(estimator)
         if not hasattr(estimator, "mislabel_proba_"):
@@ -450,9 +450,9 @@ class MislabelCalibrationDisplay:
         wrong, proba, n_bins, strategy
             As for :func:`mislabel_calibration`.
         ax : matplotlib Axes, default=None
-            Where to draw; None: a new figure.
+            Axes to draw on; None: a new figure.
         **kw
-            Given to `ax.plot`.
+            Passed to `ax.plot`.
         """
         _pyplot()
         curve = mislabel_calibration(wrong, proba, n_bins=n_bins, strategy=strategy)
@@ -464,9 +464,9 @@ class MislabelCalibrationDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None: a new figure.
+            Axes to draw on; None: a new figure.
         **kw
-            Given to `ax.plot`.
+            Passed to `ax.plot`.
         """
         self.ax_, self.figure_ = _axes(ax)
         shown = self.calibration
@@ -495,17 +495,17 @@ class MislabelCalibrationDisplay:
 
 
 class SensitivityDisplay:
-    """Score, effective sample size and mean weight when one rate is not what was estimated.
+    """Score, effective sample size and mean weight as one rate is varied.
 
-    A flat score says that the rates need not be known well. With a posterior that is right, the
-    mean weight is 1 for all rates up to the true ones, and departs from 1 where a rate is too high.
+    A flat score means that the rates need not be precise. With a correct posterior, the mean weight
+    is 1 for all rates up to the true ones, and differs from 1 if a rate is too high.
 
     Parameters
     ----------
     curves : list of RateCurve
-        What to draw, from :func:`rate_sensitivity`.
+        The numbers to draw, from :func:`rate_sensitivity`.
     score_name : str, default="score"
-        The score's name on its axis.
+        Axis label of the score.
 
     Attributes
     ----------
@@ -514,7 +514,7 @@ class SensitivityDisplay:
     figure_ : matplotlib Figure
         The figure.
     lines_ : list of lists of Line2D
-        For each of the axes, the curves in their order.
+        The curves of each of the axes, in order.
     """
 
     def __init__(self, curves: list[RateCurve], *, score_name: str = "score") -> None:
@@ -537,16 +537,16 @@ class SensitivityDisplay:
         ax: Any = None,
         **kw: Any,
     ) -> Self:
-        """Train again with each rate set to values around the estimate, and draw what comes of it.
+        """Retrain with each rate set to values around the estimate, and draw the results.
 
         Parameters
         ----------
         estimator, X, y, X_test, y_test, scoring, grid, labels, sample_weight
             As for :func:`rate_sensitivity`.
         ax : array-like of three matplotlib Axes, default=None
-            Where to draw; None: a new figure.
+            Axes to draw on; None: a new figure.
         **kw
-            Given to `ax.plot`.
+            Passed to `ax.plot`.
         """
         _pyplot()
         curves = rate_sensitivity(
@@ -564,14 +564,14 @@ class SensitivityDisplay:
         return cls(curves, score_name=name).plot(ax, **kw)
 
     def plot(self, ax: Any = None, **kw: Any) -> Self:
-        """Draw three panels, one curve per rate in each; a filled marker is the estimate.
+        """Draw three panels with one curve per rate; a filled marker is the estimate.
 
         Parameters
         ----------
         ax : array-like of three matplotlib Axes, default=None
-            Where to draw; None: a new figure.
+            Axes to draw on; None: a new figure.
         **kw
-            Given to `ax.plot`.
+            Passed to `ax.plot`.
         """
         is_new = ax is None
         if is_new:
@@ -619,7 +619,7 @@ class SensitivityDisplay:
 
 
 def _pyplot() -> Any:
-    """Return matplotlib.pyplot, which only drawing needs."""
+    """Return matplotlib.pyplot, imported only for drawing."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:

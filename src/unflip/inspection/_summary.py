@@ -18,31 +18,30 @@ QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 def summary(
     estimator: Any, y: ArrayLike | None = None, *, sample_weight: ArrayLike | None = None
 ) -> dict[str, Any]:
-    """Return what a fitted estimator has found: numbers, lists and words, ready for `json.dumps`.
+    """Return the results of a fitted estimator as numbers, lists and text, ready for `json.dumps`.
 
     Parameters
     ----------
     estimator : ImportanceReweightingClassifier or LabelAudit
-        A fitted one.
+        A fitted estimator.
     y : array-like of shape (n_samples,), default=None
-        The noisy labels that it was fitted to. With them there are counts per class, and warnings
-        about classes.
+        The noisy labels of the fit, for counts per class and warnings about classes.
     sample_weight : array-like of shape (n_samples,), default=None
-        As given to `fit`: how often each row counts in the expected numbers of errors.
+        As given to `fit`: the weights of the expected numbers of errors.
 
     Returns
     -------
     summary : dict
         `estimator`, `n_samples`, `classes`; `noise_rates` (`positive` and `negative`, None for more
-        than two classes), `interval` (their `level`, and (low, high) of either; None where they
-        were given, or for more classes), `tests` of "no noise" and of "both classes alike" (None
-        where the estimator has none); `transition_matrix`, `information_left` (1 - rho_pos -
-        rho_neg, or its like for more classes); `expected_errors` and `expected_error_share`;
+        than two classes), `interval` (the `level`, and (low, high) of each; None if the rates were
+        given, or for more classes), `tests` of no noise and of equal rates (None if the estimator
+        has none); `transition_matrix`, `information_left` (1 - rho_pos - rho_neg, or its
+        generalisation to more classes); `expected_errors` and `expected_error_share`;
         `weights`: `mean`, `quantiles`, `effective_sample_size`, `effective_share` and
         `clipped_share` (None for an audit, which has none); `per_class`: for each class its
         `label`, `flip_rate` and `largest_weight`, and with `y` also `n_labels`, `label_share`,
         `true_share`, `expected_errors` and `expected_error_share`; `warnings`: a list of
-        sentences. What is infinite is None, since JSON has no infinity.
+        sentences. Infinite numbers are None, as JSON has no infinity.
 
     Examples
     --------
@@ -145,7 +144,7 @@ def _per_class(
     _, codes = check_labels(y, classes=classes, binary=False)
     if codes.size != wrong.size:
         raise ValueError(
-            f"y has {codes.size} labels, and the estimator was fitted to {wrong.size} rows: give "
+            f"y has {codes.size} labels, but the estimator was fitted to {wrong.size} rows: give "
             "the labels that it was fitted to."
         )
     size = classes.size
@@ -164,7 +163,7 @@ def _per_class(
 
 
 def _warnings(estimator: Any, weights: dict[str, Any] | None) -> list[str]:
-    """Return what is to be looked at before the rest is believed, each thing once."""
+    """Return the distinct warnings."""
     said = list(estimator.diagnostics_)
     if weights is None:
         return said

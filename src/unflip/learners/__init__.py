@@ -1,4 +1,4 @@
-"""Stage 4 for any surrogate loss: linear and kernel classifiers that take weights."""
+"""Stage 4: weighted linear and kernel classifiers for any surrogate loss."""
 
 from unflip.learners._kernel import KernelClassifier
 from unflip.learners._linear import LinearClassifier, LossClassifier

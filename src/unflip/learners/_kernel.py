@@ -1,4 +1,4 @@
-"""Any surrogate loss with a function of a reproducing kernel Hilbert space."""
+"""Kernel classifier for any surrogate loss."""
 
 import warnings
 from collections.abc import Callable
@@ -23,39 +23,37 @@ from unflip.losses import Hinge, Loss, Squared, get_loss
 
 Array = NDArray[Any]
 
-
 LIBSVM_STEPS = 1000
-"""A step of libsvm changes two coefficients only: so many of them count as one of `max_iter`."""
+"""Steps of libsvm per `max_iter`: each changes only two coefficients."""
 
 
 class KernelClassifier(LossClassifier):
-    r"""sign(f(x) + b) with the least penalised weighted risk, f in the kernel's Hilbert space.
+    r"""sign(f(x) + b) of minimum penalised weighted risk, f in the kernel's Hilbert space.
 
     Minimises sum_i w_i loss(f(x_i) + b, y_i) / sum_i w_i + alpha |f|^2 / 2 over
-    f(x) = sum_l c_l k(z_l, x). Up to `max_exact` distinct rows the z_l are the rows themselves,
-    which is exact (the representer theorem); beyond that they are `n_landmarks` rows drawn at
-    random (Nystroem's approximation).
+    f(x) = sum_l c_l k(z_l, x). Up to `max_exact` distinct rows the z_l are the rows, which is exact
+    (representer theorem); beyond that they are `n_landmarks` random rows (Nystroem approximation).
 
     Parameters
     ----------
     loss : str or Loss, default="logistic"
-        A name of :mod:`unflip.losses` or an instance.
+        A name in :mod:`unflip.losses` or an instance.
     kernel : str or callable, default="rbf"
         As for :func:`~sklearn.metrics.pairwise.pairwise_kernels`.
     gamma : float or "scale", default="scale"
         The kernel's gamma: 1 / (2 width^2) of a Gaussian. "scale" is 1 / (n_features * variance).
     degree, coef0 : float, default=3, 1
-        Of polynomial and sigmoid kernels.
+        Parameters of polynomial and sigmoid kernels.
     alpha : float, default=1e-3
         The penalty; scikit-learn's C is 1 / (alpha * sum of weights).
     max_exact : int, default=3000
-        Largest number of distinct rows that are all used as centres.
+        Maximum number of distinct rows that are all used as centres.
     n_landmarks : int, default=500
-        Number of centres beyond that.
+        Number of centres if there are more rows.
     tol : float, default=1e-4
         As in :class:`LinearClassifier`.
     max_iter : int, default=1000
-        Bound on the solver's steps.
+        Maximum number of solver iterations.
     random_state : int, RandomState instance or None, default=None
         Seed of the landmarks.
 
@@ -76,13 +74,12 @@ class KernelClassifier(LossClassifier):
 
     Notes
     -----
-    Features are taken as they are: one width serves all columns, so that one on a larger scale
-    hides the others. Standardise the columns first.
+    Features are not scaled, and one width serves all columns: a column on a larger scale dominates
+    the others. Standardise the columns first.
 
-    Smooth losses are minimised by L-BFGS in the geometry of the kernel, which takes one product
-    with the kernel matrix a step; the exact hinge is left to libsvm (:class:`~sklearn.svm.SVC`).
-    Otherwise, with K = L L' on the centres, the problem is a linear one in the rows of L, and is
-    solved as such.
+    Smooth losses are minimised by L-BFGS in the metric of the kernel, with one product with the
+    kernel matrix per step. libsvm (:class:`~sklearn.svm.SVC`) solves the exact hinge. Otherwise,
+    with K = L L' on the centres, the problem is linear in the rows of L.
 
     Examples
     --------
@@ -138,7 +135,7 @@ class KernelClassifier(LossClassifier):
         y : array-like of shape (n_samples,)
             Labels of two classes.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights >= 0 of the rows.
+            Non-negative weight of each row.
         """
         check_count(self.max_exact, "max_exact", least=0)
         check_count(self.n_landmarks, "n_landmarks", least=1)
@@ -204,16 +201,16 @@ class KernelClassifier(LossClassifier):
                 raise ValueError(f"gamma must be 'scale' or a number > 0, got {self.gamma!r}.")
             return float(self.gamma)
         check_choice(self.gamma, ("scale",), "gamma")
-        row_weight = np.repeat(weight[:, None], rows.shape[1], axis=1)
-        mean = np.average(rows, weights=row_weight)
-        variance = float(np.average((rows - mean) ** 2, weights=row_weight))
+        cell_weight = np.repeat(weight[:, None], rows.shape[1], axis=1)
+        mean = np.average(rows, weights=cell_weight)
+        variance = float(np.average((rows - mean) ** 2, weights=cell_weight))
         return 1 / (rows.shape[1] * variance) if variance > 0 else 1.0
 
 
 def _best_start(
     problem: KernelProblem, tol: float, max_iter: int
 ) -> tuple[Array, float, float, int]:
-    """Return the minimum; of a loss that is not convex, the best from three starts."""
+    """Return the minimum; for a non-convex loss, the best of three starts."""
     origin = problem.origin()
     starts = starting_points(
         problem, origin, lambda easier: minimise(easier, origin, tol, max_iter)[0]
@@ -231,7 +228,7 @@ def _best_start(
 
 
 def _factor(K: Array) -> Array:
-    """Return the lower Cholesky factor of K, with the least ridge that lets it exist."""
+    """Return the lower Cholesky factor of K, with the smallest ridge that makes K definite."""
     diagonal = np.diag_indices(len(K))
     K, ridge = K.copy(), 1e-12 * np.trace(K) / len(K)
     for _ in range(6):
@@ -252,14 +249,14 @@ def _libsvm(
     tol: float,
     max_iter: int,
 ) -> tuple[Array, float, float, int]:
-    """Solve the hinge by libsvm, and compute the duality gap that it reaches."""
+    """Solve the hinge by libsvm, and compute the duality gap."""
     share = weight / weight.sum()
     svc = SVC(
         C=1 / alpha,
         kernel="precomputed",
         tol=min(1e-3, 10 * tol),
         cache_size=500,
-        max_iter=LIBSVM_STEPS * max_iter,  # without a bound it may never end
+        max_iter=LIBSVM_STEPS * max_iter,  # without a bound it may not terminate
     )
     svc.fit(K[position][:, position], signs, sample_weight=share)
     rows = np.zeros(signs.size)

@@ -1,4 +1,4 @@
-"""Any surrogate loss with a linear function."""
+"""Linear classifier for any surrogate loss."""
 
 from abc import ABCMeta, abstractmethod
 from typing import Any, Self
@@ -30,12 +30,12 @@ Array = NDArray[Any]
 
 def _gives_probabilities(self: "LossClassifier") -> bool:
     if get_loss(self.loss).probability is None:
-        raise AttributeError(f"loss={self.loss!r} gives no probabilities, only decisions.")
+        raise AttributeError(f"loss={self.loss!r} has no probabilities, only decision values.")
     return True
 
 
 class LossClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
-    """What the linear and the kernel learner share: from decision values to labels."""
+    """Base class of the linear and the kernel classifier."""
 
     loss: str | Loss
     alpha: float
@@ -54,7 +54,7 @@ class LossClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     @available_if(_gives_probabilities)
     def predict_proba(self, X: Any) -> Array:
-        """Return P(y | x) as the loss's minimiser tells it, one column per class."""
+        """Return P(y | x) by the link of the loss, one column per class."""
         t = self.decision_function(X)
         probability = get_loss(self.loss).probability
         assert probability is not None
@@ -64,7 +64,7 @@ class LossClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def _check_training(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, *, accept_sparse: Any
     ) -> tuple[Any, Array, Array, Array]:
-        """Return rows, classes, labels as -1 and +1, and weights, of the rows that count."""
+        """Return X, classes, labels as -1 and +1, and weights, of the rows of positive weight."""
         check_positive(self.tol, "tol")
         check_count(self.max_iter, "max_iter", least=1)
         if not (is_number(self.alpha) and 0 < self.alpha < np.inf):
@@ -76,10 +76,10 @@ class LossClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         classes, codes = check_labels(y)
         check_consistent_length(rows, codes)
         weight = check_weights(sample_weight, codes.size)
-        if not weight.all():  # else there is nothing to copy
+        if not weight.all():  # avoids a copy otherwise
             check_class_weights(weight, codes, classes)
-            counts = weight > 0
-            rows, codes, weight = rows[counts], codes[counts], weight[counts]
+            positive = weight > 0
+            rows, codes, weight = rows[positive], codes[positive], weight[positive]
         return rows, classes, 2.0 * codes - 1, weight
 
     def __sklearn_tags__(self) -> Any:
@@ -89,7 +89,7 @@ class LossClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
 
 class LinearClassifier(LossClassifier):
-    r"""sign(x'v + b) with the least penalised weighted risk of any surrogate loss.
+    r"""sign(x'v + b) of minimum penalised weighted risk, for any surrogate loss.
 
     Minimises sum_i w_i loss(x_i'v + b, y_i) / sum_i w_i + alpha |v|^2 / 2; the elastic net has
     alpha (l1_ratio |v|_1 + (1 - l1_ratio) |v|^2 / 2) in place of the last term.
@@ -97,11 +97,11 @@ class LinearClassifier(LossClassifier):
     Parameters
     ----------
     loss : str or Loss, default="logistic"
-        A name of :mod:`unflip.losses` ("hinge", "squared_hinge", "logistic", "squared",
+        A name in :mod:`unflip.losses` ("hinge", "squared_hinge", "logistic", "squared",
         "exponential", "asymmetric_exponential", "modified_huber", "cauchy", "welsch", "unhinged",
-        "sigmoid") or an instance, your own too.
+        "sigmoid") or an instance.
     alpha : float, default=1e-3
-        The penalty. It stands beside a mean, so it need not change with the number of rows;
+        The penalty on the mean loss, so it need not change with the number of rows;
         scikit-learn's C is 1 / (alpha * sum of weights). Choose it by
         :class:`~sklearn.model_selection.GridSearchCV` over `alpha`.
     penalty : {"l2", "elasticnet"}, default="l2"
@@ -109,12 +109,12 @@ class LinearClassifier(LossClassifier):
     l1_ratio : float, default=0.5
         Share of the l1 norm in the elastic net.
     fit_intercept : bool, default=True
-        Whether to fit b, which is not penalised (but for a loss that is unbounded below).
+        Whether to fit b, which is not penalised (unless the loss is unbounded below).
     tol : float, default=1e-4
-        The solver stops when no entry of the gradient exceeds it; for the hinge, when the relative
-        duality gap does not.
+        Maximum entry of the gradient at which the solver stops; for the hinge, the relative
+        duality gap.
     max_iter : int, default=1000
-        Bound on the solver's steps.
+        Maximum number of solver iterations.
 
     Attributes
     ----------
@@ -123,23 +123,22 @@ class LinearClassifier(LossClassifier):
     intercept_ : ndarray of shape (1,)
         b.
     gap_ : float
-        How far from optimal: the duality gap of the hinge (infinite with an elastic net, for which
-        none is computed), else the largest entry of the gradient (not small for a loss with a
-        kink other than the hinge).
+        Optimality: the duality gap of the hinge (infinite with an elastic net, where none is
+        computed), else the largest entry of the gradient (not small for other losses with a kink).
     n_iter_ : int
-        Steps taken.
+        Number of iterations.
     classes_ : ndarray of shape (2,)
         The labels, the positive class last.
 
     Notes
     -----
-    Features are taken as they are, and the penalty is on their coefficients: put columns of
-    different scales through a :class:`~sklearn.preprocessing.StandardScaler` first.
+    Features are not scaled, and the penalty is on their coefficients: apply a
+    :class:`~sklearn.preprocessing.StandardScaler` to columns of different scales first.
 
     Logistic and squared losses are solved by scikit-learn's LogisticRegression and Ridge, the
     hinge by Newton steps on a smoothed hinge whose width goes to zero, the others by L-BFGS. A
-    loss that is not convex is minimised from three starts (zero, the logistic solution, and four
-    times it) and the best minimum is kept; it need not be the global one.
+    non-convex loss is minimised from three starts (zero, the logistic solution, and four times
+    it); the best minimum need not be the global one.
 
     Examples
     --------
@@ -185,7 +184,7 @@ class LinearClassifier(LossClassifier):
         y : array-like of shape (n_samples,)
             Labels of two classes.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights >= 0 of the rows.
+            Non-negative weight of each row.
         """
         check_choice(self.penalty, ("l2", "elasticnet"), "penalty")
         l1_ratio = self.l1_ratio if self.penalty == "elasticnet" else 0.0

@@ -1,4 +1,4 @@
-"""L-BFGS in the geometry of a kernel: one product with K a step, and no factorisation."""
+"""L-BFGS in the metric of a kernel: one product with K per step, and no factorisation."""
 
 from typing import Any
 
@@ -10,15 +10,15 @@ from unflip.losses import Loss
 Array = NDArray[Any]
 
 MEMORY = 10
-"""Steps that are remembered."""
+"""Number of past steps that approximate the Hessian."""
 
 
 class KernelProblem:
     """sum_i w_i l(f(x_i) + b, y_i) / sum_i w_i + alpha |f|^2 / 2 over f = sum_l c_l k(z_l, .).
 
-    A point, or a direction, is an array of two rows: (c, b) and its image (K c, b). The inner
-    product of two is that of the functions plus that of the intercepts, and linear combinations
-    keep the image, so that only a new gradient takes a product with K.
+    A point or direction is an array of two rows: (c, b) and its image (K c, b). The inner product
+    is that of the functions plus that of the intercepts. Linear combinations preserve the image, so
+    only a new gradient needs a product with K.
     """
 
     def __init__(
@@ -26,7 +26,7 @@ class KernelProblem:
     ) -> None:
         self.K, self.position, self.y, self.loss, self.alpha = K, position, y, loss, alpha
         self.share = weight / weight.sum()
-        self.intercept_pull = 0.0 if loss.bounded else alpha
+        self.intercept_penalty = 0.0 if loss.bounded else alpha
 
     def with_loss(self, loss: Loss) -> "KernelProblem":
         """Return the same problem with another loss."""
@@ -40,19 +40,19 @@ class KernelProblem:
         """Return the objective."""
         decision = point[1, :-1][self.position] + point[0, -1]
         norm = float(point[0, :-1] @ point[1, :-1])
-        with np.errstate(over="ignore"):  # a trial step may overflow: it is then refused
+        with np.errstate(over="ignore"):  # a trial step that overflows is rejected
             risk = float(self.loss.value(decision, self.y, self.share).sum())
-        return risk + self.alpha * norm / 2 + self.intercept_pull * point[0, -1] ** 2 / 2
+        return risk + self.alpha * norm / 2 + self.intercept_penalty * point[0, -1] ** 2 / 2
 
     def gradient(self, point: Array) -> Array:
-        """Return the gradient in the geometry of the kernel."""
+        """Return the gradient in the metric of the kernel."""
         decision = point[1, :-1][self.position] + point[0, -1]
         slope = self.loss.derivative(decision, self.y, self.share)
         gradient = np.empty_like(point)
         gradient[0, :-1] = np.bincount(self.position, slope, minlength=len(self.K))
         gradient[0, :-1] += self.alpha * point[0, :-1]
         gradient[1, :-1] = self.K @ gradient[0, :-1]
-        gradient[:, -1] = slope.sum() + self.intercept_pull * point[0, -1]
+        gradient[:, -1] = slope.sum() + self.intercept_penalty * point[0, -1]
         return gradient
 
 
@@ -64,7 +64,7 @@ def inner(a: Array, b: Array) -> float:
 def minimise(
     problem: KernelProblem, point: Array, tol: float, max_iter: int
 ) -> tuple[Array, float, int]:
-    """Return a minimiser, the norm of the gradient there, and the steps taken."""
+    """Return a minimiser, the norm of its gradient, and the number of steps."""
     value, gradient = problem.value(point), problem.gradient(point)
     history: list[tuple[Array, Array, float]] = []  # step, change of gradient, 1 / their product
     for n_iter in range(max_iter):
@@ -79,7 +79,7 @@ def minimise(
             if trial_value <= value + 1e-4 * length * slope:
                 break
             length /= 2
-            if length < 1e-10:  # the limits of arithmetic: nothing improves
+            if length < 1e-10:  # rounding errors prevent further progress
                 return point, norm, n_iter
         new_gradient = problem.gradient(trial)
         step, change = trial - point, new_gradient - gradient
@@ -91,7 +91,7 @@ def minimise(
 
 
 def _two_loops(gradient: Array, history: list[tuple[Array, Array, float]]) -> Array:
-    """Return minus the inverse Hessian, as far as the history tells it, times the gradient."""
+    """Return minus the approximate inverse Hessian times the gradient."""
     q, shares = gradient.copy(), []
     for step, change, inverse in reversed(history):
         shares.append(inverse * inner(step, q))

@@ -1,4 +1,4 @@
-"""Minimise a penalised, weighted empirical risk of a linear function."""
+"""Solvers of penalised weighted risk minimisation with a linear function."""
 
 import warnings
 from collections.abc import Callable
@@ -18,19 +18,19 @@ from unflip.losses import Hinge, Logistic, Loss, MarginLoss, Squared
 
 Array = NDArray[Any]
 
-SMALL = 100.0
-"""Columns whose entries are no larger, as standardised ones are, are left in their scale."""
+SCALE_ABOVE = 100.0
+"""Columns are scaled only if an entry is larger; standardised columns are not."""
 
 NEWTON_COLUMNS = 1000
-"""The smoothed hinge takes Newton steps up to this many columns, beyond it L-BFGS."""
+"""Maximum number of columns for Newton steps on the smoothed hinge; L-BFGS beyond."""
 
 
 @dataclass(frozen=True)
 class LinearProblem:
     """sum_i w_i l(x_i'v + b, y_i) / sum_i w_i + alpha (r |v|_1 + (1-r) |v|^2 / 2).
 
-    y is -1 or +1. The intercept b is penalised, by alpha b^2 / 2, only where the loss is not
-    bounded below.
+    y is -1 or +1. The intercept b is penalised, by alpha b^2 / 2, only if the loss is unbounded
+    below.
     """
 
     X: Any
@@ -47,7 +47,7 @@ class LinearProblem:
 
     @cached_property
     def share(self) -> Array:
-        """Return each row's share of all weight."""
+        """Return each row's share of the total weight."""
         return self.weight / self.weight.sum()
 
     def decision(self, parameters: Array) -> Array:
@@ -55,15 +55,15 @@ class LinearProblem:
         return np.asarray(self.X @ parameters[:-1]) + parameters[-1]
 
     def value(self, parameters: Array) -> float:
-        """Return the objective, the l1 part included."""
+        """Return the objective, including the l1 penalty."""
         v = parameters[:-1]
         return self.smooth_part(parameters)[0] + self.alpha * self.l1_ratio * float(np.abs(v).sum())
 
     def smooth_part(self, parameters: Array) -> tuple[float, Array]:
-        """Return value and gradient of all but the l1 part."""
+        """Return value and gradient of the objective without the l1 penalty."""
         t, v = self.decision(parameters), parameters[:-1]
         ridge = self.alpha * (1 - self.l1_ratio)
-        with np.errstate(over="ignore"):  # a trial step may overflow: it is then refused
+        with np.errstate(over="ignore"):  # a trial step that overflows is rejected
             value = float(self.loss.value(t, self.y, self.share).sum()) + ridge * float(v @ v) / 2
             slope = self.loss.derivative(t, self.y, self.share)
         gradient = np.zeros_like(parameters)
@@ -76,18 +76,18 @@ class LinearProblem:
 
 
 @dataclass(frozen=True)
-class Solution:
-    """Coefficients, intercept, and how good they are."""
+class LinearSolution:
+    """Coefficients, intercept, and their optimality."""
 
     coef: Array
     intercept: float
     n_iter: int
     gap: float
-    """Duality gap for the hinge, else the largest entry of the gradient where it is defined."""
+    """Duality gap for the hinge, else the largest entry of the gradient."""
 
 
-def solve(problem: LinearProblem, tol: float, max_iter: int) -> Solution:
-    """Return the minimiser; of a non-convex problem, the best local one from several starts."""
+def solve(problem: LinearProblem, tol: float, max_iter: int) -> LinearSolution:
+    """Return the minimiser; of a non-convex problem, the best local one of several starts."""
     smooth_penalty = problem.l1_ratio == 0
     if smooth_penalty and type(problem.loss) is Logistic:
         return _by_scikit_learn(
@@ -122,14 +122,14 @@ def solve(problem: LinearProblem, tol: float, max_iter: int) -> Solution:
 def starting_points(
     problem: Any, origin: Array, convex_minimum: Callable[[Any], Array]
 ) -> list[Array]:
-    """Return zero and, for a loss that is not convex, the logistic minimum and four times it."""
+    """Return zero and, for a non-convex loss, the logistic minimum and four times it."""
     if problem.loss.convex:
         return [origin]
     guide = convex_minimum(problem.with_loss(Logistic()))
     return [origin, guide, 4 * guide]
 
 
-def _by_scikit_learn(problem: LinearProblem, estimator: Any) -> Solution:
+def _by_scikit_learn(problem: LinearProblem, estimator: Any) -> LinearSolution:
     estimator.fit(problem.X, problem.y, sample_weight=problem.weight)
     intercept = float(np.ravel(estimator.intercept_)[0]) if problem.fit_intercept else 0.0
     parameters = np.append(np.ravel(estimator.coef_), intercept)
@@ -137,7 +137,7 @@ def _by_scikit_learn(problem: LinearProblem, estimator: Any) -> Solution:
     return _solution(problem, parameters, n_iter)
 
 
-def _solution(problem: LinearProblem, parameters: Array, n_iter: int) -> Solution:
+def _solution(problem: LinearProblem, parameters: Array, n_iter: int) -> LinearSolution:
     _, gradient = problem.smooth_part(parameters)
     if problem.l1_ratio > 0:
         v, pull = parameters[:-1], problem.alpha * problem.l1_ratio
@@ -146,14 +146,16 @@ def _solution(problem: LinearProblem, parameters: Array, n_iter: int) -> Solutio
             np.sign(gradient[:-1]) * np.maximum(0, np.abs(gradient[:-1]) - pull),
             gradient[:-1] + pull * np.sign(v),
         )
-    return Solution(parameters[:-1], float(parameters[-1]), n_iter, float(np.abs(gradient).max()))
+    return LinearSolution(
+        parameters[:-1], float(parameters[-1]), n_iter, float(np.abs(gradient).max())
+    )
 
 
 def _lbfgs(problem: LinearProblem, start: Array, tol: float, max_iter: int) -> tuple[Array, int]:
-    """L-BFGS-B; an l1 penalty by splitting v into its positive and its negative part.
+    """Minimise by L-BFGS-B; an l1 penalty splits v into its positive and its negative part.
 
-    The steps are in the columns' own scales, without which a first step would overflow a loss that
-    grows exponentially. What is minimised, and when to stop, is the same.
+    Steps are in scaled columns; otherwise a first step would overflow an exponential loss. The
+    objective and the stopping rule do not change.
     """
     scale = _scales(problem)
     options = {
@@ -195,10 +197,10 @@ def _lbfgs(problem: LinearProblem, start: Array, tol: float, max_iter: int) -> t
 
 
 def _scales(problem: LinearProblem) -> Array:
-    """Return the largest entry of every column, 1 for columns below `SMALL` and the intercept."""
+    """Return the largest entry of every column, or 1 up to `SCALE_ABOVE` and for the intercept."""
     largest = abs(problem.X).max(axis=0)
     columns = np.ravel(largest.toarray() if sparse.issparse(largest) else largest)
-    return np.append(np.where(columns > SMALL, columns, 1.0), 1.0)
+    return np.append(np.where(columns > SCALE_ABOVE, columns, 1.0), 1.0)
 
 
 def _joined(both: Array) -> Array:
@@ -223,11 +225,11 @@ class _SmoothedHinge(MarginLoss):
         return ((m < 1) & (m > 1 - self.width)) / self.width
 
 
-def _smoothed_hinge(problem: LinearProblem, tol: float, max_iter: int) -> Solution:
-    """Follow the smoothed hinge to the hinge until the duality gap is at most `tol`.
+def _smoothed_hinge(problem: LinearProblem, tol: float, max_iter: int) -> LinearSolution:
+    """Reduce the width of the smoothed hinge until the duality gap is at most `tol`.
 
-    The gap is relative to the objective where that exceeds one. With an l1 part no dual is
-    computed: the path ends at the smallest width.
+    The gap is relative to the objective if that exceeds one. With an l1 penalty there is no gap:
+    the path ends at the smallest width.
     """
     parameters = np.zeros(problem.X.shape[1] + 1)
     newton = problem.l1_ratio == 0 and problem.X.shape[1] <= NEWTON_COLUMNS
@@ -238,7 +240,7 @@ def _smoothed_hinge(problem: LinearProblem, tol: float, max_iter: int) -> Soluti
             parameters, steps = _newton(smoothed, parameters, min(tol, width) * 1e-2, max_iter)
         else:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)  # the gap tells
+                warnings.simplefilter("ignore", ConvergenceWarning)  # the gap decides
                 parameters, steps = _lbfgs(smoothed, parameters, tol * 1e-2, max_iter)
         n_iter += steps
         if problem.l1_ratio == 0:
@@ -252,20 +254,20 @@ def _smoothed_hinge(problem: LinearProblem, tol: float, max_iter: int) -> Soluti
             ConvergenceWarning,
             stacklevel=4,
         )
-    return Solution(parameters[:-1], float(parameters[-1]), n_iter, float(gap))
+    return LinearSolution(parameters[:-1], float(parameters[-1]), n_iter, float(gap))
 
 
 def _newton(
     problem: LinearProblem, parameters: Array, tol: float, max_iter: int
 ) -> tuple[Array, int]:
-    """Damped Newton steps for a convex loss with a second derivative."""
+    """Minimise by damped Newton steps, for a convex loss with a second derivative."""
     value, gradient = problem.smooth_part(parameters)
     for n_iter in range(max_iter):
         if np.abs(gradient).max() <= tol:
             return parameters, n_iter
-        bend = problem.loss.second(problem.decision(parameters), problem.y, problem.share)
-        hessian = _gram(problem.X[bend > 0], bend[bend > 0], problem.fit_intercept)
-        # on the intercept, where the penalty is not, alpha only shortens the step
+        curvature = problem.loss.second(problem.decision(parameters), problem.y, problem.share)
+        hessian = _gram(problem.X[curvature > 0], curvature[curvature > 0], problem.fit_intercept)
+        # the intercept has no penalty: there alpha only shortens the step
         hessian[np.diag_indices(len(hessian))] += problem.alpha
         step = -cho_solve(cho_factor(hessian), gradient)
         length = 1.0
@@ -281,7 +283,7 @@ def _newton(
 
 
 def _gram(X: Any, weight: Array, with_ones: bool) -> Array:
-    """Return the weighted sum of outer products of the rows, a last column of ones appended."""
+    """Return the weighted sum of outer products of the rows, with ones as the last column."""
     gram = np.zeros((X.shape[1] + 1, X.shape[1] + 1))
     product = X.T @ (X.multiply(weight[:, None]) if sparse.issparse(X) else X * weight[:, None])
     gram[:-1, :-1] = product.toarray() if sparse.issparse(product) else product
@@ -292,14 +294,14 @@ def _gram(X: Any, weight: Array, with_ones: bool) -> Array:
 
 
 def _hinge_gap(problem: LinearProblem, smoothed: LinearProblem, parameters: Array) -> float:
-    """Relative duality gap of the hinge, with the smoothed problem's slopes as dual variables.
+    """Return the relative duality gap of the hinge, with slopes of the smoothed problem as duals.
 
     The dual is max_a sum a - |sum_i a_i y_i x_i|^2 / (2 alpha) over 0 <= a_i <= w_i / sum w and,
     with an intercept, sum a_i y_i = 0.
     """
     t = problem.decision(parameters)
     a = -problem.y * smoothed.loss.derivative(t, problem.y, problem.share)
-    if problem.fit_intercept:  # scale the heavier side down
+    if problem.fit_intercept:  # scale the larger side down
         sums = {sign: a[problem.y == sign].sum() for sign in (-1, 1)}
         least = min(sums.values())
         for sign, total in sums.items():

@@ -1,4 +1,4 @@
-"""The paper again: its methods as presets, its bounds as functions, its experiments."""
+"""The paper's methods as presets, its bounds as functions, and its experiments."""
 
 from unflip.paper.presets import eiw, iw
 

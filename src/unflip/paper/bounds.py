@@ -1,4 +1,4 @@
-r"""How far the weighted noisy risk may be from the clean one: the paper's bounds, as functions.
+r"""The paper's bounds on the difference between the weighted noisy risk and the clean risk.
 
     sup_f |R_clean(f) - R_weighted(f)| <= B R(loss o F) + B c sqrt(log(2 / delta) / (2 n))
 
@@ -6,10 +6,10 @@ with B = (1 - U) / (1 - rho_pos - rho_neg) the bound of the weights, c that of t
 
     R(G) = E sup_{g in G} (2 / n) sum_i sigma_i g(x_i, y_i)
 
-the Rademacher complexity, the signs sigma_i being +1 or -1 with equal chance. This is the paper's
-definition, with the factor 2 and without an absolute value; it is *empirical* where the mean is
-over the signs only, for the rows at hand. Where a statement of the paper does not hold as printed,
-the function has what holds, and its notes say what differs.
+the Rademacher complexity, where the signs sigma_i are +1 or -1 with equal probability. This is the
+paper's definition, with the factor 2 and without an absolute value. It is *empirical* if the mean
+is over the signs only, for given rows. If a statement of the paper does not hold as printed, the
+function implements what holds, and its notes describe the difference.
 """
 
 from collections.abc import Callable, Iterator
@@ -34,7 +34,7 @@ class RademacherEstimate(NamedTuple):
     value : float
         The estimated empirical Rademacher complexity.
     standard_error : float
-        How much the estimate varies from seed to seed.
+        Standard error of the estimate.
     """
 
     value: float
@@ -44,9 +44,9 @@ class RademacherEstimate(NamedTuple):
 def smallest_noise_ratio(noisy_posterior: ArrayLike, rates: NoiseRates) -> float:
     r"""U = min over x and y of rho_other / P(noisy=y|x), so that beta <= (1-U)/(1-rho_pos-rho_neg).
 
-    rho_other is the flip rate of the class that y is not. Both labels are looked at for every x; a
+    rho_other is the flip rate of the other class. The minimum is over both labels for every x; a
     label of probability 0 everywhere is left out. As for the weights, a probability that the rates
-    do not allow counts as the nearest one that they do.
+    do not allow is replaced by the nearest one that they do.
 
     Parameters
     ----------
@@ -57,9 +57,9 @@ def smallest_noise_ratio(noisy_posterior: ArrayLike, rates: NoiseRates) -> float
 
     Notes
     -----
-    The paper's minimum is over all x that can occur. Over a sample it is U or more, and the bound
-    of the weights that follows may be too small for rows to come; `weight_bound(rates)` needs no
-    sample and is always safe.
+    The paper's minimum is over all possible x. Over a sample it is at least U, and the resulting
+    bound of the weights may be too small for new rows; `weight_bound(rates)` needs no sample and is
+    always valid.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def smallest_noise_ratio(noisy_posterior: ArrayLike, rates: NoiseRates) -> float
     positive, negative = _check_rates(rates)
     posterior = check_probabilities(noisy_posterior, "noisy_posterior")
     if posterior.size == 0:
-        raise ValueError("noisy_posterior is empty, and a minimum needs at least one x.")
+        raise ValueError("noisy_posterior is empty, but a minimum needs at least one x.")
     possible = np.clip(posterior, negative, 1 - positive)
     greatest = [(negative, float(possible.max())), (positive, float(1 - possible.min()))]
     return min(other / most for other, most in greatest if most > 0)
@@ -85,13 +85,13 @@ def weight_bound(rates: NoiseRates, u: float | None = None) -> float:
     rates : NoiseRates
         Both noise rates.
     u : float, default=None
-        The paper's U, see :func:`smallest_noise_ratio`. None: the least that the rates allow.
+        The paper's U, see :func:`smallest_noise_ratio`. None: the minimum that the rates allow.
 
     Notes
     -----
     P(noisy=y|x) <= 1 - rho_own gives U >= min_y rho_other / (1 - rho_own), hence the second form.
-    It is never above the paper's own bound without U, (1 - min(rho)) / (1 - rho_pos - rho_neg),
-    which uses P(noisy=y|x) <= 1 only. U <= rho_pos + rho_neg, because the mean weight is 1.
+    It never exceeds the paper's bound without U, (1 - min(rho)) / (1 - rho_pos - rho_neg),
+    which uses only P(noisy=y|x) <= 1. U <= rho_pos + rho_neg, because the mean weight is 1.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def weight_bound(rates: NoiseRates, u: float | None = None) -> float:
     if ratio > most + 1e-9:
         raise ValueError(
             f"u={ratio:g} contradicts {rates}: U is at most rho_pos + rho_neg = {most:g}, because "
-            "the weights average to 1. Compute it with smallest_noise_ratio, or leave it out."
+            "the mean weight is 1. Compute it with smallest_noise_ratio, or leave it out."
         )
     return (1 - min(ratio, most)) / rates.information_left
 
@@ -126,7 +126,7 @@ def generalization_bound(
 ) -> float:
     r"""Proposition 1: B R(loss o F) + k B c sqrt(log(m / delta) / (2 n)).
 
-    With probability at least 1 - delta this is above sup_f |R_clean(f) - R_weighted(f)|, for the
+    With probability at least 1 - delta this bounds sup_f |R_clean(f) - R_weighted(f)|, for the
     weights of the true rates and the true P(noisy=y|x). B is :func:`weight_bound`, c the bound of
     the loss. k = 1 and m = 2 for the expected complexity, k = 3 and m = 3 for the empirical one.
 
@@ -143,12 +143,12 @@ def generalization_bound(
         c, with 0 <= loss(f(x), y) <= c for every f in the class and every x and y. The *weighted*
         loss, whose bound the paper calls b, is then at most b = B c.
     u : float, default=None
-        The paper's U. None: the least that the rates allow, which is always safe.
+        The paper's U. None: the minimum that the rates allow, which is always valid.
     delta : float, default=0.05
         The probability with which the bound may fail.
     empirical : bool, default=True
-        Whether `rademacher` is computed from the sample, rather than the mean over samples (or a
-        bound of it that holds for all samples).
+        Whether `rademacher` is computed from the sample, not the mean over samples (or a bound of
+        it that holds for all samples).
 
     Returns
     -------
@@ -156,16 +156,16 @@ def generalization_bound(
 
     Notes
     -----
-    The paper has log(1 / delta). That is Hoeffding's term for one side, and the statement has an
-    absolute value: two sides take delta / 2 each. As printed it fails for one f, a zero-one loss of
-    mean 1/2, no noise and n = 1: R is 0, the difference is always 1/2, and b sqrt(log(1/delta) / 2)
-    is 0.42 at delta = 0.7. (The lemma behind it, E sup |.| <= R, needs an absolute value in R.)
+    The paper has log(1 / delta), Hoeffding's term for one side. The statement has an absolute
+    value: two sides need delta / 2 each. As printed it fails for one f, a zero-one loss of mean
+    1/2, no noise and n = 1: R is 0, the difference is always 1/2, and b sqrt(log(1/delta) / 2) is
+    0.42 at delta = 0.7. (The lemma behind it, E sup |.| <= R, needs an absolute value in R.)
 
     The step from the expected to the empirical complexity, which the paper does not take, costs
     2 b sqrt(log(1 / delta) / (2 n)) by McDiarmid's inequality, and the three events delta / 3 each.
 
-    The minimiser of the weighted risk has a clean risk at most twice the bound above the class's
-    best.
+    The clean risk of the minimiser of the weighted risk exceeds the best of the class by at most
+    twice the bound.
 
     Examples
     --------
@@ -196,9 +196,9 @@ def density_ratio_rate(
     r"""Proposition 2 up to constants: R(loss o F) + s(n) + sqrt(R_ratio + s(n_ratio)).
 
     s(n) = sqrt(log(2 / delta) / n). The excess clean risk of the classifier whose weights come from
-    a density ratio fitted by least squares, in a class that holds the true ratio, is at most a
-    constant times this. The constant is not known, so that the value says how the excess risk
-    changes with n, not how great it is: n^(-1/4) where both complexities are of order n^(-1/2).
+    a least-squares density ratio, in a class that contains the true ratio, is at most a constant
+    times this. The constant is unknown: the value shows how the excess risk changes with n, not how
+    large it is. The rate is n^(-1/4) if both complexities are of order n^(-1/2).
 
     Parameters
     ----------
@@ -209,26 +209,26 @@ def density_ratio_rate(
     n_samples : int
         The number of rows n.
     n_ratio : int, default=None
-        The rows of the smaller of the two samples of the ratio: min(n_pos, n_neg), which the paper
-        names in the text and replaces by n in the formula. None: `n_samples`.
+        Number of rows of the smaller sample of the ratio: min(n_pos, n_neg) in the paper's text,
+        replaced by n in its formula. None: `n_samples`.
     delta : float, default=0.05
         The probability with which each of the events may fail: two ratios, the share of positive
-        labels, and the risk. The whole holds with probability at least 1 - 4 delta.
+        labels, and the risk. The bound holds with probability at least 1 - 4 delta.
 
     Notes
     -----
-    What the printed proof needs in addition, none of which changes the rate:
+    The printed proof needs these corrections, none of which changes the rate:
 
-    - Proposition 1 is used with weights estimated on the same rows. It holds for fixed weights: fit
-      the ratio on other rows, or add the weights' own complexity.
+    - Proposition 1 is used with weights estimated on the same rows, but holds for fixed weights:
+      fit the ratio on other rows, or add the complexity of the weights.
     - The least-squares divergence is an integral over x. It bounds the mean squared error of the
-      ratio, not the error at each x. That is enough: where P(noisy=y|x) is kept above rho_other,
+      ratio, not the error at each x. That is enough: with P(noisy=y|x) clipped at rho_other,
       E|beta - estimate| <= sum_y E|P(noisy=y|x) - estimate| / (1 - rho_pos - rho_neg).
-    - The last line has the estimated weights in the risk of f*; the true ones are meant, and the
+    - The last line has the estimated weights in the risk of f* instead of the true ones; the
       difference is bounded in the same way.
-    - R_BDR is printed without its supremum over the ratios, and would be 0.
-    - 1 - 3 delta counts the ratio of one label, and log(1 / delta) one side of deviations that have
-      two.
+    - R_BDR is printed without the supremum over the ratios, and would be 0.
+    - 1 - 3 delta counts the ratio of one label only, and log(1 / delta) only one side of two-sided
+      deviations.
 
     Examples
     --------
@@ -257,8 +257,8 @@ def joint_estimation_rate(
 
     D = constant * (s(n) + sqrt(R_ratio + s(n_ratio)) + minimum_gap), where
     s(n) = sqrt(log(2 / delta) / n). This is the supplement's rate: that of Proposition 2 with noise
-    rates that are estimated too, as the smallest values of the estimated P(noisy=y|x). It is
-    infinite where D reaches 1 - rho_pos - rho_neg: the noisy labels may then say nothing.
+    rates estimated too, by the minima of the estimated P(noisy=y|x). It is infinite if D reaches
+    1 - rho_pos - rho_neg: the noisy labels may then carry no information.
 
     Parameters
     ----------
@@ -271,27 +271,27 @@ def joint_estimation_rate(
     n_samples : int
         The number of rows n.
     n_ratio : int, default=None
-        The rows of the smaller of the two samples of the ratio. None: `n_samples`.
+        Number of rows of the smaller sample of the ratio. None: `n_samples`.
     minimum_gap : float, default=0.0
-        min over the sample of P(noisy=y|x), less the minimum over all x: how near the sample comes
-        to a row that is surely of the other class. The larger of the two labels' values.
+        Minimum of P(noisy=y|x) over the sample minus the minimum over all x, the larger of both
+        labels: 0 if the sample has a row that surely belongs to the other class.
     constant : float, default=1.0
-        The constant in D. It stands below the fraction line, where it cannot be left to the reader.
+        The constant in D. It is needed because D is also in the denominator.
     delta : float, default=0.05
         The probability with which each of the four events of Proposition 2 may fail. The paper's
         1 - 9 delta counts some of them more than once; 1 - 4 delta is enough.
 
     Notes
     -----
-    Beside the notes of :func:`density_ratio_rate`:
+    In addition to the notes of :func:`density_ratio_rate`:
 
-    - `minimum_gap` is not in the paper, whose proof bounds min over the *sample* of the estimate,
-      less min over *all* x of the truth, by the largest error. That takes a sample which holds the
-      minimising x; otherwise the estimated rate is too large by the gap.
-    - A minimum needs P(noisy=y|x) to be estimated well at each x, and the divergence bounds the
-      mean error only. D is to be read as a bound of the error at each x: an assumption.
-    - The supplement defines the estimate by kernel densities; the density ratio of Theorem 3 is
-      meant.
+    - `minimum_gap` is not in the paper. Its proof bounds the difference between the minimum of the
+      estimate over the *sample* and the true minimum over *all* x by the largest error. That needs
+      a sample with the minimising x; otherwise the estimated rate is too large by the gap.
+    - A minimum needs an accurate P(noisy=y|x) at each x, but the divergence bounds only the mean
+      error. That D bounds the error at each x is an assumption.
+    - The supplement defines the estimate by kernel densities instead of the density ratio of
+      Theorem 3.
 
     Examples
     --------
@@ -316,16 +316,16 @@ def joint_estimation_rate(
 
 
 def linear_rademacher_bound(X: ArrayLike, radius: float, *, lipschitz: float = 1.0) -> float:
-    r"""2 L radius sqrt(sum_i |x_i|^2) / n, above the complexity of {x -> w.x: |w| <= radius}.
+    r"""2 L radius sqrt(sum_i |x_i|^2) / n, a bound of the complexity of {x -> w.x: |w| <= radius}.
 
-    By Jensen's inequality, and by Khintchine's never more than sqrt(2) times the complexity itself.
+    It holds by Jensen's inequality; by Khintchine's it is at most sqrt(2) times the complexity.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        The rows; with a column of ones for a class that has an intercept.
+        The rows, with a column of ones for a class with an intercept.
     radius : float
-        The greatest Euclidean norm of w.
+        Maximum Euclidean norm of w.
     lipschitz : float, default=1.0
         L: by Talagrand's contraction the result bounds R(loss o F) for a loss with
         |loss(s, y) - loss(t, y)| <= L |s - t|. Hinge and logistic have 1.
@@ -348,7 +348,7 @@ def linear_rademacher_bound(X: ArrayLike, radius: float, *, lipschitz: float = 1
 def kernel_rademacher_bound(
     K_diagonal: ArrayLike, radius: float, *, lipschitz: float = 1.0
 ) -> float:
-    r"""2 L radius sqrt(sum_i k(x_i, x_i)) / n, above the complexity of a kernel's norm ball.
+    r"""2 L radius sqrt(sum_i k(x_i, x_i)) / n, a bound of the complexity of a kernel's norm ball.
 
     The class is that of the functions of norm at most `radius` in the kernel's Hilbert space.
 
@@ -399,9 +399,9 @@ def linear_rademacher(
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        The rows; with a column of ones for a class that has an intercept.
+        The rows, with a column of ones for a class with an intercept.
     radius : float
-        The greatest Euclidean norm of w.
+        Maximum Euclidean norm of w.
     lipschitz : float, default=1.0
         L of the loss, see :func:`linear_rademacher_bound`.
     n_draws : int, default=1000
@@ -452,7 +452,7 @@ def kernel_rademacher(
     K : array-like of shape (n_samples, n_samples)
         The kernel matrix, symmetric and positive semi-definite.
     radius : float
-        The greatest norm of a function in the kernel's Hilbert space.
+        Maximum norm of a function in the kernel's Hilbert space.
     lipschitz : float, default=1.0
         L of the loss, see :func:`linear_rademacher_bound`.
     n_draws : int, default=1000
@@ -498,7 +498,7 @@ def _mean_over_signs(
     n_draws: int,
     random_state: int | np.random.RandomState | None,
 ) -> RademacherEstimate:
-    """(2 scale / n) E norm(sigma), with the standard error of the mean over the draws."""
+    """Return (2 scale / n) E norm(sigma), with the standard error of the mean over the draws."""
     n_draws = _check_count(n_draws, "n_draws", least=2)
     random = check_random_state(random_state)
     draws = np.concatenate([norm(signs) for signs in _sign_batches(n_samples, n_draws, random)])
@@ -511,16 +511,16 @@ def _mean_over_signs(
 
 def _sign_batches(n_samples: int, n_draws: int, random: np.random.RandomState) -> Iterator[Floats]:
     """Yield `n_draws` random sign vectors as rows, a few megabytes at a time."""
-    at_a_time = max(1, 2**20 // n_samples)
-    for start in range(0, n_draws, at_a_time):
-        shape = (min(at_a_time, n_draws - start), n_samples)
+    batch_size = max(1, 2**20 // n_samples)
+    for start in range(0, n_draws, batch_size):
+        shape = (min(batch_size, n_draws - start), n_samples)
         yield np.where(random.randint(0, 2, size=shape), 1.0, -1.0)
 
 
 def _posterior_error(
     rademacher_ratio: float, n_samples: int, n_ratio: int | None, delta: float
 ) -> float:
-    """Return s(n) + sqrt(R_ratio + s(n_ratio)), how far P(noisy=y|x) is off, up to a constant."""
+    """Return s(n) + sqrt(R_ratio + s(n_ratio)), the error of P(noisy=y|x) up to a constant."""
     complexity = _check_number(rademacher_ratio, "rademacher_ratio", least=0.0)
     n_samples = _check_count(n_samples, "n_samples")
     n_ratio = n_samples if n_ratio is None else _check_count(n_ratio, "n_ratio")
@@ -541,14 +541,14 @@ def _check_rates(rates: NoiseRates) -> tuple[float, float]:
 
 
 def _check_class(radius: float, lipschitz: float) -> float:
-    """Return L times the radius: the radius of a class that the loss does not shrink."""
+    """Return L times the radius, the radius of an equivalent class with L = 1."""
     scaled = _check_number(radius, "radius", least=0.0) * _check_number(
         lipschitz, "lipschitz", least=0.0
     )
     if scaled > LARGEST_VALUE:
         raise ValueError(
-            f"radius times lipschitz is {scaled:g}, and beyond {LARGEST_VALUE:g} a bound may be "
-            "too large to be a number. Rescale the class, or the loss."
+            f"radius times lipschitz is {scaled:g}; beyond {LARGEST_VALUE:g} a bound may overflow. "
+            "Rescale the class, or the loss."
         )
     return scaled
 
@@ -557,7 +557,7 @@ def _check_number(value: Any, name: str, *, least: float) -> float:
     if isinstance(value, RademacherEstimate):
         raise TypeError(
             f"{name} must be a number, got {value}. Pass its .value, or .value plus some "
-            "standard errors to be on the safe side."
+            "standard errors for a safe bound."
         )
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(f"{name} must be a number >= {least:g}, got {value!r}.")
@@ -580,7 +580,7 @@ def _check_delta(delta: Any) -> float:
     if not 0 < chance < 1:
         raise ValueError(
             f"delta must lie in (0, 1), got {delta!r}: it is the probability with which the bound "
-            "may fail, 0.05 for a bound that holds 95 times in 100."
+            "may fail, such as 0.05."
         )
     return chance
 
@@ -593,6 +593,6 @@ def _check_symmetric(K: Floats) -> None:
         )
     if not np.allclose(K, K.T, rtol=1e-8, atol=1e-8 * float(np.abs(K).max())):
         raise ValueError(
-            "K is not symmetric, and a kernel matrix is: k(x_i, x_j) = k(x_j, x_i). Pass the "
-            "kernel of the rows with themselves."
+            "K is not symmetric, but a kernel matrix must be: k(x_i, x_j) = k(x_j, x_i). Pass "
+            "the kernel of the rows with themselves."
         )

@@ -1,4 +1,4 @@
-"""The paper's own methods, as presets of parts."""
+"""The paper's methods, as presets."""
 
 from typing import Any
 
@@ -13,14 +13,14 @@ from unflip.reweighting import ImportanceReweightingClassifier
 def eiw(
     estimator: Any = None, *, random_state: int | np.random.RandomState | None = None
 ) -> ImportanceReweightingClassifier:
-    """Return the paper's eIW: KLIEP as published, and the rates as the smallest posteriors.
+    """Return the paper's eIW: KLIEP as published, rates by the minimum of the posterior.
 
     Parameters
     ----------
     estimator : classifier, default=None
-        What to train.
+        The classifier to train.
     random_state : int, RandomState instance or None, default=None
-        Seed.
+        Random seed.
     """
     return ImportanceReweightingClassifier(
         estimator,
@@ -33,14 +33,14 @@ def eiw(
 def iw(
     estimator: Any = None, *, random_state: int | np.random.RandomState | None = None
 ) -> ImportanceReweightingClassifier:
-    """Return the paper's IW: KLIEP as published, and the rates by threefold noisy accuracy.
+    """Return the paper's IW: KLIEP as published, rates by 3-fold cross-validated noisy accuracy.
 
     Parameters
     ----------
     estimator : classifier, default=None
-        What to train.
+        The classifier to train.
     random_state : int, RandomState instance or None, default=None
-        Seed.
+        Random seed.
     """
     return ImportanceReweightingClassifier(
         estimator,

@@ -28,8 +28,8 @@ from unflip.noise import NoiseRates
 from unflip.posterior._base import BasePosterior
 from unflip.posterior._noisy_channel import (
     N_GRID,
+    ChannelSample,
     EvidenceTest,
-    Sample,
     box_of,
     dense,
     fit_noisy_channel,
@@ -172,7 +172,7 @@ class ChannelPosterior(BasePosterior):
             rows = _checked(transformer.fit_transform(rows, codes))
         with one_blas_thread():
             channel = fit_noisy_channel(
-                Sample(dense(rows[counts]), codes[counts] == 1, weight[counts]),
+                ChannelSample(dense(rows[counts]), codes[counts] == 1, weight[counts]),
                 self.known,
                 random,
                 bumps=isinstance(self.features, str) and self.features == "nystroem",

@@ -1,4 +1,4 @@
-"""Data larger than memory: the method on batches of a memory map, of Parquet files, or your own."""
+"""The method on data larger than memory, in batches: memory maps, Parquet files, or your own."""
 
 from unflip._blocks import Suspects
 from unflip.streaming._arrow import ArrowBatches, ParquetBatches

@@ -1,4 +1,4 @@
-"""Batches of Arrow data: of Parquet files, and of whatever else Arrow reads."""
+"""Batches of Parquet files and of other Arrow datasets."""
 
 import glob
 from collections.abc import Collection, Iterator, Sequence
@@ -14,7 +14,7 @@ from unflip.streaming._batches import BATCH_ROWS, Batches
 Array = NDArray[Any]
 
 BUFFER_BYTES = 1 << 20
-"""Read at once of a column: a row group need not fit in memory."""
+"""Read buffer of a column: a row group need not fit in memory."""
 
 
 class ArrowBatches(Batches):
@@ -23,17 +23,17 @@ class ArrowBatches(Batches):
     Parameters
     ----------
     source : pyarrow.dataset.Dataset
-        The rows: what `pyarrow.dataset.dataset` makes of Parquet, Feather, ORC or CSV files. It
-        reads ahead: of Parquet files, :class:`ParquetBatches` holds less in memory. Every file
-        must have the columns that are read, where Arrow would take a missing one for gaps.
+        The rows: `pyarrow.dataset.dataset` of Parquet, Feather, ORC or CSV files. A dataset reads
+        ahead; for Parquet files, :class:`ParquetBatches` needs less memory. Every file must have
+        the columns that are read (Arrow alone would fill a missing column with nulls).
     label : str
         The column of noisy labels.
     columns : sequence of str, default=None
-        The features. None: every other column. They must be numbers; a missing one is NaN.
+        The numeric feature columns; missing values become NaN. None: every other column.
     weight : str, default=None
-        The column that says how often each row counts.
+        The column of sample weights.
     batch_rows : int, default=65_536
-        Rows of a batch, at most.
+        Maximum number of rows of a batch.
 
     Examples
     --------
@@ -62,19 +62,19 @@ class ArrowBatches(Batches):
             self._check_fragment(fragment)
 
     def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
-        """Yield (X, y, weight): features in single precision where all are, else in double."""
-        for batch in self._read([*self.columns, *self._apart()]):
+        """Yield (X, y, sample_weight); X is float32 if all features are, else float64."""
+        for batch in self._read([*self.columns, *self._label_columns()]):
             features = [_numbers(batch.column(name)) for name in self.columns]
             dtype = np.result_type(np.float32, *features)
             X = np.empty((batch.num_rows, len(features)), dtype=dtype)
             for k, column in enumerate(features):
                 X[:, k] = column
-            yield X, *self._label_and_weight(batch)
+            yield X, *self._labels_and_weight(batch)
 
     def labels(self) -> Iterator[tuple[Any, Any]]:
-        """Yield (y, weight), reading these columns only."""
-        for batch in self._read(self._apart()):
-            yield self._label_and_weight(batch)
+        """Yield (y, sample_weight), reading only these columns."""
+        for batch in self._read(self._label_columns()):
+            yield self._labels_and_weight(batch)
 
     def _set(
         self,
@@ -86,15 +86,15 @@ class ArrowBatches(Batches):
     ) -> None:
         check_count(batch_rows, "batch_rows", least=1)
         self.label, self.weight, self.batch_rows = label, weight, batch_rows
-        features = [name for name in schema.names if name not in self._apart()]
+        features = [name for name in schema.names if name not in self._label_columns()]
         self.columns = features if columns is None else list(columns)
         self._check_names(schema)
         self._label_kind = _kind(schema.field(label).type)
         self._check_kinds(schema)
 
     def _check_names(self, schema: Any, beside: Collection[str] = (), place: str = "") -> None:
-        """Refuse a schema that lacks a column, or has two of one name."""
-        for name in [*self._apart(), *self.columns]:
+        """Raise an error if a column is missing or duplicated."""
+        for name in [*self._label_columns(), *self.columns]:
             if name not in schema.names and name not in beside:
                 names = ", ".join(schema.names)
                 raise ValueError(f"{place}there is no column {name!r} among {names}.")
@@ -102,47 +102,47 @@ class ArrowBatches(Batches):
                 raise ValueError(f"{place}there are two columns {name!r}: rename one of them.")
 
     def _check_kinds(self, schema: Any, place: str = "") -> None:
-        """Refuse a schema whose features are no numbers, or whose labels are of another kind."""
+        """Raise an error if a feature is not numeric or the labels are of another kind."""
         for name in schema.names:
             kind = schema.field(name).type if name in self.columns or name == self.weight else None
             if kind is not None and str(kind) not in NUMBERS:
                 what = "weights" if name == self.weight else "features"
                 raise ValueError(
-                    f"{place}column {name!r} holds {kind}, and {what} must be numbers. Leave it "
-                    "out by columns=[...], or encode it when the file is made."
+                    f"{place}column {name!r} holds {kind}, but {what} must be numbers. Leave it "
+                    "out with columns=[...], or encode it as numbers in the file."
                 )
         if self.label in schema.names:
             kind = _kind(schema.field(self.label).type)
             if kind != self._label_kind:
                 raise ValueError(
-                    f"{place}column {self.label!r} holds labels that are {kind}, and in the first "
+                    f"{place}column {self.label!r} holds labels of kind {kind}, but in the first "
                     f"file they are {self._label_kind}. Write all files with the same type."
                 )
 
     def _check_fragment(self, fragment: Any) -> None:
-        """Refuse a file of a dataset that lacks a column or has another kind of values."""
+        """Raise an error if a file lacks a column or has values of another kind."""
         from pyarrow.dataset import get_partition_keys
 
         schema, place = fragment.physical_schema, f"{getattr(fragment, 'path', 'a part')}: "
         self._check_names(schema, get_partition_keys(fragment.partition_expression), place)
-        # text has no types of its own: it is read by those of the dataset
+        # text files have no types: Arrow reads them by the schema of the dataset
         if getattr(getattr(fragment, "format", None), "default_extname", "") not in TEXT_FORMATS:
             self._check_kinds(schema, place)
 
     def _read(self, columns: list[str]) -> Iterator[Any]:
         for batch in self.source.to_batches(columns=columns, batch_size=self.batch_rows):
-            if batch.num_rows:  # a file without rows is a batch too
+            if batch.num_rows:  # an empty file gives an empty batch
                 yield batch
 
-    def _apart(self) -> list[str]:
+    def _label_columns(self) -> list[str]:
         return [self.label] if self.weight is None else [self.label, self.weight]
 
-    def _label_and_weight(self, batch: Any) -> tuple[Array, Array | None]:
+    def _labels_and_weight(self, batch: Any) -> tuple[Array, Array | None]:
         column = batch.column(self.label)
         if column.null_count:
             raise ValueError(
-                f"column {self.label!r} lacks {column.null_count} labels in one batch: leave out "
-                "the rows that have none."
+                f"column {self.label!r} has {column.null_count} missing labels in one batch: drop "
+                "these rows."
             )
         weight = None if self.weight is None else _numbers(batch.column(self.weight))
         return _labels(column), weight
@@ -155,16 +155,16 @@ class ParquetBatches(ArrowBatches):
     ----------
     path : str, Path or sequence of those
         A file, a folder of ``*.parquet`` files, a pattern such as ``day-*.parquet``, or several of
-        these; the rows are in the order of the files' names.
+        these. Files are read in the order of their names.
     label, columns, weight, batch_rows
-        As for :class:`ArrowBatches`. Where `columns` is None, all files must have the same columns;
-        otherwise they may have others besides.
+        As for :class:`ArrowBatches`. If `columns` is None, all files must have the same columns;
+        otherwise they may have further columns.
 
     Notes
     -----
-    A column is read by pieces of 1 MiB, so that a row group need not fit in memory. Columns are
-    matched by name, in whatever order a file has them, and may be integers in one file and floats
-    in another. The checksums of pages are verified in files that have them.
+    A column is read in pieces of 1 MiB, so a row group need not fit in memory. Columns are matched
+    by name, in any order, and may be integers in one file and floats in another. Page checksums are
+    verified if a file has them.
 
     Examples
     --------
@@ -201,11 +201,11 @@ class ParquetBatches(ArrowBatches):
     def _check_file(self, schema: Any, path: str | Path) -> None:
         self._check_names(schema, place=f"{path}: ")
         self._check_kinds(schema, f"{path}: ")
-        further = set(schema.names).difference(self.columns, self._apart())
-        if self._all_columns and further:
+        extra = set(schema.names).difference(self.columns, self._label_columns())
+        if self._all_columns and extra:
             raise ValueError(
-                f"{path}: there is a column {min(further)!r} that {self.files[0]} does not have. "
-                "Say by columns=[...] which ones are features."
+                f"{path}: there is a column {min(extra)!r} that {self.files[0]} does not have. "
+                "Name the features with columns=[...]."
             )
 
     def _read(self, columns: list[str]) -> Iterator[Any]:
@@ -225,7 +225,7 @@ class ParquetBatches(ArrowBatches):
             except arrow.ArrowInvalid as error:
                 raise ValueError(f"{path} is damaged: {error}") from error
             except OSError as error:
-                if error.errno is not None:  # the system's, which names the file
+                if error.errno is not None:  # raised by the system, and names the file
                     raise
                 raise OSError(f"{path} is damaged: {error}") from error
 
@@ -237,14 +237,14 @@ NUMBERS = {
     "float",
     "double",
 }
-"""Arrow's names of the types that are taken for features."""
+"""Arrow types that are accepted as features."""
 
 TEXT_FORMATS = ("csv", "json")
-"""Formats that do not say of which type a column is, by the endings of their names."""
+"""File extensions of formats without column types."""
 
 
 def _kind(kind: Any) -> str:
-    """Return what labels of a type are; two types of one kind give the same labels."""
+    """Return the kind of an Arrow type; types of one kind give the same labels."""
     from pyarrow.types import is_dictionary
 
     name = str(kind.value_type if is_dictionary(kind) else kind)
@@ -274,7 +274,7 @@ def _files(path: str | Path | Sequence[str | Path]) -> list[str]:
 
 
 def _numbers(column: Any) -> Array:
-    """Return a column as floats, NaN where nothing is."""
+    """Return a column as floats, with NaN for missing values."""
     values = column.to_numpy(zero_copy_only=False)
     if values.dtype.kind == "f" and values.dtype.itemsize <= 4:
         return np.asarray(values, dtype=np.float32)
@@ -282,7 +282,7 @@ def _numbers(column: Any) -> Array:
 
 
 def _labels(column: Any) -> Array:
-    """Return labels as numpy knows them: strings rather than objects."""
+    """Return labels as a numpy array, text as strings rather than objects."""
     if hasattr(column, "dictionary_decode"):
         column = column.dictionary_decode()
     values = column.to_numpy(zero_copy_only=False)
@@ -290,7 +290,7 @@ def _labels(column: Any) -> Array:
 
 
 def arrow_modules() -> tuple[Any, Any]:
-    """Return pyarrow and pyarrow.parquet, or say how to get them."""
+    """Return pyarrow and pyarrow.parquet, or say how to install them."""
     try:
         import pyarrow
         import pyarrow.parquet

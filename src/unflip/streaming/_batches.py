@@ -1,4 +1,4 @@
-"""Rows in batches, read one after the other, as often as they are asked for."""
+"""Batches of rows that can be read in several passes."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,26 +14,25 @@ from scipy.sparse import issparse
 from sklearn.utils import indexable
 from sklearn.utils.validation import check_consistent_length
 
-from unflip._blocks import Blocks, first_rows
+from unflip._blocks import BlockFunction, Blocks, first_rows
 from unflip._validation import check_count, check_rows_of
 
 T = TypeVar("T")
 
 BATCH_ROWS = 65_536
-"""Rows of a batch, where nothing else is said."""
+"""Default number of rows of a batch."""
 
 
 class Batches(Blocks):
-    """Rows, noisy labels and the rows' own weights in batches: an iterable that begins anew.
+    """Re-iterable batches of (X, y, sample_weight).
 
-    For data of your own, write `__iter__`; where labels can be read without the rows, also
-    `labels`. Several passes are made, and the batches must be the same each time: `__iter__` begins
-    anew whenever it is called.
+    For your own data, implement `__iter__`, and `labels` if labels can be read without the rows.
+    Several passes are made: every call of `__iter__` must start again and yield the same batches.
 
     Attributes
     ----------
     files : sequence of str or Path
-        The files that are read, where it is known, so that nothing is written over them.
+        The files that are read, if known; they are never overwritten.
 
     Examples
     --------
@@ -52,26 +51,26 @@ class Batches(Blocks):
 
     @abstractmethod
     def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
-        """Yield (X, y, weight), weight being None where every row counts once."""
+        """Yield (X, y, sample_weight); sample_weight is None if every row counts once."""
 
     def labels(self) -> Iterator[tuple[Any, Any]]:
-        """Yield (y, weight) of the same batches."""
-        for _, y, weight in self:
-            yield y, weight
+        """Yield (y, sample_weight) of the same batches."""
+        for _, y, sample_weight in self:
+            yield y, sample_weight
 
-    def map_labels(self, kernel: Callable[[Any, Any], T]) -> list[T]:
-        """Return kernel(y, weight) of every batch, in order."""
-        return [kernel(y, weight) for y, weight in self.labels()]
+    def map_labels(self, function: Callable[[Any, Any], T]) -> list[T]:
+        """Return function(y, sample_weight) of every batch, in order."""
+        return [function(y, sample_weight) for y, sample_weight in self.labels()]
 
     def map_each(
-        self, kernel: Callable[[Any, Any, Any, Any, Any], T], own: Sequence[Any], shared: Any
+        self, function: Callable[[Any, Any, Any, Any, Any], T], items: Sequence[Any], shared: Any
     ) -> list[T]:
-        """Return kernel(X, y, weight, own[k], shared) of every batch k, in order."""
-        return [kernel(*batch, k, shared) for batch, k in zip(self, own, strict=True)]
+        """Return function(X, y, sample_weight, items[k], shared) of every batch k, in order."""
+        return [function(*batch, item, shared) for batch, item in zip(self, items, strict=True)]
 
-    def sum(self, kernel: Callable[[Any, Any, Any, Any], T], shared: Any) -> T:
-        """Return the sum of kernel(X, y, weight, shared); one batch is held at a time."""
-        return reduce(add, (kernel(X, y, weight, shared) for X, y, weight in self))
+    def sum(self, function: BlockFunction[T], shared: Any) -> T:
+        """Return the sum of function(X, y, sample_weight, shared), holding one batch at a time."""
+        return reduce(add, (function(*batch, shared) for batch in self))
 
     def head(self, k: int) -> Any:
         """Return the first rows of batch k."""
@@ -84,13 +83,13 @@ class ArrayBatches(Batches):
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        Rows: anything that has a length and gives a slice of rows as an array.
+        Rows: any object with a length whose slices are arrays of rows.
     y : array-like of shape (n_samples,)
         Noisy labels.
     sample_weight : array-like of shape (n_samples,), default=None
-        How often each row counts.
+        Weight of each row.
     batch_rows : int, default=65_536
-        Rows of a batch.
+        Number of rows of a batch.
 
     Examples
     --------
@@ -112,7 +111,7 @@ class ArrayBatches(Batches):
         check_count(batch_rows, "batch_rows", least=1)
         check_rows_of(X, y)
         check_consistent_length(X, sample_weight)
-        (rows,) = indexable(X)  # sparse rows become such as can be cut
+        (rows,) = indexable(X)  # converts sparse formats that cannot be sliced
         rows = np.asarray(rows) if isinstance(rows, list) else rows
         self.X, self.y, self.sample_weight = rows, y, sample_weight
         self.batch_rows = batch_rows
@@ -120,16 +119,16 @@ class ArrayBatches(Batches):
         self.files = [name for name in mapped if isinstance(name, str | Path)]
 
     def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
-        """Yield (X, y, weight) of consecutive rows."""
-        for rows, (y, weight) in zip(self._slices(), self.labels(), strict=True):
-            yield self.X[rows], y, weight
+        """Yield (X, y, sample_weight) of consecutive rows."""
+        for rows, (y, sample_weight) in zip(self._slices(), self.labels(), strict=True):
+            yield self.X[rows], y, sample_weight
 
     def labels(self) -> Iterator[tuple[Any, Any]]:
-        """Yield (y, weight) of consecutive rows."""
+        """Yield (y, sample_weight) of consecutive rows."""
         y: Any = self.y
-        own: Any = self.sample_weight
+        weight: Any = self.sample_weight
         for rows in self._slices():
-            yield y[rows], None if own is None else own[rows]
+            yield y[rows], None if weight is None else weight[rows]
 
     def _slices(self) -> Iterator[slice]:
         n_rows = self.X.shape[0] if issparse(self.X) else len(self.X)
@@ -138,12 +137,12 @@ class ArrayBatches(Batches):
 
 
 class RepeatedBatches(Batches):
-    """Batches that are read in several passes, each of which must see the rows of the first.
+    """Batches that raise an error if a later pass differs from the first.
 
     Parameters
     ----------
     data : Batches
-        What the user gave.
+        The user's batches.
     """
 
     def __init__(self, data: Batches) -> None:
@@ -152,47 +151,47 @@ class RepeatedBatches(Batches):
         self._n_rows: list[int] | None = None
 
     def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
-        """Yield (X, y, weight)."""
+        """Yield (X, y, sample_weight)."""
         return self._checked(self._data, 1)
 
     def labels(self) -> Iterator[tuple[Any, Any]]:
-        """Yield (y, weight)."""
+        """Yield (y, sample_weight)."""
         return self._checked(self._data.labels(), 0)
 
-    def _checked(self, batches: Iterable[Any], label_place: int) -> Iterator[Any]:
+    def _checked(self, batches: Iterable[Any], label_index: int) -> Iterator[Any]:
         first, k = self._n_rows, 0
         n_rows = []
         for k, batch in enumerate(batches, start=1):
-            n_rows.append(len(batch[label_place]))
+            n_rows.append(len(batch[label_index]))
             if first is not None and [n_rows[-1]] != first[k - 1 : k]:
                 was = f"{first[k - 1]} rows" if k <= len(first) else "no such batch"
-                raise ValueError(f"batch {k} has {n_rows[-1]} rows, and there were {was} {CHANGED}")
+                raise ValueError(f"batch {k} has {n_rows[-1]} rows, but there were {was} {CHANGED}")
             yield batch
         if first is None:
             self._n_rows = n_rows
         elif first and not n_rows:
             raise ValueError(
-                f"there are no batches on a later pass, and there were {len(first)} on the first: "
-                "several passes are made. Let __iter__ begin anew whenever it is called, and not "
-                "return an iterator that is used up."
+                f"there were {len(first)} batches on the first pass, but none on a later one. "
+                "Several passes are made: every call of __iter__ must start again, and not "
+                "return an iterator that is exhausted."
             )
         elif k < len(first):
-            raise ValueError(f"there are {k} batches, and there were {len(first)} {CHANGED}")
+            raise ValueError(f"there are {k} batches, but there were {len(first)} {CHANGED}")
 
 
 CHANGED = (
-    "on the first pass: the data changed while they were read, or __iter__ does not give the same "
+    "on the first pass: the data changed while they were read, or __iter__ does not yield the same "
     "batches each time."
 )
 
 
 def single_pass(data: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """Yield (X, y, weight) of data of which there must be some.
+    """Yield (X, y, sample_weight), and raise an error if there are no batches.
 
     Parameters
     ----------
     data : Batches
-        What the user gave.
+        The user's batches.
     """
     check_batches(data)
     is_empty = True
@@ -201,21 +200,21 @@ def single_pass(data: Any) -> Iterator[tuple[Any, Any, Any]]:
         yield batch
     if is_empty:
         raise ValueError(
-            "there are no batches. If the data were read before: __iter__ must begin anew whenever "
-            "it is called."
+            "there are no batches. If the data were read before: every call of __iter__ must start "
+            "again."
         )
 
 
 def check_batches(data: Any) -> None:
-    """Refuse data that do not come in batches.
+    """Raise an error unless `data` are Batches.
 
     Parameters
     ----------
     data : Batches
-        What the user gave.
+        The user's batches.
     """
     if not isinstance(data, Batches):
         raise TypeError(
             f"data must be batches, got {type(data).__name__}: ArrayBatches(X, y), "
-            "ParquetBatches(path, label=...), or a class of your own that derives from Batches."
+            "ParquetBatches(path, label=...), or your own subclass of Batches."
         )

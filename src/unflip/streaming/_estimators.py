@@ -1,4 +1,4 @@
-"""Weights, a classifier and an audit of data that do not fit in memory."""
+"""Reweighting and audit of data that do not fit in memory."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -31,33 +31,32 @@ Floats = NDArray[np.float64]
 class StreamingReweighting(BlockwiseEstimator):
     r"""beta = P(true=y | x) / P(noisy=y | x) of rows that are read in batches.
 
-    What :class:`~unflip.ImportanceReweightingClassifier` does in memory: P(noisy y | x) and the
-    rates are fitted to rows drawn from all batches, the very rows that a channel draws in memory,
-    and every sum over rows is taken batch by batch.
+    Does what :class:`~unflip.ImportanceReweightingClassifier` does in memory: P(noisy y | x) and
+    the rates are fitted to rows drawn from all batches (the same rows that a channel draws in
+    memory), and every sum over rows is taken batch by batch.
 
     Parameters
     ----------
     estimator : classifier, default=None
-        What to train: anything whose `partial_fit` takes `sample_weight`. None: nothing, where the
-        weights are what is wanted.
+        The classifier to train: `partial_fit` must take `sample_weight`. None: only the weights
+        are computed.
     posterior, noise_rates
         As for :class:`~unflip.ImportanceReweightingClassifier`.
     n_epochs : int, default=1
-        Passes over the batches in which `estimator` is trained.
+        Number of passes to train `estimator`.
     max_rows : int, default=20_000
-        How many rows P(noisy y | x) and the rates are fitted to, where the posterior is neither a
-        channel, which has a `max_rows` of its own, nor a sum over all rows ("kliep", "ulsif" and
-        "rulsif").
+        Number of rows to fit P(noisy y | x) and the rates to. A channel uses its own `max_rows`;
+        "kliep", "ulsif" and "rulsif" use all rows.
     random_state : int, RandomState instance or None, default=None
-        Seed of the draw, and of every part that has no seed of its own.
+        Seed of the draw, and of every part without a seed.
 
     Attributes
     ----------
     noise_rates_, posterior_, rate_estimator_, estimator_, classes_, diagnostics_
-        As of :class:`~unflip.ImportanceReweightingClassifier`; `estimator_` is None where none was
+        As of :class:`~unflip.ImportanceReweightingClassifier`; `estimator_` is None if none was
         given.
     effective_sample_size_, clipped_share_ : float
-        The same, of all rows.
+        The same, over all rows.
     n_errors_ : float
         Expected number of wrong labels.
 
@@ -103,8 +102,8 @@ class StreamingReweighting(BlockwiseEstimator):
         Parameters
         ----------
         data : Batches
-            The noisy data: a pass over its labels and two over its rows (about ten for "ulsif" and
-            twenty for "kliep"), and `n_epochs` for the classifier.
+            The noisy data. There is one pass over the labels, two over the rows (about ten for
+            "ulsif" and twenty for "kliep"), and `n_epochs` for the classifier.
         """
         data = RepeatedBatches(data)
         check_count(self.n_epochs, "n_epochs", least=1)
@@ -113,8 +112,8 @@ class StreamingReweighting(BlockwiseEstimator):
         if not (estimator is None or learns_by_blocks(estimator)):
             raise TypeError(
                 f"{type(estimator).__name__} has no partial_fit that takes sample_weight, so it "
-                "cannot learn batch by batch. Use one that has, such as SGDClassifier, or None and "
-                "the weights by `weighted`."
+                "cannot learn batch by batch. Use one that has, such as SGDClassifier; or use None "
+                "and take the weights from `weighted`."
             )
         found = self._fit_blocks(data, random_state)
         classes = found.model.classes
@@ -123,15 +122,17 @@ class StreamingReweighting(BlockwiseEstimator):
         )
         if estimator is not None:
             for _ in range(self.n_epochs):
-                for X, y, weight in data:
-                    beta = block_weights(X, y, weight, found.model)
-                    estimator.partial_fit(X, plain_labels(y), classes=classes, sample_weight=beta)
+                for X, y, sample_weight in data:
+                    weights = block_weights(X, y, sample_weight, found.model)
+                    estimator.partial_fit(
+                        X, plain_labels(y), classes=classes, sample_weight=weights
+                    )
         self._take(found, diagnostics)
         self.estimator_ = estimator
         return self
 
     def weighted(self, data: Batches) -> Iterator[tuple[Any, Any, Floats]]:
-        """Yield (X, y, weight) of every batch, weight being beta times the rows' own weights.
+        """Yield (X, y, beta times sample_weight) of every batch.
 
         Parameters
         ----------
@@ -140,27 +141,26 @@ class StreamingReweighting(BlockwiseEstimator):
         """
         check_batches(data)
         model = self._model
-        for X, y, weight in single_pass(data):
-            yield X, y, block_weights(X, y, weight, model)
+        for X, y, sample_weight in single_pass(data):
+            yield X, y, block_weights(X, y, sample_weight, model)
 
 
 class StreamingAudit(BlockwiseEstimator):
     """P(true != y | x, noisy=y) of rows that are read in batches.
 
-    What :class:`~unflip.audit.LabelAudit` does in memory, with one difference: there is no
-    cross-fitting. P(noisy y | x) is fitted to drawn rows and to no label of the others, or is a
-    density ratio with few parameters, fitted to all.
+    Does what :class:`~unflip.audit.LabelAudit` does in memory, but without cross-fitting:
+    P(noisy y | x) is fitted to drawn rows only, or is a density ratio with few parameters that is
+    fitted to all rows.
 
     Parameters
     ----------
     posterior, noise_rates
         As for :class:`~unflip.audit.LabelAudit`.
     max_rows : int, default=20_000
-        How many rows P(noisy y | x) and the rates are fitted to, where the posterior is neither a
-        channel, which has a `max_rows` of its own, nor a sum over all rows ("kliep", "ulsif" and
-        "rulsif").
+        Number of rows to fit P(noisy y | x) and the rates to. A channel uses its own `max_rows`;
+        "kliep", "ulsif" and "rulsif" use all rows.
     random_state : int, RandomState instance or None, default=None
-        Seed of the draw, and of every part that has no seed of its own.
+        Seed of the draw, and of every part without a seed.
 
     Attributes
     ----------
@@ -204,21 +204,21 @@ class StreamingAudit(BlockwiseEstimator):
         Parameters
         ----------
         data : Batches
-            The noisy data: as many passes over it as :meth:`StreamingReweighting.fit` takes.
+            The noisy data; there are as many passes as in :meth:`StreamingReweighting.fit`.
         """
         found = self._fit_blocks(RepeatedBatches(data), stage_generator(self.random_state))
         self._take(found, raise_or_warn(found.diagnostics))
         return self
 
     def issues(self, data: Batches, n: int) -> "Suspects":
-        """Return the `n` rows whose labels are most probably wrong, in one pass.
+        """Return the `n` rows most probably mislabelled, in one pass.
 
         Parameters
         ----------
         data : Batches
             The data of the fit, or other rows with noisy labels.
         n : int
-            So many rows; memory is in proportion to them and a batch.
+            Number of rows; memory is proportional to it and to a batch.
         """
         check_batches(data)
         check_count(n, "n", least=1)
@@ -235,8 +235,8 @@ class StreamingAudit(BlockwiseEstimator):
         data : Batches
             The data of the fit, or other rows with noisy labels.
         path : str or Path
-            The file, which is replaced where it exists, and not before all is written. It must
-            not be one that the data are read from.
+            The file. An existing file is replaced once everything is written. It must not be a
+            file that the data are read from.
         """
         check_batches(data)
         arrow, parquet = arrow_modules()
@@ -245,12 +245,12 @@ class StreamingAudit(BlockwiseEstimator):
         with whole_file(target) as temporary, ExitStack() as stack:
             writer = None
             for X, y, _ in single_pass(data):
-                said = model.label_posterior(X, y)
+                rows = model.label_posterior(X, y)
                 table = arrow.table(
                     {
-                        "mislabel_proba": said.mislabel_proba,
-                        "suggested_label": said.suggested_label,
-                        "label": said.labels,
+                        "mislabel_proba": rows.mislabel_proba,
+                        "suggested_label": rows.suggested_label,
+                        "label": rows.labels,
                     }
                 )
                 if writer is None:

@@ -1,6 +1,6 @@
-"""A page on which a person checks labels, and what follows from the answers.
+"""A page to review labels by hand, and estimates from the decisions.
 
-`serve` shows the rows and keeps the decisions on disk, `export` writes what was decided, and
+`serve` shows the rows and stores the decisions, `export` writes them to files, and
 `sample_estimate` turns a reviewed random sample into noise rates. Only `serve` needs
 `pip install 'unflip[review]'`.
 """
@@ -10,8 +10,8 @@ from unflip._app.review._file import DecisionsUnavailableError, OtherTableError
 from unflip._app.review._fingerprint import Fingerprint
 from unflip._app.review._sample import SampleEstimate, clopper_pearson, sample_estimate
 from unflip._app.review._server import check_review, serve
-from unflip._app.review._source import Source
 from unflip._app.review._store import Decision, Decisions, StaleDecisionError
+from unflip._app.review._table import ReviewTable
 
 __all__ = [
     "Decision",
@@ -20,8 +20,8 @@ __all__ = [
     "Exported",
     "Fingerprint",
     "OtherTableError",
+    "ReviewTable",
     "SampleEstimate",
-    "Source",
     "StaleDecisionError",
     "check_review",
     "clopper_pearson",

@@ -1,4 +1,4 @@
-"""The review page as a web application: addresses, checks of what comes in, JSON."""
+"""The review page as a web application: routes, validation of requests, JSON."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -11,13 +11,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from unflip._app.review._desk import Desk, said
 from unflip._app.review._guard import App, Guard
-from unflip._app.review._queue import QUEUES, STATUSES, Wanted
+from unflip._app.review._queue import QUEUES, STATUSES, QueueFilter
+from unflip._app.review._session import ReviewSession, decision_dict
 from unflip._app.review._store import VERDICTS, StaleDecisionError
 
-LONGEST_SEARCH = 200
-"""Characters of a search."""
+MAX_SEARCH = 200
+"""Maximum number of characters of a search."""
 
 FILES = {
     "/": ("page.html", "text/html; charset=utf-8"),
@@ -25,40 +25,40 @@ FILES = {
     "/page.js": ("page.js", "text/javascript; charset=utf-8"),
     "/icon.svg": ("icon.svg", "image/svg+xml"),
 }
-"""What is sent as it is; no other file is ever opened for a request."""
+"""Static files by path; a request never opens any other file."""
 
 
 class BadRequestError(Exception):
-    """A request that the page would not send."""
+    """An invalid request, which the page never sends."""
 
 
-def make_app(desk: Desk, *, token: str, host: str) -> App:
+def make_app(session: ReviewSession, *, token: str, host: str) -> App:
     """Return the ASGI application of a review.
 
     Parameters
     ----------
-    desk : Desk
-        The review.
+    session : ReviewSession
+        The review session.
     token : str
-        The first part of every address that is answered.
+        The secret first part of every path.
     host : str
-        The Host header that is answered.
+        The Host header to accept.
     """
     routes = [Route(path, _file(*file)) for path, file in FILES.items()]
-    reads: dict[str, Callable[[Desk, Mapping[str, str]], Any]] = {
-        "about": lambda desk, _: desk.about(),
+    reads: dict[str, Callable[[ReviewSession, Mapping[str, str]], Any]] = {
+        "about": lambda session, _: session.about(),
         "queue": _queue,
         "row": _row,
-        "tally": lambda desk, _: desk.tally(),
+        "tally": lambda session, _: session.tally(),
     }
-    writes: dict[str, Callable[[Desk, Any], Any]] = {
+    writes: dict[str, Callable[[ReviewSession, Any], Any]] = {
         "decide": _decide,
         "undo": _undo,
-        "export": lambda desk, _: desk.export(),
+        "export": lambda session, _: session.export(),
     }
-    routes += [Route(f"/api/{name}", _reading(desk, read)) for name, read in reads.items()]
+    routes += [Route(f"/api/{name}", _reading(session, read)) for name, read in reads.items()]
     routes += [
-        Route(f"/api/{name}", _writing(desk, write), methods=["POST"])
+        Route(f"/api/{name}", _writing(session, write), methods=["POST"])
         for name, write in writes.items()
     ]
     app = Starlette(routes=routes)
@@ -75,10 +75,12 @@ def _file(name: str, kind: str) -> Callable[[Request], Any]:
     return send
 
 
-def _reading(desk: Desk, read: Callable[[Desk, Mapping[str, str]], Any]) -> Callable[..., Any]:
+def _reading(
+    session: ReviewSession, read: Callable[[ReviewSession, Mapping[str, str]], Any]
+) -> Callable[..., Any]:
     async def answer(request: Request) -> Response:
         try:
-            return JSONResponse(await run_in_threadpool(read, desk, request.query_params))
+            return JSONResponse(await run_in_threadpool(read, session, request.query_params))
         except BadRequestError as error:
             return JSONResponse({"error": str(error)}, status_code=400)
         except OSError as error:
@@ -87,18 +89,23 @@ def _reading(desk: Desk, read: Callable[[Desk, Mapping[str, str]], Any]) -> Call
     return answer
 
 
-def _writing(desk: Desk, write: Callable[[Desk, Any], Any]) -> Callable[..., Any]:
+def _writing(
+    session: ReviewSession, write: Callable[[ReviewSession, Any], Any]
+) -> Callable[..., Any]:
     async def answer(request: Request) -> Response:
         try:
             if request.headers.get("content-type") != "application/json":
                 raise BadRequestError("the body must be application/json")
             body = _json(await request.body())
-            return JSONResponse(await run_in_threadpool(write, desk, body))
+            return JSONResponse(await run_in_threadpool(write, session, body))
         except BadRequestError as error:
             return JSONResponse({"error": str(error)}, status_code=400)
         except StaleDecisionError as stale:
             return JSONResponse(
-                {"error": str(stale), "current": {"row": stale.current.row, **said(stale.current)}},
+                {
+                    "error": str(stale),
+                    "current": {"row": stale.current.row, **decision_dict(stale.current)},
+                },
                 status_code=409,
             )
         except OSError as error:
@@ -108,11 +115,11 @@ def _writing(desk: Desk, write: Callable[[Desk, Any], Any]) -> Callable[..., Any
 
 
 def _unavailable(error: OSError) -> JSONResponse:
-    """Say that decisions or files cannot be read or written now."""
-    words = f"{error.filename or 'writing failed'}: {error.strerror}"
-    if error.strerror is None:  # made here, and not by the system
-        words = str(error)
-    return JSONResponse({"error": words}, status_code=503)
+    """Return the response to a failed read or write of a file."""
+    message = f"{error.filename or 'writing failed'}: {error.strerror}"
+    if error.strerror is None:  # raised by unflip, not by the system
+        message = str(error)
+    return JSONResponse({"error": message}, status_code=503)
 
 
 def _json(body: bytes) -> dict[str, Any]:
@@ -125,55 +132,57 @@ def _json(body: bytes) -> dict[str, Any]:
     return content
 
 
-def _queue(desk: Desk, query: Mapping[str, str]) -> dict[str, Any]:
+def _queue(session: ReviewSession, query: Mapping[str, str]) -> dict[str, Any]:
     words = query.get("words", "")
-    if len(words) > LONGEST_SEARCH:
-        raise BadRequestError(f"words has more than {LONGEST_SEARCH} characters")
-    given = _number(query.get("given", "-1"), "given", -1, desk.n_classes - 1)
+    if len(words) > MAX_SEARCH:
+        raise BadRequestError(f"words has more than {MAX_SEARCH} characters")
+    given = _number(query.get("given", "-1"), "given", -1, session.n_classes - 1)
     least = _number(query.get("least", "0"), "least", 0, 100) / 100
-    wanted = Wanted(
+    queue_filter = QueueFilter(
         queue=_choice(query.get("queue"), "queue", QUEUES),
         status=_choice(query.get("status", "open"), "status", STATUSES),
         given=None if given < 0 else given,
         least=least,
         words=words,
     )
-    return desk.queue(wanted, _number(query.get("after", "-1"), "after", -1, desk.n_rows - 1))
+    return session.queue(
+        queue_filter, _number(query.get("after", "-1"), "after", -1, session.n_rows - 1)
+    )
 
 
-def _row(desk: Desk, query: Mapping[str, str]) -> dict[str, Any]:
-    return desk.row(
-        _number(query.get("row", ""), "row", 0, desk.n_rows - 1),
+def _row(session: ReviewSession, query: Mapping[str, str]) -> dict[str, Any]:
+    return session.row(
+        _number(query.get("row", ""), "row", 0, session.n_rows - 1),
         _choice(query.get("queue"), "queue", QUEUES),
     )
 
 
-def _decide(desk: Desk, body: dict[str, Any]) -> dict[str, Any]:
-    row, version = _written(desk, body)
+def _decide(session: ReviewSession, body: dict[str, Any]) -> dict[str, Any]:
+    row, version = _row_and_version(session, body)
     verdict = _choice(body.get("verdict"), "verdict", VERDICTS)
     label = None
     if verdict == "change":
-        label = _whole(body.get("label"), "label", 0, desk.n_classes - 1)
-        if label == desk.given(row):
-            raise BadRequestError("label is the one that the row has: that is keep")
+        label = _whole(body.get("label"), "label", 0, session.n_classes - 1)
+        if label == session.given(row):
+            raise BadRequestError("label is the given label of the row: use keep")
     queue = _choice(body.get("queue"), "queue", QUEUES)
-    decision = desk.decide(row, version, verdict, label, queue)
-    return {"row": row, **said(decision), "tally": desk.tally()}
+    decision = session.decide(row, version, verdict, label, queue)
+    return {"row": row, **decision_dict(decision), "tally": session.tally()}
 
 
-def _undo(desk: Desk, body: dict[str, Any]) -> dict[str, Any]:
-    row, version = _written(desk, body)
+def _undo(session: ReviewSession, body: dict[str, Any]) -> dict[str, Any]:
+    row, version = _row_and_version(session, body)
     try:
-        decision = desk.undo(row, version)
+        decision = session.undo(row, version)
     except ValueError as error:
         raise BadRequestError(str(error)) from error
-    return {"row": row, **said(decision), "tally": desk.tally()}
+    return {"row": row, **decision_dict(decision), "tally": session.tally()}
 
 
-def _written(desk: Desk, body: dict[str, Any]) -> tuple[int, int]:
-    """Return the row that is written to, and the version of it that the page has."""
+def _row_and_version(session: ReviewSession, body: dict[str, Any]) -> tuple[int, int]:
+    """Return the row and the version of it that the page has."""
     return (
-        _whole(body.get("row"), "row", 0, desk.n_rows - 1),
+        _whole(body.get("row"), "row", 0, session.n_rows - 1),
         _whole(body.get("version"), "version", 0, 2**53),
     )
 
@@ -185,7 +194,7 @@ def _choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
 
 
 def _whole(value: Any, name: str, least: int, most: int) -> int:
-    if type(value) is not int or not least <= value <= most:  # True is an int too
+    if type(value) is not int or not least <= value <= most:  # bool is a subclass of int
         raise BadRequestError(f"{name} must be a whole number between {least} and {most}")
     return value
 

@@ -1,4 +1,4 @@
-"""Why a row stands out, and which rows are like it."""
+"""Why a row is unusual for its class, and which rows are similar."""
 
 from dataclasses import dataclass
 
@@ -6,37 +6,37 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from unflip._app.review._source import Column, Source, number_text
+from unflip._app.review._table import Column, ReviewTable, number_text
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 CATEGORY_DISTANCE = 2.0
-"""What two different categories add to a squared distance: as much as two independent draws of a
-standardised number do on average."""
+"""Squared distance of two different categories: the expected squared difference of two independent
+standardised numbers."""
 
-MOST_LEVELS = 1000
-"""A column of more categories is free text, of which none is rarer than another."""
+MAX_LEVELS = 1000
+"""A column of more categories is free text: its rarities mean nothing."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """How one feature of a row differs from the rows that have its label.
+    """How one feature of a row differs from the rows of the same label.
 
     Parameters
     ----------
     name : str
         The feature.
     value : str or None
-        The row's own, None where it is missing.
+        The value of the row; None if missing.
     score : float
-        How far off it is, in standard deviations of the class; of a category, the number of them
-        that is as rare in a normal distribution.
+        Distance from the class mean in standard deviations. For a category, the number of standard
+        deviations that is as rare in a normal distribution.
     typical : list of str or None
-        What is usual in the row's class, and in one set beside it: the mean, or the commonest
-        category.
+        The mean or the most frequent category of the row's class, and of the class to compare
+        with.
     share : list of float
-        Of a category, the share of these classes that has it; empty for numbers.
+        Shares of these classes that have the same category; empty for numbers.
     """
 
     name: str
@@ -47,44 +47,44 @@ class Difference:
 
 
 class Explainer:
-    """Differences and neighbours of single rows, by the table's own columns.
+    """Differences and neighbours of single rows, by the columns of the table.
 
     Parameters
     ----------
-    source : Source
+    table : ReviewTable
         The table.
     """
 
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        n_classes = source.classes.size
+    def __init__(self, table: ReviewTable) -> None:
+        self._table = table
+        n_classes = table.classes.size
         self._numbers: dict[str, tuple[Floats, Floats, float]] = {}
         self._counts: dict[str, Floats] = {}
-        for column in source.columns:
+        for column in table.columns:
             if column.numbers is not None:
-                self._numbers[column.name] = _class_moments(column.numbers, source.codes, n_classes)
-            elif column.codes is not None and len(column.levels) <= MOST_LEVELS:
+                self._numbers[column.name] = _class_moments(column.numbers, table.codes, n_classes)
+            elif column.codes is not None and len(column.levels) <= MAX_LEVELS:
                 # the last category is "missing", code -1
                 counts = np.zeros((n_classes, len(column.levels) + 1))
-                np.add.at(counts, (source.codes, column.codes), 1)
+                np.add.at(counts, (table.codes, column.codes), 1)
                 self._counts[column.name] = counts
 
     def differences(self, row: int, other: int | None, n: int) -> list[Difference]:
-        """Return the features in which a row differs most from its class, the largest first.
+        """Return the features in which a row differs most from its class, in descending order.
 
         Parameters
         ----------
         row : int
             The row.
         other : int or None
-            A class to set beside the row's own, as a position.
+            Index of a class to compare with.
         n : int
-            How many features at most; those that do not differ at all are left out.
+            Maximum number of features; features without a difference are left out.
         """
-        classes = [int(self._source.codes[row])] + ([] if other is None else [other])
+        classes = [int(self._table.codes[row])] + ([] if other is None else [other])
         found = [
             self._difference(column, row, classes)
-            for column in self._source.columns
+            for column in self._table.columns
             if column.name in self._numbers or column.name in self._counts
         ]
         found.sort(key=lambda difference: -abs(difference.score))
@@ -94,10 +94,10 @@ class Explainer:
         value = column.text(row)
         if column.numbers is not None:
             mean, spread, overall = self._numbers[column.name]
-            own = classes[0]
-            scale = spread[own] or overall
-            gap = column.numbers[row] - mean[own]
-            # a missing number, or a class without numbers, is no distance
+            given = classes[0]
+            scale = spread[given] or overall
+            gap = column.numbers[row] - mean[given]
+            # a missing number, or a class without numbers, has no distance
             score = float(gap / scale) if scale and np.isfinite(gap) else 0.0
             return Difference(
                 column.name, value, score, [number_text(_rounded(mean[k])) for k in classes], []
@@ -106,7 +106,7 @@ class Explainer:
         counts = self._counts[column.name]
         shares = [counts[k] / counts[k].sum() for k in classes]
         code = column.codes[row]
-        # P(a row of the class has a category as rare as this one, or rarer)
+        # P(a row of the class has a category at most as frequent as this one)
         rarity = float(shares[0][shares[0] <= shares[0][code] * (1 + 1e-9)].sum())
         levels = [*column.levels, None]
         return Difference(
@@ -118,20 +118,20 @@ class Explainer:
         )
 
     def similar(self, row: int, n: int) -> list[int]:
-        """Return the rows nearest to a row, the nearest first.
+        """Return the nearest rows, in ascending order of distance.
 
-        The squared distance adds up the squared differences of standardised numbers, and two for
-        every category that is another; a missing cell is one more category.
+        The squared distance is the sum of the squared differences of standardised numbers, plus 2
+        for every category that differs. A missing cell is a category.
 
         Parameters
         ----------
         row : int
             The row.
         n : int
-            How many at most.
+            Maximum number of rows.
         """
-        distance = np.zeros(self._source.n_rows)
-        for column in self._source.columns:
+        distance = np.zeros(self._table.n_rows)
+        for column in self._table.columns:
             if column.numbers is not None:
                 scale = self._numbers[column.name][2]
                 if scale:
@@ -149,18 +149,16 @@ class Explainer:
 
 
 def _class_moments(numbers: Floats, codes: Codes, n_classes: int) -> tuple[Floats, Floats, float]:
-    """Return the mean and the spread of each class, NaN and 0 without numbers, and the spread of
-    all.
-    """  # noqa: D205
+    """Return the mean and standard deviation of each class (NaN and 0 if empty) and of all rows."""
     mean, spread = np.full(n_classes, np.nan), np.zeros(n_classes)
-    there = np.isfinite(numbers)
+    present = np.isfinite(numbers)
     for k in range(n_classes):
-        own = numbers[there & (codes == k)]
-        if own.size:
-            mean[k], spread[k] = own.mean(), own.std()
-    return mean, spread, float(numbers[there].std()) if there.any() else 0.0
+        values = numbers[present & (codes == k)]
+        if values.size:
+            mean[k], spread[k] = values.mean(), values.std()
+    return mean, spread, float(numbers[present].std()) if present.any() else 0.0
 
 
 def _rounded(value: float) -> float:
-    """Return three significant digits: a mean is not read more closely."""
+    """Return a mean in three significant digits."""
     return float(f"{value:.3g}")

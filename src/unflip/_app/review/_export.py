@@ -1,4 +1,4 @@
-"""The corrected table, the log, and the reviewed labels, as files."""
+"""Export of the corrected table, the reviewed labels and the log."""
 
 import csv
 import io
@@ -12,8 +12,8 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from unflip._app.review._source import Source, named_columns
 from unflip._app.review._store import Decisions
+from unflip._app.review._table import ReviewTable, named_columns
 from unflip._app.row_hashes import hash_texts
 from unflip._files import check_free, write_whole
 
@@ -37,21 +37,21 @@ LOG_COLUMNS = (
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written.
+    """The files of an export.
 
     Parameters
     ----------
     corrected : Path
-        The table with the changed labels in place of the given ones.
+        The table with the corrected labels.
     reviewed : Path
-        The rows of which the true label is known now, kept ones too: `row,label,given,fingerprint`,
-        the last two so that a table whose rows are others is told from this one.
+        The rows whose true label is known, including the kept ones, as
+        `row,label,given,fingerprint`. The last two tell whether another table has the same rows.
     log : Path
-        Every decision and every undo, the oldest first.
+        Every decision and every undo, in the order of time.
     n_changed, n_kept, n_unsure : int
-        How many rows.
+        Numbers of rows.
     notes : list of str
-        Which decisions were moved with their rows, and which could not be matched.
+        Notes on decisions whose rows moved or could not be matched.
     """
 
     corrected: Path
@@ -68,13 +68,13 @@ def export(
 ) -> Exported:
     """Write the corrected table, the reviewed labels and the log of a review.
 
-    Nothing is read from the table's own file, and nothing is written to it. Decisions are found
-    again by the cells of their rows; one that no row matches is not applied, with a warning.
+    The table's own file is neither read nor written. Decisions are matched by the cells of their
+    rows; a decision without a match is not applied, with a warning.
 
     Parameters
     ----------
     table : dataframe, mapping of columns or array of shape (n_rows, n_columns)
-        The table that was reviewed. Its rows may have been sorted, added to or taken from.
+        The table that was reviewed. Rows may have been reordered, added or removed.
     label : str or array-like of shape (n_rows,)
         The name of its label column, or the labels.
     decisions : str or Path
@@ -82,16 +82,16 @@ def export(
     out : str or Path
         Folder of `corrected.csv`, `reviewed.csv` and `log.csv`.
     id_column : str, default=None
-        A column that names the rows, for the log and for warnings.
+        A column of row names, for the log and for warnings.
 
     Examples
     --------
     >>> from tempfile import mkdtemp
-    >>> from unflip._app.review import Decisions, Source, export
+    >>> from unflip._app.review import Decisions, ReviewTable, export
     >>> table = {"size": [1.0, 2.0, 9.0, 8.0], "y": ["small", "small", "small", "big"]}
     >>> folder = Path(mkdtemp())
-    >>> with Decisions(folder / "review.sqlite", Source(table, "y").fingerprint) as decisions:
-    ...     said = decisions.decide(row=2, version=0, verdict="change", label=0)
+    >>> with Decisions(folder / "review.sqlite", ReviewTable(table, "y").fingerprint) as decisions:
+    ...     decision = decisions.decide(row=2, version=0, verdict="change", label=0)
     >>> print(export(table, "y", folder / "review.sqlite", folder).corrected.read_text())
     size,y
     1.0,small
@@ -101,38 +101,38 @@ def export(
     """
     if not Path(decisions).exists():
         raise FileNotFoundError(f"there is no file of decisions {decisions}.")
-    source = Source(table, label, id_column=id_column)
+    review_table = ReviewTable(table, label, id_column=id_column)
     check_export(Path(out))
-    with Decisions(Path(decisions), source.fingerprint) as store:
+    with Decisions(Path(decisions), review_table.fingerprint) as store:
         for note in store.notes:
             warnings.warn(note, UserWarning, stacklevel=2)
-        return write_export(source, store, Path(out))
+        return write_export(review_table, store, Path(out))
 
 
 def check_export(out: Path) -> None:
-    """Refuse a folder that the files cannot be written to."""
+    """Raise an error if the files cannot be written to the folder."""
     for name in FILES:
         check_free(out / f"{name}.csv", force=True)
 
 
-def write_export(source: Source, store: Decisions, out: Path) -> Exported:
-    """Write the three files of a review into a folder."""
+def write_export(table: ReviewTable, store: Decisions, out: Path) -> Exported:
+    """Write the three files of an export."""
     current = [decision for _, decision in sorted(store.all().items())]
     known = {d.row: d.label for d in current if d.label is not None}
     files = {
-        "corrected": _corrected_table(source, known),
+        "corrected": _corrected_table(table, known),
         "reviewed": _csv(
             ["row", "label", "given", "fingerprint"],
             (
-                [row, source.names[label], source.given(row), text]
+                [row, table.names[label], table.given(row), text]
                 for (row, label), text in zip(
                     known.items(),
-                    hash_texts(source.fingerprint.hashes[list(known)]),
+                    hash_texts(table.fingerprint.hashes[list(known)]),
                     strict=True,
                 )
             ),
         ),
-        "log": _log(source, store),
+        "log": _log(table, store),
     }
     paths = {name: out / f"{name}.csv" for name in FILES}
     for name, text in files.items():
@@ -147,32 +147,32 @@ def write_export(source: Source, store: Decisions, out: Path) -> Exported:
     )
 
 
-def _corrected_table(source: Source, known: dict[int, int]) -> str:
-    """Return the table as CSV, with the known labels in place of the given ones."""
-    rows = np.array([row for row, label in known.items() if label != source.codes[row]], dtype=int)
-    values = source.classes[[known[row] for row in rows.tolist()]]
-    labels = source.classes[source.codes]
+def _corrected_table(table: ReviewTable, known: dict[int, int]) -> str:
+    """Return the table with the known labels, as CSV."""
+    rows = np.array([row for row, label in known.items() if label != table.codes[row]], dtype=int)
+    values = table.classes[[known[row] for row in rows.tolist()]]
+    labels = table.classes[table.codes]
     labels[rows] = values
-    if isinstance(source.table, Mapping | np.ndarray):
-        columns = named_columns(source.table) | {source.label_name: labels}
+    if isinstance(table.data, Mapping | np.ndarray):
+        columns = named_columns(table.data) | {table.label_name: labels}
         return _csv(columns, zip(*(column.tolist() for column in columns.values()), strict=True))
-    frame: nw.DataFrame[Any] = nw.from_native(source.table, eager_only=True)
-    if source.label_name not in frame.columns:
-        column = nw.new_series(source.label_name, labels, backend=frame.implementation)
+    frame: nw.DataFrame[Any] = nw.from_native(table.data, eager_only=True)
+    if table.label_name not in frame.columns:
+        column = nw.new_series(table.label_name, labels, backend=frame.implementation)
     else:
-        # scattering onto the original keeps its type, and the original as it is
-        given = frame[source.label_name]
+        # scatter keeps the type of the column, and does not change the original
+        given = frame[table.label_name]
         column = given.scatter(rows, values.astype(bool) if given.dtype == nw.Boolean else values)
     return frame.with_columns(column).write_csv()
 
 
-def _log(source: Source, store: Decisions) -> str:
+def _log(table: ReviewTable, store: Decisions) -> str:
     lines = (
         (
             event["number"],
             event["at"],
             event["row"],
-            source.ids[event["row"]] if source.ids and event["matched"] else event["id"],
+            table.ids[event["row"]] if table.ids and event["matched"] else event["id"],
             event["version"],
             event["given"],
             event["verdict"] if event["undoes"] is None else "undo",

@@ -1,4 +1,4 @@
-"""The SQLite file of decisions: made whole, opened with care, and watched while it is open."""
+"""The SQLite file of decisions: created atomically, validated, and checked while it is open."""
 
 import json
 import os
@@ -11,12 +11,12 @@ from unflip._app.review._fingerprint import Fingerprint
 from unflip._files import check_free
 
 APPLICATION = 0x756E6672
-"""SQLite's application_id of these files."""
+"""SQLite's application_id of files of decisions."""
 
 VERSION = 2
-"""SQLite's user_version of these files; those of version 1 have 0."""
+"""SQLite's user_version; files of version 1 have 0."""
 
-PATIENCE = 5.0
+LOCK_TIMEOUT = 5.0
 """Seconds to wait for another process that is writing."""
 
 SCHEMA = """
@@ -57,9 +57,9 @@ CREATE VIEW standing AS SELECT * FROM events AS decision WHERE undoes IS NULL AN
     SELECT 1 FROM events WHERE key = decision.key AND undoes = decision.version
 );
 """
-"""`rows` are known by their cells, so that they are found again wherever they stand; `place` is
-where a row stood when it was first written to. `events` is only ever added to; `standing` are the
-decisions in it that were not undone. Every population of rows has a random sample of its own."""
+"""`rows` are identified by their cells, independent of their position; `place` is the position of a
+row at its first decision. `events` is append-only; `standing` are the decisions that were not
+undone. Every set of rows (`population`) has its own random sample."""
 
 BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
 FORBIDDEN = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN)
@@ -67,7 +67,7 @@ DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 class DecisionsUnavailableError(OSError):
-    """The file of decisions cannot be used now; what was asked for was not stored."""
+    """The file of decisions cannot be used now, and nothing was stored."""
 
 
 class OtherTableError(ValueError):
@@ -75,47 +75,47 @@ class OtherTableError(ValueError):
 
 
 def unavailable(path: Path, error: sqlite3.Error) -> DecisionsUnavailableError:
-    """Return what SQLite says of a file that it cannot use, and what to do."""
+    """Return an error with SQLite's reason and what to do about it."""
     code = _code(error)
     if code in BUSY:
         remedy = "another process has locked it. Wait for that process, or end it"
     elif code == sqlite3.SQLITE_FULL:
-        remedy = "make room on the disk"
+        remedy = "the disk is full. Free some space"
     elif code in FORBIDDEN:
-        remedy = "it may not be written to. Look at its permissions and those of its folder"
+        remedy = "it is not writable. Check the permissions of the file and its folder"
     elif code in DAMAGED:
-        remedy = "it is damaged. Restore a copy of it, or name another file, and start again"
+        remedy = "it is damaged. Restore a backup or choose another file, and start again"
     else:
-        remedy = "look after its disk; a folder of this machine is safer than one on a network"
+        remedy = "check the disk; a local folder is safer than a network drive"
     return DecisionsUnavailableError(f"{path} cannot be used ({error}): {remedy}.")
 
 
 def check_place(path: Path) -> None:
-    """Refuse a name at which decisions cannot be kept; nothing is made.
+    """Raise an error if decisions cannot be stored at the path; to be called before long work.
 
-    To be asked before long work.
+    No file is created.
     """
     check_free(path, force=True)
     if path.exists() and not path.stat().st_size:
         raise ValueError(
-            f"{path} is empty, and a file of decisions never is: it was cut off, or made by "
-            "something else. Restore a copy of it; or delete it, or name another file, to begin "
-            "anew."
+            f"{path} is empty, which a file of decisions never is: it was truncated, or created by "
+            "another program. Restore a backup; or delete it or choose another file to start a "
+            "new review."
         )
     folder = path.absolute().parent
     while not folder.exists():
         folder = folder.parent
     try:
-        # what may be written to is only known by trying: SQLite puts files beside its own
+        # only trying tells whether the folder is writable: SQLite creates further files in it
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         raise PermissionError(
-            f"{folder} may not be written to ({error.strerror}): name another place."
+            f"{folder} is not writable ({error.strerror}): choose another folder."
         ) from error
 
 
 def make_file(path: Path, about: dict[str, Any]) -> None:
-    """Make a file without decisions, whole; where another process was faster, leave that one."""
+    """Create a file without decisions atomically, unless another process creates it first."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
         new = Path(folder) / "new.sqlite"
@@ -132,26 +132,26 @@ def make_file(path: Path, about: dict[str, Any]) -> None:
             os.link(new, path)
         except FileExistsError:
             return
-        except OSError:  # not every file system has links
+        except OSError:  # some file systems have no hard links
             os.rename(new, path)
 
 
 class OpenFile:
-    """The connection to a file of decisions, and whether the file is still where it was.
+    """An open file of decisions, which can check that it was not replaced.
 
     Parameters
     ----------
     path : Path
-        The file; made where it is missing.
+        The file; created if missing.
     fingerprint : Fingerprint
-        The table that it is for; a file of version 1 is brought up to date with it.
+        The table under review; a file of version 1 is upgraded with it.
 
     Attributes
     ----------
     connection : sqlite3.Connection
-        Every statement commits by itself, unless it is within BEGIN and COMMIT.
+        In autocommit mode, except between BEGIN and COMMIT.
     about : dict
-        What the file says of the table that it was made for.
+        The stored facts on the table that the file was created for.
     """
 
     def __init__(self, path: Path, fingerprint: Fingerprint) -> None:
@@ -160,12 +160,12 @@ class OpenFile:
             make_file(path, fingerprint.about())
         self._path = path.absolute()
         self.connection = sqlite3.connect(
-            path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
+            path, timeout=LOCK_TIMEOUT, isolation_level=None, check_same_thread=False
         )
         self.connection.row_factory = sqlite3.Row
         try:
             self.about = self._opened(fingerprint)
-            # SQLite resolves links before it names the log
+            # SQLite resolves symbolic links to name the log
             log = Path(f"{os.path.realpath(path)}-wal")
             self._files = {each: _identity(each) for each in (self._path, log) if each.exists()}
         except BaseException as error:
@@ -173,34 +173,34 @@ class OpenFile:
             if isinstance(error, sqlite3.Error):
                 if _code(error) in (*DAMAGED, sqlite3.SQLITE_ERROR):
                     raise ValueError(
-                        f"{path} cannot be read as a file of decisions ({error}). Restore a copy "
-                        "of it, or name another file."
+                        f"{path} cannot be read as a file of decisions ({error}). Restore a "
+                        "backup, or choose another file."
                     ) from error
                 raise unavailable(path, error) from error
             raise
 
     def _opened(self, fingerprint: Fingerprint) -> dict[str, Any]:
         connection = self.connection
-        # a commit returns when the log is on the disk, not before
+        # a commit returns only after the log is on disk
         connection.execute("PRAGMA synchronous = FULL")
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         if application != APPLICATION:
-            raise ValueError(f"{self._path} is a database of something else. Name another file.")
+            raise ValueError(f"{self._path} is not a file of decisions. Choose another file.")
         connection.execute("BEGIN IMMEDIATE")
         try:
             about = _read_about(connection)
             version = connection.execute("PRAGMA user_version").fetchone()[0]
             if version > VERSION:
                 raise ValueError(
-                    f"{self._path} was written by a newer version of unflip: use that one, or name "
-                    "another file."
+                    f"{self._path} was written by a newer version of unflip: use that version, or "
+                    "choose another file."
                 )
             if version < VERSION:
                 _check_same_labels(self._path, about, fingerprint)
-                _bring_up_to_date(connection, fingerprint)
+                _upgrade(connection, fingerprint)
                 about = fingerprint.about()
             _check_whole(connection)
-            # written again although it is so: this tells whether the file may be written to
+            # written although it may be equal, to check that the file is writable
             connection.execute(f"PRAGMA user_version = {VERSION}")
             if version < VERSION:
                 connection.execute("COMMIT")
@@ -208,21 +208,21 @@ class OpenFile:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
         connection.execute("PRAGMA journal_mode = WAL").fetchone()
-        connection.execute("SELECT count(*) FROM source").fetchone()  # makes the log
+        connection.execute("SELECT count(*) FROM source").fetchone()  # creates the log
         return about
 
     def check_in_place(self) -> None:
-        """Raise where the file at the path is not the one that is open."""
+        """Raise an error if the file at the path is no longer the open one."""
         for path, identity in self._files.items():
             if _identity(path) != identity:
                 raise DecisionsUnavailableError(
-                    f"{path} was moved, replaced or deleted since it was opened, and nothing is "
+                    f"{path} was moved, replaced or deleted while it was open, and nothing is "
                     "stored. Put it back, or start again."
                 )
 
 
 def difference(known: dict[str, Any], fingerprint: Fingerprint) -> str:
-    """Say in what a file's table differs from another, the first thing first."""
+    """Return the first difference between the table of a file and another one, in words."""
     if known["n_rows"] != fingerprint.n_rows:
         return f"it had {known['n_rows']} rows, this one has {fingerprint.n_rows}"
     if (set(known["columns"]), known["label"]) != (set(fingerprint.columns), fingerprint.label):
@@ -235,7 +235,7 @@ def difference(known: dict[str, Any], fingerprint: Fingerprint) -> str:
             f"its labels were {', '.join(known['classes'])}, these are "
             f"{', '.join(fingerprint.classes)}"
         )
-    return "cells or labels of its rows were others"
+    return "the cells or labels of its rows were different"
 
 
 def _read_about(connection: sqlite3.Connection) -> dict[str, Any]:
@@ -244,20 +244,20 @@ def _read_about(connection: sqlite3.Connection) -> dict[str, Any]:
         about = json.loads(entry[0])
         assert {"columns", "label", "n_rows", "classes"} <= set(about)
     except (TypeError, ValueError, AssertionError) as error:
-        raise sqlite3.DatabaseError("it does not say which table it is for") from error
+        raise sqlite3.DatabaseError("the description of its table is missing") from error
     return dict(about)
 
 
 def _check_whole(connection: sqlite3.Connection) -> None:
-    """Raise where the file is damaged, or its tables are not those that are relied on."""
+    """Raise an error if the file is damaged, or its tables are not the expected ones."""
     found = connection.execute("SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite%'")
     if {sql for (sql,) in found} != set(_statements()):
         raise sqlite3.DatabaseError("its tables are not those of a file of decisions")
-    # the types of the cells too, which the tables' checks are about
+    # quick_check verifies the CHECK constraints too, so the types of the cells
     damage = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     if damage != "ok" or connection.execute("PRAGMA foreign_key_check").fetchone():
-        words = "a row of it is missing" if damage == "ok" else damage.splitlines()[-1]
-        raise sqlite3.DatabaseError(words)
+        reason = "a row of it is missing" if damage == "ok" else damage.splitlines()[-1]
+        raise sqlite3.DatabaseError(reason)
 
 
 def _statements() -> list[str]:
@@ -273,7 +273,7 @@ def _make_tables(connection: sqlite3.Connection, about: dict[str, Any]) -> None:
 
 
 def _check_same_labels(path: Path, known: dict[str, Any], fingerprint: Fingerprint) -> None:
-    """Refuse a table of which a file of version 1 cannot say where its rows are."""
+    """Raise an error if the labels differ: files of version 1 store positions only."""
     same = (
         known["columns"] == list(fingerprint.columns)
         and known["label"] == fingerprint.label
@@ -282,16 +282,16 @@ def _check_same_labels(path: Path, known: dict[str, Any], fingerprint: Fingerpri
     if not same:
         reason = difference(known, fingerprint)
         if known["n_rows"] == fingerprint.n_rows and known["classes"] == list(fingerprint.classes):
-            reason = "its columns or labels were others, or in another order"
+            reason = "its columns or labels were different, or in another order"
         raise OtherTableError(
             f"{path} holds decisions on another table: {reason}. It was written by an older "
-            "version of unflip, which kept positions only: open it once with the table as it was "
-            "then, or name another file."
+            "version of unflip, which stored positions only: open it once with the table as it was "
+            "then, or choose another file."
         )
 
 
-def _bring_up_to_date(connection: sqlite3.Connection, fingerprint: Fingerprint) -> None:
-    """Turn positions into rows that are known by their cells, labels into their names."""
+def _upgrade(connection: sqlite3.Connection, fingerprint: Fingerprint) -> None:
+    """Replace positions by fingerprints of rows, and class indices by labels."""
     connection.execute("DROP VIEW standing")
     for name in ("source", "events", "sample"):
         connection.execute(f"ALTER TABLE {name} RENAME TO old_{name}")
@@ -322,7 +322,7 @@ def _bring_up_to_date(connection: sqlite3.Connection, fingerprint: Fingerprint) 
 
 
 def add_row(connection: sqlite3.Connection, fingerprint: Fingerprint, row: int) -> int:
-    """Write what a row is found again by, and return the number by which the file knows it."""
+    """Insert a row and return its key in the file."""
     key, occurrence = fingerprint.key(row)
     added = connection.execute(
         "INSERT INTO rows (fingerprint, occurrence, place, id, given) VALUES (?, ?, ?, ?, ?)",
@@ -347,5 +347,5 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _code(error: sqlite3.Error) -> int:
-    """Return SQLite's primary error code; that of any error where there is none."""
+    """Return SQLite's primary error code, SQLITE_ERROR if unknown."""
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF

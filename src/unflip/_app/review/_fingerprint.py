@@ -1,4 +1,4 @@
-"""What tells a table from another one, and where its rows are found again."""
+"""Fingerprints that identify a table and its rows."""
 
 import hashlib
 import json
@@ -14,27 +14,27 @@ from numpy.typing import NDArray
 from unflip._app.row_hashes import Hashes
 
 RowKey = tuple[bytes, int]
-"""The hash of a row's cells, and how many rows before it have the same."""
+"""The hash of a row's cells, and the number of earlier rows with the same hash."""
 
 
 @dataclass(frozen=True, eq=False)
 class Fingerprint:
-    """What a file of decisions knows of its table.
+    """The identity of a table and of each of its rows.
 
     Parameters
     ----------
     columns : tuple of str
-        Names of the columns.
+        Column names.
     label : str
         Name of the label column.
     classes : tuple of str
         The classes as text.
     codes : ndarray of shape (n_rows,)
-        Positions of the labels among the classes.
+        Class index of each label.
     ids : list of str or None
-        What names the rows.
+        Row names.
     hashes : ndarray of shape (n_rows, 2)
-        The rows' hashes, the label among the cells.
+        Hashes of the rows, including the label.
     """
 
     columns: tuple[str, ...]
@@ -55,18 +55,18 @@ class Fingerprint:
 
     @property
     def n_rows(self) -> int:
-        """Rows of the table."""
+        """Number of rows."""
         return int(self.codes.size)
 
     @cached_property
     def population(self) -> str:
-        """A hash of all rows, in whatever order they stand."""
-        # `_order` leaves rows as they were where the first half of their hashes is the same
+        """A hash of all rows, independent of their order."""
+        # `_order` does not sort rows whose first half of the hash is equal
         order = np.lexsort((self.hashes[:, 1], self.hashes[:, 0]))
         return hashlib.blake2b(self.hashes[order].tobytes(), digest_size=16).hexdigest()
 
     def about(self) -> dict[str, Any]:
-        """Return what is said of the table in the file, for messages."""
+        """Return the facts on the table that a file of decisions stores."""
         return {
             "columns": list(self.columns),
             "label": self.label,
@@ -76,17 +76,17 @@ class Fingerprint:
         }
 
     def given(self, row: int) -> str:
-        """Return the label of a row, as text."""
+        """Return the given label of a row, as text."""
         return self.classes[self.codes[row]]
 
     def key(self, row: int) -> RowKey:
-        """Return what a row is found again by."""
+        """Return the key that identifies a row."""
         return self.hashes[row].tobytes(), int(self._occurrences[row])
 
     def find(self, keys: Sequence[RowKey]) -> list[int | None]:
-        """Return the rows that have these keys, None where no row has.
+        """Return the row of each key; None if no row has it.
 
-        Of rows that are the same in every cell, the first is the first one again, and so on.
+        Identical rows are matched in their order.
         """
         if not keys:
             return []
@@ -98,17 +98,17 @@ class Fingerprint:
         return [int(row) if here else None for row, here in zip(rows, found, strict=True)]
 
     def id_count(self, name: str) -> int:
-        """Return how many rows have an id."""
+        """Return the number of rows with an id."""
         return self._id_counts[name]
 
     def labels_hash(self) -> str:
-        """Return the hash of the labels in their order, which files of version 1 know."""
+        """Return the hash of the labels in their order, stored by files of version 1."""
         names = json.dumps(list(self.classes)).encode()
         return hashlib.sha256(names + self.codes.astype("<i8").tobytes()).hexdigest()
 
     @cached_property
     def _order(self) -> NDArray[np.intp]:
-        # stable: rows that are the same stay in their order
+        # stable: identical rows keep their order
         return np.argsort(self.hashes[:, 0], kind="stable")
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Who may talk to the review page: this machine's browser, with the token, in few bytes."""
+"""Access control: only small requests of this machine that have the token."""
 
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -10,11 +10,11 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-LARGEST_BODY = 16 * 1024
-"""Bytes of a request's body; the page's own are below 200."""
+MAX_BODY = 16 * 1024
+"""Maximum number of bytes of a body; the page sends less than 200."""
 
-LONGEST_ADDRESS = 4 * 1024
-"""Bytes of a request's path and query."""
+MAX_ADDRESS = 4 * 1024
+"""Maximum number of bytes of path and query."""
 
 HEADERS = {
     "content-security-policy": (
@@ -28,21 +28,21 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
-"""Sent with every answer, a refusal too."""
+"""Headers of every response, including refusals."""
 
 
 class Guard:
-    """An ASGI application before the real one: it refuses, or passes on what follows the token.
+    """ASGI middleware that refuses a request or passes it on without the token.
 
     Parameters
     ----------
     app : ASGI application
-        What is guarded; it sees paths without the token.
+        The application to protect; it sees paths without the token.
     token : str
-        The first part of every path.
+        The secret first part of every path.
     host : str
-        The one Host header that is answered, "127.0.0.1:port": a foreign name that resolves to
-        this machine has another.
+        The Host header to accept, "127.0.0.1:port". A foreign name that resolves to this machine
+        has another one (DNS rebinding).
     """
 
     def __init__(self, app: App, *, token: str, host: str) -> None:
@@ -58,22 +58,22 @@ class Guard:
             return
         body = await _body(receive)
         if body is None:
-            await _refuse(send, 413, f"a request has at most {LARGEST_BODY} bytes")
+            await _refuse(send, 413, f"a request has at most {MAX_BODY} bytes")
             return
         _, _, path = scope["path"].removeprefix("/").partition("/")
         inner = {**scope, "path": f"/{path}", "raw_path": None, "root_path": ""}
         await self._app(inner, _replay(body, receive), _with_headers(send))
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
-        """Return the status and the reason to refuse a request, by its head alone."""
-        if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > LONGEST_ADDRESS:
+        """Return the status and the reason to refuse a request, from its headers."""
+        if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > MAX_ADDRESS:
             return 414, "the address is too long"
         headers = [(name.decode("latin-1").lower(), value) for name, value in scope["headers"]]
         hosts = [value.decode("latin-1") for name, value in headers if name == "host"]
         if hosts != [self._host]:
             return 403, "this page is for this machine only"
         origins = [value.decode("latin-1") for name, value in headers if name == "origin"]
-        # browsers name the origin of every request that writes
+        # browsers send the origin of every request that writes
         needed = scope["method"] not in ("GET", "HEAD")
         if (origins or needed) and origins != [f"http://{self._host}"]:
             return 403, "requests of other pages are not answered"
@@ -84,21 +84,21 @@ class Guard:
 
 
 async def _body(receive: Receive) -> bytes | None:
-    """Return a request's body, None where it is too large or was broken off."""
+    """Return a request's body; None if it is too large or incomplete."""
     body = b""
     while True:
         message = await receive()
         if message["type"] != "http.request":
             return None
         body += message.get("body", b"")
-        if len(body) > LARGEST_BODY:
+        if len(body) > MAX_BODY:
             return None
         if not message.get("more_body", False):
             return body
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that hands out the body that was read already, then goes on."""
+    """Return a `receive` that first returns the body that was already read."""
     parts = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replayed() -> Message:

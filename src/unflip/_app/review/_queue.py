@@ -1,4 +1,4 @@
-"""In which order rows come up, and which of them."""
+"""The queues of rows to review, and their filters."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,28 +8,28 @@ from numpy.typing import NDArray
 from scipy.stats import entropy
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._app.review._source import Source
 from unflip._app.review._store import Decision
+from unflip._app.review._table import ReviewTable
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 QUEUES = ("informative", "suspicious", "sample")
-"""Most informative first, most suspicious first, and the random sample."""
+"""Descending information, descending P(mislabelled), and the random sample."""
 
 STATUSES = ("open", "all", "keep", "change", "unsure")
-"""Which rows of a queue, by what is said of them; open: nothing yet."""
+"""Filter by verdict; open: no verdict yet."""
 
 
 class Opinion:
-    """What the model says of every row, from a fitted audit.
+    """The model's opinion of every row, from a fitted audit.
 
     Parameters
     ----------
     audit : LabelAudit
-        Fitted to the rows of `source`.
-    source : Source
+        Fitted to the rows of `table`.
+    table : ReviewTable
         The table.
 
     Attributes
@@ -37,46 +37,46 @@ class Opinion:
     wrong : ndarray of shape (n_rows,)
         P(the label is wrong | x, the label).
     suggested : ndarray of shape (n_rows,)
-        The likeliest true label, as a position among the classes.
+        Class index of the likeliest true label.
     truth : ndarray of shape (n_rows, n_classes)
         P(true y | x, the label).
     rates : ndarray of shape (n_classes,)
         P(noisy != i | true=i).
     """
 
-    def __init__(self, audit: Any, source: Source) -> None:
+    def __init__(self, audit: Any, table: ReviewTable) -> None:
         check_is_fitted(audit, "mislabel_proba_")
         self.wrong: Floats = np.asarray(audit.mislabel_proba_, dtype=float)
-        if self.wrong.shape != (source.n_rows,):
+        if self.wrong.shape != (table.n_rows,):
             raise ValueError(
-                f"the audit was fitted to {self.wrong.size} rows and the table has "
-                f"{source.n_rows}. Fit it to the table that is reviewed."
+                f"the audit was fitted to {self.wrong.size} rows, but the table has "
+                f"{table.n_rows}. Fit it to the table under review."
             )
-        # as text: a reader of tables may have made labels of dates, or of whole floats
+        # compare as text too: a reader of tables may have parsed dates, or whole floats
         names = [str(value) for value in np.asarray(audit.classes_).tolist()]
-        if not (names == source.names or np.array_equal(audit.classes_, source.classes)):
+        if not (names == table.names or np.array_equal(audit.classes_, table.classes)):
             raise ValueError(
-                f"the audit knows the classes {audit.classes_.tolist()} and the table has "
-                f"{source.classes.tolist()}. Fit it to the labels that are reviewed."
+                f"the audit was fitted to the classes {audit.classes_.tolist()}, but the table has "
+                f"{table.classes.tolist()}. Fit it to the labels under review."
             )
         self.rates: Floats = 1 - np.diagonal(audit.transition_matrix_)
         self.suggested: Rows = np.searchsorted(audit.classes_, audit.suggested_label_)
         self.truth: Floats = np.asarray(audit.label_proba_)
 
     def information(self) -> Floats:
-        """Return H(true y | x, the label), in bits: what a look at the row is expected to tell."""
+        """Return H(true y | x, the label) in bits: the expected information of a decision."""
         return np.asarray(entropy(self.truth, base=2, axis=1))
 
     def other_label(self, row: int, given: int) -> int:
-        """Return the likeliest label that the row has not."""
+        """Return the likeliest label other than the given one."""
         truth = self.truth[row].copy()
         truth[given] = -1
         return int(np.argmax(truth))
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Which rows of which queue.
+class QueueFilter:
+    """A queue, and the rows of it to show.
 
     Parameters
     ----------
@@ -85,11 +85,11 @@ class Wanted:
     status : str, default="open"
         One of STATUSES.
     given : int, default=None
-        Only rows with this label.
+        Only rows with this given label.
     least : float, default=0.0
-        Only rows whose P(mislabelled) is at least so much.
+        Minimum P(mislabelled).
     words : str, default=""
-        Only rows that hold these words.
+        Only rows that contain these words.
     """
 
     queue: str
@@ -100,74 +100,72 @@ class Wanted:
 
 
 class Queues:
-    """The orders of one table's rows.
+    """The queues of one table.
 
     Parameters
     ----------
-    source : Source
+    table : ReviewTable
         The table.
     opinion : Opinion
-        What the model says.
+        The model's opinion.
     sample : list of int
-        The random sample, in its order.
+        The random sample, in the order drawn.
     """
 
-    def __init__(self, source: Source, opinion: Opinion, sample: list[int]) -> None:
-        self._source, self._opinion = source, opinion
+    def __init__(self, table: ReviewTable, opinion: Opinion, sample: list[int]) -> None:
+        self._table, self._opinion = table, opinion
         self._orders: dict[str, Rows] = {
             "informative": np.argsort(-opinion.information(), kind="stable"),
             "suspicious": np.argsort(-opinion.wrong, kind="stable"),
             "sample": np.asarray(sample, dtype=np.intp),
         }
 
-    def members(self, wanted: Wanted) -> Rows:
-        """Return the rows of a queue, whatever is said of them.
+    def members(self, queue_filter: QueueFilter) -> Rows:
+        """Return the rows of a queue, with any verdict.
 
-        The random sample is never cut: a part that was chosen by what its rows hold is no random
-        sample.
+        The random sample is never filtered: a part selected by content is not a random sample.
         """
-        order = self._orders[wanted.queue]
-        if wanted.queue == "sample":
+        order = self._orders[queue_filter.queue]
+        if queue_filter.queue == "sample":
             return order
-        kept = self._opinion.wrong >= wanted.least
-        if wanted.given is not None:
-            kept &= self._source.codes == wanted.given
-        if wanted.words.strip():
-            kept &= self._source.matches(wanted.words)
+        kept = self._opinion.wrong >= queue_filter.least
+        if queue_filter.given is not None:
+            kept &= self._table.codes == queue_filter.given
+        if queue_filter.words.strip():
+            kept &= self._table.matches(queue_filter.words)
         return order[kept[order]]
 
     def page(
-        self, wanted: Wanted, decisions: dict[int, Decision], *, after: int, limit: int
+        self, queue_filter: QueueFilter, decisions: dict[int, Decision], *, after: int, limit: int
     ) -> tuple[Rows, int, int, bool]:
-        """Return rows that follow row `after`, and how many are decided, how many there are, and
-        whether there are more.
+        """Return the next rows, the number of decided rows and of rows, and whether more follow.
 
         Parameters
         ----------
-        wanted : Wanted
-            Which rows.
+        queue_filter : QueueFilter
+            The queue and its filter.
         decisions : dict
-            What is said of them.
+            The decision of each row.
         after : int
             The last row that the caller has; -1: none.
         limit : int
-            How many rows at most.
-        """  # noqa: D205
-        members = self.members(wanted)
-        verdicts = np.full(self._source.n_rows, "open", dtype=object)
+            Maximum number of rows.
+        """
+        members = self.members(queue_filter)
+        verdicts = np.full(self._table.n_rows, "open", dtype=object)
         for row, decision in decisions.items():
             verdicts[row] = decision.verdict or "open"
-        said = verdicts[members]
+        status = verdicts[members]
         start = 0
         if after >= 0:
-            # the place in the full order, where the row itself may have left this queue
-            place = np.empty(self._source.n_rows, dtype=np.intp)
-            place.fill(-1)
-            order = self._orders[wanted.queue]
-            place[order] = np.arange(order.size)
-            start = int(np.searchsorted(place[members], place[after], side="right"))
+            # positions in the full order, as the row may have left the filtered queue
+            position = np.empty(self._table.n_rows, dtype=np.intp)
+            position.fill(-1)
+            order = self._orders[queue_filter.queue]
+            position[order] = np.arange(order.size)
+            start = int(np.searchsorted(position[members], position[after], side="right"))
         hits = np.arange(members.size) >= start
-        if wanted.status != "all":
-            hits &= said == wanted.status
+        if queue_filter.status != "all":
+            hits &= status == queue_filter.status
         rows = members[hits]
-        return rows[:limit], int(np.sum(said != "open")), members.size, rows.size > limit
+        return rows[:limit], int(np.sum(status != "open")), members.size, rows.size > limit

@@ -17,14 +17,14 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class SampleEstimate:
-    """How often labels are wrong, by a random sample; NaN where no row tells.
+    """How often labels are wrong, estimated from a random sample; NaN where no row is known.
 
     Parameters
     ----------
     n_rows : int
-        Rows of the sample, the unsure ones among them.
+        Rows of the sample, including unsure ones.
     n_unsure : int
-        Rows of which the reviewer could not say what they are.
+        Rows that the reviewer was unsure about.
     wrong : float
         P(noisy != true).
     wrong_interval : ndarray of shape (2,)
@@ -32,11 +32,11 @@ class SampleEstimate:
     wrong_by_label : ndarray of shape (n_classes,)
         P(true != j | noisy=j).
     wrong_by_label_interval : ndarray of shape (n_classes, 2)
-        Their Clopper-Pearson intervals, each by itself.
+        Their Clopper-Pearson intervals, each on its own.
     rates : ndarray of shape (n_classes,)
-        P(noisy != i | true=i): of two classes (rho_neg, rho_pos).
+        P(noisy != i | true=i); for two classes (rho_neg, rho_pos).
     rates_interval : ndarray of shape (n_classes, 2)
-        Intervals that cover each rate at least as often as they say.
+        Conservative intervals of the rates.
     """
 
     n_rows: int
@@ -59,11 +59,11 @@ def sample_estimate(
     Parameters
     ----------
     counts : array-like of shape (n_classes, n_classes)
-        How many reviewed rows labelled j are of class i, labels in rows.
+        counts[j, i] is the number of reviewed rows labelled j whose true class is i.
     unsure : array-like of shape (n_classes,)
-        How many rows of the sample labelled j could not be told.
+        Number of rows labelled j that the reviewer was unsure about.
     label_counts : array-like of shape (n_classes,)
-        How many rows of the table have each label.
+        Number of rows of the table with each label.
     level : float, default=0.95
         Confidence of each interval.
 
@@ -74,15 +74,15 @@ def sample_estimate(
 
     Notes
     -----
-    Of the rows of the sample labelled j, the number of wrong ones is binomial, whatever the model
-    says: `wrong_by_label` is unbiased, and its interval exact (Clopper and Pearson), as is that of
-    `wrong`. The rates are ratios of such shares: consistent, not unbiased. Rate i rises with every
-    W[j, i], j != i, and falls with W[i, i]; its interval is where these lead from the ends of their
-    own exact intervals, each at level^(1/K), since rows of different labels are independent. It
-    covers the rate with at least the level at every sample size, and is wider than it need be.
+    Among the sampled rows labelled j, the number of wrong labels is binomial, whatever the model
+    says. So `wrong_by_label` is unbiased and its interval exact (Clopper and Pearson), as is that
+    of `wrong`. The rates are ratios of such shares: consistent, but not unbiased. Rate i increases
+    with every W[j, i], j != i, and decreases with W[i, i]. Its interval takes these at the ends of
+    their exact intervals, each at level^(1/K), as rows of different labels are independent. It is
+    conservative: it covers the rate with at least the level at every sample size.
 
-    An unsure row is left out of the estimates; the intervals take it both ways, as right for one
-    end and as wrong for the other. All this holds for a sample size that was set beforehand.
+    Unsure rows are left out of the estimates. The intervals count them as right for one end and as
+    wrong for the other. All this holds for a sample size that was fixed in advance.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def sample_estimate(
                 f"for each of {n_classes} classes."
             )
     if not labels.any():
-        raise ValueError("label_counts is zero for every class: there are no rows to speak of.")
+        raise ValueError("label_counts is zero for every class: the table has no rows.")
     sure = seen.sum(axis=1)
     sampled = sure + open_rows
     right = np.diagonal(seen)
@@ -124,28 +124,28 @@ def sample_estimate(
         n_rows=int(sampled.sum()),
         n_unsure=int(open_rows.sum()),
         wrong=wrong,
-        wrong_interval=_shares_between(
+        wrong_interval=_share_intervals(
             sure.sum() - right.sum(), open_rows.sum(), sampled.sum(), level
         ),
         wrong_by_label=1 - np.diagonal(by_label),
-        wrong_by_label_interval=_shares_between(sure - right, open_rows, sampled, level),
+        wrong_by_label_interval=_share_intervals(sure - right, open_rows, sampled, level),
         rates=rates,
-        rates_interval=_rates_between(
-            _shares_between(seen, open_rows[:, None], sampled[:, None], level ** (1 / n_classes)),
+        rates_interval=_rate_intervals(
+            _share_intervals(seen, open_rows[:, None], sampled[:, None], level ** (1 / n_classes)),
             labels,
         ),
     )
 
 
 def clopper_pearson(found: ArrayLike, n: ArrayLike, level: float = LEVEL) -> Floats:
-    """Return the exact interval of a share of which `found` in `n` were seen, of shape (..., 2).
+    """Return the exact interval of a share given `found` of `n`, of shape (..., 2).
 
     Parameters
     ----------
     found : array-like
-        How many were seen.
+        Number of successes.
     n : array-like
-        Among how many; 0: the interval is all of [0, 1].
+        Number of trials; the interval of 0 trials is [0, 1].
     level : float, default=0.95
         Confidence.
     """
@@ -159,10 +159,7 @@ def clopper_pearson(found: ArrayLike, n: ArrayLike, level: float = LEVEL) -> Flo
         ) from None
     if (k > size).any():
         at = np.argmax(np.ravel(k > size))
-        raise ValueError(
-            f"found must not exceed n, got {k.flat[at]:g} of {size.flat[at]:g}: it counts those of "
-            "the n that were seen."
-        )
+        raise ValueError(f"found must not exceed n, got {k.flat[at]:g} of {size.flat[at]:g}.")
     tail = (1 - level) / 2
     low = np.where(k > 0, betaincinv(np.maximum(k, 1), size - k + 1, tail), 0.0)
     high = np.where(k < size, betaincinv(k + 1, np.maximum(size - k, 1), 1 - tail), 1.0)
@@ -175,7 +172,7 @@ def _check_level(level: float) -> None:
 
 
 def _check_counts(values: ArrayLike, name: str) -> Floats:
-    """Return numbers from 0 to 2^53, below which floats count exactly."""
+    """Return the counts, from 0 to 2^53, up to which floats are exact."""
     numbers = check_numbers(values, name)
     wrong = ~((numbers >= 0) & (numbers <= 2.0**53))
     if wrong.any():
@@ -183,21 +180,21 @@ def _check_counts(values: ArrayLike, name: str) -> Floats:
     return numbers
 
 
-def _shares_between(found: Any, unsure: Any, n: Any, level: float) -> Floats:
-    """Return the interval's lower end with no unsure row among the found, its upper with all."""
+def _share_intervals(found: Any, unsure: Any, n: Any, level: float) -> Floats:
+    """Return an interval that counts no unsure row for the lower end, all for the upper end."""
     low, high = clopper_pearson(found, n, level), clopper_pearson(found + unsure, n, level)
     return np.stack([low[..., 0], high[..., 1]], axis=-1)
 
 
-def _rates_between(shares: Floats, labels: Floats) -> Floats:
-    """Return the least and the greatest P(noisy != i | true=i) for W between its ends."""
+def _rate_intervals(shares: Floats, labels: Floats) -> Floats:
+    """Return the minimum and maximum of P(noisy != i | true=i) over the intervals of W."""
     ends = np.empty((labels.size, 2))
     for i in range(labels.size):
         for end in (0, 1):
-            # the labels other than i at this end, label i itself at the other one
+            # W[j, i] of the other labels at this end, W[i, i] at the opposite end
             joint = labels * shares[:, i, end]
             joint[i] = labels[i] * shares[i, i, 1 - end]
             total = joint.sum()
-            # no row is of class i: nothing is known of its rate
+            # no row is of class i: its rate is unknown
             ends[i, end] = 1 - joint[i] / total if total > 0 else end
     return ends

@@ -1,4 +1,4 @@
-"""The review page on this machine."""
+"""The local server of the review page."""
 
 import secrets
 import socket
@@ -9,16 +9,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from unflip._app.review._desk import Desk
 from unflip._app.review._export import check_export
 from unflip._app.review._file import check_place
 from unflip._app.review._queue import Opinion
-from unflip._app.review._source import Source
+from unflip._app.review._session import ReviewSession
 from unflip._app.review._store import Decisions
+from unflip._app.review._table import ReviewTable
 from unflip._validation import check_count
 
 ADDRESS = "127.0.0.1"
-"""No other machine can reach the page."""
+"""Loopback: other machines cannot reach the page."""
 
 
 def serve(
@@ -36,10 +36,10 @@ def serve(
     started: Callable[[str], object] = print,
     note: Callable[[str], object] = warnings.warn,
 ) -> None:
-    """Show the rows of a table on a local page, and keep what a person decides of their labels.
+    """Serve a local page to review the labels of a table, and store the decisions.
 
-    Runs until it is interrupted. Every decision is on disk before the page says "saved"; the table
-    is never changed. Opened again with the same file, it goes on where it was.
+    Runs until it is interrupted. Every decision is on disk before the page says "saved", and the
+    table is never changed. Serving again with the same file continues the review.
 
     Parameters
     ----------
@@ -48,28 +48,27 @@ def serve(
     label : str or array-like of shape (n_rows,)
         The name of the label column, or the labels.
     audit : LabelAudit
-        Fitted to these rows and labels.
+        The audit, fitted to these rows and labels.
     decisions : str or Path
-        The file of decisions, SQLite; made where it is missing. Decisions are found again by the
-        cells of their rows; a file of which no row is in the table is refused.
+        The SQLite file of decisions; created if missing. Decisions are matched by the cells of
+        their rows; a file of which no row is in the table raises an error.
     id_column : str, default=None
-        A column that names the rows: it is shown and searched, not compared.
+        A column of row names: shown and searched, but not compared.
     out : str or Path, default=None
-        Folder of what the page exports. None: the name of `decisions` with "-export" in place of
-        its suffix.
+        Folder to export to. None: the name of `decisions` with "-export" in place of its suffix.
     sample_size : int, default=200
-        Rows of the random sample that noise rates are estimated from.
+        Number of rows of the random sample to estimate noise rates from.
     port : int, default=0
-        Port on 127.0.0.1; 0: a free one.
+        Port on 127.0.0.1; 0: any free port.
     title : str, default="Review of labels"
-        What the page is called.
+        Title of the page.
     random_state : int, default=None
-        Seed of the random sample. It is drawn once, and kept with the decisions.
+        Seed of the random sample, which is drawn once and stored with the decisions.
     started : callable, default=print
-        Called with the page's address, the secret token in it, when it is ready.
+        Called with the address of the page, including the secret token, when it is ready.
     note : callable, default=warnings.warn
-        Called before with each sentence on decisions that were moved with their rows or could not
-        be matched; the page shows them too.
+        Called before that with each note on decisions whose rows moved or could not be matched;
+        the page shows them too.
     """
     check_review(decisions, out, port=port)
     import uvicorn
@@ -78,14 +77,14 @@ def serve(
     from unflip._app.review._connections import BoundedProtocol
 
     check_count(sample_size, "sample_size", least=1)
-    source = Source(table, label, id_column=id_column)
-    opinion = Opinion(audit, source)  # before any file is made
+    review_table = ReviewTable(table, label, id_column=id_column)
+    opinion = Opinion(audit, review_table)  # checks the audit before a file is created
     with (
-        Decisions(Path(decisions), source.fingerprint) as store,
+        Decisions(Path(decisions), review_table.fingerprint) as store,
         socket.create_server((ADDRESS, port)) as listening,
     ):
-        desk = Desk(
-            source,
+        session = ReviewSession(
+            review_table,
             opinion,
             store,
             _export_folder(decisions, out),
@@ -93,24 +92,24 @@ def serve(
             sample_size=sample_size,
             random_state=random_state,
         )
-        for sentence in store.notes:
-            note(sentence)
+        for words in store.notes:
+            note(words)
         host = f"{ADDRESS}:{listening.getsockname()[1]}"
         token = secrets.token_urlsafe(24)
         server = uvicorn.Server(
             uvicorn.Config(
-                make_app(desk, token=token, host=host),
+                make_app(session, token=token, host=host),
                 lifespan="off",
                 ws="none",
                 log_level="warning",
-                access_log=False,  # the address has the token in it
+                access_log=False,  # the address contains the token
                 server_header=False,
                 timeout_graceful_shutdown=2,
                 http=BoundedProtocol,
             )
         )
         started(f"http://{host}/{token}/")
-        # being interrupted is how it ends
+        # Ctrl+C is the way to stop the server
         with suppress(KeyboardInterrupt):
             server.run(sockets=[listening])
 
@@ -119,23 +118,23 @@ def check_review(
     decisions: str | Path,
     out: str | Path | None = None,
     *,
-    source: Source | None = None,
+    table: ReviewTable | None = None,
     port: int = 0,
 ) -> None:
-    """Raise what `serve` would raise whatever the audit says; to be asked before a long fit.
+    """Raise the errors of `serve` that do not depend on the audit, to be called before a long fit.
 
-    No file is made. Nothing is said of a file of decisions that does not exist yet.
+    No file is created. A file of decisions that does not exist yet is not checked.
 
     Parameters
     ----------
     decisions : str or Path
         The file of decisions.
     out : str or Path, default=None
-        Folder of what the page exports. None: as in `serve`.
-    source : Source, default=None
-        The table: whether it is the one that the file was made for. None: that is not asked.
+        Folder to export to. None: as in `serve`.
+    table : ReviewTable, default=None
+        The table, to check that the file of decisions belongs to it. None: no check.
     port : int, default=0
-        Port on 127.0.0.1; 0: a free one.
+        Port on 127.0.0.1; 0: any free port.
 
     Examples
     --------
@@ -152,14 +151,14 @@ def check_review(
             ) from error
     check_place(Path(decisions))
     check_export(_export_folder(decisions, out))
-    if source is not None and Path(decisions).exists():
-        Decisions(Path(decisions), source.fingerprint).close()
+    if table is not None and Path(decisions).exists():
+        Decisions(Path(decisions), table.fingerprint).close()
     try:
         socket.create_server((ADDRESS, port)).close()
     except OSError as error:
         raise OSError(
-            f"port {port} of {ADDRESS} cannot be used ({error.strerror}): name another one, or 0 "
-            "for one that is free."
+            f"port {port} of {ADDRESS} cannot be used ({error.strerror}): choose another one, or 0 "
+            "for any free port."
         ) from error
 
 

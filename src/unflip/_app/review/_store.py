@@ -15,29 +15,29 @@ from unflip._app.review._file import OpenFile, OtherTableError, add_row, differe
 from unflip._app.review._fingerprint import Fingerprint, RowKey
 
 VERDICTS = ("keep", "change", "unsure")
-"""What a person may say of a label."""
+"""The possible verdicts on a label."""
 
-MOST_NAMED = 20
-"""Rows that are named in a message."""
+MAX_NAMED = 20
+"""Maximum number of rows named in a message."""
 
-LONGEST_NAME = 60
-"""Characters of an id in a message."""
+MAX_NAME_CHARACTERS = 60
+"""Maximum number of characters of an id in a message."""
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What is said of a row's label at present.
+    """The current decision on a row.
 
     Parameters
     ----------
     row : int
         Position in the table.
     version : int
-        How often the row was written to; 0: never.
+        Number of times the row was written to.
     verdict : {"keep", "change", "unsure"} or None
-        None: nothing is said, or it was undone.
+        None: not decided, or undone.
     label : int or None
-        The right label's position among the classes; None where it is not known.
+        Class index of the true label; None if unknown.
     """
 
     row: int
@@ -47,15 +47,15 @@ class Decision:
 
 
 class StaleDecisionError(Exception):
-    """The row was written to since it was read; `current` is what it says now."""
+    """The row was written to since it was read; `current` is the decision now."""
 
     def __init__(self, current: Decision) -> None:
-        super().__init__(f"row {current.row} has version {current.version} by now.")
+        super().__init__(f"row {current.row} is now at version {current.version}.")
         self.current = current
 
 
 class KnownRow(NamedTuple):
-    """A row that the file knows: where it is now, None for nowhere, and what was noted of it."""
+    """A row of the file: its position in the table (None if missing), and its stored facts."""
 
     row: int | None
     place: int
@@ -66,33 +66,33 @@ class KnownRow(NamedTuple):
 class Decisions:
     """The decisions on one table, on disk before a method returns.
 
-    Rows are known by their cells: a table whose rows were sorted, added to or taken from finds its
-    decisions again. A decision on a row of which a cell has changed is kept, and not applied.
+    Rows are identified by their cells: decisions are matched after rows were reordered, added or
+    removed. A decision on a row with a changed cell is kept, but not applied.
 
-    Every write names the version of the row that it was made for, and is refused where the row
-    has another by now: nothing is overwritten unseen, by another page or another process.
+    Every write names the version of the row that it was made for, and raises an error if the row
+    has another version by now: another page or process never overwrites a decision unseen.
 
     Parameters
     ----------
     path : Path
-        The SQLite file; made where it is missing.
+        The SQLite file; created if missing.
     fingerprint : Fingerprint
-        What tells the table from others (`Source.fingerprint`). A file of which no row is in the
-        table is refused.
+        The identity of the table (`ReviewTable.fingerprint`). A file of which no row is in the
+        table raises an error.
 
     Attributes
     ----------
     path : Path
         The file.
     notes : list of str
-        What the user has to know of decisions that were moved with their rows, or could not be
-        matched, and of the random sample.
+        Notes for the user on decisions whose rows moved or could not be matched, and on the random
+        sample.
     """
 
     def __init__(self, path: Path, fingerprint: Fingerprint) -> None:
         self.path = path
         self.notes: list[str] = []
-        self._table = fingerprint
+        self._fingerprint = fingerprint
         self._lock = threading.Lock()
         self._labels = {name: position for position, name in enumerate(fingerprint.classes)}
         self._rows: dict[int, KnownRow] = {}
@@ -109,32 +109,32 @@ class Decisions:
             raise
 
     def _match(self) -> None:
-        """Find the rows of the file in the table, or refuse the table; note what has changed."""
+        """Match the rows of the file with the table, and note what has changed."""
         with self._reading():
             self._read_events()
-        about, table = self._file.about, self._table
+        about, table = self._file.about, self._fingerprint
         matched = any(known.row is not None for known in self._rows.values())
         same = about.get("population") == table.population or matched
         if about["label"] != table.label or not same:
             raise OtherTableError(
                 f"{self.path} holds decisions on another table: {difference(about, table)}. Give "
-                "the table that it was made for, or name another file."
+                "the table that it was made for, or choose another file."
             )
         n_moved = sum(
-            said.verdict is not None and self._rows[self._keys[row]].place != row
-            for row, said in self._known.items()
+            decision.verdict is not None and self._rows[self._keys[row]].place != row
+            for row, decision in self._known.items()
         )
         if n_moved:
             self.notes.append(
-                f"{_decisions(n_moved)} moved along with rows that stand elsewhere in the table "
-                "now."
+                f"{_decisions(n_moved)} moved along with rows that are at another position in the "
+                "table now."
             )
         lost = [self._lost(key) for key, event in self._unapplied.items() if event["verdict"]]
         if lost:
-            named = ", ".join(lost[:MOST_NAMED]) + (", ..." if len(lost) > MOST_NAMED else "")
+            named = ", ".join(lost[:MAX_NAMED]) + (", ..." if len(lost) > MAX_NAMED else "")
             self.notes.append(
                 f"{_decisions(len(lost))} could not be matched with the table and will not be "
-                f"applied: {named}. What was decided stays in {self.path}."
+                f"applied: {named}. They are kept in {self.path}."
             )
 
     def decide(
@@ -148,22 +148,22 @@ class Decisions:
         suggested: int | None = None,
         probability: float | None = None,
     ) -> Decision:
-        """Write a decision for a row that is at `version`, and return it.
+        """Store a decision on a row that is at `version`, and return it.
 
         Parameters
         ----------
         row : int
             Position in the table.
         version : int
-            The row's version that the decision was made for.
+            The version of the row that the decision was made for.
         verdict : {"keep", "change", "unsure"}
-            What is said.
+            The verdict.
         label : int or None
-            The right label's position among the classes; None where it is not known.
+            Class index of the true label; None if unknown.
         queue : str, default=None
-            The order in which the row came up, for the log.
+            The queue in which the row was shown, for the log.
         suggested, probability : default=None
-            What the model said of it, for the log.
+            The model's opinion of the row, for the log.
         """
         with self._writing() as connection:
             key = self._key_at(row, version)
@@ -186,16 +186,16 @@ class Decisions:
         return Decision(row, version + 1, verdict, label)
 
     def undo(self, row: int, version: int) -> Decision:
-        """Take back the latest decision on a row that is at `version`, and return what it says now.
+        """Undo the latest decision on a row that is at `version`, and return the current one.
 
-        What was said of the row before holds again. Nothing is deleted: the log keeps both.
+        The decision before it holds again. Nothing is deleted: the log keeps both.
 
         Parameters
         ----------
         row : int
             Position in the table.
         version : int
-            The row's version that the caller has seen.
+            The version of the row that the caller has seen.
         """
         with self._writing() as connection:
             key = self._key_at(row, version)
@@ -203,7 +203,7 @@ class Decisions:
                 "SELECT * FROM standing WHERE key = ? ORDER BY number DESC LIMIT 2", (key,)
             ).fetchall()
             if not standing:
-                raise ValueError(f"row {row} has no decision that could be undone.")
+                raise ValueError(f"row {row} has no decision to undo.")
             before = standing[1] if len(standing) == 2 else {"verdict": None, "label": None}
             connection.execute(
                 "INSERT INTO events (at, key, version, verdict, label, undoes) "
@@ -217,22 +217,22 @@ class Decisions:
                     standing[0]["version"],
                 ),
             )
-        return self._said(row, version + 1, before["verdict"], before["label"])
+        return self._decision(row, version + 1, before["verdict"], before["label"])
 
     def current(self, row: int) -> Decision:
-        """Return what is said of a row."""
+        """Return the current decision on a row."""
         with self._reading():
             self._read_events()
             return self._known.get(row, Decision(row))
 
     def all(self) -> dict[int, Decision]:
-        """Return what is said of every row that was ever written to, and is in the table."""
+        """Return the current decision on every row of the table that was ever written to."""
         with self._reading():
             self._read_events()
             return dict(self._known)
 
     def last(self) -> Decision | None:
-        """Return the row that was decided last, as it is now; None: there is nothing to undo."""
+        """Return the latest decision that can be undone; None if there is none."""
         with self._reading() as connection:
             self._read_events()
             for (key,) in connection.execute("SELECT key FROM standing ORDER BY number DESC"):
@@ -242,9 +242,10 @@ class Decisions:
         return None
 
     def log(self) -> list[dict[str, Any]]:
-        """Return every event, the oldest first.
+        """Return every event, in the order of time.
 
-        `row` is where the row is, or, where `matched` is False, where it was; labels are names.
+        `row` is the position of the row in the table, or its former position if `matched` is False.
+        Labels are texts.
         """
         with self._reading() as connection:
             events = connection.execute("SELECT * FROM events ORDER BY number").fetchall()
@@ -259,7 +260,7 @@ class Decisions:
         return entries
 
     def decided_in_sample(self) -> set[int]:
-        """Return the rows of the random sample that were decided when they came up in it."""
+        """Return the rows that were decided in the queue of the random sample."""
         with self._reading() as connection:
             found = connection.execute(
                 "SELECT DISTINCT key FROM standing WHERE sample = ?", (self._sample_number(),)
@@ -269,18 +270,18 @@ class Decisions:
             return {row for row in rows if row is not None}
 
     def sample(self, size: int, *, random_state: int | None = None) -> list[int]:
-        """Return a random sample of the table's rows, in the order drawn; drawn once, and kept.
+        """Return a random sample of the table's rows, in the order drawn; drawn once and stored.
 
-        A larger size later goes on where the drawing stopped, so a smaller sample is the beginning
-        of a larger one. When rows are added, taken away or changed, the sample is no random sample
-        of them any more, and another is drawn.
+        A larger size later continues the draw: a smaller sample is the beginning of a larger one.
+        If rows are added, removed or changed, a new sample is drawn, as the former is no longer a
+        random sample of the table.
 
         Parameters
         ----------
         size : int
-            How many rows, at most all.
+            Number of rows, at most all.
         random_state : int, default=None
-            Seed of what is still to be drawn.
+            Seed of the rows that are still to be drawn.
         """
         with self._writing() as connection:
             number = self._sample_number()
@@ -289,29 +290,29 @@ class Decisions:
                     "SELECT count(DISTINCT key) FROM standing WHERE sample IS NOT NULL"
                 ).fetchone()[0]
                 number = connection.execute(
-                    "INSERT INTO samples (population) VALUES (?)", (self._table.population,)
+                    "INSERT INTO samples (population) VALUES (?)", (self._fingerprint.population,)
                 ).lastrowid
             else:
                 former = 0
-            places = connection.execute(
+            keys = connection.execute(
                 "SELECT key FROM sampled WHERE sample = ? ORDER BY place", (number,)
             )
-            drawn = [row for (key,) in places if (row := self._rows[key].row) is not None]
-            lacking = min(size, self._table.n_rows) - len(drawn)
-            if lacking > 0:
-                rest = np.setdiff1d(np.arange(self._table.n_rows), drawn)
-                new = np.random.default_rng(random_state).choice(rest, lacking, replace=False)
-                keys = [self._key_of(row) for row in new.tolist()]
+            drawn = [row for (key,) in keys if (row := self._rows[key].row) is not None]
+            n_missing = min(size, self._fingerprint.n_rows) - len(drawn)
+            if n_missing > 0:
+                rest = np.setdiff1d(np.arange(self._fingerprint.n_rows), drawn)
+                new = np.random.default_rng(random_state).choice(rest, n_missing, replace=False)
+                new_keys = [self._key_of(row) for row in new.tolist()]
                 connection.executemany(
                     "INSERT INTO sampled VALUES (?, ?, ?)",
-                    ((number, place, key) for place, key in enumerate(keys, start=len(drawn))),
+                    ((number, place, key) for place, key in enumerate(new_keys, start=len(drawn))),
                 )
                 drawn += new.tolist()
         if former:
             self.notes.append(
                 "The rows of the table have changed since the random sample was drawn, so it is no "
-                "random sample of them. Another one was drawn, and the estimate of the noise "
-                f"begins anew; what was decided on {former} rows of the former one is kept."
+                "longer a random sample. A new one was drawn, and the estimate of the noise starts "
+                f"again; the decisions on {former} rows of the former sample are kept."
             )
         return drawn[:size]
 
@@ -325,15 +326,15 @@ class Decisions:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # ------------------------------------------------------------ rows and what is said of them
+    # ------------------------------------------------------------ rows and decisions
 
     def _read_rows(self) -> None:
-        """Find the rows that the file knows by now; what is not committed must not be read."""
+        """Match the rows added to the file since; never reads uncommitted rows."""
         new = self._connection.execute(
             "SELECT * FROM rows WHERE key > ? ORDER BY key", (self._last_key,)
         ).fetchall()
         keys: list[RowKey] = [(entry["fingerprint"], entry["occurrence"]) for entry in new]
-        for entry, row in zip(new, self._table.find(keys), strict=True):
+        for entry, row in zip(new, self._fingerprint.find(keys), strict=True):
             known = KnownRow(row, entry["place"], entry["id"], entry["given"])
             self._last_key = entry["key"]
             self._rows[entry["key"]] = known
@@ -341,24 +342,24 @@ class Decisions:
                 self._keys[row] = entry["key"]
 
     def _read_events(self) -> None:
-        # the log is only ever added to, by other processes too: what is new in it is enough
+        # the log is append-only, for other processes too: reading the new events is enough
         new = self._connection.execute(
             "SELECT * FROM events WHERE number > ? ORDER BY number", (self._read_until,)
         ).fetchall()
-        self._read_rows()  # after the events, which may be of rows that are new
+        self._read_rows()  # after the events, which may refer to new rows
         for event in new:
             self._read_until = event["number"]
             key, row = event["key"], self._rows[event["key"]].row
             if row is not None:
-                said = self._said(row, event["version"], event["verdict"], event["label"])
-                self._known[row] = said
-            if row is None or said.verdict != event["verdict"]:
+                decision = self._decision(row, event["version"], event["verdict"], event["label"])
+                self._known[row] = decision
+            if row is None or decision.verdict != event["verdict"]:
                 self._unapplied[key] = event
             else:
                 self._unapplied.pop(key, None)
 
-    def _said(self, row: int, version: int, verdict: str | None, label: str | None) -> Decision:
-        """Return a decision by the label's name; none where the table has no such label."""
+    def _decision(self, row: int, version: int, verdict: str | None, label: str | None) -> Decision:
+        """Return a decision from stored text; undecided if the table has no such label."""
         if label is None:
             return Decision(row, version, verdict)
         if label not in self._labels:
@@ -366,37 +367,37 @@ class Decisions:
         return Decision(row, version, verdict, self._labels[label])
 
     def _lost(self, key: int) -> str:
-        """Return a row whose decision is not applied, by name, and why."""
+        """Return the name of a row whose decision is not applied, and the reason."""
         known = self._rows[key]
         details = [] if known.id is None else [f"id {_printable(known.id)}"]
         if known.row is not None:
             label = _printable(self._unapplied[key]["label"])
             details.append(f"no row has the label {label} any more")
-        elif self._table.ids is not None and known.id is not None:
-            # an id that several rows have tells nothing of this one
+        elif self._fingerprint.ids is not None and known.id is not None:
+            # an id that several rows share does not identify this row
             reasons = {0: ["gone"], 1: ["cells have changed"]}
-            details += reasons.get(self._table.id_count(known.id), [])
+            details += reasons.get(self._fingerprint.id_count(known.id), [])
         return f"row {known.place}" + (f" ({', '.join(details)})" if details else "")
 
     def _name(self, label: int | None) -> str | None:
-        return None if label is None else self._table.classes[label]
+        return None if label is None else self._fingerprint.classes[label]
 
     def _sample_number(self) -> int | None:
         found = self._connection.execute(
-            "SELECT number FROM samples WHERE population = ?", (self._table.population,)
+            "SELECT number FROM samples WHERE population = ?", (self._fingerprint.population,)
         ).fetchone()
         return None if found is None else int(found[0])
 
     def _key_of(self, row: int) -> int:
-        """Return the number by which the file knows a row, which it may learn now."""
-        if not 0 <= row < self._table.n_rows:
-            raise IndexError(f"there is no row {row}: the table has {self._table.n_rows}.")
-        # not remembered here: it is known once it is committed
+        """Return the key of a row in the file, inserting the row if it is new."""
+        if not 0 <= row < self._fingerprint.n_rows:
+            raise IndexError(f"there is no row {row}: the table has {self._fingerprint.n_rows}.")
+        # a new key is not cached here, as it may not be committed
         key = self._keys.get(row)
-        return add_row(self._connection, self._table, row) if key is None else key
+        return add_row(self._connection, self._fingerprint, row) if key is None else key
 
     def _key_at(self, row: int, version: int) -> int:
-        """Return a row's number, where the row is at that version."""
+        """Return the key of a row, after checking its version."""
         key = self._key_of(row)
         current = self._known.get(row, Decision(row))
         if current.version != version:
@@ -407,7 +408,7 @@ class Decisions:
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        """Use the file alone, as long as it is where it was."""
+        """Lock the connection, after checking that the file was not replaced."""
         with self._lock:
             try:
                 self._file.check_in_place()
@@ -417,7 +418,7 @@ class Decisions:
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction, alone: what is read in it is still so when it is written."""
+        """Run one exclusive transaction: nothing changes between its reads and its writes."""
         with self._reading() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -425,10 +426,10 @@ class Decisions:
                 yield connection
                 connection.execute("COMMIT")
             finally:
-                # not after a commit, nor where SQLite has rolled back by itself
+                # not after a commit, nor if SQLite has already rolled back
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
-            # what was committed to a file that was moved meanwhile is not stored
+            # a commit to a file that was replaced meanwhile is lost
             self._file.check_in_place()
 
 
@@ -441,6 +442,6 @@ def _decisions(n: int) -> str:
 
 
 def _printable(text: str) -> str:
-    """Return text for a message: short, and without what a terminal would act on."""
-    short = text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 1] + "…"
+    """Return text for a message: short, and without control characters."""
+    short = text if len(text) <= MAX_NAME_CHARACTERS else text[: MAX_NAME_CHARACTERS - 1] + "…"
     return short if short.isprintable() else repr(short)

@@ -13,7 +13,7 @@ let current = null; // the row that is shown
 let tally = null;
 let busy = false;
 
-// ---------------------------------------------------------------- talking to the server
+// ---------------------------------------------------------------- requests
 
 class Stale extends Error {}
 
@@ -35,7 +35,7 @@ async function ask(path, body) {
   return answer;
 }
 
-// One thing at a time: a key that comes before the next row is shown must not decide it.
+// One action at a time: a key pressed before the next row is shown must not decide it.
 async function alone(work) {
   if (busy) return;
   busy = true;
@@ -153,7 +153,7 @@ function nextPlace() {
 
 // ---------------------------------------------------------------- deciding
 
-// Decisions of this tab that can be undone; they outlive a reload, and are this tab's alone.
+// Decisions of this tab that can be undone; they survive a reload.
 const undoable = {
   read: () => JSON.parse(sessionStorage.getItem("undo") ?? "[]"),
   write: (entries) => sessionStorage.setItem("undo", JSON.stringify(entries.slice(-1000))),
@@ -226,7 +226,7 @@ async function refused(error, what) {
   say("", `${what}: row ${error.current.row} was decided elsewhere since. It is ${told(error.current)} there.`);
 }
 
-// Shows a row that may not be in the queue any more.
+// Shows a row that may have left the queue.
 async function visit(row) {
   let place = rows.findIndex((entry) => entry.row === row);
   if (place < 0) {

@@ -1,12 +1,12 @@
-"""The paper's tables and figure, run again and set beside what it printed.
+"""The paper's tables and figure, run again and compared with the printed numbers.
 
 An *experiment* is a table or a figure: data sets x noise rates x methods. A *run* is one fit of
-one method on one split; all methods see the same splits and the same flips. What the paper leaves
-open is decided in `_choices.py`, once, and is the same for every method of a table.
+one method on one split; all methods see the same splits and the same flips. `_choices.py` decides
+what the paper leaves open, once for all methods of a table.
 """
 
 from unflip.paper.experiments._choices import REPEATS
-from unflip.paper.experiments._compare import Figure, Results, summarise
+from unflip.paper.experiments._compare import Measurement, Results, summarise
 from unflip.paper.experiments._config import EXPERIMENTS, METHOD_NAMES, Experiment
 from unflip.paper.experiments._document import reproduction_page
 from unflip.paper.experiments._pictures import require_matplotlib
@@ -20,8 +20,8 @@ __all__ = [
     "METHOD_NAMES",
     "REPEATS",
     "Experiment",
-    "Figure",
     "Journal",
+    "Measurement",
     "Outcome",
     "Results",
     "Run",

@@ -1,4 +1,4 @@
-"""What was measured, beside what the paper printed."""
+"""Measured numbers, compared with those that the paper printed."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -19,11 +19,11 @@ Floats = NDArray[np.float64]
 QUANTITIES = ("accuracy", "rho_pos", "rho_neg")
 
 CHECKED_PAIRS: tuple[Pair, ...] = ((0.2, 0.2), (0.3, 0.1))
-"""Where the plain rows should agree with the paper's; those at (0.4, 0.4) are another case."""
+"""Noise at which the plain rows should agree with the paper's; at (0.4, 0.4) they do not."""
 
 
 @dataclass(frozen=True)
-class Figure:
+class Measurement:
     """A quantity of one method on one data set with one noise, over all splits."""
 
     experiment: str
@@ -39,9 +39,9 @@ class Figure:
     seconds: float
     """Mean processor time of a fit."""
     paper: Published | None
-    """What the paper printed, where it did."""
+    """The paper's mean and standard deviation; None if not printed."""
     rates_error: float | None
-    """Mean absolute error of the rates that the method estimated, where it did."""
+    """Mean absolute error of the estimated rates; None if the method estimates none."""
 
     @property
     def pair(self) -> Pair:
@@ -60,94 +60,95 @@ class Figure:
 
     @property
     def deviations(self) -> float | None:
-        """How many of the paper's standard deviations the mean lies above the paper's."""
+        """Difference from the paper's mean, in the paper's standard deviations."""
         if self.paper is None:
             return None
         return (self.mean - self.paper.mean) / max(self.paper.sd, 1e-3)
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the mean lies within two of the paper's standard deviations of the paper's."""
+        """Whether the mean is within two of the paper's standard deviations."""
         return None if self.deviations is None else abs(self.deviations) <= 2
 
 
 @dataclass(frozen=True)
 class MethodSummary:
-    """A method over all rows of an accuracy table."""
+    """Summary of a method over all rows of an accuracy table."""
 
     method: str
     average: float
     paper_average: float | None
-    """Mean of the paper's rows (its own average line differs from it by up to 0.08)."""
+    """Mean of the paper's rows (the printed average differs from it by up to 0.08)."""
     checked_average: float
-    """Of the rows at CHECKED_PAIRS alone."""
+    """Average over the rows at CHECKED_PAIRS."""
     paper_checked_average: float | None
     rank: float
-    """Mean over the rows of its rank, 1 being the best."""
+    """Mean rank over the rows; 1 is the best."""
     above_plain: int
-    """Rows in which its mean is above that of the plain method."""
+    """Number of rows in which the mean is above that of the plain method."""
     p_value: float | None
-    """Of Wilcoxon's paired test against the plain method, over the rows; None for that one."""
+    """P-value of Wilcoxon's paired test against the plain method; None for the plain method."""
     rates_error: float | None
-    """Mean absolute error of its estimated rates."""
+    """Mean absolute error of the estimated rates."""
     seconds: float
 
 
 @dataclass(frozen=True)
 class ExplainingLevel:
-    """The symmetric noise at which our plain curve passes through the paper's (0.4, 0.4) figure."""
+    """The symmetric noise at which our plain accuracy equals the paper's at (0.4, 0.4)."""
 
     learner: str
     dataset: str
     paper: Published
     level: float
     low: float
-    """Where the curve passes one standard error of the paper's mean above it."""
+    """Level for the paper's mean plus one standard error."""
     high: float
+    """Level for the paper's mean minus one standard error."""
 
 
 class Results:
-    """All figures of finished runs.
+    """All measurements of finished runs.
 
     Parameters
     ----------
-    figures : list of Figure
+    measurements : list of Measurement
         In the order of the experiments.
     """
 
-    def __init__(self, figures: list[Figure]) -> None:
-        self.figures = figures
+    def __init__(self, measurements: list[Measurement]) -> None:
+        self.measurements = measurements
 
-    def of(self, experiment: str, **fields: Any) -> list[Figure]:
-        """Return an experiment's figures whose fields have the given values."""
+    def of(self, experiment: str, **fields: Any) -> list[Measurement]:
+        """Return the measurements of an experiment whose fields have the given values."""
         return [
-            figure
-            for figure in self.figures
-            if figure.experiment == experiment
-            and all(getattr(figure, name) == value for name, value in fields.items())
+            entry
+            for entry in self.measurements
+            if entry.experiment == experiment
+            and all(getattr(entry, name) == value for name, value in fields.items())
         ]
 
     @property
     def experiments(self) -> list[str]:
-        """The experiments that have figures, in the paper's order."""
-        present = {figure.experiment for figure in self.figures}
+        """The experiments that have measurements, in the paper's order."""
+        present = {entry.experiment for entry in self.measurements}
         return [name for name in EXPERIMENTS if name in present]
 
     def compares_methods(self, experiment: str) -> bool:
-        """Whether it is one of the accuracy tables."""
+        """Whether the experiment is an accuracy table."""
         return experiment.startswith("table") and not EXPERIMENTS[experiment].measures_rates
 
     def methods(self, experiment: str) -> list[str]:
         """Return the methods that were run, in the order of the table."""
-        present = {figure.method for figure in self.of(experiment)}
+        present = {entry.method for entry in self.of(experiment)}
         in_order = (*EXPERIMENTS[experiment].methods, "cleanlab")
         return [method for method in in_order if method in present]
 
-    def accuracy_rows(self, experiment: str) -> dict[tuple[str, Pair], dict[str, Figure]]:
+    def accuracy_rows(self, experiment: str) -> dict[tuple[str, Pair], dict[str, Measurement]]:
         """Return the rows of an accuracy table: by data set and noise, then by method."""
-        rows: dict[tuple[str, Pair], dict[str, Figure]] = defaultdict(dict)
-        for figure in self.of(experiment, quantity="accuracy"):
-            rows[figure.dataset, figure.pair][figure.method] = figure
+        rows: dict[tuple[str, Pair], dict[str, Measurement]] = defaultdict(dict)
+        for entry in self.of(experiment, quantity="accuracy"):
+            rows[entry.dataset, entry.pair][entry.method] = entry
         return dict(rows)
 
     def compare_methods(self, experiment: str) -> list[MethodSummary]:
@@ -159,36 +160,36 @@ class Results:
         plain = means[:, methods.index("plain")]
         summaries = []
         for k, method in enumerate(methods):
-            figures = [row[method] for row in rows]
-            checked = [figure for figure in figures if figure.pair in CHECKED_PAIRS]
+            measurements = [row[method] for row in rows]
+            checked = [entry for entry in measurements if entry.pair in CHECKED_PAIRS]
             gain = (means[:, k] - plain).round(9)
             summaries.append(
                 MethodSummary(
                     method=method,
                     average=float(means[:, k].mean()),
-                    paper_average=_paper_average(figures),
-                    checked_average=float(np.mean([figure.mean for figure in checked])),
+                    paper_average=_paper_average(measurements),
+                    checked_average=float(np.mean([entry.mean for entry in checked])),
                     paper_checked_average=_paper_average(checked),
                     rank=float(ranks[k]),
                     above_plain=int((gain > 0).sum()),
                     p_value=None if method == "plain" else _wilcoxon(gain),
-                    rates_error=_mean_of_known([figure.rates_error for figure in figures]),
-                    seconds=float(np.mean([figure.seconds for figure in figures])),
+                    rates_error=_mean_of_known([entry.rates_error for entry in measurements]),
+                    seconds=float(np.mean([entry.seconds for entry in measurements])),
                 )
             )
         return summaries
 
     def plain_agreement(self, experiment: str) -> tuple[int, int]:
-        """Return how many plain figures at CHECKED_PAIRS agree with the paper's, of how many."""
+        """Return how many plain means at CHECKED_PAIRS agree with the paper's, and their number."""
         checked = [
-            figure
-            for figure in self.of(experiment, method="plain", quantity="accuracy")
-            if figure.pair in CHECKED_PAIRS and figure.paper is not None
+            entry
+            for entry in self.of(experiment, method="plain", quantity="accuracy")
+            if entry.pair in CHECKED_PAIRS and entry.paper is not None
         ]
-        return sum(bool(figure.agrees) for figure in checked), len(checked)
+        return sum(bool(entry.agrees) for entry in checked), len(checked)
 
     def explaining_levels(self) -> list[ExplainingLevel]:
-        """Return, for each learner and data set, the noise that explains the paper's last row."""
+        """Return the noise that explains the paper's last row, for each learner and data set."""
         found = []
         for name in ("table3", "table4", "table5", "table6"):
             (learner,) = EXPERIMENTS[name].learners
@@ -198,8 +199,8 @@ class Results:
                     continue
                 cell = (name, dataset, *ACCURACY_PAIRS[-1], "plain")
                 printed = published()[cell, "accuracy"]
-                levels = np.array([figure.rho_pos for figure in curve])
-                means = np.array([figure.mean for figure in curve])
+                levels = np.array([entry.rho_pos for entry in curve])
+                means = np.array([entry.mean for entry in curve])
                 error = printed.sd / np.sqrt(10)
                 level, low, high = (
                     level_at(accuracy, levels, means)
@@ -210,29 +211,29 @@ class Results:
 
 
 def summarise(outcomes: Mapping[Run, Outcome], repeats: int) -> Results:
-    """Return the figures of the finished runs.
+    """Return the measurements of the finished runs.
 
     Parameters
     ----------
     outcomes : mapping from Run to Outcome
         Finished runs.
     repeats : int
-        Only the first so many splits (times an experiment's own factor) are used.
+        Number of splits to use, before the experiment's `repeats_per_repeat`.
     """
     groups: dict[tuple[str, str, str, float, float, str], dict[int, Outcome]] = defaultdict(dict)
     for run, outcome in outcomes.items():
         if run.repeat < repeats * EXPERIMENTS[run.experiment].repeats_per_repeat:
             key = (run.experiment, run.learner, run.dataset, run.rho_pos, run.rho_neg, run.method)
             groups[key][run.repeat] = outcome
-    figures = []
+    measurements = []
     for key in sorted(groups, key=_paper_order):
         experiment, learner, dataset, rho_pos, rho_neg, method = key
         done = [outcome for _, outcome in sorted(groups[key].items())]
         measured = QUANTITIES[1:] if EXPERIMENTS[experiment].measures_rates else QUANTITIES[:1]
         for quantity in measured:
             cell = (experiment, dataset, rho_pos, rho_neg, method)
-            figures.append(
-                Figure(
+            measurements.append(
+                Measurement(
                     experiment,
                     learner,
                     dataset,
@@ -246,13 +247,13 @@ def summarise(outcomes: Mapping[Run, Outcome], repeats: int) -> Results:
                     rates_error=_rates_error(done, method, rho_pos, rho_neg),
                 )
             )
-    return Results(figures)
+    return Results(measurements)
 
 
 def level_at(accuracy: float, levels: Floats, means: Floats) -> float:
-    """Return the level at which a falling curve takes the value `accuracy`, by interpolation.
+    """Return the level at which a decreasing curve takes the value `accuracy`, by interpolation.
 
-    The curve is first made monotone (least squares); beyond its ends the answer is the end.
+    Isotonic regression makes the curve monotone first. Values beyond the curve give its end.
 
     Parameters
     ----------
@@ -261,18 +262,18 @@ def level_at(accuracy: float, levels: Floats, means: Floats) -> float:
     levels, means : ndarray of shape (n_levels,)
         The curve.
     """
-    falling = IsotonicRegression(increasing=False).fit_transform(levels, means)
-    return float(np.interp(-accuracy, -falling, levels))
+    decreasing = IsotonicRegression(increasing=False).fit_transform(levels, means)
+    return float(np.interp(-accuracy, -decreasing, levels))
 
 
-def _paper_average(figures: list[Figure]) -> float | None:
-    return _mean_of_known([figure.paper.mean if figure.paper else None for figure in figures])
+def _paper_average(measurements: list[Measurement]) -> float | None:
+    return _mean_of_known([entry.paper.mean if entry.paper else None for entry in measurements])
 
 
 def _rates_error(
     outcomes: list[Outcome], method: str, rho_pos: float, rho_neg: float
 ) -> float | None:
-    """Return the error of both rates; None for methods that use a function of them only."""
+    """Return the mean error of both rates; None for methods that use only a function of them."""
     if method in ("ld", "stpmkl"):
         return None
     return _mean_of_known(
@@ -290,12 +291,12 @@ def _mean_of_known(values: list[float | None]) -> float | None:
 
 
 def _wilcoxon(gain: Floats) -> float:
-    """Return the two-sided p-value; 1 where nothing differs."""
+    """Return the two-sided p-value; 1 if nothing differs."""
     return float(wilcoxon(gain, zero_method="zsplit").pvalue) if gain.any() else 1.0
 
 
 def _paper_order(key: Any) -> tuple[int, ...]:
-    """Return the position of a figure in the paper."""
+    """Return the sort key of a measurement: its position in the paper."""
     name, learner, dataset, rho_pos, rho_neg, method = key
     experiment = EXPERIMENTS[name]
     methods = (*experiment.methods, "cleanlab")

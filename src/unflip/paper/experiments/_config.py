@@ -1,4 +1,4 @@
-"""Which data sets, noise rates and methods each table and figure of the paper has."""
+"""The data sets, noise rates and methods of each table and figure of the paper."""
 
 from dataclasses import dataclass
 
@@ -56,17 +56,17 @@ class Experiment:
     methods: tuple[str, ...]
     learners: tuple[str, ...] = ("",)
     known_rates: bool = False
-    """Whether the methods are told the true rates."""
+    """Whether the methods are given the true rates."""
     repeats_per_repeat: int = 1
-    """Splits for each one that is asked for: more where a fit is cheap and a curve is wanted."""
+    """Splits per requested split: more for the smooth curves of a cheap fit."""
 
     @property
     def measures_rates(self) -> bool:
-        """Whether noise rates are measured, and not accuracy."""
+        """Whether noise rates are measured instead of accuracy."""
         return self.methods == RATE_METHODS
 
     def needs_data(self) -> bool:
-        """Whether some data set is not synthetic."""
+        """Whether any data set is not synthetic."""
         return not all(name.startswith("synthetic") for name in self.datasets)
 
 
@@ -122,4 +122,4 @@ EXPERIMENTS = {
         ),
     )
 }
-"""In the order of the paper; "levels" asks which noise would explain its (0.4, 0.4) rows."""
+"""In the order of the paper; "levels" finds the noise that would explain its (0.4, 0.4) rows."""

@@ -1,4 +1,4 @@
-"""The page: our figures beside the paper's, and what follows from them."""
+"""The page that compares our measurements with the paper's."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,13 +16,13 @@ from unflip.paper.experiments._choices import (
     SCOTT_CONFIDENCE,
     SYNTHETIC_ROWS,
 )
-from unflip.paper.experiments._compare import Figure, Results
+from unflip.paper.experiments._compare import Measurement, MethodSummary, Results
 from unflip.paper.experiments._config import EXPERIMENTS, LEARNERS, METHOD_NAMES
 from unflip.paper.experiments._pictures import figure_1, noise_levels
 
 TITLE = "The paper's experiments, run again"
 RATES_STEP = 0.03
-"""Differences of rates are shaded beyond one such step, and marked beyond two."""
+"""Differences of rates are shaded beyond one step and marked beyond two."""
 
 COMPARED = ("plain", "ld", "ub", "stpmkl")
 OURS = ("eiw", "iw")
@@ -34,9 +34,9 @@ def reproduction_page(results: Results, repeats: int) -> list[Block]:
     Parameters
     ----------
     results : Results
-        All figures.
+        All measurements.
     repeats : int
-        Splits of each data set.
+        Number of splits of each data set.
     """
     names = results.experiments
     blocks: list[Block] = [
@@ -76,15 +76,15 @@ def reproduction_page(results: Results, repeats: int) -> list[Block]:
 
 
 def _command(results: Results) -> str:
-    """Return the arguments that name what was run."""
+    """Return the arguments of `unflip reproduce` that were used."""
     names = results.experiments
     what = "all" if names == list(EXPERIMENTS) else " ".join(names)
-    peers = any(figure.method == "cleanlab" for figure in results.figures)
+    peers = any(entry.method == "cleanlab" for entry in results.measurements)
     return f"{what} --peers" if peers else what
 
 
 def _in_short(results: Results) -> Iterator[Block]:
-    """Yield the verdicts, each a computed sentence."""
+    """Yield the conclusions, computed from the results."""
     tables = [n for n in results.experiments if results.compares_methods(n)]
     for name in results.experiments:
         if EXPERIMENTS[name].measures_rates:
@@ -149,20 +149,20 @@ def _rates_section(results: Results, name: str) -> Iterator[Block]:
     yield Table(head, tuple(rows), "Estimated (rho_pos, rho_neg); the paper's below.", n_labels=2)
     yield Text(_sentence(_minimum_agreement(results, name)))
     spreads = {
-        method: np.mean([figure.sd for figure in results.of(name, method=method)])
+        method: np.mean([entry.sd for entry in results.of(name, method=method)])
         for method in methods
     }
     errors = {
         method: np.mean(
             [
-                abs(figure.mean - getattr(figure, figure.quantity))
-                for figure in results.of(name, method=method)
+                abs(entry.mean - getattr(entry, entry.quantity))
+                for entry in results.of(name, method=method)
             ]
         )
         for method in methods
     }
     seconds = {
-        method: float(np.mean([figure.seconds for figure in results.of(name, method=method)]))
+        method: float(np.mean([entry.seconds for entry in results.of(name, method=method)]))
         for method in methods
     }
     yield Table(
@@ -180,16 +180,20 @@ def _rates_section(results: Results, name: str) -> Iterator[Block]:
     )
 
 
-def _rates_cell(figures: list[Figure]) -> Cell:
-    """Return a cell of table 1 or 2: both rates, ours and the paper's."""
-    ours = "(" + ", ".join(f"{figure.mean:.3f} ± {figure.sd:.3f}" for figure in figures) + ")"
-    bold = all(abs(figure.mean - getattr(figure, figure.quantity)) < 0.1 for figure in figures)
-    printed = [figure for figure in figures if figure.paper is not None]
+def _rates_cell(measurements: list[Measurement]) -> Cell:
+    """Return a cell of table 1 or 2: our rates and the paper's."""
+    ours = "(" + ", ".join(f"{entry.mean:.3f} ± {entry.sd:.3f}" for entry in measurements) + ")"
+    bold = all(abs(entry.mean - getattr(entry, entry.quantity)) < 0.1 for entry in measurements)
+    printed = [entry for entry in measurements if entry.paper is not None]
     if not printed:
         return Cell(ours, bold=bold)
-    below = ", ".join(f"{f.paper.mean:.3f} ± {f.paper.sd:.3f}" for f in printed if f.paper)
-    errors = [abs(f.paper.mean - getattr(f, f.quantity)) for f in printed if f.paper]
-    furthest = max((f.mean - f.paper.mean for f in printed if f.paper), key=abs)
+    below = ", ".join(
+        f"{entry.paper.mean:.3f} ± {entry.paper.sd:.3f}" for entry in printed if entry.paper
+    )
+    errors = [
+        abs(entry.paper.mean - getattr(entry, entry.quantity)) for entry in printed if entry.paper
+    ]
+    furthest = max((entry.mean - entry.paper.mean for entry in printed if entry.paper), key=abs)
     return Cell(
         ours,
         f"({below})",
@@ -200,10 +204,12 @@ def _rates_cell(figures: list[Figure]) -> Cell:
 
 
 def _minimum_agreement(results: Results, name: str) -> str:
-    figures = [f for f in results.of(name, method="liu-tao") if f.paper is not None]
-    gaps = [abs(figure.mean - figure.paper.mean) for figure in figures if figure.paper]
+    measurements = [
+        entry for entry in results.of(name, method="liu-tao") if entry.paper is not None
+    ]
+    gaps = [abs(entry.mean - entry.paper.mean) for entry in measurements if entry.paper]
     spread = {
-        method: np.mean([figure.sd for figure in results.of(name, method=method)])
+        method: np.mean([entry.sd for entry in results.of(name, method=method)])
         for method in ("cross-validation", "liu-tao")
     }
     wide = spread["cross-validation"] > spread["liu-tao"]
@@ -217,26 +223,37 @@ def _minimum_agreement(results: Results, name: str) -> str:
 
 
 def _accuracy_section(results: Results, name: str) -> Iterator[Block]:
+    summaries = results.compare_methods(name)
+    yield _accuracy_table(results, name, summaries)
+    yield _method_table(summaries, len(results.accuracy_rows(name)))
+    within, total = results.plain_agreement(name)
+    yield Text(
+        f"Plain, rows (0.2, 0.2) and (0.3, 0.1): {within} of {total} means within two of the "
+        f"paper's standard deviations. Ordering: {_ordering(results, name)}"
+    )
+
+
+def _accuracy_table(results: Results, name: str, summaries: list[MethodSummary]) -> Table:
+    """Return the accuracy of every method by data set and noise, and on average."""
     methods = results.methods(name)
     rows = []
     for (dataset, pair), row in results.accuracy_rows(name).items():
-        ours = {method: figure.mean for method, figure in row.items()}
-        theirs = {m: figure.paper.mean for m, figure in row.items() if figure.paper is not None}
+        ours = {method: entry.mean for method, entry in row.items()}
+        theirs = {m: entry.paper.mean for m, entry in row.items() if entry.paper is not None}
         cells = [Cell(dataset), Cell(_pair(pair))]
         for method in methods:
-            figure = row[method]
-            printed = figure.paper
+            entry = row[method]
+            printed = entry.paper
             cells.append(
                 Cell(
-                    f"{figure.mean:.2f} ± {figure.sd:.2f}",
+                    f"{entry.mean:.2f} ± {entry.sd:.2f}",
                     "" if printed is None else f"{printed.mean:.2f} ± {printed.sd:.2f}",
                     bold=_among_two_highest(method, ours),
                     below_bold=printed is not None and _among_two_highest(method, theirs),
-                    shade=_shade(figure.deviations),
+                    shade=_shade(entry.deviations),
                 )
             )
         rows.append(tuple(cells))
-    summaries = results.compare_methods(name)
     ours = {summary.method: summary.average for summary in summaries}
     theirs = {s.method: s.paper_average for s in summaries if s.paper_average is not None}
     rows.append(
@@ -256,8 +273,12 @@ def _accuracy_section(results: Results, name: str) -> Iterator[Block]:
         )
     )
     head = ("data", "noise", *(METHOD_NAMES[method] for method in methods))
-    yield Table(head, tuple(rows), "Accuracy in percent; the paper's below.", n_labels=2)
-    yield Table(
+    return Table(head, tuple(rows), "Accuracy in percent; the paper's below.", n_labels=2)
+
+
+def _method_table(summaries: list[MethodSummary], n_rows: int) -> Table:
+    """Return the summary of every method over all rows of an accuracy table."""
+    return Table(
         (
             "method",
             "average rank",
@@ -271,9 +292,7 @@ def _accuracy_section(results: Results, name: str) -> Iterator[Block]:
             (
                 Cell(METHOD_NAMES[summary.method]),
                 Cell(f"{summary.rank:.2f}"),
-                Cell(
-                    "" if summary.p_value is None else f"{summary.above_plain} of {len(rows) - 1}"
-                ),
+                Cell("" if summary.p_value is None else f"{summary.above_plain} of {n_rows}"),
                 Cell("" if summary.p_value is None else _p_value(summary.p_value)),
                 Cell(
                     f"{summary.checked_average:.2f}",
@@ -287,11 +306,6 @@ def _accuracy_section(results: Results, name: str) -> Iterator[Block]:
             for summary in summaries
         ),
         "Over all rows: rank 1 is the best; Wilcoxon's paired test is against plain, two-sided.",
-    )
-    within, total = results.plain_agreement(name)
-    yield Text(
-        f"Plain, rows (0.2, 0.2) and (0.3, 0.1): {within} of {total} means within two of the "
-        f"paper's standard deviations. Ordering: {_ordering(results, name)}"
     )
 
 
@@ -320,9 +334,9 @@ def _ordering(results: Results, name: str) -> str:
 def _last_rows(results: Results, tables: Sequence[str]) -> str:
     gaps = {
         name: [
-            figure.mean - figure.paper.mean
-            for figure in results.of(name, method="plain", rho_pos=0.4, rho_neg=0.4)
-            if figure.paper is not None
+            entry.mean - entry.paper.mean
+            for entry in results.of(name, method="plain", rho_pos=0.4, rho_neg=0.4)
+            if entry.paper is not None
         ]
         for name in tables
     }
@@ -354,10 +368,12 @@ def _figure_section(results: Results) -> Iterator[Block]:
     for learner in experiment.learners:
         for pair in experiment.pairs:
             row = {
-                f.method: f
-                for f in results.of("figure1", learner=learner, rho_pos=pair[0], rho_neg=pair[1])
+                entry.method: entry
+                for entry in results.of(
+                    "figure1", learner=learner, rho_pos=pair[0], rho_neg=pair[1]
+                )
             }
-            means = {method: figure.mean for method, figure in row.items()}
+            means = {method: entry.mean for method, entry in row.items()}
             rows.append(
                 (
                     Cell(LEARNERS[learner]),
@@ -389,7 +405,7 @@ def _figure_ordering(results: Results) -> str:
     for learner in EXPERIMENTS["figure1"].learners:
         for positive, negative in EXPERIMENTS["figure1"].pairs:
             found = results.of("figure1", learner=learner, rho_pos=positive, rho_neg=negative)
-            mean = {figure.method: figure.mean for figure in found}
+            mean = {entry.method: entry.mean for entry in found}
             for upper, lower in (("iw", "ub"), ("iw", "ld"), ("ub", "plain"), ("ld", "plain")):
                 if positive != negative and {upper, lower} <= set(mean):
                     gains.setdefault((upper, lower), []).append(mean[upper] - mean[lower])

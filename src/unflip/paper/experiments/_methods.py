@@ -1,4 +1,4 @@
-"""A method of a table, put together from the library's parts."""
+"""The methods of the tables, built from the library's parts."""
 
 from typing import Any
 
@@ -35,18 +35,18 @@ def make_classifier(
     learner : str
         "kernel-hinge", "kernel-logistic", "linear-hinge" or "linear-logistic".
     n_rows : int
-        Training rows: C = 1 / (alpha n).
+        Number of training rows, for C = 1 / (alpha n).
     known : NoiseRates or None
-        The rates to tell the method; None: it estimates them as in the paper.
+        The true rates; None: the method estimates them as in the paper.
     seed : int
-        Seed of everything random in the method.
+        Random seed of the method.
     """
     model, loss = make_learner(learner), learner.split("-")[1]
     match method:
         case "plain":
             return _scaled(model)
         case "ld":
-            # only the difference of the rates matters: one pair of the grid for each
+            # only the difference of the rates matters: one pair per difference
             pairs = [(rate, 0.0) for rate in RATE_GRID] + [(0.0, rate) for rate in RATE_GRID[1:]]
             rates = known or cross_validated_rates(pairs)
             return _scaled(
@@ -65,7 +65,7 @@ def make_classifier(
             return iw(_scaled(model), random_state=seed).set_params(noise_rates=rates)
         case "cleanlab":
             return _clean_learning(_scaled(model), seed)
-    raise ValueError(f"no method is called {method!r}.")
+    raise ValueError(f"unknown method {method!r}.")
 
 
 def make_rate_estimator(method: str, dataset: str, clean_prior: float, seed: int) -> Any:
@@ -76,11 +76,12 @@ def make_rate_estimator(method: str, dataset: str, clean_prior: float, seed: int
     method : str
         "cross-validation", "scott" or "liu-tao".
     dataset : str
-        The minimum is that of kernel densities for "synthetic-2d", else of KLIEP, as in the paper.
+        The minimum is taken over kernel densities for "synthetic-2d", else over KLIEP, as in the
+        paper.
     clean_prior : float
-        P(true=+1), which the paper gives to Scott's method.
+        P(true=+1), which the paper passes to Scott's method.
     seed : int
-        Seed of everything random in the method.
+        Random seed of the method.
     """
     match method:
         case "cross-validation":
@@ -94,7 +95,7 @@ def make_rate_estimator(method: str, dataset: str, clean_prior: float, seed: int
         case "liu-tao":
             posterior = KernelDensityPosterior() if dataset == "synthetic-2d" else eiw().posterior
             return MinimumRates(posterior, random_state=seed)
-    raise ValueError(f"no rate estimator is called {method!r}.")
+    raise ValueError(f"unknown rate estimator {method!r}.")
 
 
 def make_learner(learner: str) -> KernelClassifier | LinearClassifier:
@@ -106,7 +107,7 @@ def make_learner(learner: str) -> KernelClassifier | LinearClassifier:
 
 
 def cross_validated_rates(pairs: list[tuple[float, float]] | None = None) -> CrossValidatedRates:
-    """Return the published choice of rates: by the accuracy on held-out noisy labels."""
+    """Return the paper's rate estimator: highest accuracy on held-out noisy labels."""
     grid = [(a, b) for a in RATE_GRID for b in RATE_GRID] if pairs is None else pairs
     return CrossValidatedRates(grid=grid, scoring="noisy_accuracy", cv=CROSS_VALIDATION_FOLDS)
 
@@ -118,5 +119,5 @@ def _scaled(classifier: Any) -> Pipeline:
 def _clean_learning(classifier: Any, seed: int) -> Any:
     from cleanlab.classification import CleanLearning
 
-    np.random.seed(seed)  # noqa: NPY002  (its own draws come from the global generator)
+    np.random.seed(seed)  # noqa: NPY002  (cleanlab draws from the global generator)
     return CleanLearning(classifier, seed=seed, find_label_issues_kwargs={"n_jobs": 1})

@@ -1,4 +1,4 @@
-"""The figure, and the curves of the plain methods, drawn as SVG."""
+"""Figure 1 and the curves of the plain methods, as SVG."""
 
 import io
 from typing import Any
@@ -9,14 +9,14 @@ from unflip.paper.experiments._compare import Results
 from unflip.paper.experiments._config import EXPERIMENTS, LEARNERS, METHOD_NAMES
 
 COLOURS = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#D55E00", "#CC79A7")
-"""Okabe and Ito's, which colour-blind readers tell apart."""
+"""The colour-blind safe palette of Okabe and Ito."""
 
 HATCHES = ("", "//", "..", "xx")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 
 
 def require_matplotlib() -> None:
-    """Raise an ImportError that says what to install where matplotlib is missing."""
+    """Raise an ImportError that says what to install if matplotlib is missing."""
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
@@ -29,17 +29,19 @@ def figure_1(results: Results) -> str:
     experiment = EXPERIMENTS["figure1"]
     figure, axes = plt.subplots(2, 2, figsize=(10, 7), sharey="row", layout="constrained")
     for column, learner in enumerate(experiment.learners):
-        figures = results.of("figure1", learner=learner)
-        methods = [m for m in experiment.methods if any(f.method == m for f in figures)]
+        measurements = results.of("figure1", learner=learner)
+        methods = [
+            m for m in experiment.methods if any(entry.method == m for entry in measurements)
+        ]
         boxes, bars = axes[:, column]
         width = 0.8 / len(methods)
         for k, method in enumerate(methods):
-            own = [f for f in figures if f.method == method]
-            style = experiment.methods.index(method)  # the same in both columns
+            of_method = [entry for entry in measurements if entry.method == method]
+            style = experiment.methods.index(method)  # the same style in both columns
             colour, hatch = COLOURS[1 + style], HATCHES[style]
-            positions = np.arange(len(own)) + (k - (len(methods) - 1) / 2) * width
+            positions = np.arange(len(of_method)) + (k - (len(methods) - 1) / 2) * width
             drawn = boxes.boxplot(
-                [f.values for f in own],
+                [entry.values for entry in of_method],
                 positions=positions,
                 widths=0.85 * width,
                 patch_artist=True,
@@ -51,9 +53,9 @@ def figure_1(results: Results) -> str:
                 box.set(facecolor=colour, hatch=hatch)
             bars.bar(
                 positions,
-                [f.mean for f in own],
+                [entry.mean for entry in of_method],
                 0.9 * width,
-                yerr=[f.sd for f in own],
+                yerr=[entry.sd for entry in of_method],
                 color=colour,
                 hatch=hatch,
                 edgecolor="black",
@@ -68,7 +70,7 @@ def figure_1(results: Results) -> str:
             axis.set_axisbelow(True)
         boxes.set_title(LEARNERS[learner])
         bars.set_xlabel("noise rates (positive, negative)")
-        lowest = min(min(f.values) for f in results.of("figure1"))
+        lowest = min(min(entry.values) for entry in results.of("figure1"))
         bars.set_ylim(max(0.0, np.floor(lowest / 10) * 10), 100)
         bars.legend(ncols=len(methods), loc="lower left", fontsize="small")
     axes[0, 0].set_ylabel("accuracy over the splits (%)")
@@ -77,7 +79,7 @@ def figure_1(results: Results) -> str:
 
 
 def noise_levels(results: Results) -> str:
-    """Return the plain methods' accuracy by symmetric noise as SVG, the paper's rows as crosses."""
+    """Return the accuracy of the plain methods by symmetric noise, the paper's rows as crosses."""
     plt = _pyplot()
     figure, axes = plt.subplots(2, 2, figsize=(10, 7), sharex=True, layout="constrained")
     explained = results.explaining_levels()
@@ -86,7 +88,7 @@ def noise_levels(results: Results) -> str:
             curve = results.of("levels", learner=learner, dataset=dataset)
             if not curve:
                 continue
-            levels, means = [f.rho_pos for f in curve], [f.mean for f in curve]
+            levels, means = [entry.rho_pos for entry in curve], [entry.mean for entry in curve]
             axis.plot(levels, means, color=COLOURS[k], marker=MARKERS[k], ms=4, label=dataset)
             for point in explained:
                 if (point.learner, point.dataset) == (learner, dataset):
@@ -117,7 +119,7 @@ def _pyplot() -> Any:
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    # the same drawing every time
+    # a fixed salt makes the SVG reproducible
     mpl.rcParams["svg.hashsalt"] = "unflip"
     return plt
 

@@ -1,4 +1,4 @@
-"""One run: split, flip the training labels, fit, and measure on clean labels."""
+"""One run: split, flip the training labels, fit, and score on clean labels."""
 
 import time
 import warnings
@@ -33,15 +33,15 @@ class Run:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run measured."""
+    """The result of a run."""
 
     accuracy: float | None
-    """Share of clean test labels that are predicted, in percent; None where rates are measured."""
+    """Accuracy on clean test labels in percent; None if rates are measured."""
     rho_pos: float | None
     rho_neg: float | None
-    """The rates that the method used or estimated; None where it has none."""
+    """The rates that the method used or estimated; None if it has none."""
     seconds: float
-    """Of the processor in `fit`, the choice of rates included."""
+    """Processor time of `fit`, including the choice of rates."""
 
 
 def planned_runs(
@@ -54,11 +54,11 @@ def planned_runs(
     names : iterable of str
         Keys of :data:`EXPERIMENTS`.
     repeats : int
-        Splits of each data set.
+        Number of splits of each data set.
     peers : bool, default=False
-        Also run cleanlab in the tables whose learner gives the probabilities that it needs.
+        Also run cleanlab in the tables whose learner has the probabilities that it needs.
     datasets : iterable of str, default=()
-        Only these; none given: all.
+        Data sets to run; empty for all.
     """
     only = tuple(datasets)
     for name in names:
@@ -67,7 +67,7 @@ def planned_runs(
             methods = [
                 method
                 for method in experiment.methods
-                # the unbiased hinge is not convex, and the paper leaves it out
+                # the unbiased hinge loss is not convex; the paper leaves it out
                 if not (method == "ub" and learner.endswith("hinge"))
             ]
             if peers and name.startswith("table") and learner.endswith("logistic"):
@@ -92,10 +92,10 @@ def perform(run: Run) -> Outcome:
     else:
         known = NoiseRates(run.rho_pos, run.rho_neg) if experiment.known_rates else None
         model = make_classifier(run.method, run.learner, len(y_noisy), known, seed=run.repeat)
-        if run.method == "cleanlab":  # takes 0, 1 only
+        if run.method == "cleanlab":  # accepts only 0 and 1
             y_noisy, y_test = (y_noisy + 1) // 2, (y_test + 1) // 2
     with warnings.catch_warnings():
-        # the published estimates contradict the data now and then, and the methods say so
+        # the published estimates sometimes contradict the data, and the methods warn
         warnings.simplefilter("ignore", UserWarning)
         started = time.process_time()
         model.fit(X_train, y_noisy)
@@ -110,9 +110,9 @@ def perform(run: Run) -> Outcome:
 def noisy_split(
     dataset: str, rho_pos: float, rho_neg: float, repeat: int
 ) -> tuple[Array, Array, Array, Array, float]:
-    """Return training rows, their noisy labels, test rows, their clean labels, P(true=+1).
+    """Return X_train, noisy y_train, X_test, clean y_test and P(true=+1).
 
-    The same for every method, learner and table: `repeat` is the only seed.
+    The split is the same for every method, learner and table: `repeat` is the only seed.
     """
     X, y = dataset_table(dataset, repeat)
     random_state = np.random.RandomState(repeat)
@@ -123,7 +123,7 @@ def noisy_split(
 
 
 def dataset_table(name: str, repeat: int) -> tuple[Array, Array]:
-    """Return rows and clean labels of a benchmark table, or a draw of "synthetic-2d" or "-20d"."""
+    """Return X and clean y of a benchmark, or of a draw of "synthetic-2d" or "synthetic-20d"."""
     if name.startswith("synthetic"):
         n_features = int(name.removeprefix("synthetic-").removesuffix("d"))
         return make_separable(SYNTHETIC_ROWS, n_features, random_state=repeat)

@@ -1,4 +1,4 @@
-"""The figures that the paper printed."""
+"""The numbers that the paper printed."""
 
 import csv
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ class Published:
 
 @cache
 def published() -> dict[tuple[Cell, str], Published]:
-    """Return the paper's figures by cell and quantity: "accuracy", "rho_pos" or "rho_neg"."""
+    """Return the paper's numbers by cell and quantity: "accuracy", "rho_pos" or "rho_neg"."""
     text = resources.files("unflip.paper.experiments").joinpath("published.csv").read_text()
-    figures = {}
+    numbers = {}
     for row in csv.DictReader(text.splitlines()):
         cell = (
             row["experiment"],
@@ -30,5 +30,5 @@ def published() -> dict[tuple[Cell, str], Published]:
             float(row["rho_neg"]),
             row["method"],
         )
-        figures[cell, row["quantity"]] = Published(float(row["mean"]), float(row["sd"]))
-    return figures
+        numbers[cell, row["quantity"]] = Published(float(row["mean"]), float(row["sd"]))
+    return numbers

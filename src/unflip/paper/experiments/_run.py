@@ -1,4 +1,4 @@
-"""Many runs: in parallel, each written down as soon as it is done, none done twice."""
+"""Parallel runs, each stored as soon as it is finished, so that none is repeated."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -18,15 +18,15 @@ JOURNAL = "runs.jsonl"
 
 
 class Journal:
-    """The finished runs of a folder, one line of JSON each; an interruption loses no more than one.
+    """The finished runs of a folder, one line of JSON each; an interruption loses at most one.
 
-    The first line holds the version and the choices that the runs were made with. Runs of others
-    are refused, so that a table never mixes the two.
+    The first line holds the version and the choices of the runs. A journal with another version or
+    other choices raises an error, so that a table never mixes them.
 
     Parameters
     ----------
     folder : Path
-        Where `runs.jsonl` is, or will be.
+        The folder of `runs.jsonl`.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -39,9 +39,9 @@ class Journal:
             self._read()
 
     def _read(self) -> None:
-        whole, _, cut_off = self.path.read_text().rpartition("\n")
+        complete, _, partial = self.path.read_text().rpartition("\n")
         try:
-            records = [json.loads(line) for line in whole.splitlines()]
+            records = [json.loads(line) for line in complete.splitlines()]
         except ValueError as error:
             raise ValueError(
                 f"{self.path} is not a journal of runs ({error}). Choose another folder, or "
@@ -49,13 +49,13 @@ class Journal:
             ) from error
         if records and records[0] != self._header:
             raise ValueError(
-                f"{self.path} holds runs of another version or with other choices than these. "
+                f"{self.path} holds runs of another version or with other choices. "
                 "Choose another folder, or overwrite it (--force)."
             )
         for record in records[1:]:
             self.outcomes[Run(**record["run"])] = Outcome(**record["outcome"])
-        if cut_off:  # written while the machine or the process stopped
-            write_whole(self.path, whole + "\n" if whole else "")
+        if partial:  # an interrupted write
+            write_whole(self.path, complete + "\n" if complete else "")
 
     def __enter__(self) -> Self:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -69,7 +69,7 @@ class Journal:
         self._file.close()
 
     def add(self, run: Run, outcome: Outcome) -> None:
-        """Write a finished run down."""
+        """Store a finished run."""
         self._append({"run": asdict(run), "outcome": asdict(outcome)})
         self.outcomes[run] = outcome
 
@@ -79,27 +79,29 @@ class Journal:
 
 
 def run_all(runs: Iterable[Run], journal: Journal, *, n_jobs: int = -1) -> Iterator[Run]:
-    """Perform the runs that the journal lacks; yield each when it is written down.
+    """Perform the runs missing in the journal, and yield each once it is stored.
 
     Parameters
     ----------
     runs : iterable of Run
-        What is asked for.
+        The requested runs.
     journal : Journal
-        What is done.
+        The finished runs.
     n_jobs : int, default=-1
-        Processes, one thread each; -1: one per core.
+        Number of processes, one thread each; -1: one per core.
     """
     missing = [run for run in runs if run not in journal.outcomes]
-    # shuffled, so that the time left can be told from the share that is done
+    # shuffled, so that progress predicts the remaining time
     order = np.random.default_rng(0).permutation(len(missing))
-    threads = {} if n_jobs == 1 else {"inner_max_num_threads": 1}  # for other processes only
+    threads = (
+        {} if n_jobs == 1 else {"inner_max_num_threads": 1}
+    )  # joblib accepts it only with other processes
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", **threads)
     with journal:
-        for run, outcome in parallel(delayed(_performed)(missing[k]) for k in order):
+        for run, outcome in parallel(delayed(_run_and_outcome)(missing[k]) for k in order):
             journal.add(run, outcome)
             yield run
 
 
-def _performed(run: Run) -> tuple[Run, Outcome]:
+def _run_and_outcome(run: Run) -> tuple[Run, Outcome]:
     return run, perform(run)

@@ -1,4 +1,4 @@
-"""Results as files: csv, json, a Markdown page with its pictures, and one HTML page."""
+"""Results as files: CSV, JSON, a Markdown page with pictures, and an HTML page."""
 
 import csv
 import io
@@ -10,7 +10,7 @@ from unflip import __version__
 from unflip._app.report import Picture, to_html, to_markdown
 from unflip._files import write_whole
 from unflip.paper.experiments._choices import stated_choices
-from unflip.paper.experiments._compare import Figure, Results
+from unflip.paper.experiments._compare import Measurement, Results
 from unflip.paper.experiments._document import TITLE, reproduction_page
 from unflip.paper.experiments._published import Published
 
@@ -28,11 +28,11 @@ def save_results(results: Results, repeats: int, folder: Path) -> list[Path]:
     Parameters
     ----------
     results : Results
-        What to write.
+        The results.
     repeats : int
-        Splits of each data set.
+        Number of splits of each data set.
     folder : Path
-        Where to.
+        The folder.
     """
     files = {"results.csv": as_csv(results), "results.json": as_json(results, repeats)}
     blocks = reproduction_page(results, repeats)
@@ -44,45 +44,47 @@ def save_results(results: Results, repeats: int, folder: Path) -> list[Path]:
 
 
 def as_csv(results: Results) -> str:
-    """Return one line per figure."""
+    """Return the results as CSV, one line per measurement."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
-    for figure in results.figures:
-        paper = ("", "") if figure.paper is None else (figure.paper.mean, figure.paper.sd)
+    for entry in results.measurements:
+        paper = ("", "") if entry.paper is None else (entry.paper.mean, entry.paper.sd)
         writer.writerow(
             [
-                figure.experiment,
-                figure.learner,
-                figure.dataset,
-                figure.rho_pos,
-                figure.rho_neg,
-                figure.method,
-                figure.quantity,
-                f"{figure.mean:.6g}",
-                f"{figure.sd:.6g}",
-                len(figure.values),
+                entry.experiment,
+                entry.learner,
+                entry.dataset,
+                entry.rho_pos,
+                entry.rho_neg,
+                entry.method,
+                entry.quantity,
+                f"{entry.mean:.6g}",
+                f"{entry.sd:.6g}",
+                len(entry.values),
                 *paper,
-                f"{figure.seconds:.4g}",
+                f"{entry.seconds:.4g}",
             ]
         )
     return text.getvalue()
 
 
 def as_json(results: Results, repeats: int) -> str:
-    """Return every figure with its values split by split, and the choices."""
-    # not rounded: methods that tie must still tie
-    figures = [json.dumps(asdict(figure)) for figure in results.figures]
+    """Return the results as JSON: every measurement with its values, and the choices."""
+    # not rounded, so that ties remain ties
+    measurements = [json.dumps(asdict(entry)) for entry in results.measurements]
     head = json.dumps({"unflip": __version__, "choices": stated_choices(), "repeats": repeats})
-    return f'{head[:-1]}, "figures": [\n' + ",\n".join(figures) + "\n]}\n"
+    return f'{head[:-1]}, "figures": [\n' + ",\n".join(measurements) + "\n]}\n"
 
 
 def read_results(path: Path) -> tuple[Results, int]:
-    """Return the results of a `results.json`, and the splits of each data set."""
+    """Return the results of a `results.json`, and the number of splits."""
     content = json.loads(path.read_text(encoding="utf-8"))
-    figures = []
+    measurements = []
     for record in content["figures"]:
         paper = record.pop("paper")
         record["values"] = tuple(record["values"])
-        figures.append(Figure(paper=None if paper is None else Published(**paper), **record))
-    return Results(figures), int(content["repeats"])
+        measurements.append(
+            Measurement(paper=None if paper is None else Published(**paper), **record)
+        )
+    return Results(measurements), int(content["repeats"])

@@ -1,12 +1,12 @@
-"""The noisy channel, P(noisy=+1 | x) = rho_neg + (1 - rho_pos - rho_neg) g(x), rates and g at once.
+"""Joint estimate of the rates and g in P(noisy=+1 | x) = rho_neg + (1 - rho_pos - rho_neg) g(x).
 
-g is integrated out, which leaves the evidence of the noisy labels as a function of the rates alone.
+g is integrated out: the evidence of the noisy labels is a function of the rates alone.
 """
 
 from unflip.posterior._noisy_channel._fit import (
     N_GRID,
+    ChannelSample,
     NoisyChannel,
-    Sample,
     box_of,
     dense,
     fit_noisy_channel,
@@ -15,9 +15,9 @@ from unflip.posterior._noisy_channel._surface import EvidenceTest
 
 __all__ = [
     "N_GRID",
+    "ChannelSample",
     "EvidenceTest",
     "NoisyChannel",
-    "Sample",
     "box_of",
     "dense",
     "fit_noisy_channel",

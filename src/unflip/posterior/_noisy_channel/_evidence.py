@@ -1,13 +1,13 @@
 r"""The noisy channel at given rates: P(noisy=+1 | x) = rho_neg + (1 - rho_pos - rho_neg) g(x).
 
-g = sigmoid(t) is the clean posterior and t = F w is linear in features F that come in blocks, each
+g = sigmoid(t) is the clean posterior and t = F w is linear in features F. They form blocks, each
 with a Gaussian prior of its own variance,
 
     w_j ~ N(0, s_b) for j in block b,    log(s_1 + s_2 + ...) ~ N(log 9, 1),
 
-and the intercept (block 0) has the variance 0.3 (s_1 + s_2 + ... + 3). Here w and the variances are
-found at given rates, with the evidence of the labels (w integrated out by Laplace's method) and its
-derivatives in the rates.
+and the intercept (block 0) has the variance 0.3 (s_1 + s_2 + ... + 3). This module estimates w and
+the variances at given rates, the evidence of the labels (w integrated out by Laplace's method) and
+its derivatives with respect to the rates.
 """
 
 from copy import copy
@@ -26,25 +26,26 @@ LATENT_VARIANCE, LATENT_SPREAD = 9.0, 1.0
 """Median of the variance of t, and the standard deviation of its logarithm: logits of about +-3."""
 
 SHARE_SPREAD = 0.3
-"""Variance of the intercept beside the variance of t: clean class shares of about 0.5 +- 0.2."""
+"""Variance of the intercept relative to that of t: clean class shares of about 0.5 +- 0.2."""
 
 TINY = 1e-300
-"""Least probability of a label: far out in a heavy tail the sigmoid underflows to zero."""
+"""Minimum probability of a label: the sigmoid underflows to zero in a heavy tail."""
 
-LEAST_VARIANCE, LARGEST_VARIANCE = 1e-2, 400.0
+MIN_VARIANCE, MAX_VARIANCE = 1e-2, 400.0
+"""Bounds of the variance of a block."""
 
-SMALL_VARIANCE, LARGEST_STEP, LEAST_BEND = 0.5, 1.0, 0.1
-"""Newton's method for a variance s works in log(s + 0.5), with steps up to 1: in log s, a block
-that was switched off would take many steps to come back."""
+VARIANCE_OFFSET, MAX_STEP, MIN_CURVATURE = 0.5, 1.0, 0.1
+"""Newton's method for a variance s works in log(s + 0.5), with bounded steps and curvature: in
+log s, a block with a tiny variance would need many steps to grow again."""
 
-MOST_STEPS, MOST_CHORDS, ENOUGH = 30, 5, 0.03
-"""Information matrices per fit, steps with one of them, and the share of what the first of these
-promised at which the last may end."""
+MAX_MATRICES, MAX_CHORDS, ENOUGH = 30, 5, 0.03
+"""Maximum number of information matrices per fit and of steps with one matrix, and the share of the
+first predicted gain at which these steps stop."""
 
 
 @dataclass(frozen=True)
-class Design:
-    """Rows as the channel sees them.
+class ChannelDesign:
+    """Features, noisy labels and weights.
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ class Design:
     positive : ndarray of bool of shape (n_samples,)
         Whether the noisy label is positive.
     weight : ndarray of shape (n_samples,)
-        How often each row counts.
+        Weight of each row.
     """
 
     features: Floats
@@ -63,16 +64,16 @@ class Design:
     positive: NDArray[np.bool_]
     weight: Floats
 
-    def head(self, n_rows: int) -> "Design":
+    def head(self, n_rows: int) -> "ChannelDesign":
         """Return the first rows."""
-        return Design(
+        return ChannelDesign(
             self.features[:n_rows], self.block, self.positive[:n_rows], self.weight[:n_rows]
         )
 
 
 @dataclass(frozen=True)
 class ChannelFit:
-    """What is found at one pair of rates.
+    """The fit at one pair of rates.
 
     Parameters
     ----------
@@ -83,7 +84,7 @@ class ChannelFit:
     variance : ndarray of shape (n_blocks,)
         The prior variance of each block.
     log_evidence : float
-        log P(noisy labels | rates), up to a constant that all rates share.
+        log P(noisy labels | rates), up to a constant independent of the rates.
     """
 
     rates: Floats
@@ -92,8 +93,8 @@ class ChannelFit:
     log_evidence: float
 
 
-def first_guess(design: Design) -> ChannelFit:
-    """Return a start for :func:`fit_channel`: no features, the share of positive labels."""
+def first_guess(design: ChannelDesign) -> ChannelFit:
+    """Return a start for :func:`fit_channel`: the share of positive labels, without features."""
     n_blocks = int(design.block.max())
     coef = np.zeros(design.block.size)
     share = np.clip(np.average(design.positive, weights=design.weight), 1e-3, 1 - 1e-3)
@@ -103,14 +104,14 @@ def first_guess(design: Design) -> ChannelFit:
     return ChannelFit(np.zeros(2), coef, variance, -np.inf)
 
 
-class _Point:
-    """The likelihood of one w, at given rates, and its derivatives by t.
+class _ChannelPoint:
+    """The likelihood of one w at given rates, and its derivatives with respect to t.
 
     p_1 = (1 - rho_pos) g + rho_neg h and p_0 = rho_pos g + (1 - rho_neg) h are the probabilities of
-    either label, with g = sigmoid(t) and h = 1 - g; gamma = P(true=+1 | x, noisy label).
+    the labels, with g = sigmoid(t) and h = 1 - g; gamma = P(true=+1 | x, noisy label).
     """
 
-    def __init__(self, design: Design, rates: Floats, coef: Floats) -> None:
+    def __init__(self, design: ChannelDesign, rates: Floats, coef: Floats) -> None:
         (rho_pos, rho_neg), positive = rates, design.positive
         self.design, self.rates, self.information_left = design, rates, 1 - rho_pos - rho_neg
         self.if_positive = np.where(positive, 1 - rho_pos, rho_pos)
@@ -120,17 +121,17 @@ class _Point:
     def _move(self, coef: Floats) -> None:
         t = self.design.features @ coef
         self.coef, self.g, self.h = coef, expit(t), expit(-t)
-        self.own = np.maximum(self.if_positive * self.g + self.if_negative * self.h, TINY)
+        self.p_given = np.maximum(self.if_positive * self.g + self.if_negative * self.h, TINY)
 
     def moved(self, coef: Floats) -> Self:
-        """Return the same at another w."""
+        """Return the point at another w."""
         other = copy(self)
         other._move(coef)
         return other
 
     @property
     def gamma(self) -> Floats:
-        return self.if_positive * self.g / self.own
+        return self.if_positive * self.g / self.p_given
 
     @property
     def p_1(self) -> Floats:
@@ -141,69 +142,71 @@ class _Point:
         return np.maximum(self.rates[0] * self.g + (1 - self.rates[1]) * self.h, TINY)
 
     def penalised(self, precision: Floats) -> float:
-        """Return log-likelihood and log-prior of w, up to a constant."""
-        log_likelihood = self.design.weight @ np.log(self.own)
+        """Return the sum of log-likelihood and log-prior of w, up to a constant."""
+        log_likelihood = self.design.weight @ np.log(self.p_given)
         return float(log_likelihood - 0.5 * (precision @ self.coef**2))
 
     def gradient(self, precision: Floats) -> Floats:
-        """d/dw: the labels pull by gamma - g, the prior by -w / s."""
-        pull = self.design.weight * (self.gamma - self.g)
-        return np.asarray(self.design.features.T @ pull - precision * self.coef)
+        """Return d/dw: F'(gamma - g) of the labels, -w / s of the prior."""
+        residual = self.design.weight * (self.gamma - self.g)
+        return np.asarray(self.design.features.T @ residual - precision * self.coef)
 
     def expected_curvature(self) -> Floats:
-        """Fisher's information about t, (d g h)^2 / (p_1 p_0), which is never negative."""
+        """Return the Fisher information about t, (d g h)^2 / (p_1 p_0) >= 0."""
         return (self.information_left * self.g * self.h) ** 2 / (self.p_1 * self.p_0)
 
     def observed_curvature(self) -> Floats:
-        """-d^2/dt^2 of the log-likelihood."""
+        """Return -d^2/dt^2 of the log-likelihood."""
         gamma = self.gamma
         return self.g * self.h - gamma * (1 - gamma)
 
     def information(self, curvature: Floats, precision: Floats) -> Floats:
-        """F' diag(curvature) F + 1/s."""
+        """Return F' diag(curvature) F + 1/s."""
         F, c = self.design.features, self.design.weight * curvature
         if (c >= 0).all():
             rooted = F * np.sqrt(c)[:, None]
-            information = rooted.T @ rooted  # a symmetric product, at half the price
+            information = rooted.T @ rooted  # a symmetric product costs half
         else:
             information = (F * c[:, None]).T @ F
         information.flat[:: precision.size + 1] += precision
         return np.asarray(information)
 
 
-def fit_channel(design: Design, rates: Any, start: ChannelFit, tol: float = 0.02) -> ChannelFit:
-    """Maximise over w, and set the variances to where the evidence is stationary.
+def fit_channel(
+    design: ChannelDesign, rates: Any, start: ChannelFit, tol: float = 0.02
+) -> ChannelFit:
+    """Maximise over w, with the variances at a stationary point of the evidence.
 
-    Fisher scoring in w; between its steps, Newton's method finds MacKay's fixed point of the
-    variances. An information matrix serves for several steps, because it costs more than all.
+    Fisher scoring in w alternates with Newton's method for MacKay's fixed point of the variances.
+    An information matrix is reused for several steps, as it is the most expensive part.
 
     Parameters
     ----------
-    design : Design
+    design : ChannelDesign
         The noisy data.
     rates : array-like of shape (2,)
         rho_pos, rho_neg.
     start : ChannelFit
-        Where to begin: a fit at rates near by, or :func:`first_guess`.
+        Start: a fit at similar rates, or :func:`first_guess`.
     tol : float, default=0.02
-        Of the log-evidence.
+        Tolerance of the log-evidence.
     """
     updated = start.variance
-    point = _Point(design, np.asarray(rates, dtype=float), start.coef)
+    point = _ChannelPoint(design, np.asarray(rates, dtype=float), start.coef)
     last = np.zeros(updated.size - 1)
-    limit = np.full(last.size, LARGEST_STEP)
-    for _ in range(MOST_STEPS):
+    limit = np.full(last.size, MAX_STEP)
+    for _ in range(MAX_MATRICES):
         variance = updated
         precision = 1 / variance[design.block]
         before = point.penalised(precision)
         factor = _factor(point.information(point.expected_curvature(), precision))
         point, value, decrement = _ascend(point, before, precision, factor, tol / 4)
         step, slope, moves = _variance_step(point, variance, precision, factor)
-        limit = np.where(step * last < 0, np.abs(last) / 2, limit)  # the last one went too far
+        limit = np.where(step * last < 0, np.abs(last) / 2, limit)  # the last step went too far
         updated = _changed(variance, np.clip(step, -limit, limit))
-        last = np.log((updated + SMALL_VARIANCE) / (variance + SMALL_VARIANCE))[1:]
+        last = np.log((updated + VARIANCE_OFFSET) / (variance + VARIANCE_OFFSET))[1:]
         gain = float(slope @ last) / 2
-        # the factor is that of an earlier w, and the slope leaves out that the factor moves with w
+        # conservative: the factor is that of an earlier w, and the slope ignores its change with w
         if max(10 * abs(gain), decrement, (value - before) / 5) < tol:
             break
         change = np.clip(np.log(updated[1:] / variance[1:]), -1, 1)
@@ -213,22 +216,22 @@ def fit_channel(design: Design, rates: Any, start: ChannelFit, tol: float = 0.02
 
 
 def refit_coef(
-    design: Design, rates: Any, start: ChannelFit, tol: float = 1e-10, most_steps: int = 100
+    design: ChannelDesign, rates: Any, start: ChannelFit, tol: float = 1e-10, max_iter: int = 100
 ) -> ChannelFit:
-    """Maximise over w with the variances as they are.
+    """Maximise over w with fixed variances.
 
     Parameters
     ----------
-    design, rates, start : Design, array-like, ChannelFit
+    design, rates, start : ChannelDesign, array-like, ChannelFit
         As for :func:`fit_channel`.
     tol : float, default=1e-10
-        Of the penalised log-likelihood.
-    most_steps : int, default=100
-        Information matrices.
+        Tolerance of the penalised log-likelihood.
+    max_iter : int, default=100
+        Maximum number of information matrices.
     """
     precision = 1 / start.variance[design.block]
-    point = _Point(design, np.asarray(rates, dtype=float), start.coef)
-    for _ in range(most_steps):
+    point = _ChannelPoint(design, np.asarray(rates, dtype=float), start.coef)
+    for _ in range(max_iter):
         factor = _factor(point.information(point.expected_curvature(), precision))
         point, value, decrement = _ascend(point, point.penalised(precision), precision, factor, tol)
         if decrement < tol:
@@ -238,17 +241,17 @@ def refit_coef(
     return ChannelFit(point.rates, point.coef, start.variance, evidence)
 
 
-def information_factor(design: Design, fit: ChannelFit) -> Floats:
+def information_factor(design: ChannelDesign, fit: ChannelFit) -> Floats:
     """Return L with L L' = A, the inverse covariance of w given the labels (Laplace).
 
     Parameters
     ----------
-    design : Design
+    design : ChannelDesign
         The data of the fit.
     fit : ChannelFit
-        A fit.
+        The fit.
     """
-    point = _Point(design, fit.rates, fit.coef)
+    point = _ChannelPoint(design, fit.rates, fit.coef)
     precision = 1 / fit.variance[design.block]
     return _factor(point.information(point.expected_curvature(), precision))
 
@@ -273,7 +276,7 @@ def mean_sigmoid(features: Floats, coef: Floats, factor: Floats) -> Floats:
 
 
 def _factor(information: Floats) -> Floats:
-    """Return Cholesky's factor; LAPACK itself, whose wrappers cost more than small matrices do."""
+    """Return the Cholesky factor by LAPACK, as wrappers are slow for small matrices."""
     factor, failed = dpotrf(information.T, lower=True, overwrite_a=True)
     if failed:
         raise LinAlgError("the information matrix is not positive definite")
@@ -285,23 +288,23 @@ def _solve(factor: Floats, right: Floats) -> Floats:
 
 
 def _log_evidence(penalised: float, precision: Floats, variance: Floats, factor: Floats) -> float:
-    """log-likelihood + log-prior - half the log-determinants, and the prior of the variances."""
+    """Return penalised log-likelihood - half the log-determinants + log-prior of the variances."""
     half_determinant = np.log(np.diag(factor)).sum() - 0.5 * np.log(precision).sum()
     surprise = np.log(variance[1:].sum() / LATENT_VARIANCE) / LATENT_SPREAD
     return penalised - float(half_determinant + 0.5 * surprise**2)
 
 
 def _ascend(
-    point: _Point, value: float, precision: Floats, factor: Floats, tol: float
-) -> tuple[_Point, float, float]:
-    """Return the point after some steps, its height, and what a further step promises, twice.
+    point: _ChannelPoint, value: float, precision: Floats, factor: Floats, tol: float
+) -> tuple[_ChannelPoint, float, float]:
+    """Return the point after some steps, its value, and twice the predicted gain of a further step.
 
     Conjugate gradients with the information matrix as preconditioner (Polak and Ribière): a plain
-    step overshoots where the observed curvature is above the expected one.
+    step overshoots where the observed curvature exceeds the expected one.
     """
     direction = last_gradient = np.zeros_like(point.coef)
     last_decrement = np.inf
-    for _ in range(MOST_CHORDS):
+    for _ in range(MAX_CHORDS):
         gradient = point.gradient(precision)
         step = _solve(factor, gradient)
         decrement = float(gradient @ step)
@@ -321,11 +324,11 @@ def _ascend(
 
 
 def _line_search(
-    point: _Point, precision: Floats, direction: Floats, slope: float, value: float
-) -> tuple[_Point, float]:
-    """Return a higher point along the direction: of length one, or at the top of a parabola."""
+    point: _ChannelPoint, precision: Floats, direction: Floats, slope: float, value: float
+) -> tuple[_ChannelPoint, float]:
+    """Return a better point along the direction: at length 1, or at the maximum of a parabola."""
 
-    def at(length: float) -> tuple[_Point, float]:
+    def at(length: float) -> tuple[_ChannelPoint, float]:
         trial = point.moved(point.coef + length * direction)
         return trial, trial.penalised(precision)
 
@@ -347,18 +350,18 @@ def _line_search(
 
 
 def _variance_step(
-    point: _Point, variance: Floats, precision: Floats, factor: Floats
+    point: _ChannelPoint, variance: Floats, precision: Floats, factor: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Return Newton's step in log(s + 0.5), the slope of the evidence, and dw / d log s.
 
     With A the information and P_b = 1/s_b within block b, the slope in log s_b is half of
-    w' P_b w + tr(A^-1 P_b) - (columns of b), beside the prior's; w moves by A^-1 P_b w.
+    w' P_b w + tr(A^-1 P_b) - (columns of b), plus that of the prior; dw / d log s_b = A^-1 P_b w.
     """
     block, s = point.design.block, variance[1:]
     P = precision[:, None] * (block[:, None] == np.arange(1, variance.size))
     pull = point.coef[:, None] * P
     moves = _solve(factor, pull)
-    half = np.asarray(dpotri(factor, lower=True)[0])  # of A^-1, without what is above its diagonal
+    half = np.asarray(dpotri(factor, lower=True)[0])  # the lower triangle of A^-1
     spread = np.diag(half)
     size = point.coef @ pull + spread @ P
     share, surprise = s / s.sum(), np.log(s.sum() / LATENT_VARIANCE) / LATENT_SPREAD**2
@@ -367,24 +370,24 @@ def _variance_step(
     squares += squares.T - (P.T * spread**2) @ P
     bend = np.diag(size / 2 + surprise * share) - pull.T @ moves - squares / 2
     bend += (1 / LATENT_SPREAD**2 - surprise) * np.outer(share, share)
-    stretch = 1 + SMALL_VARIANCE / s  # d log s / d log(s + 0.5)
+    stretch = 1 + VARIANCE_OFFSET / s  # d log s / d log(s + 0.5)
     bend = bend * np.outer(stretch, stretch) + np.diag(slope * stretch * (stretch - 1))
     slope = slope * stretch
     values, vectors = np.linalg.eigh(bend)
-    step = vectors @ (vectors.T @ slope / np.maximum(np.abs(values), LEAST_BEND))
+    step = vectors @ (vectors.T @ slope / np.maximum(np.abs(values), MIN_CURVATURE))
     return step, slope, moves
 
 
 def _changed(variance: Floats, step: Floats) -> Floats:
     """Return the variances after a step in log(s + 0.5), within their bounds."""
-    blocks = (variance[1:] + SMALL_VARIANCE) * np.exp(step) - SMALL_VARIANCE
-    blocks = np.clip(blocks, LEAST_VARIANCE, LARGEST_VARIANCE)
+    blocks = (variance[1:] + VARIANCE_OFFSET) * np.exp(step) - VARIANCE_OFFSET
+    blocks = np.clip(blocks, MIN_VARIANCE, MAX_VARIANCE)
     return np.append(SHARE_SPREAD * (blocks.sum() + 3), blocks)
 
 
 @dataclass(frozen=True)
 class Slope:
-    """How the evidence changes with the rates.
+    """Derivatives of the evidence with respect to the rates.
 
     Parameters
     ----------
@@ -401,39 +404,39 @@ class Slope:
     path: Floats
 
 
-def evidence_slope(design: Design, fit: ChannelFit) -> Slope:
-    r"""Return the derivatives of the log-evidence in the rates, exact where w is at its maximum.
+def evidence_slope(design: ChannelDesign, fit: ChannelFit) -> Slope:
+    r"""Return the derivatives of the log-evidence in the rates, exact if w is at its maximum.
 
-    The likelihood contributes its own derivative only, w being at a maximum; the log-determinant
-    contributes -1/2 sum_i l_i dW_i, with l_i = F_i A^-1 F_i' and W_i the expected curvature, which
-    moves with the rates and with w.
+    w is at a maximum, so the likelihood contributes only its partial derivative. The
+    log-determinant contributes -1/2 sum_i l_i dW_i, with l_i = F_i A^-1 F_i' and W_i the expected
+    curvature, which depends on the rates and on w.
 
     Parameters
     ----------
-    design : Design
+    design : ChannelDesign
         The data of the fit.
     fit : ChannelFit
-        A fit at the rates in question.
+        The fit at these rates.
     """
     precision = 1 / fit.variance[design.block]
-    point = _Point(design, fit.rates, fit.coef)
+    point = _ChannelPoint(design, fit.rates, fit.coef)
     F, weight, positive = design.features, design.weight, design.positive
-    (rho_pos, rho_neg), g, h, own = fit.rates, point.g, point.h, point.own
+    (rho_pos, rho_neg), g, h, p_given = fit.rates, point.g, point.h, point.p_given
     expected = point.expected_curvature()
     factor = _factor(point.information(expected, precision))
     try:
         observed = _factor(point.information(point.observed_curvature(), precision))
-    except LinAlgError:  # no maximum in w: the expected information stands in
+    except LinAlgError:  # w is not at a maximum: use the expected information
         observed = factor
-    # d p_own / d rates, and d gamma / d rates
+    # d p_given / d rates, and d gamma / d rates
     moves = np.where(positive, -1.0, 1.0)[:, None] * np.column_stack([g, -h])
     blend = (
         np.where(positive[:, None], [-rho_neg, -(1 - rho_pos)], [1 - rho_neg, rho_pos])
-        * (g * h / own**2)[:, None]
+        * (g * h / p_given**2)[:, None]
     )
     mixed = F.T @ (weight[:, None] * blend)
     path = _solve(observed, mixed)
-    scaled = moves / own[:, None]
+    scaled = moves / p_given[:, None]
     curvature = (scaled * weight[:, None]).T @ scaled - mixed.T @ path
     odds = 1 / point.p_1 - 1 / point.p_0
     by_t = 2 * (h - g) - point.information_left * g * h * odds

@@ -1,4 +1,4 @@
-"""Features of the noisy channel: an intercept, the columns, and Gaussian bumps around some rows."""
+"""Features of the noisy channel: an intercept, the columns, and Gaussian bumps around rows."""
 
 from typing import Any
 
@@ -8,29 +8,29 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
-LEAST_EIGENVALUE = 1e-6
-"""Directions of the kernel matrix that are weaker, beside the strongest, are left out."""
+MIN_EIGENVALUE = 1e-6
+"""Minimum eigenvalue of the kernel matrix, relative to the largest; smaller ones are dropped."""
 
 N_DISTANCES = 300
-"""Rows whose distances set the scale of the kernel."""
+"""Number of rows whose distances set the scale of the kernel."""
 
 
 class ChannelFeatures:
     r"""x -> (1, z / sqrt(d), R' k(z, centers) - its mean), z the standardised columns.
 
     k(z, c) = exp(-|z-c|^2 / (2 width^2 m)) with m the median squared distance of two rows, and
-    R R' = K^-1 for the kernel matrix K of the centers (Nystroem), so that a weight vector
-    w ~ N(0, s I) makes the bumps a Gaussian process of variance s at the centers.
+    R R' = K^-1 for the kernel matrix K of the centers (Nystroem). With w ~ N(0, s I) the bumps are
+    a Gaussian process of variance s at the centers.
 
     Parameters
     ----------
     width : float or None
-        Width of the bumps; None: no bumps, the columns only.
+        Width of the bumps; None: no bumps.
     n_centers : int
-        How many rows are centers, at most.
+        Maximum number of centers.
     one_scale : bool, default=False
-        Whether all columns are divided by the same number and keep their proportions, as suits the
-        scores of an SVD: with all of them, t has the same prior as with the columns they are of.
+        Whether to divide all columns by the same number, as for the scores of an SVD: with all
+        scores, t then has the same prior as with the original columns.
     """
 
     def __init__(self, width: float | None, n_centers: int, *, one_scale: bool = False) -> None:
@@ -39,7 +39,7 @@ class ChannelFeatures:
         self.one_scale = one_scale
 
     def fit(self, X: Floats, weight: Floats, order: Array) -> "ChannelFeatures":
-        """Learn the scales, and take centers from the head of `order`: distinct rows, shuffled."""
+        """Fit the scales, and take centers from the head of `order`: distinct rows, shuffled."""
         self.mean = np.average(X, axis=0, weights=weight)
         variance = np.average((X - self.mean) ** 2, axis=0, weights=weight)
         if self.one_scale:
@@ -56,7 +56,7 @@ class ChannelFeatures:
         self.gamma = 1 / (2 * self.width**2 * (np.median(apart) if apart.size else 1.0))
         self.centers = self._standardised(X[order[: self.n_centers]])
         eigenvalues, vectors = np.linalg.eigh(self._kernel(self.centers))
-        keep = eigenvalues > LEAST_EIGENVALUE * eigenvalues[-1]
+        keep = eigenvalues > MIN_EIGENVALUE * eigenvalues[-1]
         self.root = vectors[:, keep] / np.sqrt(eigenvalues[keep])
         self.shift = np.average(self._kernel(self._standardised(X)), axis=0, weights=weight)
         self.block = np.repeat([0, 1, 2], [1, n_columns, int(keep.sum())])
@@ -74,7 +74,7 @@ class ChannelFeatures:
         return F
 
     def latent(self, X: Floats, coef: Floats) -> Floats:
-        """Return t = F w without F."""
+        """Return t = F w without computing F."""
         Z = self._standardised(X)
         n_columns = Z.shape[1]
         t = coef[0] + Z @ (coef[1 : 1 + n_columns] / np.sqrt(n_columns))
@@ -93,23 +93,22 @@ class ChannelFeatures:
 
 
 def row_keys(X: Floats, random_state: np.random.RandomState) -> NDArray[np.uint64]:
-    """Return a random number of every row, which depends on the row's values only.
+    """Return a random number for every row that depends only on the values of the row.
 
-    In the order of these numbers rows are shuffled, and neither copies of a row nor the rows' own
-    order change it.
+    Sorting by these numbers shuffles the rows, independent of copies and of their original order.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
         Rows.
     random_state : RandomState instance
-        What draws the order.
+        Generator of the order.
     """
-    bits = np.ascontiguousarray(X + 0.0, dtype=np.float64).view(np.uint64)  # 0.0 and -0.0 are one
-    bits = bits ^ (bits >> np.uint64(32))  # short numbers fill the upper half only
+    bits = np.ascontiguousarray(X + 0.0, dtype=np.float64).view(np.uint64)  # -0.0 becomes 0.0
+    bits = bits ^ (bits >> np.uint64(32))  # short numbers use only the upper half
     halves = random_state.randint(0, 2**32, size=(2, X.shape[1]), dtype=np.uint64)
     odd = (halves[0] << np.uint64(32)) | halves[1] | np.uint64(1)
-    return np.asarray((bits * odd).sum(axis=1, dtype=np.uint64))  # multiplicative, modulo 2^64
+    return np.asarray((bits * odd).sum(axis=1, dtype=np.uint64))  # multiplicative hash modulo 2^64
 
 
 def _squared_distances(A: Floats, B: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Rates and clean posterior from one sample: which models are compared, on which rows."""
+"""Fit of the rates and the clean posterior: choice of models and of rows."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,8 +12,8 @@ from unflip._row_weights import common_unit, effective_rows
 from unflip._threads import by_threads
 from unflip.noise import LARGEST_TOTAL, NoiseRates
 from unflip.posterior._noisy_channel._evidence import (
+    ChannelDesign,
     ChannelFit,
-    Design,
     first_guess,
     fit_channel,
     information_factor,
@@ -36,40 +36,41 @@ from unflip.posterior._noisy_channel._surface import (
 Floats = NDArray[np.float64]
 
 WIDTHS = (None, 1.0, 0.5)
-"""Widths of the bumps to choose from, in median distances of two rows; None: no bumps."""
+"""Candidate widths of the bumps, in median distances of two rows; None: no bumps."""
 
 N_GRID = 3000
-"""Up to so many rows the evidence is computed on a grid; beyond, around its maximum."""
+"""Maximum number of rows to compute the evidence on a grid; around its maximum beyond."""
 
 N_VALUES, COARSE_TOL, FINE_TOL = 6, 0.1, 0.05
-"""Values per rate in a grid, and the tolerance in the first one and in the one that zooms in."""
+"""Grid points per rate, and the tolerances of the first and of the refined grid."""
 
 PILOT_ROWS, N_PILOT, SCOUT_TOL = 1000, 3, 0.1
-"""Of more rows: so many, and a grid so coarse, to find the neighbourhood of the maximum."""
+"""Pilot size, grid points per rate and tolerance above N_GRID rows."""
 
-RIVALS, ROUGH = 6.0, 0.5
-"""Difference of the log-evidence on few rows up to which all rows choose, and its tolerance."""
+MODEL_GAP, ROUGH_TOL = 6.0, 0.5
+"""Models within this log-evidence of the best on N_GRID rows are compared on all rows, with this
+tolerance."""
 
 RULED_OUT = 40.0
-"""Difference of the log-evidence on few rows beyond which more rows need not be asked."""
+"""Difference of the log-evidence on N_GRID rows that rules out zero noise."""
 
-LARGEST_UNKNOWN = 0.5
-"""A rate of which nothing is known is at most this."""
+MAX_UNKNOWN_RATE = 0.5
+"""Upper bound of an unknown rate."""
 
-LEAST_SHARE = 1e-3
-"""Models whose part in the clean posterior is smaller are left out."""
+MIN_SHARE = 1e-3
+"""Minimum share of a model in the mixture; smaller ones are dropped."""
 
-LEAST_MIXED = 0.05
-"""Share of the repeated rows that carry both labels, from which on repetitions are rows of their
-own and not copies: rows of few categories repeat by chance, and noise gives them both labels."""
+MIN_MIXED_SHARE = 0.05
+"""Minimum share of repeated rows with both labels to treat repetitions as distinct rows:
+rows of few categories repeat by chance, and noise gives them both labels."""
 
 CHUNK = 20_000
-"""Rows of which the features are made at once."""
+"""Number of rows to compute features for at a time."""
 
 
 @dataclass(frozen=True)
 class _Part:
-    """One model's part in the clean posterior; `factor` tells how sure the coefficients are."""
+    """One model of the clean posterior; `factor` is that of the inverse covariance of `coef`."""
 
     share: float
     features: ChannelFeatures
@@ -84,9 +85,9 @@ class _Part:
 
 @dataclass(frozen=True)
 class NoisyChannel:
-    """What was found: the rates, how sure they are, and the clean posterior, a mixture of models.
+    """The estimated rates, their distribution, and the clean posterior, a mixture of models.
 
-    The clean posterior is the one at these rates.
+    The clean posterior is conditional on these rates.
     """
 
     rates: tuple[float, float]
@@ -94,7 +95,7 @@ class NoisyChannel:
     parts: list[_Part]
 
     def clean_posterior(self, rows: Any) -> Floats:
-        """Return P(true=+1 | x) of every row; sparse ones are made dense a chunk at a time."""
+        """Return P(true=+1 | x) of every row; sparse rows are made dense in chunks."""
         return np.concatenate(
             by_threads(lambda some: self._by_chunks(rows[some]), rows.shape[0], rows.shape[0])
         )
@@ -110,45 +111,48 @@ class NoisyChannel:
 
 
 def dense(rows: Any) -> Floats:
-    """Return the rows as an array."""
+    """Return the rows as a dense array."""
     return np.asarray(rows.toarray() if issparse(rows) else rows)
 
 
 @dataclass(frozen=True)
-class Sample:
+class ChannelSample:
     """The rows that the rates are estimated on.
 
     Parameters
     ----------
     rows : ndarray of shape (n_samples, n_features)
-        The columns that t is a function of.
+        The inputs of t.
     positive : ndarray of bool of shape (n_samples,)
         Whether the noisy label is positive.
     weight : ndarray of shape (n_samples,)
-        How many rows each row counts as.
+        Weight of each row.
     """
 
     rows: Floats
     positive: NDArray[np.bool_]
     weight: Floats
 
-    def head(self, n_rows: int) -> "Sample":
-        return Sample(self.rows[:n_rows], self.positive[:n_rows], self.weight[:n_rows])
+    def head(self, n_rows: int) -> "ChannelSample":
+        """Return the first rows."""
+        return ChannelSample(self.rows[:n_rows], self.positive[:n_rows], self.weight[:n_rows])
 
-    def seen_by(self, features: ChannelFeatures) -> Design:
-        return Design(features.transform(self.rows), features.block, self.positive, self.weight)
+    def design(self, features: ChannelFeatures) -> ChannelDesign:
+        return ChannelDesign(
+            features.transform(self.rows), features.block, self.positive, self.weight
+        )
 
-    def merged(self, random_state: np.random.RandomState) -> "Sample":
-        """Return the distinct rows in random order, each label of a row once.
+    def merged(self, random_state: np.random.RandomState) -> "ChannelSample":
+        """Return the distinct pairs of row and label, in random order.
 
-        Copies are not evidence. Where repeated rows carry one label only, they are taken for
-        copies, and the weights are scaled to the effective number of distinct rows; where some
-        carry both, every row counts.
+        Copies are not evidence. If repeated rows have only one label each, they count as copies,
+        and the weights are scaled to the effective number of distinct rows. If some have both,
+        every row counts.
 
         Parameters
         ----------
         random_state : RandomState instance
-            What draws the order.
+            Generator of the order.
         """
         _, group = np.unique(row_keys(self.rows, random_state), return_inverse=True)
         pairs, first, position = np.unique(
@@ -157,15 +161,15 @@ class Sample:
         weight: Floats = np.bincount(position, self.weight).astype(float)
         repeated = np.bincount(pairs // 2, weight) > 1
         mixed = np.bincount(pairs // 2) > 1
-        if not repeated.any() or mixed[repeated].mean() < LEAST_MIXED:
+        if not repeated.any() or mixed[repeated].mean() < MIN_MIXED_SHARE:
             weight *= effective_rows(weight) / weight.sum()
         else:
             weight /= common_unit(weight) or 1.0
-        return Sample(self.rows[first], self.positive[first], weight)
+        return ChannelSample(self.rows[first], self.positive[first], weight)
 
 
 def fit_noisy_channel(
-    sample: Sample,
+    sample: ChannelSample,
     known: NoiseRates | None,
     random_state: np.random.RandomState,
     *,
@@ -178,20 +182,20 @@ def fit_noisy_channel(
 
     Parameters
     ----------
-    sample : Sample
+    sample : ChannelSample
         The noisy data.
     known : NoiseRates or None
-        What is known of the rates.
+        The known rates or bounds.
     random_state : RandomState instance
-        What draws the centers, and the order of the rows.
+        Generator of the centers and of the order of the rows.
     bumps : bool
-        Whether t may have Gaussian bumps beside the columns.
+        Whether t may have Gaussian bumps in addition to the columns.
     n_centers : int
-        How many, at most.
+        Maximum number of bumps.
     one_scale : bool, default=False
-        Whether the columns keep their proportions, or are standardised each.
+        Whether the columns keep their proportions instead of being standardised.
     estimate : {"median", "mean"}, default="median"
-        Of the rates' distribution.
+        Point estimate of the rates.
     """
     box = box_of(known)
     sample = sample.merged(random_state)
@@ -209,17 +213,17 @@ def fit_noisy_channel(
 
 
 def box_of(known: NoiseRates | None) -> Box:
-    """Return the range of either rate, a known one's being a point.
+    """Return the range of each rate; that of a known rate is a point.
 
     Parameters
     ----------
     known : NoiseRates or None
-        What is known of the rates.
+        The known rates or bounds.
     """
     known = NoiseRates(None, None) if known is None else known
     if not isinstance(known, NoiseRates):
         raise TypeError(
-            "known must be NoiseRates(positive=..., negative=...), of which each may be a number, "
+            "known must be NoiseRates(positive=..., negative=...), where each may be a number, "
             f"bounds or None, got {known!r}."
         )
     if known.known:
@@ -227,56 +231,58 @@ def box_of(known: NoiseRates | None) -> Box:
     rates = known.positive, known.negative
     box = np.array(
         [
-            (0.0, LARGEST_UNKNOWN) if rate is None else ends
+            (0.0, MAX_UNKNOWN_RATE) if rate is None else ends
             for rate, ends in zip(rates, known.bounds, strict=True)
         ]
     )
     lowest = box[:, 0].sum()
     if lowest > LARGEST_TOTAL:
         raise ValueError(
-            f"the rates are given to sum to at least {lowest:.3g}; beyond {LARGEST_TOTAL} the "
-            "labels say next to nothing about the true classes. Lower them, or give both."
+            f"the given rates sum to at least {lowest:.3g}; beyond {LARGEST_TOTAL} the labels "
+            "carry almost no information about the true classes. Lower them, or give both."
         )
     box[:, 1] = np.minimum(box[:, 1], LARGEST_TOTAL - box[::-1, 0])
     return (box[0, 0], box[0, 1]), (box[1, 0], box[1, 1])
 
 
-def _at_known_rates(sample: Sample, maps: list[ChannelFeatures], known: NoiseRates) -> NoisyChannel:
-    """Return the clean posterior at given rates; of many rows, some choose the model."""
+def _at_known_rates(
+    sample: ChannelSample, maps: list[ChannelFeatures], known: NoiseRates
+) -> NoisyChannel:
+    """Return the channel at known rates; with many rows, a part of them selects the model."""
     rates = known.both()
-    few = [sample.head(N_GRID).seen_by(features) for features in maps]
+    few = [sample.head(N_GRID).design(features) for features in maps]
     fits = [fit_channel(design, rates, first_guess(design)) for design in few]
     if len(sample.rows) <= N_GRID:
         return NoisyChannel(rates, CertainRates(rates), _mixture(maps, few, fits))
     best = max(range(len(fits)), key=lambda k: fits[k].log_evidence)
-    fit = fit_channel(sample.seen_by(maps[best]), rates, fits[best])
+    fit = fit_channel(sample.design(maps[best]), rates, fits[best])
     return NoisyChannel(rates, CertainRates(rates), [_Part(1.0, maps[best], fit.coef)])
 
 
 def _mixture(
-    maps: list[ChannelFeatures], designs: list[Design], fits: list[ChannelFit]
+    maps: list[ChannelFeatures], designs: list[ChannelDesign], fits: list[ChannelFit]
 ) -> list[_Part]:
-    """Return the models' parts, by their evidence."""
+    """Return the mixture of the models, by their evidence."""
     shares = np.exp([fit.log_evidence - total_evidence(fits) for fit in fits])
     return [
         _Part(share, features, fit.coef, information_factor(design, fit))
         for share, features, design, fit in zip(shares.tolist(), maps, designs, fits, strict=True)
-        if share > LEAST_SHARE
+        if share > MIN_SHARE
     ]
 
 
 def _on_a_grid(
-    sample: Sample, maps: list[ChannelFeatures], box: Box, estimate: str
+    sample: ChannelSample, maps: list[ChannelFeatures], box: Box, estimate: str
 ) -> NoisyChannel:
-    """Return the distribution of the rates, from the evidence on a grid, and the models' parts."""
-    designs = [sample.seen_by(features) for features in maps]
+    """Return the channel from the evidence on a grid of rates."""
+    designs = [sample.design(features) for features in maps]
     guesses = [first_guess(design) for design in designs]
     fits = explore(designs, _axes(box, N_VALUES), [guesses], COARSE_TOL)
     origin = total_evidence(fits[0.0, 0.0]) if (0.0, 0.0) in fits else None
     surface = _surface(fits)
     region = narrow(surface, box, margin=0.5 / N_VALUES)
     if any(r[1] - r[0] < 0.7 * (b[1] - b[0]) for r, b in zip(region, box, strict=True)):
-        kept = _shareholders(fits)
+        kept = _relevant_models(fits)
         maps, designs = [maps[k] for k in kept], [designs[k] for k in kept]
         known = [[found[k] for k in kept] for found in fits.values()]
         fits = explore(designs, _axes(region, N_VALUES), known, FINE_TOL)
@@ -293,47 +299,48 @@ def _surface(fits: dict[tuple[float, float], list[ChannelFit]]) -> GridSurface:
     return GridSurface(np.array(pairs), np.array([total_evidence(fits[pair]) for pair in pairs]))
 
 
-def _shareholders(fits: dict[tuple[float, float], list[ChannelFit]]) -> list[int]:
-    """Return the models that have a part in the evidence anywhere that it is not negligible."""
+def _relevant_models(fits: dict[tuple[float, float], list[ChannelFit]]) -> list[int]:
+    """Return the models with a share of the evidence wherever it is not negligible."""
     evidence = np.array([[fit.log_evidence for fit in found] for found in fits.values()])
     totals = np.logaddexp.reduce(evidence, axis=1)
     held = (evidence - totals[:, None])[totals > totals.max() - NEGLIGIBLE]
-    return [int(k) for k in np.flatnonzero((held > np.log(LEAST_SHARE)).any(axis=0))]
+    return [int(k) for k in np.flatnonzero((held > np.log(MIN_SHARE)).any(axis=0))]
 
 
 def _around_the_maximum(
-    sample: Sample, maps: list[ChannelFeatures], box: Box, estimate: str
+    sample: ChannelSample, maps: list[ChannelFeatures], box: Box, estimate: str
 ) -> NoisyChannel:
-    """Return the same from the evidence's maximum and its derivatives there.
+    """Return the channel from the maximum of the evidence and its derivatives there.
 
-    A coarse grid on few rows finds the neighbourhood, more rows choose the model, all rows end it.
+    A coarse grid on few rows finds the neighbourhood, more rows select the model, and all rows give
+    the maximum.
     """
-    scouts: list[_Summit] = []
+    scouts: list[_ModelMaximum] = []
     for features in maps:
-        few = sample.head(N_GRID).seen_by(features)
+        few = sample.head(N_GRID).design(features)
         start = first_guess(few)
-        if len(scouts) < 2:  # the second width begins where the first one ended
+        if len(scouts) < 2:  # further widths start at the previous maximum
             pilot = few.head(PILOT_ROWS)
             fits = explore([pilot], _axes(box, N_PILOT), [[start]], SCOUT_TOL)
             (start,) = max(fits.values(), key=total_evidence)
         else:
             start = replace(start, rates=scouts[-1].fit.rates)
         found, _ = climb(few, start, box, tol=SCOUT_TOL)
-        scouts.append(_Summit(found, few, features))
-    best = max(scouts, key=_height)
-    rivals = [scouts[0], *sorted(scouts[1:], key=_height)[-1:]]
+        scouts.append(_ModelMaximum(found, few, features))
+    best = max(scouts, key=_log_evidence)
+    rivals = [scouts[0], *sorted(scouts[1:], key=_log_evidence)[-1:]]
     leader, slope = None, None
     for scout in rivals:
-        if _height(scout) < _height(best) - RIVALS:
+        if _log_evidence(scout) < _log_evidence(best) - MODEL_GAP:
             continue
-        design, start = sample.seen_by(scout.features), scout.fit
+        design, start = sample.design(scout.features), scout.fit
         if leader is not None and scout is not best:
-            start = fit_channel(design, leader.fit.rates, start, tol=ROUGH)
-            if start.log_evidence < _height(leader):
+            start = fit_channel(design, leader.fit.rates, start, tol=ROUGH_TOL)
+            if start.log_evidence < _log_evidence(leader):
                 continue
         fit, here = climb(design, start, box)
-        if leader is None or fit.log_evidence > _height(leader):
-            leader, slope = _Summit(fit, design, scout.features), here
+        if leader is None or fit.log_evidence > _log_evidence(leader):
+            leader, slope = _ModelMaximum(fit, design, scout.features), here
     assert leader is not None
     assert slope is not None
     clean = _clean_fit(best, leader) if box[0][0] == 0 == box[1][0] else None
@@ -348,27 +355,27 @@ def _around_the_maximum(
 
 
 @dataclass(frozen=True)
-class _Summit:
-    """The highest evidence of one model, on some rows."""
+class _ModelMaximum:
+    """The maximum evidence of one model, on some rows."""
 
     fit: ChannelFit
-    design: Design
+    design: ChannelDesign
     features: ChannelFeatures
 
 
-def _height(summit: _Summit) -> float:
-    return summit.fit.log_evidence
+def _log_evidence(maximum: _ModelMaximum) -> float:
+    return maximum.fit.log_evidence
 
 
-def _clean_fit(scout: _Summit, leader: _Summit) -> ChannelFit:
-    """Return the fit without noise; where few rows rule it out, theirs, of no evidence."""
+def _clean_fit(scout: _ModelMaximum, leader: _ModelMaximum) -> ChannelFit:
+    """Return the fit at zero noise; with log-evidence -inf if few rows rule it out."""
     clean = fit_channel(scout.design, (0.0, 0.0), scout.fit)
-    if clean.log_evidence < _height(scout) - RULED_OUT:
+    if clean.log_evidence < _log_evidence(scout) - RULED_OUT:
         return replace(clean, log_evidence=-np.inf)
     return fit_channel(leader.design, (0.0, 0.0), leader.fit)
 
 
 def _axes(box: Box, n: int) -> tuple[Floats, Floats]:
-    """Return n values of either rate, or the one that is known."""
+    """Return n values of each rate, or the one that is known."""
     axes = [np.linspace(low, high, n) if high > low else np.array([low]) for low, high in box]
     return axes[0], axes[1]

@@ -1,4 +1,4 @@
-"""From the evidence at pairs of rates to a distribution of the rates."""
+"""The evidence as a function of the rates, and the posterior distribution of the rates."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from scipy.stats import chi2
 
 from unflip.noise import LARGEST_TOTAL
 from unflip.posterior._noisy_channel._evidence import (
+    ChannelDesign,
     ChannelFit,
-    Design,
     Slope,
     evidence_slope,
     fit_channel,
@@ -29,40 +29,41 @@ NO_NOISE = 0.1
 """Prior probability of (0, 0)."""
 
 EQUAL = 0.25
-"""Prior probability of equal rates, where there is noise."""
+"""Prior probability of equal rates, given noise."""
 
 N_CELLS = 160
-"""Cells per rate for sums over the rates."""
+"""Grid cells per rate to integrate over the rates."""
 
 LAYER = 1e-3
-"""Below it derivatives in a rate say nothing about larger ones: rows with g near 0 or 1 begin to
-lose their information at rates as small as g or 1-g."""
+"""Derivatives at a smaller rate do not extrapolate: rows with g near 0 or 1 lose information at
+rates as small as g or 1-g."""
 
 NEGLIGIBLE, EXPLORED = 12.0, 6.0
-"""Differences of the log-evidence beyond which rates are left out, and pairs have no neighbours."""
+"""Differences from the maximum log-evidence beyond which rates are ignored, and beyond which the
+neighbours of a pair are not explored."""
 
 
 def explore(
-    designs: Sequence[Design],
+    designs: Sequence[ChannelDesign],
     axes: tuple[Floats, Floats],
     known: Sequence[Sequence[ChannelFit]],
     tol: float,
 ) -> dict[tuple[float, float], list[ChannelFit]]:
-    """Fit models at the pairs of a grid where the evidence of all is not negligible, and around.
+    """Fit models at the pairs of a grid where their evidence is not negligible, and around.
 
-    The first pair is next to the best one known, each later one is a neighbour of the best that has
-    any left; its fits begin where the nearest ended.
+    The first pair is the nearest to the best known one. Each later one is a neighbour of the best
+    pair that has any left, and its fits start at the nearest fits.
 
     Parameters
     ----------
-    designs : sequence of Design
-        The noisy data as each model sees them.
+    designs : sequence of ChannelDesign
+        The noisy data, one design per model.
     axes : pair of ndarrays
         Values of rho_pos, and of rho_neg.
     known : sequence of sequences of ChannelFit
-        What the models are known to be at some rates, or guessed.
+        Fits or guesses of the models at some rates.
     tol : float
-        Of the log-evidence at its top; the lower, the less exact.
+        Tolerance of the log-evidence at its maximum; it increases further down.
     """
     admissible = np.add.outer(*axes) <= LARGEST_TOTAL + 1e-9
     pairs = [(int(i), int(j)) for i, j in np.argwhere(admissible)]
@@ -100,32 +101,32 @@ def _distance(one: Floats, other: Floats) -> float:
 
 
 def total_evidence(fits: Sequence[ChannelFit]) -> float:
-    """Return the log-evidence of all models together."""
+    """Return the log of the total evidence of the models."""
     return float(np.logaddexp.reduce([fit.log_evidence for fit in fits]))
 
 
 def climb(
-    design: Design, start: ChannelFit, box: Box, tol: float = 0.01, most_steps: int = 12
+    design: ChannelDesign, start: ChannelFit, box: Box, tol: float = 0.01, max_iter: int = 12
 ) -> tuple[ChannelFit, Slope]:
     """Maximise the evidence over the rates by Newton's method within their bounds.
 
     Parameters
     ----------
-    design : Design
+    design : ChannelDesign
         The noisy data.
     start : ChannelFit
-        Where to begin.
+        The start.
     box : pair of pairs of floats
         Bounds of the rates.
     tol : float, default=0.01
-        Stop where a step promises to raise the log-evidence by less.
-    most_steps : int, default=12
-        Steps at most.
+        Predicted gain of the log-evidence at which to stop.
+    max_iter : int, default=12
+        Maximum number of steps.
     """
     low, high = np.transpose(box)
     low = np.minimum(np.maximum(low, LAYER), high)
     fit = fit_channel(design, _within(start.rates, low, high), start)
-    for _ in range(most_steps):
+    for _ in range(max_iter):
         slope = evidence_slope(design, fit)
         gradient, curvature = slope.gradient, _positive(slope.curvature)
         free = ~((fit.rates <= low) & (gradient <= 0) | (fit.rates >= high) & (gradient >= 0))
@@ -149,7 +150,7 @@ def climb(
 
 
 def _within(rates: Floats, low: Floats, high: Floats) -> Floats:
-    """Return the rates brought into their bounds, and to a sum that leaves some information."""
+    """Return the rates clipped to their bounds, and to a sum of at most LARGEST_TOTAL."""
     inside = np.clip(rates, low, high)
     excess = inside.sum() - LARGEST_TOTAL
     if excess > 0:
@@ -159,20 +160,20 @@ def _within(rates: Floats, low: Floats, high: Floats) -> Floats:
 
 
 def _positive(curvature: Floats, least: float = 10.0) -> Floats:
-    """Return the nearest matrix without directions of less curvature than the bounds imply."""
+    """Return the nearest matrix with eigenvalues of at least `least`, as implied by the bounds."""
     values, vectors = np.linalg.eigh(curvature)
     return np.asarray((vectors * np.maximum(values, least)) @ vectors.T)
 
 
 class GridSurface:
-    """The log-evidence between the pairs of a grid.
+    """The log-evidence, interpolated between the pairs of a grid.
 
     Parameters
     ----------
     pairs : ndarray of shape (n_pairs, 2)
         Rates.
     log_evidence : ndarray of shape (n_pairs,)
-        At each pair.
+        The log-evidence of each pair.
     """
 
     def __init__(self, pairs: Floats, log_evidence: Floats) -> None:
@@ -216,7 +217,8 @@ class QuadraticSurface:
         for rate, push, far, (low, high) in zip(
             self.fit.rates, np.abs(self.gradient), reach, box, strict=True
         ):
-            if rate < max(low, LAYER) + 1e-9 or rate > high - 1e-9:  # may fall off as exp(-push)
+            if rate < max(low, LAYER) + 1e-9 or rate > high - 1e-9:
+                # at a bound the evidence may decrease as exp(-push)
                 far = min(far, 2 * NEGLIGIBLE / max(push, 1e-9))
             sides.append((max(low, rate - far), min(high, rate + far)))
         return sides[0], sides[1]
@@ -224,15 +226,14 @@ class QuadraticSurface:
 
 @dataclass(frozen=True)
 class EvidenceTest:
-    """A hypothesis about the rates, tested.
+    """Test of a hypothesis about the rates.
 
     Parameters
     ----------
     statistic : float
-        Twice the log of how much likelier the labels are under the best rates than under the best
-        that the hypothesis allows.
+        Twice the difference of the maximum log-evidence without and with the hypothesis.
     p_value : float
-        Probability of a statistic as large where the hypothesis holds, as n grows.
+        Asymptotic probability of a statistic at least as large under the hypothesis.
     probability : float
         Probability of the hypothesis given the labels, under the prior of the rates.
     """
@@ -244,45 +245,45 @@ class EvidenceTest:
 
 @dataclass(frozen=True)
 class CertainRates:
-    """Rates that are given: nothing is left to estimate, or to test."""
+    """Given rates, with nothing to estimate or to test."""
 
     rates: tuple[float, float]
     noise_test: EvidenceTest | None = None
     symmetry_test: EvidenceTest | None = None
 
     def estimate(self, kind: str) -> tuple[float, float]:
-        """Return the rates, of whatever kind."""
+        """Return the rates, for any kind."""
         return self.rates
 
     def interval(self, level: float) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Return the rates themselves, as either end."""
+        """Return the rates as both ends."""
         positive, negative = self.rates
         return (positive, positive), (negative, negative)
 
 
 class RatePosterior:
-    """The distribution of the rates: evidence times prior, summed over cells.
+    """The posterior distribution of the rates: evidence times prior, on grid cells.
 
-    The prior has probability 0.1 at (0, 0); of the rest, 0.25 on equal rates and 0.75 spread evenly
-    over the box; what the box excludes is left out.
+    The prior has probability 0.1 at (0, 0); of the rest, 0.25 is on equal rates and 0.75 uniform on
+    the box. Parts outside the box are left out.
 
     Parameters
     ----------
     surface : callable
-        From points of shape (n_points, 2) to the log-evidence.
+        The log-evidence as a function of points of shape (n_points, 2).
     box : pair of pairs of floats
-        The range of either rate.
+        The range of each rate.
     region : pair of pairs of floats
-        Outside this part of the box the evidence is negligible.
+        The part of the box where the evidence is not negligible.
     origin : float or None
-        The log-evidence at (0, 0); None where the box excludes it.
+        The log-evidence at (0, 0); None if the box excludes it.
 
     Attributes
     ----------
     noise_test : EvidenceTest or None
-        Of no noise, (0, 0); None where the box excludes it.
+        Test of no noise, (0, 0); None if the box excludes it.
     symmetry_test : EvidenceTest or None
-        Of equal rates; None where the box excludes them.
+        Test of equal rates; None if the box excludes them.
     """
 
     def __init__(
@@ -332,8 +333,8 @@ class RatePosterior:
         Parameters
         ----------
         kind : {"median", "mean"}
-            The mean of either rate; or (0, 0) where this is more likely than all else, and the
-            median of either rate where it is not.
+            "mean" is the mean of each rate. "median" is (0, 0) if that has a probability above 1/2,
+            else the median of each rate given noise.
         """
         if kind == "mean":
             means = [m @ _middles(e) for m, e in zip(self.masses, self.edges, strict=True)]
@@ -347,10 +348,10 @@ class RatePosterior:
         return float(np.interp(0.5, below, self.edges[k]))
 
     def interval(self, level: float) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Return for either rate the shortest range with probability `level`."""
+        """Return the shortest interval of each rate with probability `level`."""
         ranges = []
         for mass, edges in zip(self.masses, self.edges, strict=True):
-            # up to each end, the probability below it; (0, 0) has its own at zero
+            # the probability below each end, with that of (0, 0) at zero
             ends = np.concatenate([[0.0, 0.0], edges])
             noise = (1 - self.p_origin) * np.append(0, np.cumsum(mass))
             below = np.concatenate([[0.0, self.p_origin], self.p_origin + noise])
@@ -363,7 +364,7 @@ class RatePosterior:
 
 
 def _noise_test(deviance: float, probability: float) -> EvidenceTest:
-    """Test two rates that cannot be negative against 0: one, the other, both or none may rise."""
+    """Test two non-negative rates against 0: the statistic is a mixture of chi-squared ones."""
     p_value = 1.0 if deviance <= 0 else 0.5 * chi2.sf(deviance, 1) + 0.25 * chi2.sf(deviance, 2)
     return EvidenceTest(float(deviance), float(p_value), probability)
 
@@ -387,7 +388,7 @@ def narrow(surface: GridSurface, box: Box, margin: float) -> Box:
 
 
 def _area(box: Box) -> float:
-    """Return the size of the box, of its free sides only, where the rates leave information."""
+    """Return the area of the box (the length, if one rate is known) below LARGEST_TOTAL."""
     (a, b), (c, d) = box
     if a == b or c == d:
         return (b - a or 1.0) * (d - c or 1.0)
@@ -396,6 +397,6 @@ def _area(box: Box) -> float:
 
 
 def _equal_rates(box: Box) -> tuple[float, float] | None:
-    """Return the range of rates that both may have at once; None where there is none."""
+    """Return the range of equal rates; None if there is none."""
     low, high = max(box[0][0], box[1][0]), min(box[0][1], box[1][1], LARGEST_TOTAL / 2)
     return (low, high) if high > low else None

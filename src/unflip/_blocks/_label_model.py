@@ -1,4 +1,4 @@
-"""What is believed of the labels of a block: kernels, which share one fitted model."""
+"""A fitted posterior with rates, and functions that apply it to a block."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length
 
-from unflip._blocks._rows import label_codes, own_weight
+from unflip._blocks._rows import block_weight, label_codes
 from unflip._label_posterior import LabelPosterior, Totals
 
 Array = NDArray[Any]
@@ -18,14 +18,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class LabelModel:
-    """P(noisy y | x) and the rates, fitted: what the labels of any block are judged by.
+    """Fitted P(noisy y | x) and noise rates.
 
     Parameters
     ----------
     posterior : BasePosterior
         P(noisy y | x).
     rates : NoiseRates or TransitionMatrix
-        The noise.
+        The noise rates.
     classes : ndarray of shape (n_classes,)
         The labels, sorted.
     """
@@ -35,7 +35,7 @@ class LabelModel:
     classes: Array
 
     def label_posterior(self, X: Any, y: Any) -> LabelPosterior:
-        """Return P(true | x, given label) of some rows."""
+        """Return P(true | x, given label) of the rows."""
         check_consistent_length(X, y)
         if not len(y):
             none = np.empty((0, self.classes.size))
@@ -45,42 +45,42 @@ class LabelModel:
         return LabelPosterior(noisy_posterior, codes, self.rates, self.classes)
 
 
-def block_totals(X: Any, y: Any, weight: Any, model: LabelModel) -> Totals:
-    """Return the sums over the rows of a block."""
-    return model.label_posterior(X, y).totals(own_weight(weight, len(y)))
+def block_totals(X: Any, y: Any, sample_weight: Any, model: LabelModel) -> Totals:
+    """Return the sums over a block."""
+    return model.label_posterior(X, y).totals(block_weight(sample_weight, len(y)))
 
 
-def block_mislabel_proba(X: Any, y: Any, weight: Any, model: LabelModel) -> Floats:
-    """Return P(the label is wrong | x, the label), of a block."""
+def block_mislabel_proba(X: Any, y: Any, sample_weight: Any, model: LabelModel) -> Floats:
+    """Return P(the label is wrong | x, the label) of a block."""
     return model.label_posterior(X, y).mislabel_proba
 
 
-def block_suggested_label(X: Any, y: Any, weight: Any, model: LabelModel) -> Array:
-    """Return the likeliest true label given x and the label, of a block."""
+def block_suggested_label(X: Any, y: Any, sample_weight: Any, model: LabelModel) -> Array:
+    """Return the likeliest true label given x and the label of a block."""
     return model.label_posterior(X, y).suggested_label
 
 
-def block_weights(X: Any, y: Any, weight: Any, model: LabelModel) -> Floats:
-    """Return beta times the rows' own weights, of a block."""
+def block_weights(X: Any, y: Any, sample_weight: Any, model: LabelModel) -> Floats:
+    """Return beta times `sample_weight` of a block."""
     beta = model.label_posterior(X, y).weights
-    own = own_weight(weight, len(y))
-    return beta if own is None else beta * own
+    weight = block_weight(sample_weight, len(y))
+    return beta if weight is None else beta * weight
 
 
 @dataclass(frozen=True)
 class Suspects:
-    """Rows whose labels are probably wrong, the surest first.
+    """Rows whose labels are probably wrong, in descending order of probability.
 
     Parameters
     ----------
     position : ndarray of shape (n,)
-        Positions of the rows among all.
+        Positions of the rows.
     mislabel_proba : ndarray of shape (n,)
         P(the label is wrong | x, the label).
     label, suggested_label : ndarray of shape (n,)
-        The label, and the likeliest true one.
+        The given label and the likeliest true label.
     n_rows : int
-        How many rows were looked at.
+        Number of rows searched.
     """
 
     position: NDArray[np.intp]
@@ -93,7 +93,7 @@ class Suspects:
         return self.position.size
 
     def __add__(self, after: "Suspects") -> "Suspects":
-        """Return these and those of the rows that come after these."""
+        """Return these suspects and those of the rows that follow."""
         return Suspects(
             np.concatenate([self.position, self.n_rows + after.position]),
             np.concatenate([self.mislabel_proba, after.mislabel_proba]),
@@ -103,7 +103,7 @@ class Suspects:
         )
 
     def first(self, n: int) -> "Suspects":
-        """Return the `n` of highest probability; of equal ones, those that come first."""
+        """Return the `n` most probable suspects; ties keep the order of the rows."""
         order = np.lexsort((self.position, -self.mislabel_proba))[:n]
         return replace(
             self,
@@ -114,16 +114,16 @@ class Suspects:
         )
 
 
-def block_suspects(X: Any, y: Any, weight: Any, shared: tuple[LabelModel, int]) -> Suspects:
-    """Return the n rows of a block whose labels are most probably wrong."""
+def block_suspects(X: Any, y: Any, sample_weight: Any, shared: tuple[LabelModel, int]) -> Suspects:
+    """Return the n most probable suspects of a block."""
     model, n = shared
-    said = model.label_posterior(X, y)
-    found = Suspects(
-        np.arange(len(y)), said.mislabel_proba, said.labels, said.suggested_label, len(y)
+    rows = model.label_posterior(X, y)
+    suspects = Suspects(
+        np.arange(len(y)), rows.mislabel_proba, rows.labels, rows.suggested_label, len(y)
     )
-    return found.first(n)
+    return suspects.first(n)
 
 
 def most_suspect(parts: Iterable[Suspects], n: int) -> Suspects:
-    """Return the n most suspicious rows of consecutive blocks, keeping no more on the way."""
+    """Return the n most probable suspects of consecutive blocks, holding at most 2n at a time."""
     return reduce(lambda worst, found: (worst + found).first(n), parts)

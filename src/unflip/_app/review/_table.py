@@ -1,4 +1,4 @@
-"""What is reviewed: a table, its labels, and what tells it from another table."""
+"""The table under review, its labels and its fingerprint."""
 
 import math
 from collections.abc import Mapping
@@ -19,21 +19,21 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 LABEL = "label"
-"""Name of the label column where the labels are given beside the table."""
+"""Name of the label column if the labels are not a column of the table."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """One feature: numbers, or the codes of categories.
+    """One feature: numbers or categories.
 
     Parameters
     ----------
     name : str
-        Its name.
+        Name of the column.
     numbers : ndarray of shape (n_rows,) or None
-        Its numbers, NaN where missing; None for categories.
+        The numbers, NaN if missing; None for categories.
     codes : ndarray of shape (n_rows,) or None
-        Positions among `levels`, -1 where missing; None for numbers.
+        Indices into `levels`, -1 if missing; None for numbers.
     levels : list of str
         The categories as text, in order of appearance.
     """
@@ -44,7 +44,7 @@ class Column:
     levels: list[str]
 
     def text(self, row: int) -> str | None:
-        """Return the cell as people read it, None where it is missing."""
+        """Return a cell as text; None if it is missing."""
         if self.numbers is not None:
             return number_text(float(self.numbers[row]))
         assert self.codes is not None
@@ -52,10 +52,10 @@ class Column:
         return None if code < 0 else self.levels[code]
 
     def matches(self, words: str) -> NDArray[np.bool_]:
-        """Return which rows hold the words, in lower case."""
+        """Return a mask of the rows that contain the words, given in lower case."""
         if self.numbers is not None:
             return np.array([words in text for text in self._number_texts])
-        # a missing cell, code -1, finds the last entry
+        # the last entry is for missing cells, code -1
         found = np.array([words in level.lower() for level in self.levels] + [False])
         return found[self.codes]
 
@@ -65,17 +65,17 @@ class Column:
         return [number_text(value) or "" for value in self.numbers.tolist()]
 
 
-class Source:
-    """A table and its labels, read only.
+class ReviewTable:
+    """A table and its labels, never changed.
 
     Parameters
     ----------
     table : dataframe, mapping of columns or array of shape (n_rows, n_columns)
-        The rows: a pandas, polars or other dataframe that narwhals reads; or plain columns.
+        The rows: a pandas, polars or other dataframe that narwhals supports; or plain columns.
     label : str or array-like of shape (n_rows,)
-        The name of the label column, or the labels themselves.
+        The name of the label column, or the labels.
     id_column : str, default=None
-        A column that names the rows for people: it is shown and searched, not compared.
+        A column of row names: shown and searched, but not compared.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Source:
     classes : ndarray of shape (n_classes,)
         The labels, sorted.
     codes : ndarray of shape (n_rows,)
-        Positions of the labels among the classes.
+        Class index of each label.
     names : list of str
         The classes as text.
     ids : list of str or None
@@ -102,8 +102,8 @@ class Source:
                 )
         if not isinstance(label, str) and LABEL in series:
             raise ValueError(
-                f"the table has a column {LABEL!r} already, which is where corrected labels that "
-                f"are given beside it would go. Give label={LABEL!r}, or rename the column."
+                f"the table already has a column {LABEL!r}, the name of the exported column of "
+                f"corrected labels. Give label={LABEL!r}, or rename the column."
             )
         labels = nw.to_native(series[label], pass_through=True) if isinstance(label, str) else label
         self.classes, self.codes = check_labels(labels, binary=False)
@@ -117,16 +117,16 @@ class Source:
         for name, values in series.items():
             if len(values) != self.n_rows:
                 raise ValueError(
-                    f"column {name!r} has {len(values)} rows and there are {self.n_rows} labels; "
+                    f"column {name!r} has {len(values)} rows, but there are {self.n_rows} labels: "
                     "give one label per row."
                 )
-        self.table = table
+        self.data = table
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
-        """What tells the table, and each of its rows, from others."""
-        columns = named_columns(self.table)
-        # labels that are given beside the table are a column too
+        """The identity of the table and of each of its rows."""
+        columns = named_columns(self.data)
+        # labels that are not a column of the table count as one
         columns.setdefault(self.label_name, self.classes[self.codes])
         return Fingerprint(
             columns=tuple(self.header),
@@ -138,18 +138,18 @@ class Source:
         )
 
     def given(self, row: int) -> str:
-        """Return the label of a row, as text."""
+        """Return the given label of a row, as text."""
         return self.names[self.codes[row]]
 
     def matches(self, words: str) -> NDArray[np.bool_]:
-        """Return which rows hold the words in a cell, the id or the label, or have that number."""
-        wanted = words.strip().lower()
-        found = np.array([wanted in name.lower() for name in self.names])[self.codes]
+        """Return a mask of the rows with the words in a cell, id, label or row number."""
+        text = words.strip().lower()
+        found = np.array([text in name.lower() for name in self.names])[self.codes]
         if self.ids is not None:
-            found |= np.array([wanted in name.lower() for name in self.ids])
+            found |= np.array([text in name.lower() for name in self.ids])
         for column in self.columns:
-            found |= column.matches(wanted)
-        number = wanted.removeprefix("row ").removeprefix("#")
+            found |= column.matches(text)
+        number = text.removeprefix("row ").removeprefix("#")
         if number.isascii() and number.isdigit() and len(number) < 19 and int(number) < self.n_rows:
             found[int(number)] = True
         return found
@@ -164,7 +164,7 @@ def number_text(value: float) -> str | None:
 
 
 def named_columns(table: Any) -> dict[str, Any]:
-    """Return the table's columns by name: narwhals series, or arrays where it has plain columns."""
+    """Return the columns by name: narwhals series of a dataframe, else arrays."""
     if isinstance(table, Mapping):
         return {str(name): np.asarray(values) for name, values in table.items()}
     if isinstance(table, np.ndarray):

@@ -1,4 +1,4 @@
-"""What the page asks for and what it says, as plain dictionaries."""
+"""A review session: the answers to the page's requests, as plain dictionaries."""
 
 import math
 from collections import Counter
@@ -10,51 +10,51 @@ import numpy as np
 
 from unflip._app.review._explain import Explainer
 from unflip._app.review._export import write_export
-from unflip._app.review._queue import Opinion, Queues, Wanted
+from unflip._app.review._queue import Opinion, QueueFilter, Queues
 from unflip._app.review._sample import LEVEL, sample_estimate
-from unflip._app.review._source import Source
 from unflip._app.review._store import Decision, Decisions
+from unflip._app.review._table import ReviewTable
 
 PAGE_ROWS = 50
-"""Rows of a queue that are sent at once."""
+"""Rows of a queue per request."""
 
-FEATURES = 8
-"""Features that differ most, shown for a row."""
+N_FEATURES = 8
+"""Number of differing features shown for a row."""
 
-SIMILAR = 6
-"""Similar rows, shown for a row."""
+N_SIMILAR = 6
+"""Number of similar rows shown for a row."""
 
-MOST_CELLS = 200
-"""Features of which a row's values are sent."""
+MAX_CELLS = 200
+"""Maximum number of values sent for a row."""
 
-LONGEST_CELL = 300
-"""Characters of a cell that are sent."""
+MAX_CELL_CHARACTERS = 300
+"""Maximum number of characters sent for a cell."""
 
 
-class Desk:
-    """One review: the table, what the model says, and the decisions.
+class ReviewSession:
+    """One review: the table, the model's opinion of it, and the decisions.
 
     Parameters
     ----------
-    source : Source
+    table : ReviewTable
         The table.
     opinion : Opinion
-        What the model says of it.
+        The model's opinion of its labels.
     store : Decisions
-        Where the decisions are kept.
+        The stored decisions.
     out : Path
-        Folder of the export.
+        Folder to export to.
     title : str
-        What the page is called.
+        Title of the page.
     sample_size : int
-        Rows of the random sample.
+        Number of rows of the random sample.
     random_state : int, default=None
         Seed of the sample.
     """
 
     def __init__(
         self,
-        source: Source,
+        table: ReviewTable,
         opinion: Opinion,
         store: Decisions,
         out: Path,
@@ -63,32 +63,32 @@ class Desk:
         sample_size: int,
         random_state: int | None = None,
     ) -> None:
-        self._source, self._store, self._out, self._title = source, store, out, title
+        self._table, self._store, self._out, self._title = table, store, out, title
         self._opinion = opinion
         self._sample = store.sample(sample_size, random_state=random_state)
-        self._queues = Queues(source, opinion, self._sample)
-        self._explainer = Explainer(source)
-        self._label_counts = np.bincount(source.codes, minlength=source.classes.size)
-        wrong = np.bincount(source.codes, opinion.wrong, minlength=source.classes.size)
+        self._queues = Queues(table, opinion, self._sample)
+        self._explainer = Explainer(table)
+        self._label_counts = np.bincount(table.codes, minlength=table.classes.size)
+        wrong = np.bincount(table.codes, opinion.wrong, minlength=table.classes.size)
         self._model_wrong = wrong / self._label_counts
 
     @property
     def n_rows(self) -> int:
-        """Rows of the table."""
-        return self._source.n_rows
+        """Number of rows of the table."""
+        return self._table.n_rows
 
     @property
     def n_classes(self) -> int:
-        """Classes of the labels."""
-        return int(self._source.classes.size)
+        """Number of classes."""
+        return int(self._table.classes.size)
 
     def about(self) -> dict[str, Any]:
-        """Return what does not change while the page is open."""
+        """Return the facts that do not change while the page is open."""
         return {
             "title": self._title,
             "n_rows": self.n_rows,
-            "n_features": len(self._source.columns),
-            "classes": self._source.names,
+            "n_features": len(self._table.columns),
+            "classes": self._table.names,
             "expected_wrong": float(self._opinion.wrong.sum()),
             "decisions": str(self._store.path),
             "sample_size": len(self._sample),
@@ -96,16 +96,16 @@ class Desk:
             "notes": self._store.notes,
         }
 
-    def queue(self, wanted: Wanted, after: int) -> dict[str, Any]:
-        """Return the next rows of a queue, and how far it is."""
+    def queue(self, queue_filter: QueueFilter, after: int) -> dict[str, Any]:
+        """Return the next rows of a queue, and its progress."""
         decisions = self._store.all()
         rows, n_decided, n_members, more = self._queues.page(
-            wanted, decisions, after=after, limit=PAGE_ROWS
+            queue_filter, decisions, after=after, limit=PAGE_ROWS
         )
-        blind = wanted.queue == "sample"
+        blind = queue_filter.queue == "sample"
         return {
             "rows": [
-                self._head(row, blind) | said(decisions.get(row, Decision(row)))
+                self._head(row, blind) | decision_dict(decisions.get(row, Decision(row)))
                 for row in rows.tolist()
             ],
             "decided": n_decided,
@@ -114,21 +114,21 @@ class Desk:
         }
 
     def row(self, row: int, queue: str) -> dict[str, Any]:
-        """Return all that is shown of one row.
+        """Return everything shown for one row.
 
-        In the random sample the model is not quoted: who has read its opinion is swayed by it, and
-        the sample is there to check it.
+        In the random sample the model's opinion is hidden: the sample checks the model, and a
+        reviewer who knows the opinion is biased.
         """
         blind = queue == "sample"
-        given = int(self._source.codes[row])
+        given = int(self._table.codes[row])
         other = self._opinion.other_label(row, given) if not blind or self.n_classes == 2 else None
-        similar = self._explainer.similar(row, SIMILAR)
-        features = self._explainer.differences(row, other, FEATURES)
-        columns = self._source.columns[:MOST_CELLS]
+        similar = self._explainer.similar(row, N_SIMILAR)
+        features = self._explainer.differences(row, other, N_FEATURES)
+        columns = self._table.columns[:MAX_CELLS]
         shown = {feature.name for feature in features}
         return {
             **self._head(row, blind),
-            **said(self._store.current(row)),
+            **decision_dict(self._store.current(row)),
             "other": other,
             "truth": None if blind else self._opinion.truth[row].tolist(),
             "features": [
@@ -136,22 +136,22 @@ class Desk:
             ],
             "similar": [
                 self._head(near, blind)
-                | said(self._store.current(near))
+                | decision_dict(self._store.current(near))
                 | {
                     "values": {
                         column.name: _short(column.text(near))
-                        for column in self._source.columns
+                        for column in self._table.columns
                         if column.name in shown
                     }
                 }
                 for near in similar
             ],
             "values": [[column.name, _short(column.text(row))] for column in columns],
-            "n_more_values": len(self._source.columns) - len(columns),
+            "n_more_values": len(self._table.columns) - len(columns),
         }
 
     def tally(self) -> dict[str, Any]:
-        """Return how many rows are decided, what can be undone, and what the sample says."""
+        """Return the counts of decisions, the one to undo, and the estimate from the sample."""
         decisions = self._store.all()
         verdicts = Counter(decision.verdict for decision in decisions.values())
         last = self._store.last()
@@ -166,28 +166,28 @@ class Desk:
     def decide(
         self, row: int, version: int, verdict: str, label: int | None, queue: str
     ) -> Decision:
-        """Write a decision, with what the model said of the row."""
+        """Store a decision, with the model's opinion of the row."""
         return self._store.decide(
             row,
             version,
             verdict,
-            {"keep": int(self._source.codes[row]), "change": label, "unsure": None}[verdict],
+            {"keep": int(self._table.codes[row]), "change": label, "unsure": None}[verdict],
             queue=queue,
             suggested=int(self._opinion.suggested[row]),
             probability=float(self._opinion.wrong[row]),
         )
 
     def undo(self, row: int, version: int) -> Decision:
-        """Take back the latest decision on a row."""
+        """Undo the latest decision on a row."""
         return self._store.undo(row, version)
 
     def given(self, row: int) -> int:
-        """Return the position of a row's label among the classes."""
-        return int(self._source.codes[row])
+        """Return the class index of a row's given label."""
+        return int(self._table.codes[row])
 
     def export(self) -> dict[str, Any]:
-        """Write the files, and return their names and how many rows were changed."""
-        written = write_export(self._source, self._store, self._out)
+        """Write the export, and return the file names and the counts of decisions."""
+        written = write_export(self._table, self._store, self._out)
         return {
             "folder": str(self._out),
             "files": [path.name for path in (written.corrected, written.reviewed, written.log)],
@@ -199,39 +199,39 @@ class Desk:
     def _head(self, row: int, blind: bool) -> dict[str, Any]:
         return {
             "row": row,
-            "id": None if self._source.ids is None else _short(self._source.ids[row]),
-            "given": int(self._source.codes[row]),
+            "id": None if self._table.ids is None else _short(self._table.ids[row]),
+            "given": int(self._table.codes[row]),
             "suggested": None if blind else int(self._opinion.suggested[row]),
             "probability": None if blind else float(self._opinion.wrong[row]),
         }
 
     def _estimate(self, decisions: dict[int, Decision]) -> dict[str, Any]:
-        """Return the noise rates by the part of the sample that was gone through, and the model's.
+        """Return the noise rates estimated from the reviewed part of the sample, and the model's.
 
-        That part ends with the last row that was decided as a row of the sample: what was decided
-        elsewhere was chosen for its suspicion, and does not stretch it. Rows in it that were passed
-        by count as unsure.
+        The reviewed part ends with the last row that was decided in the sample queue. Decisions
+        made in other queues do not extend it: those rows were chosen because they are suspicious.
+        Skipped rows count as unsure.
         """
-        through = self._store.decided_in_sample()
-        places = [place for place, row in enumerate(self._sample) if row in through]
-        n_through = max(places, default=-1) + 1
+        decided = self._store.decided_in_sample()
+        positions = [k for k, row in enumerate(self._sample) if row in decided]
+        n_reviewed = max(positions, default=-1) + 1
         if all(row in decisions and decisions[row].verdict for row in self._sample):
-            n_through = len(self._sample)
+            n_reviewed = len(self._sample)
         counts = np.zeros((self.n_classes, self.n_classes))
         unsure = np.zeros(self.n_classes)
-        for row in self._sample[:n_through]:
+        for row in self._sample[:n_reviewed]:
             label = decisions[row].label if row in decisions else None
             if label is None:
-                unsure[self._source.codes[row]] += 1
+                unsure[self._table.codes[row]] += 1
             else:
-                counts[self._source.codes[row], label] += 1
+                counts[self._table.codes[row], label] += 1
         found = sample_estimate(counts, unsure, self._label_counts)
         return {
             "n_rows": found.n_rows,
             "n_unsure": found.n_unsure,
-            "wrong": _figure(found.wrong, found.wrong_interval, self._opinion.wrong.mean()),
+            "wrong": _estimate_dict(found.wrong, found.wrong_interval, self._opinion.wrong.mean()),
             "wrong_by_label": [
-                _figure(*each)
+                _estimate_dict(*each)
                 for each in zip(
                     found.wrong_by_label,
                     found.wrong_by_label_interval,
@@ -240,13 +240,13 @@ class Desk:
                 )
             ],
             "rates": [
-                _figure(*each)
+                _estimate_dict(*each)
                 for each in zip(found.rates, found.rates_interval, self._opinion.rates, strict=True)
             ],
         }
 
 
-def _figure(estimate: float, interval: Any, model: float) -> dict[str, Any]:
+def _estimate_dict(estimate: float, interval: Any, model: float) -> dict[str, Any]:
     return {
         "sample": None if math.isnan(estimate) else float(estimate),
         "low": float(interval[0]),
@@ -255,8 +255,8 @@ def _figure(estimate: float, interval: Any, model: float) -> dict[str, Any]:
     }
 
 
-def said(decision: Decision) -> dict[str, Any]:
-    """Return a decision as the page reads it."""
+def decision_dict(decision: Decision) -> dict[str, Any]:
+    """Return a decision as a dictionary for the page."""
     return {
         "version": decision.version,
         "verdict": decision.verdict,
@@ -265,6 +265,6 @@ def said(decision: Decision) -> dict[str, Any]:
 
 
 def _short(text: str | None) -> str | None:
-    if text is None or len(text) <= LONGEST_CELL:
+    if text is None or len(text) <= MAX_CELL_CHARACTERS:
         return text
-    return text[: LONGEST_CELL - 1] + "…"
+    return text[: MAX_CELL_CHARACTERS - 1] + "…"
