@@ -6,13 +6,11 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from unflip._threads import by_threads
-
-Array = NDArray[Any]
+from unflip._typing import Array
 
 BLOCK_BYTES = 2**20
 """Size of one block of kernel values (1 MiB: 1310 rows of 100 centres in float64)."""

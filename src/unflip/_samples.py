@@ -8,13 +8,12 @@ from operator import add
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from unflip._sampling import shuffled
 from unflip._threads import by_threads
+from unflip._typing import Array
 
-Array = NDArray[Any]
 T = TypeVar("T")
 TwoSampleFunction = Callable[[Any, Array, Array, Any], T]
 """function(rows, weight_num, weight_den, shared): a pure function; its values are summed."""

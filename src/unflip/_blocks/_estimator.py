@@ -4,7 +4,6 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
@@ -14,10 +13,8 @@ from unflip._blocks._label_model import LabelModel
 from unflip._blocks._rows import Blocks
 from unflip._estimators import clone_seeded
 from unflip._label_posterior import Totals
+from unflip._typing import Array, Floats
 from unflip.noise import as_transition_matrix
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 
 
 def seeded_classifier(estimator: Any, random_state: np.random.RandomState | None) -> Any:

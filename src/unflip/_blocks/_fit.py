@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unflip._blocks._label_model import LabelModel, block_totals
 from unflip._blocks._rows import (
@@ -24,8 +23,6 @@ from unflip._stages import choose_posterior, fit_stages, judge_estimate
 from unflip._validation import MINIMUM_ROWS, check_count
 from unflip.noise_rates import fit_rates, needs_rows
 from unflip.posterior import ChannelPosterior, DensityRatioPosterior
-
-Array = NDArray[Any]
 
 MAX_ROWS = 20_000
 """Default number of rows to fit P(noisy y | x) and the rates to."""

@@ -11,9 +11,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from unflip._blocks._rows import block_weight, label_codes
 from unflip._label_posterior import LabelPosterior, Totals
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
+from unflip._typing import Array, Floats
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,9 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
+from unflip._typing import Array, Floats
 from unflip._validation import MINIMUM_ROWS, check_labels, check_weights, plain_labels
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 T = TypeVar("T")
 BlockFunction = Callable[[Any, Any, Any, Any], T]
 """function(X, y, sample_weight, shared): a pure function of a block."""

@@ -4,16 +4,15 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length
 
 from unflip._blocks._rows import Blocks, LabelCounts, RowRequest, fetch_rows, label_codes
 from unflip._samples import Samples, TwoSampleFunction, TwoSamples
+from unflip._typing import Array
 from unflip._validation import FLOATS, check_weights, within_range
 
-Array = NDArray[Any]
 T = TypeVar("T")
 
 

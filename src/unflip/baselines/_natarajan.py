@@ -4,7 +4,7 @@ from abc import ABCMeta, abstractmethod
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.utils import get_tags
@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._estimators import clone_seeded, delegated, optional_generator
+from unflip._typing import Array
 from unflip._validation import (
     check_class_weights,
     check_enough_rows,
@@ -25,7 +26,6 @@ from unflip.losses import Loss, get_loss
 from unflip.noise import NoiseRates
 from unflip.noise_rates import estimate_rates
 
-Array = NDArray[Any]
 Generator = np.random.RandomState | None
 
 

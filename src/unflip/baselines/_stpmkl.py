@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from unflip._estimators import optional_generator
 from unflip._gaussian_kernel import DistancesTo, gaussian, row_blocks, squared_distances
 from unflip._threads import one_blas_thread
+from unflip._typing import Array, Floats
 from unflip._validation import (
     check_count,
     check_enough_rows,
@@ -25,9 +26,6 @@ from unflip._validation import (
 )
 from unflip.noise import NoiseRates
 from unflip.noise_rates import estimate_rates
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 
 MAX_TRAINING_ROWS = 10_000
 """Maximum number of rows: ten kernels of 10 000 rows take 8 GB."""

@@ -4,7 +4,7 @@ from abc import ABCMeta, abstractmethod
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
@@ -14,9 +14,8 @@ from unflip._gaussian_kernel import GaussianDesign
 from unflip._samples import Samples, TwoSamples
 from unflip._sampling import shuffled
 from unflip._threads import by_threads, one_blas_thread
+from unflip._typing import Array
 from unflip._validation import LARGEST_SINGLE, check_count, check_weights, new_rows, training_rows
-
-Array = NDArray[Any]
 
 
 class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):

@@ -6,16 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from unflip._gaussian_kernel import GaussianDesign, median_distance, reached
 from unflip._samples import TwoSamples
+from unflip._typing import Array
 from unflip._validation import check_choice, check_count, check_not_negative, check_width, is_number
 from unflip.density_ratio._base import KernelDensityRatio
 from unflip.density_ratio._newton import nonnegative_newton_target
-
-Array = NDArray[Any]
 
 TOLERANCE = 1e-6
 """KKT gap at which Newton's method stops."""

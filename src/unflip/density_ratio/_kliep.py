@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from unflip._gaussian_kernel import (
@@ -19,6 +19,7 @@ from unflip._gaussian_kernel import (
 )
 from unflip._samples import Samples, TwoSamples
 from unflip._sampling import shuffled
+from unflip._typing import Array
 from unflip._validation import check_choice, check_count, check_positive, check_width, check_widths
 from unflip.density_ratio._base import KernelDensityRatio
 from unflip.density_ratio._likelihood import (
@@ -29,8 +30,6 @@ from unflip.density_ratio._likelihood import (
     one_pass,
 )
 from unflip.density_ratio._width_scores import WidthScores
-
-Array = NDArray[Any]
 
 MIN_START_ROWS, MAX_START_ROWS = 1000, 10_000
 """Newton's method starts on a sixth of the numerator's rows, at most the maximum. It starts on all

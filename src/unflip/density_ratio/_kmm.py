@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from sklearn.exceptions import ConvergenceWarning
@@ -21,6 +20,7 @@ from unflip._gaussian_kernel import (
     weighted_gram,
 )
 from unflip._samples import TwoSamples
+from unflip._typing import Array
 from unflip._validation import (
     check_choice,
     check_count,
@@ -29,8 +29,6 @@ from unflip._validation import (
     check_width,
 )
 from unflip.density_ratio._base import BaseDensityRatio
-
-Array = NDArray[Any]
 
 MIN_EPSILON = 1e-6
 """Minimum of epsilon: the interior-point method needs an interior."""

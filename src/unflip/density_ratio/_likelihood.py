@@ -11,7 +11,6 @@ from operator import add
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unflip._gaussian_kernel import (
     GaussianBasis,
@@ -22,9 +21,8 @@ from unflip._gaussian_kernel import (
 )
 from unflip._samples import Samples, TwoSamples
 from unflip._threads import by_threads
+from unflip._typing import Array
 from unflip.density_ratio._newton import nonnegative_newton_target
-
-Array = NDArray[Any]
 
 LOG_TINY = float(np.log(1e-300))
 """Floor of log r, for rows that no basis function reaches."""

@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
 from unflip._gaussian_kernel import (
@@ -17,6 +17,7 @@ from unflip._gaussian_kernel import (
     width_grid,
 )
 from unflip._samples import Samples, TwoSamples
+from unflip._typing import Array
 from unflip._validation import (
     check_choice,
     check_positive,
@@ -26,8 +27,6 @@ from unflip._validation import (
     is_number,
 )
 from unflip.density_ratio._base import KernelDensityRatio
-
-Array = NDArray[Any]
 
 
 class RuLSIF(KernelDensityRatio):

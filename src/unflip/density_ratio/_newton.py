@@ -1,14 +1,11 @@
 """One Newton step under theta >= 0."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.linalg.lapack import dposv
 from scipy.optimize import nnls
 
-Array = NDArray[Any]
+from unflip._typing import Array
 
 MAX_EXCHANGES = 6
 """Maximum number of exchanges before non-negative least squares takes over."""

@@ -3,13 +3,12 @@
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unflip._gaussian_kernel import gaussian_at_widths, reached, squared_distances
 from unflip._samples import TwoSamples
+from unflip._typing import Array
 from unflip.density_ratio._likelihood import (
     LOG_TINY,
     LikelihoodSums,
@@ -18,7 +17,6 @@ from unflip.density_ratio._likelihood import (
     sums_over,
 )
 
-Array = NDArray[Any]
 Solver = Callable[[Array, Array, Array], Array]
 """(phi at training rows, their weights, mean_den phi) -> theta."""
 

@@ -11,6 +11,7 @@ from sklearn.metrics import check_scoring
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from unflip._diagnostics import LabelNoiseWarning
+from unflip._typing import Array, Floats
 from unflip._validation import (
     check_choice,
     check_count,
@@ -24,9 +25,6 @@ from unflip._validation import (
 )
 from unflip.noise import NoiseRates, as_transition_matrix
 from unflip.weights import effective_sample_size
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 
 MIN_INFORMATION = 0.05
 """Minimum `information_left` of the rates that are tried."""

@@ -7,10 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._diagnostics import LEVEL, judge_weight_summary
+from unflip._typing import Floats
 from unflip._validation import check_labels, check_weights
 from unflip.noise import NoiseRates, as_transition_matrix
-
-Floats = NDArray[np.float64]
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import pairwise_kernels
@@ -15,13 +15,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unflip._gaussian_kernel import row_blocks
 from unflip._threads import one_blas_thread
+from unflip._typing import Array
 from unflip._validation import check_choice, check_count, is_number, new_rows
 from unflip.learners._linear import LossClassifier
 from unflip.learners._metric_lbfgs import KernelProblem, minimise
 from unflip.learners._solvers import LinearProblem, solve, starting_points
 from unflip.losses import Hinge, Loss, Squared, get_loss
-
-Array = NDArray[Any]
 
 LIBSVM_STEPS = 1000
 """Steps of libsvm per `max_iter`: each changes only two coefficients."""

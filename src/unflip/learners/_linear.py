@@ -4,12 +4,13 @@ from abc import ABCMeta, abstractmethod
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from unflip._threads import one_blas_thread
+from unflip._typing import Array
 from unflip._validation import (
     check_choice,
     check_class_weights,
@@ -24,8 +25,6 @@ from unflip._validation import (
 )
 from unflip.learners._solvers import LinearProblem, solve
 from unflip.losses import Loss, get_loss
-
-Array = NDArray[Any]
 
 
 def _gives_probabilities(self: "LossClassifier") -> bool:

@@ -1,13 +1,9 @@
 """L-BFGS in the metric of a kernel: one product with K per step, and no factorisation."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from unflip._typing import Array
 from unflip.losses import Loss
-
-Array = NDArray[Any]
 
 MEMORY = 10
 """Number of past steps that approximate the Hessian."""

@@ -7,16 +7,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 
+from unflip._typing import Array
 from unflip.losses import Hinge, Logistic, Loss, MarginLoss, Squared
-
-Array = NDArray[Any]
 
 SCALE_ABOVE = 100.0
 """Columns are scaled only if an entry is larger; standardised columns are not."""

@@ -17,13 +17,12 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_random_state
 
+from unflip._typing import Floats
 from unflip._validation import LARGEST_VALUE, check_probabilities, within_range
 from unflip.noise import NoiseRates
-
-Floats = NDArray[np.float64]
 
 
 class RademacherEstimate(NamedTuple):

@@ -6,12 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unflip._typing import Array
 from unflip._validation import check_count
 from unflip.streaming._batches import BATCH_ROWS, Batches
-
-Array = NDArray[Any]
 
 BUFFER_BYTES = 1 << 20
 """Read buffer of a column: a row group need not fit in memory."""

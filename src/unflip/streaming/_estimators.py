@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unflip._blocks import (
     MAX_ROWS,
@@ -21,11 +20,10 @@ from unflip._blocks import (
 from unflip._diagnostics import judge_weights, raise_or_warn
 from unflip._estimators import optional_generator, stage_generator
 from unflip._files import check_no_input, whole_file
+from unflip._typing import Floats
 from unflip._validation import check_count, plain_labels
 from unflip.streaming._arrow import arrow_modules
 from unflip.streaming._batches import Batches, RepeatedBatches, check_batches, single_pass
-
-Floats = NDArray[np.float64]
 
 
 class StreamingReweighting(BlockwiseEstimator):

@@ -3,13 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from unflip._app.review._table import Column, ReviewTable, number_text
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
+from unflip._typing import Codes, Floats
 
 CATEGORY_DISTANCE = 2.0
 """Squared distance of two different categories: the expected squared difference of two independent

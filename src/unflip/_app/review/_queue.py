@@ -10,9 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from unflip._app.review._store import Decision
 from unflip._app.review._table import ReviewTable
+from unflip._typing import Floats
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 QUEUES = ("informative", "suspicious", "sample")

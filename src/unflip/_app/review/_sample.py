@@ -4,12 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
+from unflip._typing import Floats
 from unflip._validation import check_numbers, is_number
-
-Floats = NDArray[np.float64]
 
 LEVEL = 0.95
 """Confidence of the intervals."""

@@ -12,11 +12,8 @@ from numpy.typing import NDArray
 
 from unflip._app.review._fingerprint import Fingerprint
 from unflip._app.row_hashes import coded_texts, hash_rows
+from unflip._typing import Codes, Floats
 from unflip._validation import check_labels
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 LABEL = "label"
 """Name of the label column if the labels are not a column of the table."""

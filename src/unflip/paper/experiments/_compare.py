@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import rankdata, wilcoxon
 from sklearn.isotonic import IsotonicRegression
 
+from unflip._typing import Floats
 from unflip.paper.experiments._config import ACCURACY_PAIRS, EXPERIMENTS, Pair
 from unflip.paper.experiments._protocol import Outcome, Run
 from unflip.paper.experiments._published import Published, published
-
-Floats = NDArray[np.float64]
 
 QUANTITIES = ("accuracy", "rho_pos", "rho_neg")
 

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unflip._typing import Array
 from unflip.datasets import load_benchmark, make_separable
 from unflip.noise import NoiseRates, flip_labels
 from unflip.paper.experiments._choices import SYNTHETIC_ROWS, TRAINING_SHARE
 from unflip.paper.experiments._config import EXPERIMENTS
 from unflip.paper.experiments._methods import make_classifier, make_rate_estimator
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

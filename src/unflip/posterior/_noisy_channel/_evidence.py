@@ -20,7 +20,7 @@ from scipy.linalg import LinAlgError, solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.special import expit
 
-Floats = NDArray[np.float64]
+from unflip._typing import Floats
 
 LATENT_VARIANCE, LATENT_SPREAD = 9.0, 1.0
 """Median of the variance of t, and the standard deviation of its logarithm: logits of about +-3."""

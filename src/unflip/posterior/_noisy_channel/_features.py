@@ -1,12 +1,9 @@
 """Features of the noisy channel: an intercept, the columns, and Gaussian bumps around rows."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
+from unflip._typing import Array, Floats
 
 MIN_EIGENVALUE = 1e-6
 """Minimum eigenvalue of the kernel matrix, relative to the largest; smaller ones are dropped."""

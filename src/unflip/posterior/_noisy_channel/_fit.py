@@ -10,6 +10,7 @@ from scipy.special import expit
 
 from unflip._row_weights import common_unit, effective_rows
 from unflip._threads import by_threads
+from unflip._typing import Floats
 from unflip.noise import LARGEST_TOTAL, NoiseRates
 from unflip.posterior._noisy_channel._evidence import (
     ChannelDesign,
@@ -32,8 +33,6 @@ from unflip.posterior._noisy_channel._surface import (
     narrow,
     total_evidence,
 )
-
-Floats = NDArray[np.float64]
 
 WIDTHS = (None, 1.0, 0.5)
 """Candidate widths of the bumps, in median distances of two rows; None: no bumps."""

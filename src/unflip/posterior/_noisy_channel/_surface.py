@@ -6,10 +6,10 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import Akima1DInterpolator, CloughTocher2DInterpolator
 from scipy.stats import chi2
 
+from unflip._typing import Floats
 from unflip.noise import LARGEST_TOTAL
 from unflip.posterior._noisy_channel._evidence import (
     ChannelDesign,
@@ -18,9 +18,6 @@ from unflip.posterior._noisy_channel._evidence import (
     evidence_slope,
     fit_channel,
 )
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 
 Box = tuple[tuple[float, float], tuple[float, float]]
 """The range of rho_pos, and that of rho_neg."""
