@@ -57,7 +57,7 @@ def test_the_rates_are_found_where_the_posterior_is_right_and_the_classes_apart(
 
 
 @pytest.mark.parametrize("estimator", [DualTRates(), ConfidentJointRates()])
-@pytest.mark.parametrize("n_classes", [3, 10])
+@pytest.mark.parametrize("n_classes", [3, pytest.param(10, marks=pytest.mark.slow)])
 def test_the_matrix_is_found_where_the_classes_are_well_apart(estimator, n_classes):
     rng = np.random.default_rng(0)
     y = rng.integers(0, n_classes, 20_000)

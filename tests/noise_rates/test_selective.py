@@ -158,7 +158,7 @@ def test_the_rates_are_found_where_the_classes_are_apart(rates):
     np.testing.assert_allclose(estimated.both(), rates, atol=0.02)
 
 
-@pytest.mark.parametrize("n_classes", [3, 10])
+@pytest.mark.parametrize("n_classes", [3, pytest.param(10, marks=pytest.mark.slow)])
 def test_the_matrix_is_found_where_the_classes_are_apart(n_classes):
     rng = np.random.default_rng(0)
     y = rng.integers(0, n_classes, 20_000)
