@@ -16,7 +16,6 @@ from unflip._threads import by_threads, one_blas_thread
 from unflip.density_ratio import KLIEP, ULSIF
 from unflip.posterior import KernelDensityPosterior
 
-
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
