@@ -25,6 +25,7 @@ from unflip.density_ratio import KLIEP, KMM, ULSIF, BaseDensityRatio, BregmanRat
 from unflip.learners import KernelClassifier, LinearClassifier
 from unflip.noise_rates import (
     ChannelRates,
+    ConfidentJointRates,
     CrossValidatedRates,
     DualTRates,
     MinimumRates,
@@ -35,9 +36,14 @@ from unflip.posterior import (
     DensityRatioPosterior,
     KernelDensityPosterior,
     ProbabilisticPosterior,
+    SelectedPosterior,
 )
 
 RATES = NoiseRates(positive=0.1, negative=0.1)
+
+# Of three classes, rates are estimated by boosted trees where no posterior is chosen, and checks
+# take seconds: those of SelectiveRates() and of the classifier are default tests, others are slow.
+LINEAR = ProbabilisticPosterior(LogisticRegression())
 
 CHOSEN = {
     ProbabilisticPosterior: [
@@ -56,9 +62,13 @@ CHOSEN = {
         DensityRatioPosterior(KMM(bandwidth=1.0, tol=0.0)),
         DensityRatioPosterior(BregmanRatio(bandwidth=1.0)),
     ],
-    MinimumRates: [MinimumRates(), MinimumRates("kde", quantile=0.1)],
+    SelectedPosterior: [
+        SelectedPosterior([LogisticRegression(), DecisionTreeClassifier(max_depth=2)])
+    ],
+    MinimumRates: [MinimumRates(LINEAR), MinimumRates("kde", quantile=0.1)],
+    ConfidentJointRates: [ConfidentJointRates(LINEAR)],
     ChannelRates: [ChannelRates(ChannelPosterior("linear"))],
-    DualTRates: [DualTRates(), DualTRates(hardened=False)],
+    DualTRates: [DualTRates(LINEAR), DualTRates(LINEAR, hardened=False)],
     CrossValidatedRates: [
         CrossValidatedRates(ImportanceReweightingClassifier(), grid=[(0, 0), (0.1, 0.2)])
     ],
@@ -84,7 +94,11 @@ CHOSEN = {
         ImportanceReweightingClassifier(noise_rates=RATES),
         ImportanceReweightingClassifier(posterior="kde", noise_rates="minimum"),
         ImportanceReweightingClassifier(
-            SVC(gamma=1.0, tol=1e-12), noise_rates="quantile", cv=2, random_state=0
+            SVC(gamma=1.0, tol=1e-12),
+            posterior=LogisticRegression(),
+            noise_rates="quantile",
+            cv=2,
+            random_state=0,
         ),
         ImportanceReweightingClassifier(
             SVC(gamma=1.0, tol=1e-12), posterior="probabilistic", noise_rates=RATES
@@ -156,6 +170,15 @@ INSTANCES = [
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @parametrize_with_checks(INSTANCES)
 def test_scikit_learn_contract(estimator: BaseEstimator, check) -> None:
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@parametrize_with_checks(
+    [SelectedPosterior(), MinimumRates(), ConfidentJointRates(), DualTRates(hardened=False)]
+)
+def test_scikit_learn_contract_with_boosted_trees(estimator: BaseEstimator, check) -> None:
     check(estimator)
 
 
