@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 
-.PHONY: demo test test-slow lint format docs bench bench-full reproduce clean
+.PHONY: demo test test-slow coverage lint format docs bench bench-full reproduce clean
 
 demo: $(VENV)/.cli
 	@$(BIN)/unflip demo
@@ -14,6 +14,13 @@ test: $(VENV)/.test
 
 test-slow: $(VENV)/.test
 	$(BIN)/python -m pytest -m slow
+
+# The share of the lines of src that the default tests run; files below 90 % are listed.
+coverage: $(VENV)/.test
+	$(BIN)/python -m pytest -n auto --cov --cov-report=
+	@$(BIN)/coverage report --sort=cover | awk '$$NF + 0 < 90 || $$1 == "TOTAL"'
+	@$(BIN)/coverage report --fail-under=95 --format=total >/dev/null || \
+		{ echo "less than 95 % of the lines are tested"; exit 1; }
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
@@ -39,7 +46,7 @@ reproduce: $(VENV)/.bench
 	$(BIN)/unflip reproduce all --peers --out docs/reproduction
 
 clean:
-	rm -rf $(VENV) docs/_build docs/auto_examples docs/reference/generated
+	rm -rf $(VENV) docs/_build docs/auto_examples docs/reference/generated .coverage .coverage.*
 
 # One stamp per group of dependencies; pyproject.toml is where they are listed.
 $(VENV)/.created:

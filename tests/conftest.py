@@ -4,7 +4,10 @@ import os
 
 from hypothesis import settings
 
-# one thread per test worker: several that each take all cores would wait for one another
+# One thread per test worker. There are as many workers as cores; if each also took all cores, its
+# threads would wait for the other workers' and the tests would take several times as long. What one
+# thread hides is tested in test_threads.py, in processes that have the threads of a fresh shell;
+# `pytest -n0` has them too.
 if "PYTEST_XDIST_WORKER" in os.environ:  # read once, when numpy is loaded
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
 

@@ -9,12 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 
+from tests.test_streaming import SMALL
+from tests.test_streaming import table as two_classes
 from unflip import ImportanceReweightingClassifier, NoiseRates, _sampling, flip_labels
 from unflip._blocks import _fit
 from unflip._blocks._rows import RowRequest, count_labels, fetch_rows
 from unflip._blocks._samples import ClassSamples
+from unflip._label_posterior import LabelPosterior
 from unflip._samples import TwoSamples
+from unflip._sampling import drawn_rows
 from unflip.dask import DaskBlocks, DaskReweighting
 from unflip.density_ratio import KLIEP, ULSIF
 from unflip.density_ratio._kliep import SINGLE_ROWS
@@ -202,3 +208,68 @@ def test_some_of_very_many_rows_are_drawn_without_listing_all():
     assert (np.diff(drawn) < 0).any()
     few = _sampling.shuffled(50, 1000, np.random.RandomState(0))
     np.testing.assert_array_equal(few, np.random.RandomState(0).permutation(50))
+
+
+# --- drawn rows, and sums over blocks
+
+
+def test_three_classes_are_fitted_to_the_drawn_rows():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 4000)
+    X = np.eye(3)[y] * 4 + rng.normal(size=(4000, 3))
+    T = np.full((3, 3), 0.1) + 0.7 * np.eye(3)
+    y_noisy = flip_labels(y, T, random_state=0)
+    data = ArrayBatches(X, y_noisy, batch_rows=600)
+    model = StreamingReweighting(max_rows=1500, posterior=LogisticRegression()).fit(data)
+    some = drawn_rows(4000, 1500, None)
+    expected = ImportanceReweightingClassifier(posterior=LogisticRegression()).fit(
+        X[some], y_noisy[some]
+    )
+    np.testing.assert_allclose(model.transition_matrix_, expected.transition_matrix_)
+    assert np.abs(model.transition_matrix_ - T).max() < 0.1
+
+
+@pytest.mark.parametrize("n_rows", [10, 500, 5_000, 3_000_000_000])
+def test_drawn_rows_are_distinct_in_order_and_a_function_of_the_seed(n_rows):
+    drawn = drawn_rows(n_rows, 400, 0)
+    assert drawn.size == min(n_rows, 400)
+    assert (np.diff(drawn) > 0).all()
+    assert 0 <= drawn[0] <= drawn[-1] < n_rows
+    np.testing.assert_array_equal(drawn, drawn_rows(n_rows, 400, 0))
+    if n_rows > 400:
+        assert (drawn != drawn_rows(n_rows, 400, 1)).any()
+
+
+@pytest.mark.parametrize(("n_rows", "size"), [(600, 200), (600, 20)])
+def test_every_row_is_drawn_equally_often(n_rows, size):
+    counts = np.zeros(n_rows)
+    for seed in range(1000):
+        counts[drawn_rows(n_rows, size, seed)] += 1
+    share = size / n_rows
+    deviation = (counts - 1000 * share) / np.sqrt(1000 * share * (1 - share))
+    assert np.abs(deviation).max() < 5
+    assert 0.8 < (deviation**2).mean() < 1.2
+
+
+def test_the_channel_fits_its_drawn_rows_and_no_others():
+    X, y = two_classes()
+    some = drawn_rows(len(y), 3000, 7)
+    channel = clone(SMALL).set_params(random_state=7)
+    of_all, of_some = (channel.fit(*rows).predict_proba(X) for rows in [(X, y), (X[some], y[some])])
+    np.testing.assert_array_equal(of_all, of_some)
+
+
+@given(st.integers(2, 4), st.integers(1, 59), st.integers(0, 1000))
+def test_totals_of_two_blocks_add_up(n_classes, cut, seed):
+    rng = np.random.default_rng(seed)
+    classes = np.arange(n_classes)
+    posterior = rng.dirichlet(np.ones(n_classes), 60)
+    codes, own = rng.integers(0, n_classes, 60), rng.uniform(0, 2, 60)
+    T = np.full((n_classes, n_classes), 0.05) + (1 - 0.05 * n_classes) * np.eye(n_classes)
+
+    def totals(rows):
+        return LabelPosterior(posterior[rows], codes[rows], T, classes).totals(own[rows])
+
+    whole, parts = totals(slice(None)), totals(slice(cut)) + totals(slice(cut, None))
+    for name, value in vars(whole).items():
+        np.testing.assert_allclose(getattr(parts, name), value, rtol=1e-12)

@@ -21,8 +21,6 @@ from unflip import (
     importance_weights,
 )
 from unflip._app.report import make_report
-from unflip._stages import fit_stages
-from unflip._validation import check_labels, plain_labels
 from unflip.audit import LabelAudit, find_label_issues
 from unflip.inspection import (
     MislabelCalibrationDisplay,
@@ -43,9 +41,8 @@ from unflip.metrics import (
     clean_precision_score,
     clean_recall_score,
     clean_roc_auc_score,
-    make_clean_scorer,
 )
-from unflip.noise_rates import SelectiveRates, estimate_rates
+from unflip.noise_rates import ScottRates, SelectiveRates, estimate_rates
 from unflip.posterior import ProbabilisticPosterior, fit_posterior
 from unflip.streaming import ArrayBatches, StreamingAudit, StreamingReweighting
 from unflip.weights import (
@@ -110,7 +107,7 @@ def test_every_estimator_names_the_rows_without_a_label(estimator: BaseEstimator
 
 
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {
-    "flip_labels": lambda y: plain_labels(flip_labels(y, RATES, random_state=0)),
+    "flip_labels": lambda y: np.asarray(flip_labels(y, RATES, random_state=0), dtype=str),
     "importance_weights": lambda y: importance_weights(P, y, RATES),
     "importance_weights of all classes": lambda y: importance_weights(
         np.column_stack([1 - P, P]), y, RATES
@@ -134,7 +131,7 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "fit_posterior": lambda y: fit_posterior(ProbabilisticPosterior(), X, y, cv=3, random_state=0)[
         1
     ],
-    "fit_stages": lambda y: fit_stages("probabilistic", "scott", X, y).rates.both(),
+    "ScottRates": lambda y: ScottRates("probabilistic", random_state=0).fit(X, y).rates_.both(),
     "estimate_rates": lambda y: estimate_rates("selective", X, y, random_state=0).both(),
     "find_label_issues": lambda y: find_label_issues(
         X, y, posterior="probabilistic", noise_rates=RATES, random_state=0
@@ -169,45 +166,6 @@ def test_every_function_names_the_rows_without_a_label(
     labels[5] = missing
     with pytest.raises(ValueError, match=r"in 1 of (60|25) rows: 5"):
         function(labels)
-
-
-@pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
-@pytest.mark.parametrize("labels", [Y, NAMES, Y == 1], ids=["numbers", "strings", "booleans"])
-def test_labels_become_plain_arrays(container: Callable[[Any], Any], labels: Any) -> None:
-    found = plain_labels(container(labels))
-    assert found.dtype.kind == labels.dtype.kind
-    np.testing.assert_array_equal(found, labels)
-
-
-@pytest.mark.parametrize(
-    ("labels", "message"),
-    [
-        (["a", 1, "b"], "holds labels of type int and str"),
-        ([(1, 2), (3, 4)], "1d array"),
-        (np.array(["2020-01-01", "2020-01-02"], dtype="datetime64[D]"), "type datetime64"),
-        ([2**70, 1], "holds labels of type int"),
-        (pd.Series(["a", None]), "in 1 of 2 rows: 1"),
-        (pd.Series([1, None], dtype="Int64"), "in 1 of 2 rows: 1"),
-        (pl.Series([True, None]), "in 1 of 2 rows: 1"),
-        (pd.Categorical(["a", None]), "in 1 of 2 rows: 1"),
-        ([0.0, np.nan, 1.0], "in 1 of 3 rows: 1"),
-        ([0.0, np.inf, 1.0], "infinity"),
-        ([], "y is empty"),
-        (None, "requires y"),
-    ],
-)
-def test_what_are_no_labels_is_told(labels: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        check_labels(labels)
-
-
-@pytest.mark.parametrize("classes", [[], ["a"], ["a", "a"], [None, "a"]])
-def test_classes_that_are_not_two_are_refused(classes: Any) -> None:
-    message = "no label" if None in classes else "at least two are needed"
-    with pytest.raises(ValueError, match=message):
-        check_labels(["a", "b"], classes=classes)
-    with pytest.raises(ValueError, match=message):
-        make_clean_scorer("accuracy", RATES, classes=classes)
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
-from unflip import ImportanceReweightingClassifier, NoiseRates
+from unflip import ImportanceReweightingClassifier, NoiseRates, flip_labels
 from unflip._app.persistence import (
     NOTE,
     ModelFileError,
@@ -28,7 +28,6 @@ from unflip._app.persistence import (
     save_model,
     versions,
 )
-from unflip._files import write_whole
 
 ORIGIN = {"label": "y", "columns": {"x": "numbers"}, "set_aside": []}
 
@@ -107,7 +106,7 @@ def test_the_origin_can_be_read_by_anything(path):
 
 
 @pytest.mark.parametrize(
-    "function", [np.save, np.fromfile, write_whole, print, skops.io.load, np.testing.rundocs]
+    "function", [np.save, np.fromfile, flip_labels, print, skops.io.load, np.testing.rundocs]
 )
 def test_functions_are_not_trusted_whatever_their_package(path, function):
     save_model(path, FunctionTransformer(function), ORIGIN)

@@ -17,7 +17,6 @@ from unflip import (
     TransitionMatrix,
 )
 from unflip._app.review import clopper_pearson, sample_estimate
-from unflip._validation import check_choice, check_count, check_positives
 from unflip.audit import LabelAudit, find_label_issues
 from unflip.baselines import LabelDependentCostClassifier, UnbiasedLossClassifier
 from unflip.density_ratio import KLIEP, KMM, ULSIF, BasuDivergence, BregmanRatio, RuLSIF
@@ -315,11 +314,3 @@ def test_rows_whose_squares_are_zero_are_refused_in_training_only() -> None:
     np.testing.assert_allclose(
         fitted.decision_function(X * 1e-200), fitted.decision_function(np.zeros_like(X))
     )
-
-
-def test_parameters_of_another_type_are_refused() -> None:
-    refused(lambda: check_count(True, "n", least=1), "n must be an integer >= 1, got True")
-    refused(lambda: check_choice(np.array(["a", "b"]), ("a",), "which"), "which=")
-    refused(lambda: check_choice(["a"], ("a",), "which"), "which=")
-    refused(lambda: check_positives(["a"], "widths"), r"widths must hold numbers, got \['a'\]")
-    refused(lambda: importance_weights(["a"] * 60, Y, RATES), "noisy_posterior must hold numbers")

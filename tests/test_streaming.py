@@ -8,14 +8,9 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 
 from unflip import ImportanceReweightingClassifier, NoiseRates, flip_labels
-from unflip._label_posterior import LabelPosterior
-from unflip._sampling import drawn_rows
 from unflip.audit import LabelAudit
 from unflip.posterior import ChannelPosterior
 from unflip.streaming import (
@@ -100,22 +95,6 @@ def test_own_weights_act_as_in_memory(tmp_path):
     weights = np.concatenate([weight for _, _, weight in model.weighted(data)])
     np.testing.assert_allclose(weights, own * expected.sample_weight_, rtol=1e-10, atol=1e-12)
     assert model.effective_sample_size_ == pytest.approx(expected.effective_sample_size_)
-
-
-def test_three_classes_are_fitted_to_the_drawn_rows():
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 3, 4000)
-    X = np.eye(3)[y] * 4 + rng.normal(size=(4000, 3))
-    T = np.full((3, 3), 0.1) + 0.7 * np.eye(3)
-    y_noisy = flip_labels(y, T, random_state=0)
-    data = ArrayBatches(X, y_noisy, batch_rows=600)
-    model = StreamingReweighting(max_rows=1500, posterior=LogisticRegression()).fit(data)
-    some = drawn_rows(4000, 1500, None)
-    expected = ImportanceReweightingClassifier(posterior=LogisticRegression()).fit(
-        X[some], y_noisy[some]
-    )
-    np.testing.assert_allclose(model.transition_matrix_, expected.transition_matrix_)
-    assert np.abs(model.transition_matrix_ - T).max() < 0.1
 
 
 def test_the_classifier_learns_from_the_weights_batch_by_batch(in_memory):
@@ -229,52 +208,6 @@ def test_missing_labels_and_files_are_named(tmp_path):
         list(ParquetBatches(tmp_path / "a.parquet", label="label"))
     with pytest.raises(FileNotFoundError, match=r"no Parquet file at .*none\.parquet"):
         ParquetBatches(tmp_path / "none.parquet", label="label")
-
-
-@pytest.mark.parametrize("n_rows", [10, 500, 5_000, 3_000_000_000])
-def test_drawn_rows_are_distinct_in_order_and_a_function_of_the_seed(n_rows):
-    drawn = drawn_rows(n_rows, 400, 0)
-    assert drawn.size == min(n_rows, 400)
-    assert (np.diff(drawn) > 0).all()
-    assert 0 <= drawn[0] <= drawn[-1] < n_rows
-    np.testing.assert_array_equal(drawn, drawn_rows(n_rows, 400, 0))
-    if n_rows > 400:
-        assert (drawn != drawn_rows(n_rows, 400, 1)).any()
-
-
-@pytest.mark.parametrize(("n_rows", "size"), [(600, 200), (600, 20)])
-def test_every_row_is_drawn_equally_often(n_rows, size):
-    counts = np.zeros(n_rows)
-    for seed in range(1000):
-        counts[drawn_rows(n_rows, size, seed)] += 1
-    share = size / n_rows
-    deviation = (counts - 1000 * share) / np.sqrt(1000 * share * (1 - share))
-    assert np.abs(deviation).max() < 5
-    assert 0.8 < (deviation**2).mean() < 1.2
-
-
-def test_the_channel_fits_its_drawn_rows_and_no_others():
-    X, y = table()
-    some = drawn_rows(len(y), 3000, 7)
-    channel = clone(SMALL).set_params(random_state=7)
-    of_all, of_some = (channel.fit(*rows).predict_proba(X) for rows in [(X, y), (X[some], y[some])])
-    np.testing.assert_array_equal(of_all, of_some)
-
-
-@given(st.integers(2, 4), st.integers(1, 59), st.integers(0, 1000))
-def test_totals_of_two_blocks_add_up(n_classes, cut, seed):
-    rng = np.random.default_rng(seed)
-    classes = np.arange(n_classes)
-    posterior = rng.dirichlet(np.ones(n_classes), 60)
-    codes, own = rng.integers(0, n_classes, 60), rng.uniform(0, 2, 60)
-    T = np.full((n_classes, n_classes), 0.05) + (1 - 0.05 * n_classes) * np.eye(n_classes)
-
-    def totals(rows):
-        return LabelPosterior(posterior[rows], codes[rows], T, classes).totals(own[rows])
-
-    whole, parts = totals(slice(None)), totals(slice(cut)) + totals(slice(cut, None))
-    for name, value in vars(whole).items():
-        np.testing.assert_allclose(getattr(parts, name), value, rtol=1e-12)
 
 
 LIMITED = """

@@ -1,5 +1,6 @@
 """Rows shared out among threads give what one thread gives."""
 
+import json
 import os
 import subprocess
 import sys
@@ -9,10 +10,13 @@ import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
+from tests.cli.mixed import mixed_table
 from unflip import _threads
 from unflip._threads import by_threads, one_blas_thread, threads_for
 from unflip.density_ratio import KLIEP, ULSIF
 from unflip.posterior import KernelDensityPosterior
+
+VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def blas_threads():
@@ -132,8 +136,7 @@ for name, part in parts.items():
 
 def test_fits_are_the_same_to_the_last_bit_with_one_thread_and_with_two():
     def bits(n_threads):
-        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-        environment = os.environ | dict.fromkeys(names, str(n_threads))
+        environment = os.environ | dict.fromkeys(VARIABLES, str(n_threads))
         run = subprocess.run(
             [sys.executable, "-c", BITS],
             env=environment,
@@ -159,3 +162,18 @@ def test_small_problems_have_one_thread_and_large_ones_all():
     with threads_for(10**6):
         assert openmp_threads() == before
     assert openmp_threads() == before
+
+
+def test_a_command_ends_with_the_threads_of_a_fresh_shell(tmp_path):
+    """Other tests have one thread, which hides threads that wait for each other."""
+    mixed_table(600).write_csv(tmp_path / "table.csv")
+    words = ["estimate", str(tmp_path / "table.csv"), "--label", "churn", "--id", "customer"]
+    run = subprocess.run(
+        [sys.executable, "-m", "unflip", *words, "--json"],
+        env={name: value for name, value in os.environ.items() if name not in VARIABLES},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout)["n_samples"] == 600

@@ -31,5 +31,8 @@ def mixed_table(n_rows: int = 500, seed: int = 0) -> pl.DataFrame:
     )
 
 
+RATES = ("--rates", "0.3,0.1")
+"""For commands whose claim is not the estimate: given the rates, they take half the time."""
+
 COLUMNS = ("--label", "churn", "--id", "customer", "--drop", "truth")
 """What the commands are told about the table whose labels were flipped."""

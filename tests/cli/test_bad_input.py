@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from sklearn.preprocessing import FunctionTransformer
 
-from tests.cli.mixed import COLUMNS, mixed_table
+from tests.cli.mixed import COLUMNS, RATES, mixed_table
 from unflip import NoiseRates
 from unflip._app import tables, workflow
 from unflip._app.persistence import load_model, save_model
@@ -264,14 +264,14 @@ def test_names_that_are_taken_are_refused(refused, noisy, model, tmp_path):
 
 
 @pytest.fixture
-def calls(noisy, model):
+def calls(small, model):
     """Return a working call of every command that writes."""
     return {
-        "fit": (noisy, *COLUMNS, "--rates", "0.3,0.1", "--out", "m.skops", "--report", "r.html"),
-        "audit": (noisy, *COLUMNS, "--rates", "0.3,0.1", "--out", "a.csv"),
-        "flip": arguments_of("flip", noisy),
-        "report": (noisy, *COLUMNS, "--rates", "0.3,0.1", "--out", "r.html"),
-        "predict": (model, noisy, "--out", "p.csv"),
+        "fit": (small, *COLUMNS, *RATES, "--out", "m.skops", "--report", "r.html"),
+        "audit": (small, *COLUMNS, *RATES, "--out", "a.csv"),
+        "flip": arguments_of("flip", small),
+        "report": (small, *COLUMNS, *RATES, "--out", "r.html"),
+        "predict": (model, small, "--out", "p.csv"),
     }
 
 

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog, minimize
+from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from tests.density_ratio.test_kliep import two_samples
 from unflip.density_ratio import KMM
-from unflip.density_ratio._kmm import _dual_gap, _project
 
 
 def gram(A, B, bandwidth):
@@ -77,33 +76,6 @@ def test_weights_follow_the_known_ratio():
     truth = np.exp(0.5 * X_den**2 - 0.5 * ((X_den - 0.5) / 0.8) ** 2)[:, 0] / 0.8
     estimate = KMM(0.5, random_state=0).fit(X_num, X_den).predict(X_den)
     assert np.corrcoef(estimate, truth)[0, 1] > 0.95
-
-
-def test_projection_is_the_nearest_feasible_point():
-    rng = np.random.default_rng(0)
-    for low, high in [(0.9, 1.1), (1.0, 1.0), (3.0, 4.0), (0.0, 0.2)]:
-        z, ceiling = rng.normal(size=8), rng.uniform(0.3, 1.0, size=8)
-        g = _project(z, ceiling, low, high)
-        assert low - 1e-12 <= g.sum() <= high + 1e-12
-        assert ((g >= 0) & (g <= ceiling)).all()
-        # variational inequality: no feasible direction points towards z
-        assert _dual_gap(g, g - z, ceiling, low, high) <= 1e-9
-
-
-def test_the_dual_gap_is_a_linear_programme():
-    rng = np.random.default_rng(1)
-    for low, high in [(0.9, 1.1), (2.0, 2.5), (0.0, 0.4)]:
-        gradient, ceiling = rng.normal(size=7), rng.uniform(0.2, 1.0, size=7)
-        g = _project(rng.normal(size=7), ceiling, low, high)
-        solved = linprog(
-            gradient,
-            A_ub=[np.ones(7), -np.ones(7)],
-            b_ub=[high, -low],
-            bounds=list(zip(np.zeros(7), ceiling, strict=True)),
-        )
-        assert _dual_gap(g, gradient, ceiling, low, high) == pytest.approx(
-            gradient @ g - solved.fun, abs=1e-9
-        )
 
 
 def test_stopping_early_warns_with_the_gap():

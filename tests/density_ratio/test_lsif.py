@@ -7,7 +7,6 @@ from sklearn.linear_model import Ridge
 
 from tests.density_ratio.test_kliep import kernel, two_samples
 from unflip.density_ratio import ULSIF, RuLSIF
-from unflip.density_ratio._lsif import leave_one_out_losses
 
 
 def brute_force_leave_one_out(phi_num, phi_den, penalty, alpha):
@@ -21,30 +20,6 @@ def brute_force_leave_one_out(phi_num, phi_den, penalty, alpha):
         r_num, r_den = phi_num[i] @ theta, phi_den[i] @ theta
         losses.append(alpha / 2 * r_num**2 + (1 - alpha) / 2 * r_den**2 - r_num)
     return np.mean(losses)
-
-
-@pytest.mark.parametrize("alpha", [0.0, 0.1, 0.5, 0.9])
-@pytest.mark.parametrize("penalty", [1e-3, 0.1, 10.0])
-@pytest.mark.parametrize("sizes", [(12, 30), (30, 12), (15, 15)])
-def test_leave_one_out_in_closed_form_is_brute_force(alpha, penalty, sizes):
-    rng = np.random.default_rng(0)
-    phi_num, phi_den = (rng.uniform(size=(n, 5)) for n in sizes)
-    expected = brute_force_leave_one_out(phi_num, phi_den, penalty, alpha)
-    assert leave_one_out_losses(phi_num, phi_den, [penalty], alpha) == pytest.approx(
-        [expected], rel=1e-9
-    )
-
-
-def test_golden_leave_one_out_and_coefficients():
-    phi_num = np.array([[1, 0.2], [0.8, 0.5], [0.6, 0.9]])
-    phi_den = np.array([[0.3, 0.1], [0.5, 0.5], [0.2, 1], [0.9, 0.3]])
-    assert leave_one_out_losses(phi_num, phi_den, [0.1], 0.0) == pytest.approx(
-        [-1.077639392], abs=1e-9
-    )
-    H = phi_den.T @ phi_den / 4 + 0.1 * np.eye(2)
-    np.testing.assert_allclose(
-        np.linalg.solve(H, phi_num.mean(axis=0)), [1.801802, 0.446847], atol=1e-6
-    )
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.4])

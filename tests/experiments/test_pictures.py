@@ -6,7 +6,8 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.experiments.made import made_results
-from unflip.paper.experiments._pictures import figure_1, noise_levels, require_matplotlib
+from unflip._app.report import Picture
+from unflip.paper.experiments import reproduction_page, require_matplotlib
 
 pytest.importorskip("matplotlib")
 
@@ -21,10 +22,14 @@ def level_results():
     return made_results(["levels"], lambda run: 100 - 90 * run.rho_pos, repeats=1)
 
 
-@pytest.mark.parametrize(
-    ("draw", "make"), [(figure_1, figure_results), (noise_levels, level_results)]
-)
-def test_a_picture_is_sound_svg_the_same_when_drawn_again_and_leaves_nothing_open(draw, make):
+def draw(results) -> str:
+    """Return the one picture of the page on results."""
+    (picture,) = (b for b in reproduction_page(results, 2) if isinstance(b, Picture))
+    return picture.svg
+
+
+@pytest.mark.parametrize("make", [figure_results, level_results])
+def test_a_picture_is_sound_svg_the_same_when_drawn_again_and_leaves_nothing_open(make):
     import matplotlib.pyplot as plt
 
     before = plt.get_fignums()
@@ -37,9 +42,9 @@ def test_a_picture_is_sound_svg_the_same_when_drawn_again_and_leaves_nothing_ope
 
 
 def test_one_split_is_enough_for_the_figure_and_draws_another():
-    text = figure_1(figure_results(repeats=1))
+    text = draw(figure_results(repeats=1))
     ElementTree.fromstring(text)  # noqa: S314
-    assert text != figure_1(figure_results())
+    assert text != draw(figure_results())
 
 
 def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from unflip import NoiseRates, flip_labels
-from unflip._stages import fit_stages
+from unflip import ImportanceReweightingClassifier, LabelAudit, NoiseRates, flip_labels
 from unflip.noise_rates import ChannelRates, estimate_rates, make_rates
 from unflip.posterior import ChannelPosterior, ProbabilisticPosterior
 
@@ -41,20 +40,23 @@ def test_auto_is_the_channel(data):
 
 
 def test_what_is_known_reaches_the_channel_once(data):
-    stages = fit_stages("auto", NoiseRates(None, 0.1), *data)
-    assert stages.posterior.known == NoiseRates(None, 0.1)
-    assert stages.estimator.posterior_ is stages.posterior
-    assert stages.rates.negative == 0.1
-    known = fit_stages("auto", RATES.transition_matrix, *data)
-    assert known.estimator is None
-    assert known.rates == known.posterior.rates_ == RATES
-    own = fit_stages(ChannelPosterior(known=RATES), NoiseRates(0.2, 0.2), *data)
-    assert own.posterior.known == RATES  # a posterior that is given stays as it is
+    def fitted(**options):
+        return ImportanceReweightingClassifier(**options).fit(*data)
+
+    half = fitted(noise_rates=NoiseRates(None, 0.1))
+    assert half.posterior_.known == NoiseRates(None, 0.1)
+    assert half.rate_estimator_.posterior_ is half.posterior_
+    assert half.noise_rates_.negative == 0.1
+    known = fitted(noise_rates=RATES.transition_matrix)
+    assert known.rate_estimator_ is None
+    assert known.noise_rates_ == known.posterior_.rates_ == RATES
+    own = fitted(posterior=ChannelPosterior(known=RATES), noise_rates=NoiseRates(0.2, 0.2))
+    assert own.posterior_.known == RATES  # a posterior that is given stays as it is
 
 
 def test_the_mean_never_rules_noise_out(data):
     X, _ = data
     clean = X.sum(axis=1) > 1
-    assert fit_stages("auto", "auto", X, clean).rates.both() == (0, 0)
-    mean = fit_stages("auto", "auto", X, clean, estimate="mean").rates
+    assert ImportanceReweightingClassifier().fit(X, clean).noise_rates_.both() == (0, 0)
+    mean = LabelAudit().fit(X, clean).noise_rates_
     assert all(0 < rate < 0.05 for rate in mean.both())

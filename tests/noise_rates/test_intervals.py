@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 
 from unflip import ImportanceReweightingClassifier, NoiseRates, TransitionMatrix, flip_labels
 from unflip.noise_rates import MinimumRates, SelectiveRates, estimate_rates
-from unflip.noise_rates._intervals import bootstrap_matrices, corrected_interval
 
 RATES = NoiseRates(positive=0.3, negative=0.1)
 
@@ -24,47 +23,6 @@ def share_of_flips(noisy_posterior, codes, weight):
     counts = np.zeros((2, 2))
     np.add.at(counts, (true, codes), weight)
     return counts / counts.sum(axis=1, keepdims=True)
-
-
-def test_the_bootstrap_of_a_share_spreads_as_the_binomial():
-    scores, y = separated(2000, seed=0)
-    draws = bootstrap_matrices(
-        share_of_flips, scores, y, np.ones(2000), n_draws=2000, random_state=0
-    )
-    for true, other, rate in ((1, 0, 0.3), (0, 1, 0.1)):
-        n_rows = np.sum(scores[:, 1] == true)
-        expected = np.sqrt(rate * (1 - rate) / n_rows)
-        assert_allclose(draws[:, true, other].std(), expected, rtol=0.1)
-
-
-def test_a_weight_of_ten_narrows_the_interval_as_ten_rows_would():
-    scores, y = separated(300, seed=0)
-    weighted = bootstrap_matrices(
-        share_of_flips, scores, y, np.full(300, 10.0), n_draws=1000, random_state=0
-    )
-    repeated = bootstrap_matrices(
-        share_of_flips,
-        np.repeat(scores, 10, axis=0),
-        np.repeat(y, 10),
-        np.ones(3000),
-        n_draws=1000,
-        random_state=0,
-    )
-    assert_allclose(weighted.std(axis=0), repeated.std(axis=0), rtol=0.1)
-
-
-def test_without_bias_the_interval_holds_the_central_draws():
-    draws = np.arange(101.0)[:, None]
-    assert_allclose(corrected_interval(draws, [50.0], 0.9), [[5.0], [95.0]])
-    with pytest.raises(ValueError, match="level must lie between 0 and 1"):
-        corrected_interval(draws, [50.0], 1.5)
-
-
-def test_draws_below_their_estimate_move_the_interval_up():
-    draws = np.random.RandomState(0).normal(size=4000)
-    # were all resamples too low by 0.5, the estimate was so too: the interval is about 0.5 + 0.5
-    low, high = corrected_interval(draws[:, None], [0.5], 0.95)
-    assert_allclose([low[0], high[0]], [1 - 1.96, 1 + 1.96], atol=0.2)
 
 
 @pytest.mark.slow
@@ -131,15 +89,6 @@ def test_more_than_two_classes_have_an_interval_per_entry():
     assert low.shape == high.shape == (3, 3)
     assert np.all(low <= fitted.transition_matrix_ + 1e-12)
     assert np.all(fitted.transition_matrix_ <= high + 1e-12)
-
-
-def test_too_few_rows_for_a_bootstrap_say_so():
-    def refuse(*_):
-        raise ValueError("nothing to see")
-
-    scores, y = separated(50, seed=0)
-    with pytest.raises(ValueError, match=r"most resamples of these 50 rows .*nothing to see"):
-        bootstrap_matrices(refuse, scores, y, np.ones(50), n_draws=10, random_state=0)
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,7 @@ from hypothesis import strategies as st
 
 from tests.test_noise import many_classes, noise_rates, random_noise
 from unflip import NoiseRates, TransitionMatrix, flip_labels
-from unflip.noise_rates import MinimumRates, ScottRates, estimate_rates, make_rates
-from unflip.noise_rates._base import PosteriorRates, admissible_matrix, admissible_rates
-from unflip.noise_rates._minimum import _least_of_the_highest
+from unflip.noise_rates import MinimumRates, estimate_rates, make_rates
 from unflip.posterior import KernelDensityPosterior
 
 
@@ -171,43 +169,10 @@ def test_a_matrix_that_leaves_no_information_is_mixed_with_the_identity_with_a_w
     np.testing.assert_allclose(noise.matrix, TransitionMatrix.uniform(3, 0.95 * 2 / 3).matrix)
 
 
-@given(st.floats(0, 0.99), st.floats(0, 0.99))
-@pytest.mark.filterwarnings("ignore:the estimated:UserWarning")
-def test_two_classes_are_scaled_back_alike_by_rates_and_by_matrix(positive, negative):
-    matrix = admissible_matrix([[1 - negative, negative], [positive, 1 - positive]])
-    rates = admissible_rates(positive, negative)
-    np.testing.assert_allclose(matrix.matrix, rates.transition_matrix, atol=1e-9)
-
-
 def test_a_class_of_which_nothing_is_seen_is_taken_as_clean():
     posterior = np.array([[0.8, 0.2, 0.0], [0.1, 0.9, 0.0], [0.5, 0.5, 0.0]] * 4)
     matrix = MinimumRates().fit_posterior(posterior, [0, 1, 2] * 4).transition_matrix_
     np.testing.assert_allclose(matrix, [[0.8, 0.2, 0], [0.1, 0.9, 0], [0, 0, 1]])
-
-
-class AnyMatrix(PosteriorRates):
-    """Implements the general form only."""
-
-    def __init__(self, posterior=None, *, cv=None, random_state=None):
-        self.posterior = posterior
-        self.cv = cv
-        self.random_state = random_state
-
-    def _transition(self, noisy_posterior, codes, weight):
-        return TransitionMatrix.uniform(noisy_posterior.shape[1], 0.2)
-
-
-def test_an_estimator_may_implement_the_matrix_only_or_the_two_rates_only():
-    two, three = np.full((12, 2), 0.5), np.full((12, 3), 1 / 3)
-    assert AnyMatrix().fit_posterior(two, [0, 1] * 6).rates_ == NoiseRates(0.2, 0.2)
-    assert AnyMatrix().fit_posterior(three, [0, 1, 2] * 4).rates_.n_classes == 3
-    assert AnyMatrix().__sklearn_tags__().classifier_tags.multi_class
-    scott = ScottRates()
-    assert not scott.__sklearn_tags__().classifier_tags.multi_class
-    with pytest.raises(ValueError, match=r"Only binary.*y holds 3 classes, 'a', 'b', 'c'"):
-        scott.fit_posterior(three, ["a", "b", "c"] * 4)
-    with pytest.raises(ValueError, match="ScottRates estimates the rates of two classes, and y ho"):
-        estimate_rates("scott", np.zeros((12, 1)), [0, 1, 2] * 4)
 
 
 def test_known_rates_come_back_in_the_form_of_their_number_of_classes():
@@ -226,15 +191,3 @@ def test_every_estimate_has_a_transition_matrix():
     fitted = MinimumRates(quantile=0.1).fit_posterior(posterior, [0, 1] * 25)
     np.testing.assert_array_equal(fitted.transition_matrix_, fitted.rates_.transition_matrix)
     assert not hasattr(MinimumRates(), "transition_matrix_")
-
-
-@given(
-    rows=st.lists(st.tuples(st.integers(0, 5), st.floats(0.01, 20)), min_size=1, max_size=60),
-    share=st.floats(0, 1 - 1e-9),
-)
-def test_the_least_of_the_highest_values_is_found_without_sorting_all(rows, share):
-    values, weight = np.array(rows).T
-    wanted = share * weight.sum() * (1 - 1e-9)
-    falling = np.argsort(-values)
-    last = np.searchsorted(np.cumsum(weight[falling]), wanted)
-    assert _least_of_the_highest(values, weight, wanted) == values[falling[last]]

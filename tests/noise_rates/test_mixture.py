@@ -5,52 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.noise_rates.test_selective import few_scores, gaussians, two_columns
+from tests.noise_rates.test_selective import gaussians, two_columns
 from unflip import NoiseRates, flip_labels
 from unflip.noise_rates import BestBinRates, make_rates
-from unflip.noise_rates._mixture import best_bin_proportion, bin_bounds
-from unflip.noise_rates._scott import counts_above
-
-COMPONENT = (0.9, 0.8, 0.7, 0.6, 0.4)
-MIXTURE = (0.95, 0.75, 0.5, 0.3, 0.2, 0.1)
-
-
-def test_the_bounds_have_their_golden_values():
-    thresholds, in_component, in_mixture = counts_above(COMPONENT, MIXTURE)
-    with np.errstate(divide="ignore"):
-        bounds = dict(zip(thresholds, bin_bounds(in_component, in_mixture, 5, 6), strict=True))
-    golden = {0.75: 3.766889, 0.5: 2.091778, 0.3: 1.840089, 0.2: 2.006755, 0.1: 2.173422}
-    assert {c: bounds[c] for c in golden} == pytest.approx(golden, abs=1e-6)
-    assert bounds[0.95] == np.inf  # nothing of the component is above
-    # the component's own scores are thresholds too, and 0.4 is the best: 3 of 6 above, 5 of 5
-    assert min(bounds, key=bounds.get) == 0.4
-    assert best_bin_proportion(COMPONENT, MIXTURE) == pytest.approx(0.5)
-
-
-@given(few_scores, few_scores, st.floats(0.01, 0.5), st.floats(0.01, 1))
-def test_the_proportion_is_the_ratio_at_the_smallest_bound(component, mixture, delta, gamma):
-    def share(scores, c):
-        return np.mean([score >= c for score in scores])
-
-    margin = np.sqrt(np.log(4 / delta) / (2 * len(mixture)))
-    margin += np.sqrt(np.log(4 / delta) / (2 * len(component)))
-    by_hand = []
-    for c in component + mixture:
-        if share(component, c):
-            ratio = share(mixture, c) / share(component, c)
-            by_hand.append((ratio + (1 + gamma) * margin / share(component, c), ratio))
-    smallest = min(by_hand)[0]
-    found = best_bin_proportion(component, mixture, delta=delta, gamma=gamma)
-    ratios = [min(ratio, 1) for bound, ratio in by_hand if bound < smallest + 1e-9]
-    assert any(found == pytest.approx(ratio, abs=1e-12) for ratio in ratios)
-
-
-@given(few_scores, few_scores)
-def test_only_the_ordering_of_the_scores_matters(component, mixture):
-    expected = best_bin_proportion(component, mixture)
-    for transform in (np.exp, np.arctan, lambda scores: np.power(scores, 3.0) - 7):
-        changed = transform(np.asarray(component, float)), transform(np.asarray(mixture, float))
-        assert best_bin_proportion(*changed) == expected
 
 
 @given(st.floats(0, 0.45), st.floats(0, 0.45), st.floats(0.1, 0.9))
@@ -69,11 +26,6 @@ def test_an_anchor_atom_per_class_gives_the_rates(positive, negative, clean_prio
         (inverse.positive / (1 - inverse.negative), inverse.negative / (1 - inverse.positive)),
         atol=1e-6,
     )
-
-
-def test_samples_of_one_distribution_are_all_copies():
-    rng = np.random.default_rng(0)
-    assert best_bin_proportion(rng.normal(size=5000), rng.normal(size=5000)) > 0.97
 
 
 def test_swapping_the_labels_swaps_the_rates():

@@ -4,22 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom
 
 from tests.test_noise import noise_rates
 from unflip import ImportanceReweightingClassifier, NoiseRates, flip_labels
 from unflip.noise_rates import ScottRates, make_rates
-from unflip.noise_rates._scott import (
-    counts_above,
-    inverse_rates_from_proportions,
-    mixture_proportion,
-    rates_from_proportions,
-    slopes_to_the_corner,
-    upper_limit,
-)
-
-COMPONENT = (0.9, 0.8, 0.7, 0.6, 0.4)
-MIXTURE = (0.95, 0.75, 0.5, 0.3, 0.2, 0.1)
 
 # Scott's means of the estimated (rho_pos, rho_neg) in the paper's table 1
 TABLE_1_TWO_DIMENSIONS = {
@@ -27,8 +15,6 @@ TABLE_1_TWO_DIMENSIONS = {
     (0.1, 0.3): (0.089, 0.297),
     (0.2, 0.2): (0.176, 0.203),
 }
-
-few_scores = st.lists(st.integers(-20, 20), min_size=1, max_size=40)
 
 
 def two_columns(positive) -> np.ndarray:
@@ -41,62 +27,6 @@ def noisy_sample(n: int, rates: NoiseRates, seed: int = 0) -> tuple[np.ndarray, 
     clean = rng.beta(0.3, 0.3, size=n)
     noisy = rates.noisy_posterior(clean)
     return noisy, (rng.uniform(size=n) < noisy).astype(int)
-
-
-def test_limits_and_slopes_have_their_golden_values():
-    assert upper_limit(6, 1, 0.1) == pytest.approx(0.510316, abs=1e-6)
-    assert upper_limit(5, 2, 0.1) == pytest.approx(0.753364, abs=1e-6)
-    thresholds, in_component, in_mixture = counts_above(COMPONENT, MIXTURE)
-    slopes = dict(
-        zip(thresholds, slopes_to_the_corner(in_component, in_mixture, 5, 6), strict=True)
-    )
-    assert slopes[0.75] == pytest.approx(5.941158, abs=1e-6)
-    assert slopes[0.5] == pytest.approx(1.920386, abs=1e-6)
-    assert slopes[0.95] == np.inf  # nothing of the component is above
-
-
-@given(st.integers(1, 200), st.data(), st.floats(0.01, 0.5))
-def test_the_limit_leaves_probability_delta_to_so_few_successes(n, data, delta):
-    successes = data.draw(st.integers(0, n))
-    limit = float(upper_limit(n, successes, delta))
-    if successes == n:
-        assert limit == 1
-    else:
-        assert binom.cdf(successes, n, limit) == pytest.approx(delta, rel=1e-6)
-
-
-@given(few_scores, few_scores, st.sampled_from([None, 0.05, 0.1, 0.3]))
-def test_the_proportion_is_the_smallest_of_the_slopes_at_all_scores(component, mixture, delta):
-    def share(scores, c):
-        return np.mean([score >= c for score in scores])
-
-    if delta is None:
-        by_hand = min(share(mixture, c) / share(component, c) for c in component)
-    else:
-        by_hand = min(
-            float(upper_limit(len(mixture), sum(score >= c for score in mixture), delta))
-            / max(
-                1 - float(upper_limit(len(component), sum(s < c for s in component), delta)), 1e-300
-            )
-            for c in component + mixture
-        )
-    assert mixture_proportion(component, mixture, delta=delta) == pytest.approx(
-        min(by_hand, 1), abs=1e-12
-    )
-
-
-@given(few_scores, few_scores, st.floats(0.01, 0.3))
-def test_limits_never_make_the_proportion_smaller(component, mixture, delta):
-    plain = mixture_proportion(component, mixture, delta=None)
-    assert mixture_proportion(component, mixture, delta=delta) >= plain
-
-
-@given(few_scores, few_scores, st.sampled_from([None, 0.1]))
-def test_only_the_ordering_of_the_scores_matters(component, mixture, delta):
-    expected = mixture_proportion(component, mixture, delta=delta)
-    for transform in (np.exp, np.arctan, lambda scores: np.power(scores, 3.0) - 7):
-        changed = transform(np.asarray(component, float)), transform(np.asarray(mixture, float))
-        assert mixture_proportion(*changed, delta=delta) == expected
 
 
 @given(noise_rates(most=0.9), st.floats(0.05, 0.95), st.integers(0, 1000))
@@ -122,22 +52,6 @@ def test_an_anchor_atom_per_class_gives_the_proportions_exactly(rates, clean_pri
         (inverse.positive, inverse.negative),
         atol=1e-9,
     )
-
-
-@given(noise_rates(most=0.9), st.floats(0.05, 0.95))
-def test_proportions_lead_to_the_inverse_rates_and_back_to_the_rates(rates, clean_prior):
-    inverse = rates.inverse(clean_prior=clean_prior)
-    q = rates.noisy_prior(clean_prior)
-    kappa_pos = inverse.positive / (1 - inverse.negative)
-    kappa_neg = inverse.negative / (1 - inverse.positive)
-    found = inverse_rates_from_proportions(kappa_pos, kappa_neg)
-    np.testing.assert_allclose(
-        (found.positive, found.negative), (inverse.positive, inverse.negative), atol=1e-9
-    )
-    direct = rates_from_proportions(kappa_pos, kappa_neg, q)
-    np.testing.assert_allclose(direct, rates.both(), atol=1e-9)
-    known_prior = found.to_rates(noisy_prior=q, clean_prior=clean_prior)
-    np.testing.assert_allclose(known_prior.both(), rates.both(), atol=1e-9)
 
 
 def test_a_consistent_clean_prior_changes_nothing_and_another_one_does():

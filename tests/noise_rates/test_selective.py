@@ -3,18 +3,14 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from scipy.stats import beta, norm
 
 from tests.test_noise import many_classes, random_noise
 from unflip import NoiseRates, TransitionMatrix, flip_labels
 from unflip.noise_rates import SelectiveRates, make_rates
-from unflip.noise_rates._selective import best_threshold
 
 # labels in the order of falling score; 1 is the class
 GOLDEN = np.array([1, 1, 0, 1, 1, 1, 0, 0, 1, 0])
-
-few_scores = st.lists(st.integers(-20, 20), min_size=1, max_size=40)
 
 
 def two_columns(positive) -> np.ndarray:
@@ -33,26 +29,6 @@ def gaussians(n: int, distance: float, rates, seed: int = 0) -> tuple[np.ndarray
 
 def lower_limit(successes: int, n: int, delta: float) -> float:
     return float(beta.ppf(delta, successes, n - successes + 1)) if successes else 0.0
-
-
-def test_the_best_threshold_has_its_golden_value():
-    scores = -np.arange(10.0)
-    threshold, limit = best_threshold(scores[GOLDEN == 1], scores[GOLDEN == 0])
-    assert threshold == -5  # the first six rows, of which five are of the class
-    assert limit == pytest.approx(0.294314, abs=1e-6)
-
-
-@given(few_scores, few_scores, st.sampled_from([0.01, 0.1, 0.4]))
-def test_the_threshold_has_the_highest_of_all_lower_limits(inside, outside, delta):
-    candidates = sorted(set(inside + outside), reverse=True)
-    limits = []
-    for c in candidates:
-        successes = sum(score >= c for score in inside)
-        n = successes + sum(score >= c for score in outside)
-        limits.append(lower_limit(successes, n, delta / len(candidates)))
-    threshold, limit = best_threshold(inside, outside, delta=delta)
-    assert limit == pytest.approx(max(limits), abs=1e-9)
-    assert limits[candidates.index(threshold)] == pytest.approx(max(limits), abs=1e-9)
 
 
 @pytest.mark.parametrize(("repeat", "n_selected"), [(1, 2), (40, 80), (100, 200)])
@@ -83,19 +59,6 @@ def test_the_published_rule_is_too_low_and_the_limits_mend_it():
             found.append(fitted.rates_.both())
     assert (np.mean(published, axis=0) < [0.2, 0.07]).all()
     np.testing.assert_allclose(np.mean(ours, axis=0), rates, atol=0.02)
-
-
-@given(few_scores, few_scores)
-def test_only_the_ordering_of_the_scores_matters(inside, outside):
-    for delta in (None, 0.1):
-        threshold, limit = best_threshold(inside, outside, delta=delta)
-        for transform in (np.exp, np.arctan, lambda scores: np.power(scores, 3.0) - 7):
-            moved, same = best_threshold(
-                transform(np.asarray(inside, float)), transform(np.asarray(outside, float)), None,
-                None, delta,
-            )  # fmt: skip
-            assert moved == transform(float(threshold))
-            np.testing.assert_equal(same, limit)
 
 
 def test_the_rates_of_a_monotone_score_are_those_of_the_posterior():
@@ -158,7 +121,7 @@ def test_the_rates_are_found_where_the_classes_are_apart(rates):
     np.testing.assert_allclose(estimated.both(), rates, atol=0.02)
 
 
-@pytest.mark.parametrize("n_classes", [3, 10])
+@pytest.mark.parametrize("n_classes", [3, pytest.param(10, marks=pytest.mark.slow)])
 def test_the_matrix_is_found_where_the_classes_are_apart(n_classes):
     rng = np.random.default_rng(0)
     y = rng.integers(0, n_classes, 20_000)

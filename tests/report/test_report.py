@@ -6,6 +6,7 @@ import re
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from tests.report.test_document import Tags
 from unflip import ImportanceReweightingClassifier, NoiseRates, TransitionMatrix, flip_labels
@@ -136,8 +137,8 @@ def test_many_classes_are_reported_without_the_picture_of_two(data):
     X = np.eye(5)[y] * 4 + rng.normal(size=(800, 5))
     noise = TransitionMatrix.uniform(5, 0.2)
     noisy = flip_labels(y, noise, random_state=0)
-    clf = ImportanceReweightingClassifier(noise_rates=noise).fit(X, noisy)
-    page = make_report(clf, X, noisy).to_html()
+    clf = ImportanceReweightingClassifier(posterior=LogisticRegression(), noise_rates=noise)
+    page = make_report(clf.fit(X, noisy), X, noisy).to_html()
     assert page.count("<figure") == 2
     assert "are labelled otherwise, mostly" in page
 

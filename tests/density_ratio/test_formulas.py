@@ -1,21 +1,27 @@
-"""Sums over blocks, Newton's method on them, and what single precision leaves of the optimum."""
+"""Sums over blocks, Newton's method on them, what single precision leaves of the optimum;
+projections; leave-one-out."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import nnls
+from scipy.optimize import linprog, nnls
 
-from tests.density_ratio.test_kliep import kkt_gap, two_samples
+from tests.density_ratio.test_kliep import PROBLEMS, kkt_gap, two_samples
+from tests.density_ratio.test_lsif import brute_force_leave_one_out
 from unflip._gaussian_kernel import (
     GaussianBasis,
+    GaussianDesign,
     gaussian_at_widths,
     weighted_sum,
     width_grid,
 )
 from unflip._samples import TwoSamples
 from unflip.density_ratio import KLIEP, ULSIF, RuLSIF
+from unflip.density_ratio._kliep import SINGLE_ROWS
+from unflip.density_ratio._kmm import _dual_gap, _project
 from unflip.density_ratio._likelihood import LOG_TINY, RelativeBlock, maximise, one_pass, sums_over
+from unflip.density_ratio._lsif import leave_one_out_losses
 from unflip.density_ratio._newton import nonnegative_newton_target
 
 
@@ -155,3 +161,91 @@ def test_the_newton_target_is_non_negative_least_squares(seed, p):
     root = np.linalg.cholesky(hessian).T
     expected, _ = nnls(root, np.linalg.solve(root.T, hessian @ point - gradient))
     np.testing.assert_allclose(target, expected, rtol=1e-6, atol=1e-8)
+
+
+# --- kmm
+
+
+def test_projection_is_the_nearest_feasible_point():
+    rng = np.random.default_rng(0)
+    for low, high in [(0.9, 1.1), (1.0, 1.0), (3.0, 4.0), (0.0, 0.2)]:
+        z, ceiling = rng.normal(size=8), rng.uniform(0.3, 1.0, size=8)
+        g = _project(z, ceiling, low, high)
+        assert low - 1e-12 <= g.sum() <= high + 1e-12
+        assert ((g >= 0) & (g <= ceiling)).all()
+        # variational inequality: no feasible direction points towards z
+        assert _dual_gap(g, g - z, ceiling, low, high) <= 1e-9
+
+
+def test_the_dual_gap_is_a_linear_programme():
+    rng = np.random.default_rng(1)
+    for low, high in [(0.9, 1.1), (2.0, 2.5), (0.0, 0.4)]:
+        gradient, ceiling = rng.normal(size=7), rng.uniform(0.2, 1.0, size=7)
+        g = _project(rng.normal(size=7), ceiling, low, high)
+        solved = linprog(
+            gradient,
+            A_ub=[np.ones(7), -np.ones(7)],
+            b_ub=[high, -low],
+            bounds=list(zip(np.zeros(7), ceiling, strict=True)),
+        )
+        assert _dual_gap(g, gradient, ceiling, low, high) == pytest.approx(
+            gradient @ g - solved.fun, abs=1e-9
+        )
+
+
+# --- lsif
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.1, 0.5, 0.9])
+@pytest.mark.parametrize("penalty", [1e-3, 0.1, 10.0])
+@pytest.mark.parametrize("sizes", [(12, 30), (30, 12), (15, 15)])
+def test_leave_one_out_in_closed_form_is_brute_force(alpha, penalty, sizes):
+    rng = np.random.default_rng(0)
+    phi_num, phi_den = (rng.uniform(size=(n, 5)) for n in sizes)
+    expected = brute_force_leave_one_out(phi_num, phi_den, penalty, alpha)
+    assert leave_one_out_losses(phi_num, phi_den, [penalty], alpha) == pytest.approx(
+        [expected], rel=1e-9
+    )
+
+
+def test_golden_leave_one_out_and_coefficients():
+    phi_num = np.array([[1, 0.2], [0.8, 0.5], [0.6, 0.9]])
+    phi_den = np.array([[0.3, 0.1], [0.5, 0.5], [0.2, 1], [0.9, 0.3]])
+    assert leave_one_out_losses(phi_num, phi_den, [0.1], 0.0) == pytest.approx(
+        [-1.077639392], abs=1e-9
+    )
+    H = phi_den.T @ phi_den / 4 + 0.1 * np.eye(2)
+    np.testing.assert_allclose(
+        np.linalg.solve(H, phi_num.mean(axis=0)), [1.801802, 0.446847], atol=1e-6
+    )
+
+
+# --- kliep
+
+
+@pytest.mark.parametrize(("n", "d", "seed"), PROBLEMS)
+def test_newton_reaches_the_optimum(n, d, seed):
+    X_num, X_den = two_samples(n, d, seed)
+    width = np.sqrt(d) * [0.7, 1.0, 1.5][seed % 3]
+    kliep = KLIEP(width, random_state=seed).fit(X_num, X_den)
+    assert kliep.kkt_gap_ <= 1e-6
+    assert (kliep.coef_ >= 0).all()
+    in_single = len(X_num) > SINGLE_ROWS
+    assert kliep.predict(X_den).mean() == pytest.approx(1, abs=1e-7 if in_single else 1e-9)
+    if n * d <= 100_000:
+        assert kkt_gap(kliep, X_num, X_den) <= 1.1e-6
+        gradient = KLIEP(width, solver="projected_gradient", random_state=seed)
+        assert kliep.objective_ >= gradient.fit(X_num, X_den).objective_
+        assert kkt_gap(gradient, X_num, X_den) == pytest.approx(gradient.kkt_gap_, abs=1e-9)
+
+
+def test_blocks_do_not_change_the_numbers(monkeypatch):
+    X_num, X_den = two_samples(500, 3, 6)
+    whole = KLIEP(1.5, random_state=0).fit(X_num, X_den).predict(X_den)
+    monkeypatch.setattr("unflip._gaussian_kernel.BLOCK_BYTES", 7 * 100 * 8)
+    monkeypatch.setattr("unflip._gaussian_kernel.CACHE_BYTES", 0)
+    design = GaussianDesign(X_den, X_num[:100], 1.5)
+    assert max(block.shape[0] for _, block in design.blocks()) == 7
+    np.testing.assert_allclose(
+        KLIEP(1.5, random_state=0).fit(X_num, X_den).predict(X_den), whole, rtol=1e-8
+    )
