@@ -36,15 +36,12 @@ from unflip.posterior import (
     DensityRatioPosterior,
     KernelDensityPosterior,
     ProbabilisticPosterior,
-    SelectedPosterior,
 )
 
 RATES = NoiseRates(positive=0.1, negative=0.1)
 
 # Of three classes, rates are estimated by boosted trees where no posterior is chosen, and checks
 # take seconds: those of SelectiveRates() and of the classifier are default tests, others are slow.
-LINEAR = ProbabilisticPosterior(LogisticRegression())
-
 CHOSEN = {
     ProbabilisticPosterior: [
         ProbabilisticPosterior(),
@@ -62,13 +59,10 @@ CHOSEN = {
         DensityRatioPosterior(KMM(bandwidth=1.0, tol=0.0)),
         DensityRatioPosterior(BregmanRatio(bandwidth=1.0)),
     ],
-    SelectedPosterior: [
-        SelectedPosterior([LogisticRegression(), DecisionTreeClassifier(max_depth=2)])
-    ],
-    MinimumRates: [MinimumRates(LINEAR), MinimumRates("kde", quantile=0.1)],
-    ConfidentJointRates: [ConfidentJointRates(LINEAR)],
+    MinimumRates: [MinimumRates("probabilistic"), MinimumRates("kde", quantile=0.1)],
+    ConfidentJointRates: [ConfidentJointRates("probabilistic")],
     ChannelRates: [ChannelRates(ChannelPosterior("linear"))],
-    DualTRates: [DualTRates(LINEAR), DualTRates(LINEAR, hardened=False)],
+    DualTRates: [DualTRates("probabilistic"), DualTRates("probabilistic", hardened=False)],
     CrossValidatedRates: [
         CrossValidatedRates(ImportanceReweightingClassifier(), grid=[(0, 0), (0.1, 0.2)])
     ],
@@ -95,7 +89,7 @@ CHOSEN = {
         ImportanceReweightingClassifier(posterior="kde", noise_rates="minimum"),
         ImportanceReweightingClassifier(
             SVC(gamma=1.0, tol=1e-12),
-            posterior=LogisticRegression(),
+            posterior="probabilistic",
             noise_rates="quantile",
             cv=2,
             random_state=0,
@@ -176,7 +170,7 @@ def test_scikit_learn_contract(estimator: BaseEstimator, check) -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @parametrize_with_checks(
-    [SelectedPosterior(), MinimumRates(), ConfidentJointRates(), DualTRates(hardened=False)]
+    [MinimumRates(), ConfidentJointRates(), DualTRates(), DualTRates(hardened=False)]
 )
 def test_scikit_learn_contract_with_boosted_trees(estimator: BaseEstimator, check) -> None:
     check(estimator)
