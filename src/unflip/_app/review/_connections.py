@@ -21,7 +21,7 @@ class BoundedProtocol(H11Protocol):
 
     _deadline: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:
         """Wait for a request, after closing another connection if there are too many."""
         super().connection_made(transport)
         if len(self.connections) > MAX_CONNECTIONS:
