@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unflip._simplex import onto_simplex
+from unflip._simplex import onto_simplex, scaled_rows
 from unflip._typing import Array, Floats
 from unflip.noise import TransitionMatrix, as_transition_matrix
 
@@ -122,8 +122,7 @@ class LabelPosterior:
             own = self.given[:, None]
             self.noisy_proba = np.where(self._is_given, own, 1 - own)
         else:
-            total = noisy_posterior.sum(axis=1, keepdims=True)
-            self.noisy_proba = noisy_posterior / np.where(total > 0, total, 1)
+            self.noisy_proba = scaled_rows(noisy_posterior)
 
     @property
     def labels(self) -> Array:

@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 from unflip._typing import Floats
 from unflip._validation import check_weights
 
-LEAST_EFFECTIVE_ROWS = 2.0
+RESTS_ON_ONE_ROW = 2.0
 """Weights of 200 rows or more that leave fewer effective rows rest on a single row."""
 
 MOST_COPIES = 10
@@ -32,7 +32,7 @@ def relative_weights(sample_weight: ArrayLike | None, n_samples: int) -> Floats:
     if sample_weight is None:
         return weight
     effective = effective_rows(weight)
-    if effective < min(LEAST_EFFECTIVE_ROWS, np.count_nonzero(weight) / 100):
+    if effective < min(RESTS_ON_ONE_ROW, np.count_nonzero(weight) / 100):
         raise ValueError(
             f"sample_weight leaves {effective:.2g} effective rows of {n_samples}: one weight of "
             f"{weight.max():.3g} outweighs all others (median {np.median(weight):.3g}), so that "

@@ -16,3 +16,15 @@ def onto_simplex(values: Floats) -> Floats:
     positive = np.maximum(values, 0.0)
     positive[positive.sum(axis=-1) <= 0] = 1.0
     return np.asarray(positive / positive.sum(axis=-1, keepdims=True))
+
+
+def scaled_rows(values: Floats) -> Floats:
+    """Return rows scaled to sum to one; rows of zeros stay.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples, n_classes)
+        Numbers >= 0.
+    """
+    total = values.sum(axis=1, keepdims=True)
+    return np.asarray(values / np.where(total > 0, total, 1))

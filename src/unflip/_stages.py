@@ -43,10 +43,6 @@ class Stages:
     rates: Any
     estimator: BaseRates | None
 
-    def judge(self, totals: Totals, classes: Array) -> list[Diagnostic]:
-        """Return why the rates may be far off, as data."""
-        return judge_estimate(totals, classes, self.rates, self.estimator)
-
 
 def judge_estimate(
     totals: Totals, classes: Array, rates: Any, estimator: BaseRates | None
@@ -64,9 +60,24 @@ def judge_estimate(
     estimator : BaseRates or None
         What they were estimated by; None where they were given.
     """
-    # of other estimators an interval takes a bootstrap
-    interval = estimator.interval_ if isinstance(estimator, ChannelRates) else None
-    return judge_rates(totals, classes, rates, estimated=estimator is not None, interval=interval)
+    return judge_rates(
+        totals,
+        classes,
+        rates,
+        estimated=estimator is not None,
+        interval=channel_interval(estimator),
+    )
+
+
+def channel_interval(estimator: BaseRates | None) -> NoiseRates | None:
+    """Return the interval of rates that the channel estimated; others would take a bootstrap.
+
+    Parameters
+    ----------
+    estimator : BaseRates or None
+        What the rates were estimated by.
+    """
+    return estimator.interval_ if isinstance(estimator, ChannelRates) else None
 
 
 def fit_stages(

@@ -21,7 +21,7 @@ from unflip._estimators import (
 )
 from unflip._label_posterior import LabelPosterior
 from unflip._notebook import with_findings
-from unflip._stages import fit_stages
+from unflip._stages import fit_stages, judge_estimate
 from unflip._typing import Array, Classifier, Floats
 from unflip._validation import (
     check_choice,
@@ -199,7 +199,10 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         beta = self._weights(label_posterior, rates, weight)
         totals = label_posterior.totals(weight, beta)
         diagnostics = raise_or_warn(
-            [*judge_weights(totals, classes, rates), *stages.judge(totals, classes)]
+            [
+                *judge_weights(totals, classes, rates),
+                *judge_estimate(totals, classes, rates, stages.estimator),
+            ]
         )
         total_weight = beta if weight is None else beta * weight
         fit_weighted(estimator, X, labels, total_weight, row_weight=weight)

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unflip._label_posterior import LabelPosterior
 from unflip._row_weights import effective_rows
+from unflip._simplex import scaled_rows
 from unflip._typing import Floats
 from unflip._validation import (
     check_labels,
@@ -206,9 +207,8 @@ def _label_posterior(
         noisy = check_probability_per_class(
             noisy_posterior, codes.size, known.size, "noisy_posterior"
         )
-        if known.size == 2:
-            total = noisy.sum(axis=1, keepdims=True)
-            noisy = noisy / np.where(total > 0, total, 1)
+        if known.size == 2:  # rows of more classes are scaled by the label posterior itself
+            noisy = scaled_rows(noisy)
         return LabelPosterior(noisy, codes, rates, known)
     noise = as_transition_matrix(rates)
     if noise.n_classes > 2:

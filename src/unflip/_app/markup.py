@@ -2,7 +2,9 @@
 
 import re
 
-ESCAPED = re.compile(r"\\([\\`*_\[\]<>#&~])")
+MARK = r"([\\`*_\[\]<>#&~])"
+
+ESCAPED = re.compile(r"\\" + MARK)
 """A mark behind a backslash."""
 
 
@@ -21,4 +23,4 @@ def plain(text: str) -> str:
     \*\*\<b\>
     """
     shown = "".join(c if c.isprintable() else "\ufffd" for c in " ".join(text.split()))
-    return re.sub(r"([\\`*_\[\]<>#&~])", r"\\\1", shown)
+    return re.sub(MARK, r"\\\1", shown)

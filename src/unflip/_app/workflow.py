@@ -26,6 +26,7 @@ from unflip._app.tables import LabelledTable, TableError, listed, make_vectorize
 from unflip._diagnostics import Diagnostic, judge_columns, judge_usefulness
 from unflip._estimators import clone_seeded, fit_weighted, weight_parameters
 from unflip._folds import folds_within_classes, stratified_folds
+from unflip._stages import channel_interval
 from unflip._threads import threads_for
 from unflip._typing import Array, Floats
 from unflip._validation import check_enough_rows
@@ -175,8 +176,7 @@ def learn(
     except ValueError as error:
         raise CannotEstimateError(str(error)) from error
     if not is_known:
-        found_by = classifier.rate_estimator_
-        interval = found_by.interval_ if isinstance(found_by, ChannelRates) else None
+        interval = channel_interval(classifier.rate_estimator_)
         _refuse(judge_usefulness(classes, classifier.noise_rates_, interval=interval))
     found = oriented(summary(classifier, y), positive_class)
     weights = classifier.sample_weight_.copy()
