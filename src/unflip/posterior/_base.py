@@ -113,13 +113,13 @@ def fit_posterior(
     check_rows_of(X, codes)
     labels = classes[codes]
     by_number = isinstance(cv, (int, np.integer))
-    if cv is None or (by_number and posterior.out_of_fold):
-        return posterior, posterior.fit_predict_proba(X, labels, sample_weight)
-    if by_number:
+    if by_number and not posterior.out_of_fold:
         cv = stratified_folds(int(cv), classes, codes, random_state, none_allowed=True)
-    else:
+    elif not (by_number or cv is None):
         cv = check_splits(cv)
-    posterior.fit(X, labels, sample_weight)
+    own = posterior.fit_predict_proba(X, labels, sample_weight)
+    if cv is None or (by_number and posterior.out_of_fold):
+        return posterior, own
     params = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)}
     held_out = cross_val_predict(
         posterior.for_folds(), X, labels, cv=cv, method="predict_proba", params=params

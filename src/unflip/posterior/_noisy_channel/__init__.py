@@ -3,9 +3,17 @@
 g is integrated out: the evidence of the noisy labels is a function of the rates alone.
 """
 
+from unflip.posterior._noisy_channel._check import (
+    ModelCheck,
+    Scored,
+    ScoredChannel,
+    check_channel,
+    fit_scored_channel,
+)
 from unflip.posterior._noisy_channel._fit import (
     N_GRID,
     ChannelSample,
+    Evidence,
     NoisyChannel,
     box_of,
     dense,
@@ -16,9 +24,15 @@ from unflip.posterior._noisy_channel._surface import EvidenceTest
 __all__ = [
     "N_GRID",
     "ChannelSample",
+    "Evidence",
     "EvidenceTest",
+    "ModelCheck",
     "NoisyChannel",
+    "Scored",
+    "ScoredChannel",
     "box_of",
+    "check_channel",
     "dense",
     "fit_noisy_channel",
+    "fit_scored_channel",
 ]
