@@ -34,7 +34,7 @@ def test_intervals_of_selected_shares_cover_the_truth_where_some_rows_are_sure()
         ranked = np.clip(scores[:, 1] + noise, 0, 1)
         selective = SelectiveRates(random_state=seed)
         selective.fit_posterior(np.column_stack([1 - ranked, ranked]), y)
-        (low, high), (low_neg, high_neg) = selective.interval_.bounds
+        (low, high), (low_neg, high_neg) = selective.interval_.both()
         covered.append((low <= 0.3 <= high, low_neg <= 0.1 <= high_neg))
     coverage = np.mean(covered, axis=0)
     # below 0.95: the smallest of many shares stays a little too low
@@ -45,10 +45,9 @@ def test_an_interval_can_be_given_back_as_bounds():
     X = np.random.default_rng(0).uniform(size=(2000, 2))
     y = flip_labels(X.sum(axis=1) > 1, RATES, random_state=0)
     fitted = SelectiveRates(random_state=0).fit(X, y)
-    bounds = fitted.interval_
-    assert not bounds.known
-    (low, high), _ = bounds.bounds
+    low, high = fitted.interval_.positive
     assert low < fitted.rates_.positive < high
+    bounds = NoiseRates(*fitted.interval_.both())
     clf = ImportanceReweightingClassifier(noise_rates=bounds, random_state=0).fit(X, y)
     assert low <= clf.noise_rates_.positive <= high
 
@@ -85,10 +84,8 @@ def test_more_than_two_classes_have_an_interval_per_entry():
     X = np.eye(3)[y] * 6 + rng.normal(size=(3000, 3))
     noise = TransitionMatrix.pair_flip(3, 0.3)
     fitted = SelectiveRates(random_state=0).fit(X, flip_labels(y, noise, random_state=rng))
-    low, high = fitted.interval_
-    assert low.shape == high.shape == (3, 3)
-    assert np.all(low <= fitted.transition_matrix_ + 1e-12)
-    assert np.all(fitted.transition_matrix_ <= high + 1e-12)
+    assert fitted.interval_.n_classes == 3
+    assert fitted.interval_.contains(fitted.rates_)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,13 @@ from unflip._folds import folds_within_classes
 from unflip._row_weights import relative_weights
 from unflip._typing import Array, Floats
 from unflip._validation import check_enough_rows, check_labels, check_numbers, check_table
-from unflip.noise import LARGEST_TOTAL, NoiseRates, TransitionMatrix, as_transition_matrix
+from unflip.noise import (
+    LARGEST_TOTAL,
+    NoiseRates,
+    RatesInterval,
+    TransitionMatrix,
+    as_transition_matrix,
+)
 from unflip.noise_rates._intervals import DRAWS, bootstrap_matrices, corrected_interval
 from unflip.posterior import fit_posterior, make_posterior
 
@@ -122,7 +128,7 @@ class PosteriorRates(BaseRates):
         self._sample = probabilities[counts], codes[counts], weight[counts]
         return self
 
-    def interval(self, level: float = LEVEL, n_draws: int = DRAWS) -> NoiseRates | Floats:
+    def interval(self, level: float = LEVEL, n_draws: int = DRAWS) -> RatesInterval:
         """Return a confidence interval of each rate, by the bootstrap on scores.
 
         Rows are resampled, and P(noisy | x) is kept: the interval shows what chance does to the
@@ -137,9 +143,8 @@ class PosteriorRates(BaseRates):
 
         Returns
         -------
-        interval : NoiseRates or ndarray of shape (2, n_classes, n_classes)
-            For two classes NoiseRates of bounds, (low, high) each, which can be given back as what
-            is known; for more, the lower and the upper ends of T.
+        interval : RatesInterval
+            The lower and the upper ends of T's entries.
         """
         check_is_fitted(self, "classes_")
         worker = clone(self)  # estimating may leave traces on the object
@@ -151,15 +156,14 @@ class PosteriorRates(BaseRates):
             n_draws=n_draws,
             random_state=0 if seed is None else seed,
         )
-        ends = corrected_interval(draws, self.transition_matrix_, level)
+        low, high = corrected_interval(draws, self.transition_matrix_, level)
         if self.classes_.size > 2:
-            return ends
-        return NoiseRates(
-            positive=tuple(ends[:, 1, 0].tolist()), negative=tuple(ends[:, 0, 1].tolist())
-        )
+            return RatesInterval(low, high, level)
+        # of two classes, the ends of the rates are those of 1 - T[i, i] too
+        return RatesInterval.from_pairs((low[1, 0], high[1, 0]), (low[0, 1], high[0, 1]), level)
 
     @property
-    def interval_(self) -> NoiseRates | Floats:
+    def interval_(self) -> RatesInterval:
         """95 % interval of each rate: :meth:`interval` with its defaults, computed when asked."""
         if not hasattr(self, "_sample"):
             raise AttributeError(f"this {type(self).__name__} is not fitted, so has no interval_.")

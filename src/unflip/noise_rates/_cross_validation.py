@@ -24,7 +24,7 @@ from unflip._validation import (
     check_numbers,
     check_table,
 )
-from unflip.noise import NoiseRates
+from unflip.noise import NoiseRates, RatesInterval
 from unflip.noise_rates._base import BaseRates, default_posterior
 from unflip.noise_rates._intervals import DRAWS
 from unflip.posterior import make_posterior
@@ -74,7 +74,7 @@ class CrossValidatedRates(BaseRates):
         Mean score of each pair; -inf where the classifier could not be fitted.
     grid_ : ndarray of shape (n_pairs, 2)
         The pairs.
-    interval_ : NoiseRates
+    interval_ : RatesInterval
         Bounds (low, high) of either rate: 95 % of the pairs that are best when the held-out rows
         are resampled lie within. It shows what chance does to the choice, not what another
         training sample would.
@@ -111,7 +111,7 @@ class CrossValidatedRates(BaseRates):
 
     scores_: Floats
     grid_: Floats
-    interval_: NoiseRates
+    interval_: RatesInterval
 
     def __init__(
         self,
@@ -177,9 +177,8 @@ class CrossValidatedRates(BaseRates):
         self.classes_, self.grid_ = classes, pairs
         self.scores_ = np.where(mean_scores > LOWEST, mean_scores, -np.inf)
         self.rates_ = candidates[best]
-        self.interval_ = NoiseRates(
-            positive=(float(low[0]), float(high[0])), negative=(float(low[1]), float(high[1]))
-        )
+        positive, negative = zip(low, high, strict=True)
+        self.interval_ = RatesInterval.from_pairs(positive, negative, LEVEL)
         return self
 
     def _checked_estimator(self) -> Any:
