@@ -23,10 +23,10 @@ from unflip._typing import Floats
 from unflip._validation import (
     check_count,
     check_labels,
+    check_level,
     check_numbers,
     check_probabilities,
     check_probability,
-    is_number,
 )
 
 LARGEST_TOTAL = 0.95
@@ -401,11 +401,9 @@ class RatesInterval:
             raise ValueError(f"low has shape {low.shape}, and high has shape {high.shape}.")
         if (low > high).any():
             raise ValueError("the interval has a lower end above its upper end.")
-        if not (is_number(self.level) and 0 < self.level < 1):
-            raise ValueError(f"level must lie between 0 and 1, got {self.level!r}.")
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
-        object.__setattr__(self, "level", float(self.level))
+        object.__setattr__(self, "level", check_level(self.level))
         if self.wrong_share is not None:
             share = _pair_of_bounds(self.wrong_share, "wrong_share")
             object.__setattr__(self, "wrong_share", share)

@@ -5,7 +5,14 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from unflip import ImportanceReweightingClassifier, NoiseRates, TransitionMatrix, flip_labels
-from unflip.noise_rates import MinimumRates, SelectiveRates, estimate_rates
+from unflip.noise_rates import (
+    ALIASES,
+    MinimumRates,
+    SelectiveRates,
+    _base,
+    estimate_rates,
+    make_rates,
+)
 
 RATES = NoiseRates(positive=0.3, negative=0.1)
 
@@ -64,8 +71,41 @@ def test_the_interval_repeats_itself_and_follows_a_refit():
     )
 
 
-def test_an_unfitted_estimator_has_no_interval():
-    assert not hasattr(MinimumRates(), "interval_")
+@pytest.mark.parametrize("name", sorted(ALIASES))
+def test_an_unfitted_estimator_has_no_interval(name):
+    assert not hasattr(make_rates(name), "interval_")
+
+
+@pytest.mark.parametrize("name", sorted(ALIASES))
+def test_every_estimator_has_an_interval_at_its_own_and_at_other_levels(name):
+    X = np.random.default_rng(0).uniform(size=(300, 2))
+    y = flip_labels(X.sum(axis=1) > 1, RATES, random_state=0)
+    estimator = make_rates(name, random_state=0)
+    if name == "cv":
+        grid = [(0.1, 0.1), (0.3, 0.1), (0.2, 0.2)]
+        estimator.set_params(estimator=ImportanceReweightingClassifier(), grid=grid)
+    fitted = estimator.fit(X, y)
+    assert fitted.interval_ == fitted.interval() == fitted.interval(level=0.95)
+    assert fitted.interval_.level == 0.95
+    narrower = fitted.interval(level=0.5)
+    assert narrower.level == 0.5
+    assert np.all(narrower.width <= fitted.interval_.width + 1e-12)
+
+
+def test_what_takes_long_is_done_when_called_not_when_read(monkeypatch):
+    scores, y = separated(400, seed=0)
+    quick = MinimumRates(quantile=0.05).fit_posterior(np.clip(scores, 0.1, 0.9), y)
+    expected = quick.interval_
+    monkeypatch.setattr(_base, "QUICK_ROWS", 399)
+    slow = MinimumRates(quantile=0.05).fit_posterior(np.clip(scores, 0.1, 0.9), y)
+    with pytest.raises(AttributeError, match=r"above 399 rows, and there are 400, .* interval\(\)"):
+        _ = slow.interval_
+    slow.interval(level=0.5)
+    slow.interval(n_draws=7)
+    assert not hasattr(slow, "interval_")  # neither was what it is
+    assert slow.interval() == expected
+    assert slow.interval_ == expected
+    assert not hasattr(slow.fit_posterior(np.clip(scores, 0.1, 0.9), y), "interval_")
 
 
 def test_taking_an_interval_changes_nothing_on_the_estimator():

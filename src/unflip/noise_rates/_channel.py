@@ -4,7 +4,9 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
+from unflip._diagnostics import LEVEL
 from unflip._estimators import clone_seeded
 from unflip._validation import check_enough_rows, check_labels, check_table
 from unflip.noise import NoiseRates, RatesInterval
@@ -105,14 +107,10 @@ class ChannelRates(BaseRates):
         self._take(fitted)
         return self
 
-    def interval(self, level: float = 0.95) -> RatesInterval:
+    def interval(self, level: float = LEVEL) -> RatesInterval:
         """Return for either rate the shortest range that holds it with probability `level`."""
+        check_is_fitted(self, "rates_")
         return self.posterior_.interval(level)
-
-    @property
-    def interval_(self) -> RatesInterval:
-        """Bounds (low, high) of either rate, that hold it with probability 0.95."""
-        return self.posterior_.interval_
 
     @property
     def noise_test_(self) -> EvidenceTest | None:

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils.validation import check_is_fitted
 
 from unflip._diagnostics import LEVEL
 from unflip._estimators import clone_seeded, optional_generator
@@ -21,6 +22,7 @@ from unflip._validation import (
     check_choice,
     check_enough_rows,
     check_labels,
+    check_level,
     check_numbers,
     check_table,
 )
@@ -111,7 +113,6 @@ class CrossValidatedRates(BaseRates):
 
     scores_: Floats
     grid_: Floats
-    interval_: RatesInterval
 
     def __init__(
         self,
@@ -170,16 +171,21 @@ class CrossValidatedRates(BaseRates):
             assert first_error is not None
             raise first_error
         best = _best(mean_scores, pairs)
-        drawn = pairs[[_best(scores, pairs) for scores in resampled]]
-        low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
 
         check_table(self, X, reset=True)
         self.classes_, self.grid_ = classes, pairs
         self.scores_ = np.where(mean_scores > LOWEST, mean_scores, -np.inf)
         self.rates_ = candidates[best]
-        positive, negative = zip(low, high, strict=True)
-        self.interval_ = RatesInterval.from_pairs(positive, negative, LEVEL)
+        self._draws = pairs[[_best(scores, pairs) for scores in resampled]]
         return self
+
+    def interval(self, level: float = LEVEL) -> RatesInterval:
+        """Return for either rate the range that holds the share `level` of the resampled pairs."""
+        check_is_fitted(self, "rates_")
+        check_level(level)
+        low, high = np.quantile(self._draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        positive, negative = zip(low, high, strict=True)
+        return RatesInterval.from_pairs(positive, negative, level)
 
     def _checked_estimator(self) -> Any:
         if self.estimator is None:

@@ -20,8 +20,8 @@ from unflip._validation import (
     check_choice,
     check_count,
     check_labels,
+    check_level,
     check_table,
-    is_number,
     training_rows,
 )
 from unflip.noise import NoiseRates, RatesInterval
@@ -209,9 +209,7 @@ class ChannelPosterior(BasePosterior):
     def interval(self, level: float = 0.95) -> RatesInterval:
         """Return for either rate the shortest range that holds it with probability `level`."""
         check_is_fitted(self)
-        if not (is_number(level) and 0 < level < 1):
-            raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
-        positive, negative = self._channel.distribution.interval(level)
+        positive, negative = self._channel.distribution.interval(check_level(level))
         return RatesInterval.from_pairs(positive, negative, level)
 
     @property
