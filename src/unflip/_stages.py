@@ -10,7 +10,7 @@ from unflip._diagnostics import Diagnostic, judge_rates
 from unflip._label_posterior import Totals
 from unflip._typing import Array, Floats
 from unflip._validation import check_labels
-from unflip.noise import NoiseRates, as_transition_matrix
+from unflip.noise import NoiseRates, RatesInterval, as_transition_matrix
 from unflip.noise_rates import (
     BaseRates,
     ChannelRates,
@@ -69,7 +69,7 @@ def judge_estimate(
     )
 
 
-def channel_interval(estimator: BaseRates | None) -> NoiseRates | None:
+def channel_interval(estimator: BaseRates | None) -> RatesInterval | None:
     """Return the interval of rates that the channel estimated; others would take a bootstrap.
 
     Parameters

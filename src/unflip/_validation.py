@@ -371,6 +371,29 @@ def check_flag(value: Any, name: str) -> None:
         raise ValueError(f"{name} must be True or False, got {_in_short(value)}.")
 
 
+def check_level(level: Any) -> float:
+    """Return a confidence in (0, 1), or say what was given."""
+    if not (is_number(level) and 0 < level < 1):
+        raise ValueError(f"level must lie between 0 and 1, got {_in_short(level)}.")
+    return float(level)
+
+
+def check_precision_or_n(precision: Any, n: Any) -> None:
+    """Refuse a choice of rows other than by a share in (0, 1], by a number, or by neither.
+
+    Parameters
+    ----------
+    precision, n
+        As for :meth:`unflip.audit.LabelAudit.issues`.
+    """
+    if precision is not None and n is not None:
+        raise ValueError("give precision or n, not both.")
+    if n is not None:
+        check_count(n, "n", least=0)
+    if precision is not None and not (is_number(precision) and 0 < precision <= 1):
+        raise ValueError(f"precision must lie in (0, 1], got {_in_short(precision)}.")
+
+
 def check_not_negative(value: Any, name: str) -> float:
     """Return a finite number >= 0, or say what was given."""
     if not (is_number(value) and 0 <= value < np.inf):

@@ -17,13 +17,12 @@ from unflip._stages import fit_stages, judge_estimate
 from unflip._typing import Array, Floats
 from unflip._validation import (
     check_class_weights,
-    check_count,
     check_enough_rows,
     check_labels,
+    check_precision_or_n,
     check_probability_per_class,
     check_table,
     check_weights,
-    is_number,
 )
 from unflip.noise import NoiseRates, TransitionMatrix
 from unflip.noise_rates import BaseRates, RatesLike, fit_rates, needs_rows
@@ -225,16 +224,12 @@ class LabelAudit(BaseEstimator):
             So many rows. With neither, as many as there are expected errors.
         """
         check_is_fitted(self)
-        if precision is not None and n is not None:
-            raise ValueError("give precision or n, not both.")
+        check_precision_or_n(precision, n)
         order = np.argsort(-self.mislabel_proba_, kind="stable")
         if n is not None:
-            check_count(n, "n", least=0)
             return order[:n]
         if precision is None:
             return order[: round(float(self.mislabel_proba_.sum()))]
-        if not (is_number(precision) and 0 < precision <= 1):
-            raise ValueError(f"precision must lie in (0, 1], got {precision!r}.")
         found = np.cumsum(self.mislabel_proba_[order]) / np.arange(1, order.size + 1)
         # falling, because the most suspicious rows come first
         return order[: int(np.sum(found >= precision - 1e-12))]

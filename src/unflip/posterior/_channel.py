@@ -20,11 +20,11 @@ from unflip._validation import (
     check_choice,
     check_count,
     check_labels,
+    check_level,
     check_table,
-    is_number,
     training_rows,
 )
-from unflip.noise import NoiseRates
+from unflip.noise import NoiseRates, RatesInterval
 from unflip.posterior._base import BasePosterior
 from unflip.posterior._noisy_channel import (
     N_GRID,
@@ -39,6 +39,7 @@ from unflip.posterior._noisy_channel import (
     fit_noisy_channel,
     fit_scored_channel,
 )
+from unflip.posterior._wrong_share import wrong_share_bounds
 
 MOST_COLUMNS, N_COMPONENTS = 500, 100
 """Rows of more columns are reduced to so many by a truncated SVD; dense ones are scaled first."""
@@ -78,7 +79,7 @@ class ChannelPosterior(BasePosterior):
     ----------
     rates_ : NoiseRates
         The estimate.
-    interval_ : NoiseRates
+    interval_ : RatesInterval
         Bounds (low, high) of either: the shortest range that holds the rate with probability 0.95.
     noise_test_ : EvidenceTest or None
         The hypothesis that no label is flipped: `statistic`, `p_value`, and `probability` given the
@@ -196,6 +197,7 @@ class ChannelPosterior(BasePosterior):
         check_table(self, X, reset=True)
         self.classes_, self.rates_ = classes, NoiseRates(*channel.rates)
         self._channel, self._transformer, self.check_ = channel, transformer, check
+        self._noisy_prior = float(np.average(sample.positive, weights=sample.weight))
         return None if held_out is None else (counts, held_out)
 
     def fit_predict_proba(
@@ -256,16 +258,15 @@ class ChannelPosterior(BasePosterior):
         check_is_fitted(self)
         return NoiseRates(*self._channel.distribution.estimate("mean"))
 
-    def interval(self, level: float = 0.95) -> NoiseRates:
+    def interval(self, level: float = 0.95) -> RatesInterval:
         """Return for either rate the shortest range that holds it with probability `level`."""
         check_is_fitted(self)
-        if not (is_number(level) and 0 < level < 1):
-            raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
-        positive, negative = self._channel.interval(level)
-        return NoiseRates(positive=positive, negative=negative)
+        positive, negative = self._channel.interval(check_level(level))
+        wrong = wrong_share_bounds(positive, negative, self._noisy_prior)
+        return RatesInterval.from_pairs(positive, negative, level, wrong)
 
     @property
-    def interval_(self) -> NoiseRates:
+    def interval_(self) -> RatesInterval:
         """Bounds (low, high) of either rate, that hold it with probability 0.95."""
         return self.interval()
 
