@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unflip._diagnostics import Diagnostic, judge_rates
+from unflip._diagnostics import Diagnostic, judge_model, judge_rates
 from unflip._label_posterior import Totals
 from unflip._typing import Array, Floats
 from unflip._validation import check_labels
@@ -60,13 +60,17 @@ def judge_estimate(
     estimator : BaseRates or None
         What they were estimated by; None where they were given.
     """
-    return judge_rates(
-        totals,
-        classes,
-        rates,
-        estimated=estimator is not None,
-        interval=channel_interval(estimator),
+    interval = channel_interval(estimator)
+    found = judge_rates(
+        totals, classes, rates, estimated=estimator is not None, interval=interval
     )
+    check = estimator.posterior_.check_ if isinstance(estimator, ChannelRates) else None
+    if check is not None and interval is not None and interval.wrong_share is not None:
+        possible = estimator.posterior_.wrong_share_range_
+        found += judge_model(
+            check.verdict, check.statistic, rates, interval.wrong_share, possible
+        )
+    return found
 
 
 def channel_interval(estimator: BaseRates | None) -> RatesInterval | None:

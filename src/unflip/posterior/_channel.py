@@ -24,6 +24,7 @@ from unflip._validation import (
     check_table,
     training_rows,
 )
+from unflip._wrong_share import wrong_share_bounds, wrong_share_range
 from unflip.noise import NoiseRates, RatesInterval
 from unflip.posterior._base import BasePosterior
 from unflip.posterior._noisy_channel import (
@@ -39,7 +40,6 @@ from unflip.posterior._noisy_channel import (
     fit_noisy_channel,
     fit_scored_channel,
 )
-from unflip.posterior._wrong_share import wrong_share_bounds
 
 MOST_COLUMNS, N_COMPONENTS = 500, 100
 """Rows of more columns are reduced to so many by a truncated SVD; dense ones are scaled first."""
@@ -269,6 +269,22 @@ class ChannelPosterior(BasePosterior):
     def interval_(self) -> RatesInterval:
         """Bounds (low, high) of either rate, that hold it with probability 0.95."""
         return self.interval()
+
+    @property
+    def wrong_share_range_(self) -> tuple[float, float]:
+        """(low, high) of the share of wrong labels, if mistakes may depend on the row."""
+        check_is_fitted(self)
+        if self.check_ is None:
+            raise AttributeError(
+                "wrong_share_range_ rests on the check of the channel, which is made where "
+                f"features='auto'; here features={self.features!r}."
+            )
+        at_random = self.interval_.wrong_share
+        assert at_random is not None
+        simple = None if self.check_.verdict == "believed" else self.check_.simple_disagreement
+        return wrong_share_range(
+            self.check_.disagreement, self.check_.n_rows, at_random, simple_disagreement=simple
+        )
 
     @property
     def noise_test_(self) -> EvidenceTest | None:

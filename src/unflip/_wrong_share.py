@@ -4,8 +4,6 @@ from itertools import product
 
 import numpy as np
 
-from unflip.posterior._noisy_channel import ModelCheck
-
 SIGMAS = 2.0
 """Standard errors that are added to an observed share."""
 
@@ -37,7 +35,13 @@ def wrong_share_bounds(
     return min(shares), max(shares)
 
 
-def wrong_share_range(check: ModelCheck, at_random: tuple[float, float]) -> tuple[float, float]:
+def wrong_share_range(
+    disagreement: float,
+    n_rows: float,
+    at_random: tuple[float, float],
+    *,
+    simple_disagreement: float | None = None,
+) -> tuple[float, float]:
     """Return the range of the share of wrong labels, if mistakes may depend on the row.
 
     The lower end is 0: classes that overlap explain any labels without a mistake. The upper end
@@ -47,14 +51,18 @@ def wrong_share_range(check: ModelCheck, at_random: tuple[float, float]) -> tupl
 
     Parameters
     ----------
-    check : ModelCheck
-        What the model says of rows that it has not seen.
+    disagreement : float
+        Share of labels that differ from the likeliest one given x, of rows held out.
+    n_rows : float
+        How many rows that share rests on.
     at_random : (low, high)
-        Bounds of the share under random flips.
+        Bounds of the share of wrong labels under random flips.
+    simple_disagreement : float, default=None
+        The same share for a simple model, where that does not explain the labels.
     """
-    share = check.disagreement
-    if check.verdict != "believed":
-        share = UNSEEN * max(share, check.simple_disagreement)
+    share = disagreement
+    if simple_disagreement is not None:
+        share = UNSEEN * max(share, simple_disagreement)
     share = min(share, 0.5)
-    high = share + SIGMAS * np.sqrt(share * (1 - share) / max(check.n_rows, 1.0))
+    high = share + SIGMAS * np.sqrt(share * (1 - share) / max(n_rows, 1.0))
     return 0.0, min(max(float(high), at_random[1]), 1.0)
