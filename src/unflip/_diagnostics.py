@@ -48,7 +48,7 @@ LARGEST_DRIFT = 0.1
 ALMOST_SURE, LIKELY = 0.01, 0.05
 """A hypothesis whose p-value and probability are smaller is almost surely, or likely, wrong."""
 
-LEAST_HIDDEN, MOST_HIDDEN = 0.05, 0.4
+LEAST_HIDDEN, MOST_HIDDEN = 0.04, 0.35
 """Overlap of the classes may hide mistakes that depend on the row: a doubt where it may hide more
 than twice what is said to be wrong, plus the first; or in any case more than the second."""
 
@@ -78,9 +78,9 @@ SENTENCES = {
     "columns_say_nothing": "The columns do not tell one label from another: on held-out rows they "
     "rank them no better than chance does, so that noise and chance look alike. " + REMEDY,
     "refuted_channel": "Boosted trees predict labels that the noise model calls chance (by "
-    "{statistic:.0f} standard errors): the classes, or the mistakes, follow a shape that it cannot. "
-    "The rates are read off the trees' scores instead. Mistakes that follow a rule cannot be told "
-    "from the classes themselves. " + RANGE,
+    "{statistic:.0f} standard errors): the classes, or the mistakes, follow a shape that it does "
+    "not. The rates are read off the trees' scores instead, and mistakes that follow a rule cannot "
+    "be told from the classes themselves. " + RANGE,
     "doubted_channel": "Two models of the classes that explain the labels about equally well give "
     "other rates, ({positive:.2f}, {negative:.2f}) being one of the two. " + RANGE,
     "hidden_mistakes": RANGE,
@@ -220,6 +220,7 @@ def judge_model(
     verdict: str,
     statistic: float,
     rates: NoiseRates,
+    said: float,
     at_random: tuple[float, float],
     possible: tuple[float, float],
 ) -> list[Diagnostic]:
@@ -233,8 +234,10 @@ def judge_model(
         Its statistic.
     rates : NoiseRates
         The estimate.
+    said : float
+        Share of wrong labels, estimated under random flips.
     at_random : (low, high)
-        Bounds of the share of wrong labels under random flips.
+        Its bounds.
     possible : (low, high)
         The range of that share, if mistakes may depend on the row.
     """
@@ -245,7 +248,7 @@ def judge_model(
         positive, negative = rates.both()
         numbers |= {"positive": positive, "negative": negative}
         return [Diagnostic("doubted_channel", numbers=numbers)]
-    if possible[1] > MOST_HIDDEN or possible[1] > 2 * at_random[1] + LEAST_HIDDEN:
+    if possible[1] > min(MOST_HIDDEN, 2 * said + LEAST_HIDDEN):
         return [Diagnostic("hidden_mistakes", numbers=numbers)]
     return []
 

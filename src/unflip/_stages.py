@@ -61,14 +61,17 @@ def judge_estimate(
         What they were estimated by; None where they were given.
     """
     interval = channel_interval(estimator)
-    found = judge_rates(
-        totals, classes, rates, estimated=estimator is not None, interval=interval
-    )
+    found = judge_rates(totals, classes, rates, estimated=estimator is not None, interval=interval)
     check = estimator.posterior_.check_ if isinstance(estimator, ChannelRates) else None
     if check is not None and interval is not None and interval.wrong_share is not None:
         possible = estimator.posterior_.wrong_share_range_
         found += judge_model(
-            check.verdict, check.statistic, rates, interval.wrong_share, possible
+            check.verdict,
+            check.statistic,
+            rates,
+            totals.n_errors / totals.label_mass.sum(),
+            interval.wrong_share,
+            possible,
         )
     return found
 

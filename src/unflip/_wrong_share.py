@@ -35,14 +35,14 @@ def wrong_share_bounds(
     return min(shares), max(shares)
 
 
-def wrong_share_range(
+def channel_range(
     disagreement: float,
     n_rows: float,
     at_random: tuple[float, float],
     *,
     simple_disagreement: float | None = None,
 ) -> tuple[float, float]:
-    """Return the range of the share of wrong labels, if mistakes may depend on the row.
+    """Return the range of the share of wrong labels by a channel, if mistakes may depend on x.
 
     The lower end is 0: classes that overlap explain any labels without a mistake. The upper end
     supposes that each row has one true label and that the model knows it: all labels that differ

@@ -24,7 +24,7 @@ from unflip._validation import (
     check_table,
     training_rows,
 )
-from unflip._wrong_share import wrong_share_bounds, wrong_share_range
+from unflip._wrong_share import channel_range, wrong_share_bounds
 from unflip.noise import NoiseRates, RatesInterval
 from unflip.posterior._base import BasePosterior
 from unflip.posterior._noisy_channel import (
@@ -282,7 +282,7 @@ class ChannelPosterior(BasePosterior):
         at_random = self.interval_.wrong_share
         assert at_random is not None
         simple = None if self.check_.verdict == "believed" else self.check_.simple_disagreement
-        return wrong_share_range(
+        return channel_range(
             self.check_.disagreement, self.check_.n_rows, at_random, simple_disagreement=simple
         )
 

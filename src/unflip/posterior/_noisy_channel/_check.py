@@ -30,22 +30,26 @@ from unflip.posterior._noisy_channel._fit import (
     NoisyChannel,
     fit_noisy_channel,
 )
-from unflip.posterior._noisy_channel._surface import Box, EvidenceTest
+from unflip.posterior._noisy_channel._surface import Box
 
 N_CHECK_FOLDS, N_SCORE_FOLDS = 3, 5
 """Folds of the residuals' trees, and of the scores' trees."""
 
-DOUBTED, REFUTED = 3.0, 5.0
+DOUBTED, REFUTED = 3.0, 6.0
 """Statistics from which on the channel is compared with one on tree scores, and not believed."""
 
-LEAST_ROWS, LEAST_DISAGREEMENT = 100, 0.02
+LEAST_ROWS, LEAST_DISAGREEMENT = 100, 0.03
 """Fewer rows, or labels that the channel predicts but for so few, need no check."""
 
 MAX_LOGIT = 9.0
 """Scores are kept within these logits."""
 
-LARGEST_MOVE = 0.05
-"""Difference of two models' rates that is worth a doubt."""
+LARGEST_MOVE, SLACK, LEVEL = 0.05, 0.02, 0.95
+"""Difference of two models' rates that is worth a doubt, where one is outside of the other's
+interval of this level, too, by more than the slack."""
+
+CLEARLY = 2.0
+"""Standard errors by which one model explains the labels clearly better than another."""
 
 
 @dataclass(frozen=True)
@@ -127,8 +131,7 @@ class ScoredChannel:
 
 @dataclass(frozen=True)
 class Scored:
-    """A channel on scores, with P(true=+1 | x) of the rows of the fit from trees that have not
-    seen them."""
+    """A channel on scores, with P(true=+1 | x) of the rows of the fit, held out from the trees."""
 
     channel: ScoredChannel
     held_out: Floats
@@ -168,16 +171,18 @@ def check_channel(
         return None, ModelCheck(statistic, p_value, "believed", wrong, wrong, n_rows)
     scored = fit_scored_channel(channel, evidence, held_out, known, n_centers, estimate)
     scored_out = _noisy(scored.channel.rates, scored.held_out)
+    gain = _gain(units, held_out, scored_out)
+    if statistic >= REFUTED:
+        verdict, chosen = "refuted", gain > 0
+    else:
+        moved = _moved(channel, scored.channel.rates)
+        verdict = "doubted" if moved and gain > -CLEARLY else "believed"
+        chosen = gain > CLEARLY
     simple = max(wrong, _disagreement(units, _linear_probability(evidence)))
-    if statistic < REFUTED:
-        better = _log_likelihood(units, scored_out) > _log_likelihood(units, held_out)
-        moved = np.abs(np.subtract(scored.channel.rates, channel.rates)).max() > LARGEST_MOVE
-        verdict = "doubted" if moved else "believed"
-        wrong = _disagreement(units, scored_out if better else held_out)
-        check = ModelCheck(statistic, p_value, verdict, wrong, simple, n_rows)
-        return scored if better else None, check
-    wrong = _disagreement(units, scored_out)
-    return scored, ModelCheck(statistic, p_value, "refuted", wrong, simple, n_rows)
+    if chosen:
+        wrong = _disagreement(units, scored_out)
+    check = ModelCheck(statistic, p_value, verdict, wrong, simple, n_rows)
+    return scored if chosen else None, check
 
 
 def residual_score(units: ChannelSample, held_out: Floats) -> float:
@@ -280,6 +285,16 @@ def _folds(n_rows: int, n_folds: int) -> Iterator[tuple[NDArray[np.bool_], NDArr
         yield place != k, place == k
 
 
+def _moved(channel: NoisyChannel, rates: tuple[float, float]) -> bool:
+    """Return whether other rates are far from a channel's, and outside their interval."""
+    return any(
+        abs(other - rate) > LARGEST_MOVE and not low - SLACK <= other <= high + SLACK
+        for other, rate, (low, high) in zip(
+            rates, channel.rates, channel.interval(LEVEL), strict=True
+        )
+    )
+
+
 def _unequal(weight: Floats) -> Floats | None:
     """Return the weights, or None where all are equal: trees bin columns faster without."""
     return weight if np.ptp(weight) > 0 else None
@@ -308,6 +323,11 @@ def _disagreement(units: ChannelSample, probability: Floats) -> float:
     return float(np.average((probability > 0.5) != units.positive, weights=units.weight))
 
 
-def _log_likelihood(units: ChannelSample, probability: Floats) -> float:
-    given = np.where(units.positive, probability, 1 - probability)
-    return float(units.weight @ np.log(np.maximum(given, 1e-12)))
+def _gain(units: ChannelSample, one: Floats, other: Floats) -> float:
+    """Return by how many standard errors the other probabilities explain the labels better."""
+    given = np.where(units.positive, [one, other], [1 - one, 1 - other])
+    difference = np.diff(np.log(np.maximum(given, 1e-12)), axis=0)[0]
+    spread = np.sqrt(
+        (units.weight**2) @ (difference - np.average(difference, weights=units.weight)) ** 2
+    )
+    return float(units.weight @ difference / spread) if spread > 0 else 0.0
