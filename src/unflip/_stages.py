@@ -62,17 +62,17 @@ def judge_estimate(
     """
     interval = channel_interval(estimator)
     found = judge_rates(totals, classes, rates, estimated=estimator is not None, interval=interval)
-    check = estimator.posterior_.check_ if isinstance(estimator, ChannelRates) else None
-    if check is not None and interval is not None and interval.wrong_share is not None:
-        possible = estimator.posterior_.wrong_share_range_
-        found += judge_model(
-            check.verdict,
-            check.statistic,
-            rates,
-            totals.n_errors / totals.label_mass.sum(),
-            interval.wrong_share,
-            possible,
-        )
+    if isinstance(estimator, ChannelRates) and interval is not None:
+        channel = estimator.posterior_
+        if channel.check_ is not None and interval.wrong_share is not None:
+            found += judge_model(
+                channel.check_.verdict,
+                channel.check_.statistic,
+                channel.rates_,
+                totals.n_errors / totals.label_mass.sum(),
+                interval.wrong_share,
+                channel.wrong_share_range_,
+            )
     return found
 
 

@@ -22,8 +22,10 @@ class BasePosterior(BaseEstimator, metaclass=ABCMeta):
     It is no classifier: what it learns are the noisy labels, and its rows need not sum to one.
     """
 
-    out_of_fold = False
-    """Whether `fit_predict_proba` keeps a row's label from its own probability."""
+    @property
+    def out_of_fold(self) -> bool:
+        """Whether `fit_predict_proba` keeps a row's label from its own probability."""
+        return False
 
     classes_: Array
 
