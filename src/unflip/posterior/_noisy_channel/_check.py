@@ -38,7 +38,7 @@ N_CHECK_FOLDS, N_SCORE_FOLDS = 3, 5
 DOUBTED, REFUTED = 3.0, 6.0
 """Statistics from which on the channel is compared with one on tree scores, and not believed."""
 
-LEAST_ROWS, LEAST_DISAGREEMENT = 100, 0.03
+LEAST_ROWS, LEAST_DISAGREEMENT = 100, 0.02
 """Fewer rows, or labels that the channel predicts but for so few, need no check."""
 
 MAX_LOGIT = 9.0
@@ -177,7 +177,7 @@ def check_channel(
     else:
         moved = _moved(channel, scored.channel.rates)
         verdict = "doubted" if moved and gain > -CLEARLY else "believed"
-        chosen = gain > CLEARLY
+        chosen = moved and gain > CLEARLY
     simple = max(wrong, _disagreement(units, _linear_probability(evidence)))
     if chosen:
         wrong = _disagreement(units, scored_out)

@@ -1,6 +1,8 @@
 """Fit of the rates and the clean posterior: choice of models and of rows."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,6 +29,7 @@ from unflip.posterior._noisy_channel._surface import (
     Box,
     CertainRates,
     GridSurface,
+    MixedSurface,
     QuadraticSurface,
     RatePosterior,
     climb,
@@ -37,6 +40,9 @@ from unflip.posterior._noisy_channel._surface import (
 
 WIDTHS = (None, 1.0, 0.5)
 """Candidate widths of the bumps, in median distances of two rows; None: no bumps."""
+
+N_DRAWS = 3
+"""Number of draws of the centers that the best model is averaged over."""
 
 N_GRID = 3000
 """Maximum number of rows to compute the evidence on a grid; around its maximum beyond."""
@@ -239,16 +245,33 @@ def fit_noisy_channel(
     box = box_of(known)
     sample = evidence.sample
     head = sample.head(N_GRID)
-    order = np.flatnonzero((np.diff(head.rows, axis=0, prepend=np.nan) != 0).any(axis=1))
-    maps = [
-        ChannelFeatures(width, n_centers, one_scale=one_scale).fit(head.rows, head.weight, order)
-        for width in (WIDTHS if bumps else (None,))
-    ]
+    distinct = np.flatnonzero((np.diff(head.rows, axis=0, prepend=np.nan) != 0).any(axis=1))
+
+    def features_of(width: float | None, draw: int = 0) -> ChannelFeatures:
+        order = np.roll(distinct, -draw * n_centers)
+        return ChannelFeatures(width, n_centers, one_scale=one_scale).fit(
+            head.rows, head.weight, order
+        )
+
+    maps = [features_of(width) for width in (WIDTHS if bumps else (None,))]
     if known is not None and known.known:
         return _at_known_rates(sample, maps, known)
+    n_draws = min(N_DRAWS, distinct.size // n_centers)
+    redraw = partial(_redrawn, features_of, n_draws)
     if len(sample.rows) <= N_GRID:
-        return _on_a_grid(sample, maps, box, estimate)
-    return _around_the_maximum(sample, maps, box, estimate)
+        return _on_a_grid(sample, maps, redraw, box, estimate)
+    return _around_the_maximum(sample, maps, redraw, box, estimate)
+
+
+def _redrawn(
+    features_of: Callable[[float | None, int], ChannelFeatures],
+    n_draws: int,
+    features: ChannelFeatures,
+) -> list[ChannelFeatures]:
+    """Return the same features with other centers, so that no draw of them decides the rates."""
+    if features.width is None:
+        return []
+    return [features_of(features.width, draw) for draw in range(1, n_draws)]
 
 
 def box_of(known: NoiseRates | None) -> Box:
@@ -311,7 +334,11 @@ def _mixture(
 
 
 def _on_a_grid(
-    sample: ChannelSample, maps: list[ChannelFeatures], box: Box, estimate: str
+    sample: ChannelSample,
+    maps: list[ChannelFeatures],
+    redraw: Callable[[ChannelFeatures], list[ChannelFeatures]],
+    box: Box,
+    estimate: str,
 ) -> NoisyChannel:
     """Return the channel from the evidence on a grid of rates."""
     designs = [sample.design(features) for features in maps]
@@ -320,17 +347,32 @@ def _on_a_grid(
     origin = total_evidence(fits[0.0, 0.0]) if (0.0, 0.0) in fits else None
     surface = _surface(fits)
     region = narrow(surface, box, margin=0.5 / N_VALUES)
-    if any(r[1] - r[0] < 0.7 * (b[1] - b[0]) for r, b in zip(region, box, strict=True)):
-        kept = _relevant_models(fits)
-        maps, designs = [maps[k] for k in kept], [designs[k] for k in kept]
-        known = [[found[k] for k in kept] for found in fits.values()]
+    kept = _relevant_models(fits)
+    best = max(fits.values(), key=total_evidence)
+    leader = max(kept, key=lambda k: best[k].log_evidence)
+    others = redraw(maps[leader])
+    if others or any(r[1] - r[0] < 0.7 * (b[1] - b[0]) for r, b in zip(region, box, strict=True)):
+        maps = [maps[k] for k in kept] + others
+        designs = [designs[k] for k in kept] + [sample.design(features) for features in others]
+        guesses = [first_guess(design) for design in designs[len(kept) :]]
+        known = [[*(found[k] for k in kept), *guesses] for found in fits.values()]
         fits = explore(designs, _axes(region, N_VALUES), known, FINE_TOL)
         surface = _surface(fits)
+        if origin is not None:
+            origin = total_evidence(_fits_at((0.0, 0.0), designs, fits))
     posterior = RatePosterior(surface, box, region, origin)
     rates = posterior.estimate(estimate)
+    return NoisyChannel(rates, posterior, _mixture(maps, designs, _fits_at(rates, designs, fits)))
+
+
+def _fits_at(
+    rates: tuple[float, float],
+    designs: list[ChannelDesign],
+    fits: dict[tuple[float, float], list[ChannelFit]],
+) -> list[ChannelFit]:
+    """Return the fits at given rates, started at the nearest ones."""
     near = fits[min(fits, key=lambda pair: float(np.abs(np.subtract(pair, rates)).sum()))]
-    there = [fit_channel(design, rates, start) for design, start in zip(designs, near, strict=True)]
-    return NoisyChannel(rates, posterior, _mixture(maps, designs, there))
+    return [fit_channel(design, rates, start) for design, start in zip(designs, near, strict=True)]
 
 
 def _surface(fits: dict[tuple[float, float], list[ChannelFit]]) -> GridSurface:
@@ -347,7 +389,11 @@ def _relevant_models(fits: dict[tuple[float, float], list[ChannelFit]]) -> list[
 
 
 def _around_the_maximum(
-    sample: ChannelSample, maps: list[ChannelFeatures], box: Box, estimate: str
+    sample: ChannelSample,
+    maps: list[ChannelFeatures],
+    redraw: Callable[[ChannelFeatures], list[ChannelFeatures]],
+    box: Box,
+    estimate: str,
 ) -> NoisyChannel:
     """Return the channel from the maximum of the evidence and its derivatives there.
 
@@ -383,15 +429,26 @@ def _around_the_maximum(
     assert leader is not None
     assert slope is not None
     clean = _clean_fit(best, leader) if box[0][0] == 0 == box[1][0] else None
-    surface = QuadraticSurface(leader.fit, slope)
+    peaks = [(leader, slope)]
+    for features in redraw(leader.features):
+        design = sample.design(features)
+        fit, here = climb(design, replace(first_guess(design), rates=leader.fit.rates), box)
+        peaks.append((_ModelMaximum(fit, design, features), here))
+    surface = MixedSurface([QuadraticSurface(peak.fit, slope) for peak, slope in peaks])
     origin = None if clean is None else clean.log_evidence
     posterior = RatePosterior(surface, box, surface.region(box), origin)
     rates = posterior.estimate(estimate)
     if clean is not None and rates == (0.0, 0.0):
         return NoisyChannel(rates, posterior, [_Part(1.0, leader.features, clean)])
-    coef = leader.fit.coef + slope.path @ (rates - leader.fit.rates)
-    fit = replace(leader.fit, rates=np.array(rates), coef=coef)
-    return NoisyChannel(rates, posterior, [_Part(1.0, leader.features, fit)])
+    total = total_evidence([peak.fit for peak, _ in peaks])
+    parts = []
+    for peak, slope in peaks:
+        coef = peak.fit.coef + slope.path @ (rates - peak.fit.rates)
+        fit = replace(peak.fit, rates=np.array(rates), coef=coef)
+        share = float(np.exp(peak.fit.log_evidence - total))
+        if share > MIN_SHARE:
+            parts.append(_Part(share, peak.features, fit))
+    return NoisyChannel(rates, posterior, parts)
 
 
 @dataclass(frozen=True)

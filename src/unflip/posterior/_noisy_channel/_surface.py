@@ -221,6 +221,26 @@ class QuadraticSurface:
         return sides[0], sides[1]
 
 
+class MixedSurface:
+    """The log of the mean evidence of several models, each around its maximum."""
+
+    def __init__(self, surfaces: Sequence[QuadraticSurface]) -> None:
+        self.surfaces = surfaces
+
+    def __call__(self, points: Floats) -> Floats:
+        """Return the log-evidence at the points, of shape (n_points, 2)."""
+        heights = np.array([surface(points) for surface in self.surfaces])
+        return np.asarray(np.logaddexp.reduce(heights, axis=0) - np.log(len(heights)))
+
+    def region(self, box: Box) -> Box:
+        """Return the part of the box where the evidence of a model is not negligible."""
+        tops = np.array([surface.fit.log_evidence for surface in self.surfaces])
+        regions = np.array([surface.region(box) for surface in self.surfaces])
+        regions = regions[tops > tops.max() - NEGLIGIBLE]
+        (a, c), (b, d) = regions[..., 0].min(axis=0), regions[..., 1].max(axis=0)
+        return (float(a), float(b)), (float(c), float(d))
+
+
 @dataclass(frozen=True)
 class EvidenceTest:
     """Test of a hypothesis about the rates.
@@ -330,18 +350,18 @@ class RatePosterior:
         Parameters
         ----------
         kind : {"median", "mean"}
-            "mean" is the mean of each rate. "median" is (0, 0) if that has a probability above 1/2,
-            else the median of each rate given noise.
+            The mean or the median of each rate. The medians are (0, 0) where that has a probability
+            above 1/2.
         """
         if kind == "mean":
             means = [m @ _middles(e) for m, e in zip(self.masses, self.edges, strict=True)]
             return ((1 - self.p_origin) * float(means[0]), (1 - self.p_origin) * float(means[1]))
-        if self.p_origin > 0.5:
-            return 0.0, 0.0
         return self._median(0), self._median(1)
 
     def _median(self, k: int) -> float:
-        below = np.append(0, np.cumsum(self.masses[k]))
+        if self.p_origin > 0.5:
+            return 0.0
+        below = self.p_origin + (1 - self.p_origin) * np.append(0, np.cumsum(self.masses[k]))
         return float(np.interp(0.5, below, self.edges[k]))
 
     def interval(self, level: float) -> tuple[tuple[float, float], tuple[float, float]]:
