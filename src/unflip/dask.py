@@ -144,12 +144,13 @@ class DaskBlocks(Blocks):
             return dask.array.concatenate(parts)
         from dask.dataframe import from_delayed
 
+        meta = _beside(like, self.X._meta_nonempty.iloc[:1], name).iloc[:0]
+        if self.y is None:  # an expression of X alone: dask assigns it to X without a shuffle
+            common = dask.delayed(shared, traverse=False)
+            return self.X.map_partitions(_of_rows, function, common, name, meta=meta)
         task = dask.delayed(_beside)
-        return from_delayed(
-            [task(values, rows, name) for values, rows in zip(tasks, self._rows, strict=True)],
-            meta=_beside(like, self.X._meta_nonempty.iloc[:1], name).iloc[:0],
-            divisions=self.X.divisions,
-        )
+        parts = [task(values, rows, name) for values, rows in zip(tasks, self._rows, strict=True)]
+        return from_delayed(parts, meta=meta, divisions=self.X.divisions)
 
     def no_rows(self) -> Any:
         """Return a table with the columns of X."""
@@ -282,25 +283,23 @@ class DaskReweighting(BlockwiseReweighting):
         return self._predictions(DaskBlocks(X), "predict_proba")
 
     def _predictions(self, blocks: Any, method: str) -> Any:
+        rows = self._checked(blocks).X
         if learns_by_blocks(self.estimator_):
             return super()._predictions(blocks, method)
-        # a classifier that takes collections returns them too
-        return getattr(self.estimator_, method)(self._checked(blocks).X)
+        return getattr(self.estimator_, method)(rows)  # takes collections, and returns them
 
 
 class DaskAudit(BlockwiseAudit):
     """P(true != y | x, noisy=y) of rows on a cluster.
 
-    Does what :class:`~unflip.audit.LabelAudit` does in memory, but without cross-fitting:
-    P(noisy y | x) is fitted to drawn rows only, or is a density ratio with few parameters that is
-    fitted to all rows.
+    Does what :class:`~unflip.streaming.StreamingAudit` does with batches.
 
     Parameters
     ----------
-    posterior, noise_rates, max_rows, random_state
-        As for :class:`~unflip.streaming.StreamingAudit`.
-    progress : bool, default=False
-        Whether to show a progress bar of every pass over the blocks.
+    posterior, noise_rates
+        As for :class:`~unflip.audit.LabelAudit`.
+    max_rows, progress, random_state
+        As for :class:`DaskReweighting`.
 
     Attributes
     ----------
@@ -398,6 +397,11 @@ def _delayed(collection: Any) -> list[Any]:
 
 def _sum_parts(parts: list[Any]) -> Any:
     return reduce(add, parts)
+
+
+def _of_rows(rows: Any, function: BlockFunction[Array], shared: Any, name: Any) -> Any:
+    """Return a function of a block without labels, with the index of its rows."""
+    return _beside(function(rows, None, None, shared), rows, name)
 
 
 def _beside(values: Array, rows: Any, name: Any) -> Any:

@@ -150,13 +150,8 @@ class StreamingAudit(BlockwiseAudit):
     ----------
     posterior, noise_rates
         As for :class:`~unflip.audit.LabelAudit`.
-    max_rows : int, default=20_000
-        Number of rows to fit P(noisy y | x) and the rates to. A channel uses its own `max_rows`;
-        "kliep", "ulsif" and "rulsif" use all rows.
-    progress : bool, default=False
-        Whether to show on stderr how far every pass of `fit` has come.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the draw, and of every part without a seed.
+    max_rows, progress, random_state
+        As for :class:`StreamingReweighting`.
 
     Attributes
     ----------
