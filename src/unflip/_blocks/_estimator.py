@@ -26,7 +26,7 @@ from unflip._diagnostics import judge_weights, raise_or_warn
 from unflip._estimators import clone_seeded, optional_generator, stage_generator
 from unflip._label_posterior import Totals
 from unflip._typing import Array, Classifier, Floats, RandomState
-from unflip._validation import check_count, check_table
+from unflip._validation import check_count, check_flag, check_table
 from unflip.noise import as_transition_matrix
 from unflip.noise_rates import RatesLike
 from unflip.posterior import PosteriorLike
@@ -49,12 +49,13 @@ def learns_by_blocks(estimator: Any) -> bool:
 class BlockwiseEstimator(BaseEstimator):
     """Fitted attributes shared by reweighting and audit.
 
-    Subclasses have the parameters `posterior`, `noise_rates`, `max_rows` and `random_state`.
+    Subclasses have the parameters that are declared here.
     """
 
     posterior: PosteriorLike
     noise_rates: RatesLike
     max_rows: int
+    progress: bool
     random_state: RandomState
 
     rates_taken = "median"
@@ -101,6 +102,7 @@ class BlockwiseEstimator(BaseEstimator):
         return blocks
 
     def _fit_blocks(self, blocks: Blocks, random_state: np.random.RandomState | None) -> BlockFit:
+        check_flag(self.progress, "progress")
         return fit_blocks(
             blocks,
             self.posterior,

@@ -3,6 +3,8 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any, TypeVar
 
 import narwhals as nw
@@ -46,22 +48,23 @@ class Blocks(ABC):
     def head(self, k: int) -> Any:
         """Return the first rows of block k, unchanged."""
 
-    @abstractmethod
     def sum(self, function: BlockFunction[T], shared: Any) -> T:
         """Return the sum of function(X, y, sample_weight, shared) over all blocks."""
+        return reduce(add, self.map(function, shared))
 
     @abstractmethod
     def fold(self, function: Callable[[T, Any, Any, Any, Any], T], state: T, shared: Any) -> T:
         """Return state = function(state, X, y, sample_weight, shared), one block after another."""
 
-    @abstractmethod
     def row_values(
         self, function: BlockFunction[Array], shared: Any, name: Any, like: Array
     ) -> Any:
-        """Return function(X, y, sample_weight, shared) of every row, lazily.
+        """Return function(X, y, sample_weight, shared), one value per row, block by block.
 
-        `like` is the value of one row, `name` its name, or a name for each column of `like`.
+        `like` is the value of one row, `name` its name, or a name for each column of `like`; for
+        collections that need them.
         """
+        return self.map(function, shared)
 
     def no_rows(self) -> Any:
         """Return a table with the columns of X but no rows; None if the columns are not known."""

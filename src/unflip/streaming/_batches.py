@@ -3,9 +3,7 @@
 import sys
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import reduce
 from itertools import islice
-from operator import add
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +14,6 @@ from sklearn.utils import indexable
 from sklearn.utils.validation import check_consistent_length
 
 from unflip._blocks import BlockFunction, Blocks, check_labelled, first_rows
-from unflip._typing import Array
 from unflip._validation import check_count, check_rows_of
 
 T = TypeVar("T")
@@ -84,21 +81,11 @@ class Batches(Blocks):
         """Return function(X, y, sample_weight, items[k], shared) of every batch k, in order."""
         return [function(*batch, item, shared) for batch, item in zip(self, items, strict=True)]
 
-    def sum(self, function: BlockFunction[T], shared: Any) -> T:
-        """Return the sum of function(X, y, sample_weight, shared), holding one batch at a time."""
-        return reduce(add, self.map(function, shared))
-
     def fold(self, function: Callable[[T, Any, Any, Any, Any], T], state: T, shared: Any) -> T:
         """Return state = function(state, X, y, sample_weight, shared), one batch after another."""
         for batch in self:
             state = function(state, *batch, shared)
         return state
-
-    def row_values(
-        self, function: BlockFunction[Array], shared: Any, name: Any, like: Array
-    ) -> Iterator[Array]:
-        """Yield function(X, y, sample_weight, shared) of every batch, one value per row."""
-        return self.map(function, shared)
 
     def head(self, k: int) -> Any:
         """Return the first rows of batch k."""
@@ -137,8 +124,7 @@ class ArrayBatches(Batches):
         batch_rows: int = BATCH_ROWS,
     ) -> None:
         check_count(batch_rows, "batch_rows", least=1)
-        if y is not None:
-            check_rows_of(X, y)
+        check_rows_of(X, X if y is None else y)
         check_consistent_length(X, sample_weight)
         (rows,) = indexable(X)  # converts sparse formats that cannot be sliced
         rows = np.asarray(rows) if isinstance(rows, list) else rows
