@@ -7,10 +7,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
-from sklearn.utils import indexable
+from sklearn.utils import check_array, indexable
 from sklearn.utils.validation import check_consistent_length
 
 from unflip._blocks import BlockFunction, Blocks, check_labelled, first_rows
@@ -127,7 +126,8 @@ class ArrayBatches(Batches):
         check_rows_of(X, X if y is None else y)
         check_consistent_length(X, sample_weight)
         (rows,) = indexable(X)  # converts sparse formats that cannot be sliced
-        rows = np.asarray(rows) if isinstance(rows, list) else rows
+        if isinstance(rows, list):
+            rows = check_array(rows, dtype=None, ensure_all_finite=False)
         self.X, self.y, self.sample_weight = rows, y, sample_weight
         self.batch_rows = batch_rows
         mapped = (getattr(values, "filename", None) for values in (X, y, sample_weight))
