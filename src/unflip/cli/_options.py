@@ -51,25 +51,25 @@ class Source(NamedTuple):
 
     table: Path
     label: str
-    positive: str | None
-    drop: Sequence[str]
-    identifier: str | None
-    separator: str | None
+    positive: str | None = None
+    drop: Sequence[str] | None = None
+    identifier: str | None = None
+    separator: str | None = None
 
     def read(self) -> "LabelledTable":
         """Return the table, split into features and labels."""
         from unflip._app.tables import read_table, split_label
 
         table = read_table(self.table, separator=self.separator)
-        return split_label(table, self.label, drop=self.drop, identifier=self.identifier)
+        return split_label(table, self.label, drop=self.drop or (), identifier=self.identifier)
 
 
 class Method(NamedTuple):
     """How to learn from them."""
 
-    estimator: str
-    rates: str | None
-    seed: int
+    estimator: str = "logistic"
+    rates: str | None = None
+    seed: int = 0
 
     def learner(self, source: Source, say: Callable[[str], None]) -> "Callable[..., Learnt]":
         """Return what learns from the rows of a source, once they are read."""
@@ -83,10 +83,3 @@ class Method(NamedTuple):
             random_state=self.seed,
             say=say,
         )
-
-
-def experiment_names() -> list[str]:
-    """Return what `reproduce` can be asked for."""
-    from unflip.paper.experiments import EXPERIMENTS
-
-    return [*EXPERIMENTS, "all"]

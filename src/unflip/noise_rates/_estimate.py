@@ -9,9 +9,9 @@ from sklearn.utils import check_array, get_tags
 
 from unflip._validation import check_labels
 from unflip.noise import NoiseRates, TransitionMatrix, as_transition_matrix, is_matrix
-from unflip.noise_rates._aliases import make_rates
 from unflip.noise_rates._base import BaseRates, PosteriorRates
 from unflip.noise_rates._channel import ChannelRates
+from unflip.noise_rates._registry import make_rates
 from unflip.noise_rates._selective import SelectiveRates
 from unflip.posterior import ChannelPosterior
 
