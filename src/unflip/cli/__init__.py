@@ -41,15 +41,15 @@ class LazyGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Import the command that was asked for, and return it."""
         if args[0] in COMMANDS:
-            self.add_command(_imported(args[0]), args[0])
+            self.add_command(load_command(args[0]), args[0])
         return super().resolve_command(ctx, args)
 
 
 app = typer.Typer(cls=LazyGroup, no_args_is_help=True, add_completion=True)
 
 
-def _imported(name: str) -> Any:
-    """Return a command, with the options of its function."""
+def load_command(name: str) -> Any:
+    """Return a command, with the options of its function; its `callback` is that function."""
     single = typer.Typer(add_completion=False)
     single.command(name)(getattr(import_module(f"unflip.cli._{name}"), name))
     return typer.main.get_command(single)
