@@ -47,7 +47,7 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "svm": lambda: make_pipeline(StandardScaler(), SVC()),
 }
 
-FOLDS = 5
+CROSS_FIT_FOLDS = 5
 """Of the cross-fitting: with many columns a model that saw a label believes it."""
 
 
@@ -167,7 +167,11 @@ def learn(
     try:
         check_enough_rows(X, y)
         classifier.cv = stratified_folds(
-            folds_within_classes(FOLDS, codes), classes, codes, random_state, none_allowed=False
+            folds_within_classes(CROSS_FIT_FOLDS, codes),
+            classes,
+            codes,
+            random_state,
+            none_allowed=False,
         )
         with threads_for(y.size):
             if not is_known:
@@ -404,7 +408,7 @@ def _judge_columns(X: Floats, codes: NDArray[np.intp], random_state: int) -> Dia
     diagnostic = None
     for name in ("probabilistic", "selected"):
         posterior = make_posterior(name, random_state)
-        folds = folds_within_classes(FOLDS, codes)
+        folds = folds_within_classes(CROSS_FIT_FOLDS, codes)
         _, held_out = fit_posterior(posterior, X, codes, cv=folds, random_state=random_state)
         diagnostic = judge_columns(_rank_scores(held_out, codes))
         if diagnostic is None:
