@@ -34,10 +34,12 @@ def audit(
         Path | None,
         typer.Option(help="Table of the suspicious rows, such as audit.csv or audit.parquet."),
     ] = None,
-    top: Annotated[int | None, typer.Option(min=1, help="So many rows.")] = None,
+    top: Annotated[int | None, typer.Option(min=1, help="Number of rows.")] = None,
     precision: Annotated[
         float | None,
-        typer.Option(help="As many rows as there can be while this share of them is wrong."),
+        typer.Option(
+            help="As many rows as possible while this share of them is expected to be wrong."
+        ),
     ] = None,
     positive: options.Positive = None,
     drop: options.Drop = None,
@@ -88,7 +90,7 @@ def audit(
 
 
 def _check_wanted(top: int | None, precision: float | None) -> None:
-    """Refuse two ways to choose the rows, and a share that is none."""
+    """Raise an error for both --top and --precision, and for a precision outside (0, 1]."""
     if top is not None and precision is not None:
         raise ValueError("give --top or --precision, not both.")
     if precision is not None and not 0 < precision <= 1:
@@ -120,7 +122,7 @@ def _as_json(
 
 
 def _check_free_names(table: pl.DataFrame) -> None:
-    """Refuse before long work a table that has a column of an added one's name."""
+    """Raise an error, before the long work, if the table has a column of an added name."""
     taken = [name for name in ADDED if name in table.columns]
     if taken:
         raise TableError(

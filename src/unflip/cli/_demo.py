@@ -1,4 +1,4 @@
-"""`unflip demo`: the main job, printed."""
+"""`unflip demo`: the method on a bundled table."""
 
 from dataclasses import asdict
 from pathlib import Path

@@ -30,7 +30,7 @@ def fit(
     label: options.Label,
     out: Annotated[Path, typer.Option(help="File of the model.")] = Path("model.skops"),
     weights: Annotated[
-        Path | None, typer.Option(help="Also write what each row counted, as a table.")
+        Path | None, typer.Option(help="Also write the weight of each row, as a table.")
     ] = None,
     report: Annotated[
         Path | None, typer.Option(help="Also write the report: .html, .md or .json.")
@@ -91,7 +91,7 @@ def _check_outputs(
     inputs: tuple[Path | None, ...],
     force: bool,
 ) -> None:
-    """Refuse before long work what cannot be written."""
+    """Raise an error, before the long work, if an output cannot be written."""
     outputs = {"--out": out, "--weights": weights, "--report": report}
     check_outputs(outputs, inputs, force=force)
     if weights is not None:

@@ -1,4 +1,4 @@
-"""`unflip predict`: a model's answers beside a table's rows."""
+"""`unflip predict`: a model's predictions beside the rows of a table."""
 
 import warnings
 from pathlib import Path

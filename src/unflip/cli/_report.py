@@ -14,7 +14,7 @@ from unflip._files import check_outputs, write_whole
 from unflip.cli import _options as options
 from unflip.cli._session import command_line, session, visible
 
-ENDINGS = (".html", ".md", ".json")
+REPORT_ENDINGS = (".html", ".md", ".json")
 
 
 def report(
@@ -79,11 +79,11 @@ def report_on(
 
 
 def write_report(page: Report, path: Path) -> None:
-    """Write the report in the way that the name ends in."""
+    """Write the report in the format that the name ends in."""
     writers = {".html": page.to_html, ".md": page.to_markdown, ".json": page.to_json}
     write_whole(path, writers[path.suffix.lower()]())
 
 
 def check_report_ending(path: Path) -> None:
-    """Refuse a name that tells no format of reports."""
-    check_ending(path, ENDINGS)
+    """Raise an error unless the name ends in a format of reports."""
+    check_ending(path, REPORT_ENDINGS)

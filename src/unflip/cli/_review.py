@@ -56,7 +56,7 @@ def review(
             shell.result(json.loads(json.dumps(asdict(written), default=str)))
             shell.written(written.corrected, written.reviewed, written.log)
             return
-        # all that could be refused after a long fit
+        # checked before the fit, which takes long
         check_review(
             store, folder, table=ReviewTable(data.whole, label, id_column=identifier), port=port
         )
@@ -73,7 +73,7 @@ def review(
             port=port,
             title=table.name,
             started=partial(_say_address, shell),
-            # now, and not with the notes at the end, which comes when the page is closed
+            # at once: other notes are printed at the end, when the page is closed
             note=lambda words: None if quiet else complain(f"note: {words}"),
         )
 
