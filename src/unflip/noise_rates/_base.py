@@ -182,7 +182,7 @@ class PosteriorRates(BaseRates):
             The lower and the upper ends of T's entries.
         """
         check_is_fitted(self, "classes_")
-        worker = clone(self)  # estimating may leave traces on the object
+        worker = clone(self)  # estimating may set attributes
         estimate = worker._rates if self.classes_.size == 2 else worker._transition
         seed = self.random_state if isinstance(self.random_state, Integral) else None
         draws = bootstrap_matrices(
@@ -234,7 +234,7 @@ class PosteriorRates(BaseRates):
 
 
 def default_posterior(n_classes: int) -> str:
-    """Return the posterior of estimators that have none: one that knows of no rates itself.
+    """Return the default posterior of rate estimators, which estimates no rates itself.
 
     Parameters
     ----------

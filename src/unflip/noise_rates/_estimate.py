@@ -9,9 +9,9 @@ from sklearn.utils import check_array, get_tags
 
 from unflip._validation import Labels, check_labels
 from unflip.noise import NoiseRates, TransitionMatrix, as_transition_matrix, is_matrix
-from unflip.noise_rates._aliases import make_rates
 from unflip.noise_rates._base import BaseRates, PosteriorRates
 from unflip.noise_rates._channel import ChannelRates
+from unflip.noise_rates._registry import make_rates
 from unflip.noise_rates._selective import SelectiveRates
 from unflip.posterior import ChannelPosterior
 
@@ -68,7 +68,7 @@ def fit_rates(
     noisy_posterior: ArrayLike | None = None,
     classifier: Any = None,
 ) -> tuple[Any, BaseRates | None]:
-    """Return the rates, and what they were estimated by: None where they were given.
+    """Return the rates and the fitted rate estimator, which is None if the rates were given.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def fit_rates(
 
 
 def needs_rows(noise_rates: Any, n_classes: int) -> bool:
-    """Return whether rates are estimated from rows: not where P(noisy y | x) of them does.
+    """Return whether the estimator needs the rows, and not only P(noisy y | x).
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def needs_rows(noise_rates: Any, n_classes: int) -> bool:
 
 
 def known_size(noise_rates: Any) -> int | None:
-    """Return of how many classes a user's rates are; None where they are a way to estimate them."""
+    """Return the number of classes of known rates; None if the rates are to be estimated."""
     if isinstance(noise_rates, NoiseRates):
         return 2
     if isinstance(noise_rates, TransitionMatrix):
@@ -118,7 +118,7 @@ def known_size(noise_rates: Any) -> int | None:
 
 
 def given_rates(noise_rates: Any, n_classes: int) -> NoiseRates | TransitionMatrix | None:
-    """Return the rates where they are known in full, checked against the number of classes.
+    """Return the rates if all are known, checked against the number of classes; else None.
 
     Parameters
     ----------

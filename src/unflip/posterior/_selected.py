@@ -27,7 +27,7 @@ from unflip.posterior._base import BasePosterior, cross_fit
 from unflip.posterior._probabilistic import ProbabilisticPosterior
 
 LEAST = 1e-12
-"""Probabilities that are scored are at least this."""
+"""Minimum probability in the log-likelihood."""
 
 
 class SelectedPosterior(BasePosterior):
@@ -125,7 +125,7 @@ class SelectedPosterior(BasePosterior):
         (X,) = indexable(X)
         folds: Any = folds_within_classes(self.cv, codes)
         if not isinstance(folds, int):
-            # an iterable serves once only
+            # an iterator of splits can be used only once
             splits = folds if folds is None else check_splits(folds)
             folds = list(check_cv(splits).split(X, codes))
         with threads_for(codes.size):
