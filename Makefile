@@ -46,7 +46,7 @@ reproduce: $(VENV)/.bench
 	$(BIN)/unflip reproduce all --peers --out docs/reproduction
 
 clean:
-	rm -rf $(VENV) docs/_build docs/auto_examples docs/reference/generated .coverage .coverage.*
+	rm -rf $(VENV) docs/_build docs/auto_examples docs/reference .coverage .coverage.*
 
 # One stamp per group of dependencies; pyproject.toml is where they are listed.
 $(VENV)/.created:

@@ -279,7 +279,7 @@ def _fitted(name: str, estimator: Any, s: Sizes) -> tuple[str, str] | None:
     for attribute in LEARNT:
         if fault is None and hasattr(estimator, attribute):
             fault = _not_finite(name, attribute, getattr(estimator, attribute))
-    new = rows(s) if s.is_odd() else given.get("X", given.get("X_den"))
+    new = rows(s) if s.is_odd() else given.get("X", given.get("X_den", given.get("data")))
     for method in METHODS:
         if fault is None and new is not None and hasattr(estimator, method):
             kept = frozen(new)
@@ -339,7 +339,7 @@ def numbers(value: Any) -> Iterator[Any]:
     elif isinstance(value, dict):
         for each in value.values():
             yield from numbers(each)
-    elif isinstance(value, (list, tuple)):
+    elif isinstance(value, (list, tuple, Iterator)):
         for each in value:
             yield from numbers(each)
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):

@@ -153,6 +153,7 @@ ARGUMENTS: dict[str, Callable[[Sizes], Any]] = {
     "delta": count(0.1, 0.05),
     "hardened": count(True, False),
     "normalize": count(True, False),
+    "progress": count(True, False),
     "estimate": count("median", "mean"),
     "cost": count("rates", 0.4),
     "epsilon": count(None, 0.1),

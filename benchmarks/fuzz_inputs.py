@@ -10,10 +10,11 @@ import polars as pl
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
+from sklearn.utils import get_tags
 
 from unflip import ImportanceReweightingClassifier, InverseRates, NoiseRates, TransitionMatrix
 from unflip.audit import LabelAudit
-from unflip.noise_rates import MinimumRates, ScottRates
+from unflip.noise_rates import ALIASES, MinimumRates, ScottRates, make_rates
 from unflip.streaming import ArrayBatches
 
 ODD: list[Callable[[], Any]] = [
@@ -327,13 +328,17 @@ def classes(s: Sizes) -> Any:
     return LABELS[s.kind](s, np.arange(s.one_of([s.k, min(s.k + 1, NAMES.size)])))
 
 
+def _is_quick_for(name: str, n_classes: int) -> bool:
+    """Return whether rates of so many classes are estimated without a search over pairs of them."""
+    return name != "cv" and (
+        n_classes == 2 or get_tags(make_rates(name)).classifier_tags.multi_class
+    )
+
+
 def known_rates_or_a_way(s: Sizes) -> Any:
     """Return what the parameter `noise_rates` takes."""
-    names = ["auto", "selective", "minimum", "quantile", "dual_t", "confident_joint"]
-    if s.k == 2:
-        names += ["channel", "scott", "best_bin"]
     if s.random.random() < 0.5:
-        return s.one_of(names)
+        return s.one_of(["auto", *(name for name in ALIASES if _is_quick_for(name, s.k))])
     if s.random.random() < 0.3:
         return s.made([MinimumRates, ScottRates])
     return noise(s)

@@ -1,6 +1,7 @@
 """Configuration of the documentation; `make docs` builds it."""
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,11 @@ from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.errors import ExtensionError
 
 from unflip import __version__
+
+sys.path.insert(0, str(Path(__file__).parent))
+from _reference import write_page
+
+write_page()
 
 project = "unflip"
 author = "The unflip developers"
@@ -25,6 +31,7 @@ extensions = [
 ]
 exclude_patterns = [
     "_build",
+    "_templates",
     "auto_examples/**/*.ipynb",
     "reproduction/*.md",  # included by reproduction.md
 ]

@@ -12,11 +12,19 @@ from unflip import (
     NoiseRates,
     flip_labels,
 )
-from unflip._diagnostics import SENTENCES, Diagnostic, judge_weights, raise_or_warn, strength
+from unflip._diagnostics import (
+    SENTENCES,
+    Diagnostic,
+    judge_usefulness,
+    judge_weights,
+    raise_or_warn,
+    strength,
+)
 from unflip._label_posterior import LabelPosterior
 from unflip._stages import judge_estimate
 from unflip.audit import LabelAudit
 from unflip.inspection import summary
+from unflip.noise import RatesInterval
 from unflip.noise_rates import ChannelRates
 
 CLASSES = np.array(["ham", "spam"])
@@ -128,3 +136,19 @@ def test_warnings_are_a_class_of_their_own_and_errors_are_raised_first():
 )
 def test_what_is_said_to_be_sure_is_so_by_both_measures(p_value, probability, expected):
     assert strength(p_value, probability) == expected
+
+
+def test_estimates_that_say_something_are_used():
+    rates = NoiseRates(0.3, 0.1)
+    assert judge_usefulness(CLASSES, rates) is None
+    assert (
+        judge_usefulness(CLASSES, rates, interval=RatesInterval.from_pairs((0.2, 0.4), (0, 0.2)))
+        is None
+    )
+
+
+def test_estimates_that_say_nothing_are_refused():
+    assert "hardly anything is left" in str(judge_usefulness(CLASSES, NoiseRates(0.5, 0.45)))
+    interval = RatesInterval.from_pairs((0.0, 0.7), (0, 0.2))
+    useless = judge_usefulness(CLASSES, NoiseRates(0.3, 0.1), interval=interval)
+    assert "'spam' may be anything between 0% and 70%" in str(useless)

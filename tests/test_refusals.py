@@ -207,7 +207,8 @@ LISTS = [0.1, 0.2]
         ),
         (lambda: MinimumRates(cv=np.array(2.5)).fit(X, Y), "cv must be a number of folds"),
         (lambda: ArrayBatches(None, Y), "X is None"),
-        (lambda: ArrayBatches(X, None), "target y is None"),
+        (lambda: ArrayBatches(None), "X is None"),
+        (lambda: StreamingAudit().fit(ArrayBatches(X, None)), "these rows have no labels"),
         (
             lambda: LabelDependentCostClassifier(noise_rates=RATES, cost=LISTS).fit(X, Y),
             "cost must",

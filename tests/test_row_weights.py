@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from unflip import ImportanceReweightingClassifier, NoiseRates, flip_labels
 from unflip._row_weights import common_unit, relative_weights
 from unflip.audit import LabelAudit
-from unflip.noise_rates import CrossValidatedRates, make_rates
+from unflip.noise_rates import ALIASES, CrossValidatedRates, make_rates
 
 counts = st.lists(st.integers(1, 9), min_size=12, max_size=30)
 scales = st.floats(1e-12, 1e12)
@@ -56,8 +56,7 @@ def data():
 
 
 ESTIMATORS = [
-    *map(make_rates, ["best_bin", "channel", "confident_joint", "dual_t", "minimum", "scott"]),
-    make_rates("selective"),
+    *(make_rates(name) for name in ALIASES if name != "cv"),
     CrossValidatedRates(
         ImportanceReweightingClassifier(posterior="probabilistic"),
         grid=[(0.1, 0.1), (0.3, 0.1)],

@@ -10,13 +10,8 @@ import pytest
 
 from tests.test_labels import CONTAINERS, NAMES, RATES, Y
 from tests.test_refusals import refused
-from unflip._validation import (
-    check_choice,
-    check_count,
-    check_labels,
-    check_positives,
-    plain_labels,
-)
+from unflip import ImportanceReweightingClassifier, LabelAudit, flip_labels
+from unflip.density_ratio import KLIEP
 from unflip.metrics import make_clean_scorer
 from unflip.weights import importance_weights
 
@@ -24,7 +19,10 @@ from unflip.weights import importance_weights
 @pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
 @pytest.mark.parametrize("labels", [Y, NAMES, Y == 1], ids=["numbers", "strings", "booleans"])
 def test_labels_become_plain_arrays(container: Callable[[Any], Any], labels: Any) -> None:
-    found = plain_labels(container(labels))
+    _, codes = np.unique(labels, return_inverse=True)
+    sure = np.where(codes[:, None] == [0, 1], 0.8, 0.2)
+    found = LabelAudit(noise_rates=RATES).fit_posterior(sure, container(labels)).suggested_label_
+    assert type(found) is np.ndarray
     assert found.dtype.kind == labels.dtype.kind
     np.testing.assert_array_equal(found, labels)
 
@@ -48,21 +46,23 @@ def test_labels_become_plain_arrays(container: Callable[[Any], Any], labels: Any
 )
 def test_what_are_no_labels_is_told(labels: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        check_labels(labels)
+        flip_labels(labels, RATES)
+    with pytest.raises(ValueError, match=message):
+        LabelAudit().fit_posterior(np.full((2, 2), 0.5), labels)
 
 
 @pytest.mark.parametrize("classes", [[], ["a"], ["a", "a"], [None, "a"]])
 def test_classes_that_are_not_two_are_refused(classes: Any) -> None:
     message = "no label" if None in classes else "at least two are needed"
     with pytest.raises(ValueError, match=message):
-        check_labels(["a", "b"], classes=classes)
-    with pytest.raises(ValueError, match=message):
         make_clean_scorer("accuracy", RATES, classes=classes)
 
 
 def test_parameters_of_another_type_are_refused() -> None:
-    refused(lambda: check_count(True, "n", least=1), "n must be an integer >= 1, got True")
-    refused(lambda: check_choice(np.array(["a", "b"]), ("a",), "which"), "which=")
-    refused(lambda: check_choice(["a"], ("a",), "which"), "which=")
-    refused(lambda: check_positives(["a"], "widths"), r"widths must hold numbers, got \['a'\]")
+    X = np.arange(60.0)[:, None]
+    refused(lambda: KLIEP(n_centers=True).fit(X, X), "n_centers must be an integer >= 1, got True")
+    for odd in (np.array(["rho", "pi"]), ["rho"]):
+        classifier = ImportanceReweightingClassifier(weighting=odd)
+        refused(lambda classifier=classifier: classifier.fit(X, Y), "weighting=")
+    refused(lambda: KLIEP(bandwidths=["a"]).fit(X, X), r"bandwidths must hold numbers, got \['a'\]")
     refused(lambda: importance_weights(["a"] * 60, Y, RATES), "noisy_posterior must hold numbers")

@@ -16,8 +16,6 @@ from unflip._app.workflow import (
     oriented,
     parse_rates,
 )
-from unflip._diagnostics import judge_usefulness
-from unflip.noise import RatesInterval
 from unflip.posterior import ChannelPosterior
 
 RATES = NoiseRates(positive=0.3, negative=0.1)
@@ -155,20 +153,3 @@ def test_intervals_go_with_their_class_whichever_is_positive():
     assert oriented(FOUND, "no")["interval"]["positive"] == [0.0, 0.2]
     assert oriented(FOUND, "no")["noise_rates"] == {"positive": 0.1, "negative": 0.3}
     assert FOUND["noise_rates"] == {"positive": 0.3, "negative": 0.1}
-
-
-CLASSES = np.array(["no", "yes"])
-
-
-def test_estimates_that_say_something_are_used():
-    rates = NoiseRates(0.3, 0.1)
-    assert judge_usefulness(CLASSES, rates) is None
-    interval = RatesInterval.from_pairs((0.2, 0.4), (0, 0.2))
-    assert judge_usefulness(CLASSES, rates, interval=interval) is None
-
-
-def test_estimates_that_say_nothing_are_refused():
-    assert "hardly anything is left" in str(judge_usefulness(CLASSES, NoiseRates(0.5, 0.45)))
-    interval = RatesInterval.from_pairs((0.0, 0.7), (0, 0.2))
-    useless = judge_usefulness(CLASSES, RATES, interval=interval)
-    assert "'yes' may be anything between 0% and 70%" in str(useless)

@@ -1,6 +1,6 @@
 """Types that more than one module speaks of."""
 
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,22 +12,6 @@ Codes = NDArray[np.intp]
 
 RandomState = int | np.random.RandomState | None
 """A seed, a generator, or neither."""
-
-PosteriorName = Literal[
-    "auto", "channel", "probabilistic", "selected", "kde", "kliep", "ulsif", "rulsif", "kmm"
-]
-RatesName = Literal[
-    "auto",
-    "best_bin",
-    "channel",
-    "confident_joint",
-    "cv",
-    "dual_t",
-    "minimum",
-    "quantile",
-    "scott",
-    "selective",
-]
 
 
 class Classifier(Protocol):
@@ -67,9 +51,7 @@ __all__ = [
     "Classifier",
     "Codes",
     "Floats",
-    "PosteriorName",
     "ProbabilisticClassifier",
     "RandomState",
     "RateEstimator",
-    "RatesName",
 ]

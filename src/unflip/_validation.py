@@ -1,7 +1,7 @@
 """The one door for what users pass in: labels, probabilities, weights, parameters."""
 
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,9 +29,29 @@ MINIMUM_ROWS = 10
 """Noise rates are not estimated on fewer."""
 
 
+class Labels(NamedTuple):
+    """Labels that have been checked: what internal functions take in the place of `y`.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+        The classes, sorted.
+    codes : ndarray of shape (n_samples,)
+        For every row, the position of its label among them.
+    """
+
+    classes: Array
+    codes: NDArray[np.intp]
+
+    @property
+    def given(self) -> Array:
+        """The labels themselves."""
+        return self.classes[self.codes]
+
+
 def check_labels(
     y: ArrayLike, *, classes: ArrayLike | None = None, binary: bool = True, because: str = ""
-) -> tuple[Array, NDArray[np.intp]]:
+) -> Labels:
     """Return the sorted classes and, for every row, the position of its label among them.
 
     Parameters
@@ -71,7 +91,7 @@ def check_labels(
             "Only binary classification is supported. The type of the target is "
             f"{type_of_target(labels)}: y holds {known.size} classes, {_some(known)}.{because}"
         )
-    return known, codes
+    return Labels(known, codes)
 
 
 def check_classes(classes: ArrayLike) -> Array:

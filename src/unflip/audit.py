@@ -26,7 +26,7 @@ from unflip._validation import (
 )
 from unflip.noise import NoiseRates, TransitionMatrix
 from unflip.noise_rates import BaseRates, RatesLike, fit_rates, needs_rows
-from unflip.posterior import PosteriorLike, make_posterior
+from unflip.posterior import PosteriorLike, as_posterior
 
 
 class LabelAudit(BaseEstimator):
@@ -131,9 +131,9 @@ class LabelAudit(BaseEstimator):
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts.
         """
-        classes, codes = check_labels(y, binary=False)
+        labels = check_labels(y, binary=False)
+        classes, codes = labels
         check_enough_rows(X, codes)
-        labels = classes[codes]
         weight = None if sample_weight is None else check_weights(sample_weight, codes.size)
         if weight is not None:
             check_class_weights(weight, codes, classes)
@@ -169,7 +169,8 @@ class LabelAudit(BaseEstimator):
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts.
         """
-        classes, codes = check_labels(y, binary=False)
+        labels = check_labels(y, binary=False)
+        classes, codes = labels
         probabilities = check_probability_per_class(
             noisy_posterior, codes.size, classes.size, "noisy_posterior"
         )
@@ -184,7 +185,7 @@ class LabelAudit(BaseEstimator):
         rates, estimator = fit_rates(
             noise_rates,
             None,
-            classes[codes],
+            labels,
             weight,
             stage_generator(self.random_state),
             noisy_posterior=probabilities,
@@ -239,7 +240,7 @@ class LabelAudit(BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = get_tags(make_posterior(self.posterior, n_classes=3)).input_tags
+        inner = get_tags(as_posterior(self.posterior, n_classes=3)).input_tags
         tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
         tags.target_tags.required = True
         tags.target_tags.one_d_labels = True

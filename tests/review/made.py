@@ -4,10 +4,12 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
+from unflip._app.review import Decisions, Opinion, ReviewSession, ReviewTable
 from unflip._app.review._connections import REQUEST_TIMEOUT
 from unflip._app.review._file import LOCK_TIMEOUT
 from unflip.audit import LabelAudit
@@ -46,6 +48,18 @@ def made_audit(table: pl.DataFrame) -> LabelAudit:
     audit.mislabel_proba_ = 1 - audit.label_proba_[np.arange(codes.size), codes]
     audit.suggested_label_ = classes[joint.argmax(axis=1)]
     return audit
+
+
+def client_of(
+    table: ReviewTable, audit: LabelAudit, store: Decisions, folder: Path, **options: Any
+) -> Any:
+    """Return what calls the page's server, in this process."""
+    # not above: this file is run as a script too
+    from tests.review.caller import HOST, TOKEN, Caller
+    from unflip._app.review._app import make_app
+
+    session = ReviewSession(table, Opinion(audit, table), store, folder, **options)
+    return Caller(make_app(session, token=TOKEN, host=HOST))
 
 
 @contextmanager

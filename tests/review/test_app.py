@@ -4,17 +4,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.review.caller import HOST, ORIGIN, TOKEN, Caller
-from tests.review.made import made_audit, made_table
+from tests.review.caller import ORIGIN, TOKEN
+from tests.review.made import client_of, made_audit, made_table
 from unflip._app.review import Decisions, ReviewTable
-from unflip._app.review._app import make_app
-from unflip._app.review._guard import MAX_BODY
-from unflip._app.review._queue import Opinion
-from unflip._app.review._session import PAGE_ROWS, ReviewSession
 
 TABLE = made_table()
 AUDIT = made_audit(TABLE)
 REVIEW_TABLE = ReviewTable(TABLE, "kind", id_column="name")
+MAX_BODY = 16 * 1024
 READS = ["", "page.css", "page.js", "icon.svg", "api/about", "api/tally"]
 READS += ["api/queue?queue=informative", "api/row?row=0&queue=sample"]
 WRITES = ["api/decide", "api/undo", "api/export"]
@@ -24,16 +21,8 @@ WRITES = ["api/decide", "api/undo", "api/export"]
 def review(tmp_path_factory):
     folder = tmp_path_factory.mktemp("review")
     with Decisions(folder / "d.sqlite", REVIEW_TABLE.fingerprint) as store:
-        session = ReviewSession(
-            REVIEW_TABLE,
-            Opinion(AUDIT, REVIEW_TABLE),
-            store,
-            folder / "out",
-            title="Fruit",
-            sample_size=20,
-            random_state=0,
-        )
-        client = Caller(make_app(session, token=TOKEN, host=HOST))
+        options = {"title": "Fruit", "sample_size": 20, "random_state": 0}
+        client = client_of(REVIEW_TABLE, AUDIT, store, folder / "out", **options)
         yield client, store
         client.close()
 
@@ -53,7 +42,7 @@ def decide(client, row, version=0, verdict="keep", label=None, queue="suspicious
 
 def test_a_row_comes_with_all_that_is_needed_to_decide_it(client):
     queue = client.get("api/queue?queue=suspicious").json()
-    assert len(queue["rows"]) == PAGE_ROWS
+    assert len(queue["rows"]) == 50
     assert queue["more"]
     first = queue["rows"][0]
     row = client.get(f"api/row?row={first['row']}&queue=suspicious").json()

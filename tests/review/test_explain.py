@@ -6,8 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import norm
 from sklearn.neighbors import NearestNeighbors
 
-from unflip._app.review import ReviewTable
-from unflip._app.review._explain import Explainer
+from unflip._app.review import Explainer, ReviewTable
 
 
 def explained(columns, labels, row, other=None, n=10):

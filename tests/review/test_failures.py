@@ -11,8 +11,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from tests.review.caller import HOST, TOKEN, Caller
-from tests.review.made import made_audit, made_table
+from tests.review.made import client_of, made_audit, made_table
 from unflip._app.review import (
     Decision,
     Decisions,
@@ -22,15 +21,12 @@ from unflip._app.review import (
     export,
     serve,
 )
-from unflip._app.review import _file as file_module
-from unflip._app.review._app import make_app
-from unflip._app.review._queue import Opinion
-from unflip._app.review._session import ReviewSession
 
 TABLE = made_table(60)
 AUDIT = made_audit(TABLE)
 REVIEW_TABLE = ReviewTable(TABLE, "kind", id_column="name")
 FINGERPRINT = REVIEW_TABLE.fingerprint
+LOCK_TIMEOUT = "unflip._app.review._file.LOCK_TIMEOUT"
 UNWRITABLE = Path("/proc")
 """Where nobody may make a file, root neither."""
 
@@ -48,13 +44,11 @@ def path(tmp_path):
 
 @pytest.fixture
 def review(path, tmp_path, monkeypatch):
-    monkeypatch.setattr(file_module, "LOCK_TIMEOUT", 0.2)
+    monkeypatch.setattr(LOCK_TIMEOUT, 0.2)
     with Decisions(path, FINGERPRINT) as store:
-        opinion = Opinion(AUDIT, REVIEW_TABLE)
-        session = ReviewSession(
-            REVIEW_TABLE, opinion, store, tmp_path / "out", title="Fruit", sample_size=5
+        client = client_of(
+            REVIEW_TABLE, AUDIT, store, tmp_path / "out", title="Fruit", sample_size=5
         )
-        client = Caller(make_app(session, token=TOKEN, host=HOST))
         yield client, store
         client.close()
 
@@ -259,7 +253,7 @@ def test_a_lock_that_is_held_for_long_is_a_503_and_goes_by(review, path):
 
 
 def test_a_lock_that_is_held_for_long_is_said_at_the_start(path, monkeypatch):
-    monkeypatch.setattr(file_module, "LOCK_TIMEOUT", 0.2)
+    monkeypatch.setattr(LOCK_TIMEOUT, 0.2)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(DecisionsUnavailableError, match="another process has locked it"):
@@ -287,15 +281,7 @@ def test_a_file_that_was_moved_away_is_a_503_and_no_decision_is_acknowledged(
     (tmp_path / "sub").mkdir()
     path = tmp_path / "sub" / "d.sqlite"
     with Decisions(path, FINGERPRINT) as store:
-        session = ReviewSession(
-            REVIEW_TABLE,
-            Opinion(AUDIT, REVIEW_TABLE),
-            store,
-            tmp_path / "out",
-            title="",
-            sample_size=5,
-        )
-        client = Caller(make_app(session, token=TOKEN, host=HOST))
+        client = client_of(REVIEW_TABLE, AUDIT, store, tmp_path / "out", title="", sample_size=5)
         if written:
             assert decide(client, 39).status_code == 200
         MOVES[how](path)

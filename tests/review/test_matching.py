@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unflip._app.review import Decision, Decisions, OtherTableError, ReviewTable, export
-from unflip._app.review._file import APPLICATION
 
 TABLE = pl.DataFrame(
     {
@@ -352,7 +351,7 @@ def old(tmp_path):
     connection.execute("PRAGMA journal_mode = WAL")
     connection.executescript(OLD_SCHEMA)
     connection.execute("INSERT INTO source VALUES (?)", (json.dumps(OLD_FINGERPRINT),))
-    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    connection.execute("PRAGMA application_id = 0x756E6672")
     connection.commit()
     connection.close()
     return tmp_path / "old.sqlite"

@@ -6,8 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import entropy
 
 from tests.review.made import made_audit, made_table
-from unflip._app.review import Decision, ReviewTable
-from unflip._app.review._queue import Opinion, QueueFilter, Queues
+from unflip._app.review import Decision, Opinion, QueueFilter, Queues, ReviewTable
 from unflip.audit import LabelAudit
 
 TABLE = made_table()

@@ -12,7 +12,7 @@ import typer
 from unflip._app.persistence import save_model
 from unflip._app.tables import kind_of, split_label
 from unflip._app.workflow import learn, make_estimator, parse_rates
-from unflip.cli._predict import predict as predict_command
+from unflip.cli import load_command
 
 
 class Outcome(NamedTuple):
@@ -39,6 +39,8 @@ def predict(tmp_path, canary, monkeypatch):
     table = tmp_path / "table.csv"
     table.write_text("x\n1\n2\n")
 
+    command = load_command("predict")
+
     def run(data, trust=(), rows=table):
         path, out, err, code = tmp_path / "model.skops", io.StringIO(), io.StringIO(), 0
         path.write_bytes(data)
@@ -46,7 +48,9 @@ def predict(tmp_path, canary, monkeypatch):
         # without typer's reading of words, which takes longer than all else
         with redirect_stdout(out), redirect_stderr(err):
             try:
-                predict_command(path, rows, here / "out.csv", trust=trust, **options)
+                command.callback(
+                    model=path, table=rows, out=here / "out.csv", trust=list(trust), **options
+                )
             except typer.Exit as error:
                 code = error.exit_code
         return Outcome(code, out.getvalue(), err.getvalue())

@@ -11,8 +11,7 @@ import polars as pl
 import pytest
 
 from tests.security.hostile import NOTE, archive, array, constant, dict_of, list_of, node, saved
-from unflip._app.persistence import load_model, save_model
-from unflip._app.persistence._model import unsound_types
+from unflip._app.persistence import load_model, save_model, unsound_types
 
 
 @pytest.fixture(scope="module")

@@ -27,8 +27,7 @@ from tests.security.hostile import (
     text,
     tuple_of,
 )
-from unflip._app.persistence._schema import CHILDREN, Survey
-from unflip._app.persistence._types import TYPES
+from unflip._app.persistence import CHILDREN, TYPES, Survey
 
 
 class Payload:

@@ -12,8 +12,7 @@ import pytest
 import skops.io
 
 from tests.security.hostile import SPECIAL
-from unflip._app.persistence._schema import CHILDREN, Survey, share
-from unflip._app.persistence._types import TYPES
+from unflip._app.persistence import CHILDREN, TYPES, Survey, share
 from unflip._app.tables import split_label
 from unflip._app.workflow import ESTIMATORS, learn, make_estimator, parse_rates
 

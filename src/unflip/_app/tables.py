@@ -1,4 +1,4 @@
-"""Tables from files: read with care, split into features and labels, made numbers of, written.
+"""Read tables from files, split them into features and labels, turn them into numbers, write them.
 
 CSV, TSV, Parquet, Arrow and JSON lines, by the ending of the name. A file that is no table is
 refused with :class:`TableError`, which says where and what to do.
@@ -31,25 +31,25 @@ else:
         raise ImportError("tables need polars: pip install 'unflip[cli]'") from error
 
 TEXT = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
-"""Endings of text files, and what separates their columns."""
+"""Extensions of text files, and their column separators."""
 
-LINES = (".jsonl", ".ndjson")
+JSON_LINES = (".jsonl", ".ndjson")
 ARROW = (".arrow", ".feather", ".ipc")
-ENDINGS = (*TEXT, ".parquet", *ARROW, *LINES)
+ENDINGS = (*TEXT, ".parquet", *ARROW, *JSON_LINES)
 
-MISSING = ["", "NA", "N/A", "NaN", "nan", "null", "NULL"]
-"""What stands for a gap in text files."""
+MISSING_VALUES = ["", "NA", "N/A", "NaN", "nan", "null", "NULL"]
+"""Strings that are read as missing values in text files."""
 
-CHUNK = 2**20
+CHUNK_BYTES = 2**20
 LONGEST_LINE = 2**24
-"""In bytes. What has a longer line is no table, and reading it may take all memory."""
+"""Maximum length of a line in bytes: longer ones could exhaust the memory."""
 
-MOST_CLASSES = 50
-"""A column with more distinct values is taken for numbers or names, not for labels."""
+MAX_CLASSES = 50
+"""Maximum number of distinct labels: a column with more holds numbers or names."""
 
 
 class TableError(ValueError):
-    """A file or a column that is not what it was said to be."""
+    """A file or a column that cannot be used as asked."""
 
 
 @dataclass(frozen=True)
@@ -95,13 +95,13 @@ def read_table(path: Path, *, separator: str | None = None) -> "pl.DataFrame":
     ending = path.suffix.lower()
     _check_is_table_file(path, ending)
     try:
-        if ending in (*TEXT, *LINES):
+        if ending in (*TEXT, *JSON_LINES):
             _check_text(path)
         # opened here, since to polars a name is UTF-8 and may be a pattern
         with path.open("rb") as file:
             if ending in TEXT:
                 table = _read_text(path, file, TEXT[ending] if separator is None else separator)
-            elif ending in LINES:
+            elif ending in JSON_LINES:
                 table = pl.read_ndjson(file, infer_schema_length=None)
             elif ending == ".parquet":
                 table = pl.read_parquet(file)
@@ -136,7 +136,7 @@ def write_table(table: "pl.DataFrame", path: Path) -> None:
     buffer = io.BytesIO()
     if ending in TEXT:
         table.write_csv(buffer, separator=TEXT[ending])
-    elif ending in LINES:
+    elif ending in JSON_LINES:
         table.write_ndjson(buffer)
     elif ending == ".parquet":
         table.write_parquet(buffer)
@@ -160,7 +160,7 @@ def check_writable(table: "pl.DataFrame", path: Path) -> None:
     ending = path.suffix.lower()
     for name, kind in table.schema.items():
         is_bytes = kind in (pl.Binary, pl.Object)
-        if (ending in LINES and is_bytes) or (
+        if (ending in JSON_LINES and is_bytes) or (
             ending in TEXT and (is_bytes or kind.is_nested() or kind == pl.Duration)
         ):
             raise TableError(
@@ -169,7 +169,7 @@ def check_writable(table: "pl.DataFrame", path: Path) -> None:
 
 
 def check_ending(path: Path, endings: Sequence[str] = ENDINGS) -> None:
-    """Refuse a name whose ending does not tell one of the formats."""
+    """Raise an error unless the name ends in one of the formats."""
     if path.suffix.lower() not in endings:
         raise TableError(
             f"{path}: the name must end in one of {', '.join(endings)}, which says the format."
@@ -188,9 +188,9 @@ def split_label(
     label : str
         The column of labels: two to 50 distinct values, and none missing.
     drop : sequence of str, default=()
-        Columns not to learn from.
+        Columns to leave out of the features.
     identifier : str, default=None
-        A column that names the rows, and is not learnt from.
+        A column that identifies the rows; it is not a feature.
     """
     set_aside = tuple(dict.fromkeys([*([] if identifier is None else [identifier]), *drop]))
     check_has_columns(table, [label, *set_aside])
@@ -264,7 +264,7 @@ def make_vectorizer(random_state: int | None = None) -> Pipeline:
 
 
 def matched(table: "pl.DataFrame", kinds: dict[str, str], ignored: Sequence[str]) -> "pl.DataFrame":
-    """Return a new table's columns as a model knows them, or say which ones differ.
+    """Return the columns that a model was trained on; raise an error if they differ.
 
     Parameters
     ----------
@@ -313,7 +313,7 @@ def add_columns(table: "pl.DataFrame", columns: dict[str, Any]) -> "pl.DataFrame
 
 
 def listed(names: Sequence[Any], most: int = 20) -> str:
-    """Return names as people read them, the first ones of many."""
+    """Return names as a comma-separated list, truncated after the first ones."""
     shown = ", ".join(repr(name) for name in names[:most])
     return shown + (f", ... ({len(names)} in all)" if len(names) > most else "")
 
@@ -333,7 +333,7 @@ def _check_text(path: Path) -> None:
     decoder = codecs.getincrementaldecoder("utf-8")()
     line, length = 1, 0
     with path.open("rb") as file:
-        while chunk := file.read(CHUNK):
+        while chunk := file.read(CHUNK_BYTES):
             if b"\0" in chunk:
                 raise TableError(
                     f"{path} holds binary data, not text in UTF-8: does its name tell its format? "
@@ -367,7 +367,7 @@ def _read_text(path: Path, file: BinaryIO, separator: str) -> "pl.DataFrame":
     table = pl.read_csv(
         file,
         separator=separator,
-        null_values=MISSING,
+        null_values=MISSING_VALUES,
         try_parse_dates=True,
         infer_schema_length=None,
     )
@@ -398,10 +398,10 @@ def _labels(column: "pl.Series") -> NDArray[Any]:
     if kind.is_nested() or kind in (pl.Binary, pl.Object, pl.Duration):
         raise TableError(f"column {column.name!r} holds {kind}, which cannot be labels.")
     n_classes = column.n_unique()
-    if n_classes > MOST_CLASSES:
+    if n_classes > MAX_CLASSES:
         raise TableError(
             f"column {column.name!r} holds {n_classes} distinct values, and more than "
-            f"{MOST_CLASSES} classes are not supported: is it a column of labels? Merge rare "
+            f"{MAX_CLASSES} classes are not supported: is it a column of labels? Merge rare "
             "classes, or cut numbers into ranges."
         )
     if n_classes < 2:

@@ -1,4 +1,4 @@
-"""What was found, in sentences for people who are no statisticians.
+"""The summary in sentences, for readers who are not statisticians.
 
 They are made of a summary (:func:`unflip.inspection.summary`), and hold **bold** marks; names from
 the data are escaped with :func:`~unflip._app.report.plain`.
@@ -17,12 +17,12 @@ ASSUMPTIONS = (
     "row that is mislabelled more than others of its class is not seen.",
     "Some rows surely belong to each class. Where the classes overlap everywhere, overlap and "
     "noise look alike, and the rates come out too high.",
-    "The labels say more truth than untruth: of two classes, the rates sum to less than 1.",
+    "Labels are right more often than wrong: for two classes, the rates sum to less than 1.",
 )
 
 
 def percent(share: float) -> str:
-    """Return a share as people say it: one digit where the share is small."""
+    """Return a share as a percentage, with one decimal below 10 %."""
     if 0 <= share < LEAST_SHOWN:
         return "less than 0.1%" if share > 0 else "0%"
     return f"{share:.1%}" if abs(share) < 0.0995 else f"{share:.0%}"
@@ -39,7 +39,7 @@ def name_of(label: Any) -> str:
 
 
 def headline(found: dict[str, Any]) -> str:
-    """Return the one sentence to remember."""
+    """Return the main sentence of the summary."""
     wrong, rows = found["expected_errors"], found["n_samples"]
     if _seems_clean(found):
         return f"**None of the {count(rows)} labels seems to be wrong.**"
@@ -73,7 +73,7 @@ def rate_sentences(found: dict[str, Any]) -> list[str]:
 
 
 def certainty(found: dict[str, Any]) -> list[str]:
-    """Return how sure it is: what the intervals mean, and the two tests."""
+    """Return what the intervals mean, and the results of the two tests."""
     sentences = []
     interval, tests = found.get("interval"), found.get("tests")
     if interval is not None:
@@ -140,7 +140,7 @@ def accuracy_sentences(accuracy: dict[str, Any]) -> list[str]:
 
 
 def next_steps(found: dict[str, Any]) -> list[str]:
-    """Return what to do with it."""
+    """Return the recommended next steps."""
     steps = []
     if found["warnings"]:
         steps.append("Read the warnings first: with them the figures may be far off.")
@@ -173,7 +173,7 @@ def _verdict(p_value: float, probability: float) -> str:
 
 
 def _chance(probability: float) -> str:
-    # a computed probability of 0 is a small one
+    # a probability that underflows to 0 is not 0
     return percent(max(probability, 1e-9))
 
 

@@ -47,12 +47,12 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "svm": lambda: make_pipeline(StandardScaler(), SVC()),
 }
 
-FOLDS = 5
-"""Of the cross-fitting: with many columns a model that saw a label believes it."""
+CROSS_FIT_FOLDS = 5
+"""Folds of the cross-fitting: in-sample, a model with many columns overfits the noisy labels."""
 
 
 class CannotEstimateError(Exception):
-    """The data do not tell what was asked."""
+    """The rates cannot be estimated from these data."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,11 @@ def learn(
     try:
         check_enough_rows(X, y)
         classifier.cv = stratified_folds(
-            folds_within_classes(FOLDS, codes), classes, codes, random_state, none_allowed=False
+            folds_within_classes(CROSS_FIT_FOLDS, codes),
+            classes,
+            codes,
+            random_state,
+            none_allowed=False,
         )
         with threads_for(y.size):
             if not is_known:
@@ -253,7 +257,7 @@ def parse_rates(text: str) -> NoiseRates:
 
 
 def class_named(classes: Array, text: Any) -> Any:
-    """Return the class that is written so, or say which there are."""
+    """Return the class with this text; raise an error that lists the classes if there is none."""
     wanted = str(text)
     for label in classes.tolist():
         same_word = isinstance(label, bool) and str(label).lower() == wanted.lower()
@@ -358,7 +362,7 @@ def rates_by_class(
 
 
 def _check_same_rows(path: Path, reviewed: "pl.DataFrame", data: LabelledTable) -> None:
-    """Refuse reviewed labels of rows that are others by now, where the file tells."""
+    """Raise an error if reviewed rows have changed since, as far as the file tells."""
     rows = reviewed["row"].to_list()
     # the given label is one of the cells that the fingerprint is made of
     name = next((name for name in ("fingerprint", "given") if name in reviewed.columns), None)
@@ -396,7 +400,7 @@ def _refuse(diagnostic: Diagnostic | None) -> None:
 
 
 def _judge_columns(X: Floats, codes: NDArray[np.intp], random_state: int) -> Diagnostic | None:
-    """Return that the columns do not tell one label from another better than chance, or None.
+    """Return a diagnostic if the columns predict the labels no better than chance, else None.
 
     On such columns an estimate of P(noisy y | x) is all noise, and so are its extremes, the rates.
     Logistic regression comes first, because it is quick; trees where it sees nothing.
@@ -404,7 +408,7 @@ def _judge_columns(X: Floats, codes: NDArray[np.intp], random_state: int) -> Dia
     diagnostic = None
     for name in ("probabilistic", "selected"):
         posterior = make_posterior(name, random_state)
-        folds = folds_within_classes(FOLDS, codes)
+        folds = folds_within_classes(CROSS_FIT_FOLDS, codes)
         _, held_out = fit_posterior(posterior, X, codes, cv=folds, random_state=random_state)
         diagnostic = judge_columns(_rank_scores(held_out, codes))
         if diagnostic is None:

@@ -5,34 +5,33 @@ drawn in memory), or to sums over all blocks. Everything else is a map over bloc
 values.
 """
 
-from unflip._blocks._estimator import BlockwiseEstimator, learns_by_blocks, seeded_classifier
-from unflip._blocks._fit import MAX_ROWS
+from unflip._blocks._estimator import (
+    BlockwiseAudit,
+    BlockwiseReweighting,
+    classifier_has,
+    learns_by_blocks,
+)
 from unflip._blocks._label_model import (
     LabelModel,
     Suspects,
-    block_mislabel_histogram,
     block_mislabel_proba,
     block_suggested_label,
-    block_suspects,
     block_weights,
-    most_suspect,
 )
-from unflip._blocks._rows import BlockFunction, Blocks, first_rows
+from unflip._blocks._rows import BlockFunction, Blocks, check_labelled, first_rows
 
 __all__ = [
-    "MAX_ROWS",
     "BlockFunction",
     "Blocks",
-    "BlockwiseEstimator",
+    "BlockwiseAudit",
+    "BlockwiseReweighting",
     "LabelModel",
     "Suspects",
-    "block_mislabel_histogram",
     "block_mislabel_proba",
     "block_suggested_label",
-    "block_suspects",
     "block_weights",
+    "check_labelled",
+    "classifier_has",
     "first_rows",
     "learns_by_blocks",
-    "most_suspect",
-    "seeded_classifier",
 ]

@@ -1,37 +1,38 @@
-"""Base class of the streaming and Dask estimators."""
+"""Base classes of the streaming and Dask estimators.
 
+Subclasses say how rows come as blocks, and name the arguments of the public methods.
+"""
+
+from collections.abc import Callable
 from inspect import signature
-from typing import Any
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._blocks._fit import BlockFit, fit_blocks
-from unflip._blocks._label_model import LabelModel
+from unflip._blocks._fit import MAX_ROWS, BlockFit, fit_blocks
+from unflip._blocks._label_model import (
+    LabelModel,
+    Suspects,
+    block_mislabel_histogram,
+    block_partial_fit,
+    block_predictions,
+    block_suspects,
+    most_suspect,
+)
 from unflip._blocks._rows import Blocks
-from unflip._estimators import clone_seeded
+from unflip._diagnostics import judge_weights, raise_or_warn
+from unflip._estimators import clone_seeded, optional_generator, stage_generator
 from unflip._label_posterior import Totals
-from unflip._typing import Array, Floats
+from unflip._typing import Array, Classifier, Floats, RandomState
+from unflip._validation import check_count, check_flag, check_precision_or_n, check_table
 from unflip.noise import as_transition_matrix
+from unflip.noise_rates import RatesLike
+from unflip.posterior import PosteriorLike
 
-
-def seeded_classifier(estimator: Any, random_state: np.random.RandomState | None) -> Any:
-    """Return a seeded clone of the classifier, or None if none is given.
-
-    The classifier's seed is drawn first, as in memory, even if there is no classifier: one seed
-    then gives the same rows and centres everywhere.
-
-    Parameters
-    ----------
-    estimator : classifier or None
-        The user's classifier.
-    random_state : RandomState instance or None
-        Generator of the seeds.
-    """
-    seeded = clone_seeded(LogisticRegression() if estimator is None else estimator, random_state)
-    return None if estimator is None else seeded
+B = TypeVar("B", bound=Blocks)
 
 
 def learns_by_blocks(estimator: Any) -> bool:
@@ -47,15 +48,16 @@ def learns_by_blocks(estimator: Any) -> bool:
 
 
 class BlockwiseEstimator(BaseEstimator):
-    """Parameters and fitted attributes shared by the streaming and Dask estimators.
+    """Fitted attributes shared by reweighting and audit.
 
-    Subclasses have the parameters `posterior`, `noise_rates`, `max_rows` and `random_state`.
+    Subclasses have the parameters that are declared here.
     """
 
-    posterior: Any
-    noise_rates: Any
+    posterior: PosteriorLike
+    noise_rates: RatesLike
     max_rows: int
-    random_state: Any
+    progress: bool
+    random_state: RandomState
 
     rates_taken = "median"
     """Point estimate of the rates if the channel is given by name."""
@@ -92,7 +94,16 @@ class BlockwiseEstimator(BaseEstimator):
         check_is_fitted(self)
         return LabelModel(self.posterior_, self.noise_rates_, self.classes_)
 
+    def _checked(self, blocks: B) -> B:
+        """Return the blocks, after checking that their columns are those of the fit."""
+        check_is_fitted(self)
+        table = blocks.no_rows()
+        if table is not None:
+            check_table(self, table, reset=False)
+        return blocks
+
     def _fit_blocks(self, blocks: Blocks, random_state: np.random.RandomState | None) -> BlockFit:
+        check_flag(self.progress, "progress")
         return fit_blocks(
             blocks,
             self.posterior,
@@ -102,7 +113,135 @@ class BlockwiseEstimator(BaseEstimator):
             estimate=self.rates_taken,
         )
 
-    def _take(self, found: BlockFit, diagnostics: list[str]) -> None:
+    def _take(self, blocks: Blocks, found: BlockFit, diagnostics: list[str]) -> None:
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        table = blocks.no_rows()
+        if table is not None:
+            check_table(self, table, reset=True)
         self.classes_, self.totals_ = found.model.classes, found.totals
         self.posterior_, self.noise_rates_ = found.model.posterior, found.model.rates
         self.rate_estimator_, self.diagnostics_ = found.rate_estimator, diagnostics
+
+
+class BlockwiseReweighting(BlockwiseEstimator):
+    """Weights of rows in blocks, and a classifier that is trained with them."""
+
+    estimator_: Any
+
+    def __init__(
+        self,
+        estimator: Classifier | None = None,
+        *,
+        posterior: PosteriorLike = "auto",
+        noise_rates: RatesLike = "auto",
+        n_epochs: int = 1,
+        max_rows: int = MAX_ROWS,
+        progress: bool = False,
+        random_state: RandomState = None,
+    ) -> None:
+        self.estimator = estimator
+        self.posterior = posterior
+        self.noise_rates = noise_rates
+        self.n_epochs = n_epochs
+        self.max_rows = max_rows
+        self.progress = progress
+        self.random_state = random_state
+
+    def _fit(self, blocks: Blocks) -> Self:
+        check_count(self.n_epochs, "n_epochs", least=1)
+        random_state = optional_generator(self.random_state)
+        # its seed is drawn first, as in memory, even if there is no classifier: one seed then gives
+        # the same rows and centres everywhere
+        seeded = clone_seeded(
+            LogisticRegression() if self.estimator is None else self.estimator, random_state
+        )
+        estimator = None if self.estimator is None else seeded
+        if estimator is not None:
+            self._check_classifier(estimator)
+        found = self._fit_blocks(blocks, random_state)
+        model = found.model
+        diagnostics = raise_or_warn(
+            [*judge_weights(found.totals, model.classes, model.rates), *found.diagnostics],
+            stacklevel=3,
+        )
+        if estimator is not None:
+            estimator = self._trained(estimator, blocks, model)
+        self._take(blocks, found, diagnostics)
+        self.estimator_ = estimator
+        return self
+
+    def _check_classifier(self, estimator: Any) -> None:
+        """Raise an error if the classifier cannot be trained."""
+        raise NotImplementedError
+
+    def _trained(self, estimator: Any, blocks: Any, model: LabelModel) -> Any:
+        """Return the classifier trained by `partial_fit` on one block after another."""
+        for _ in range(self.n_epochs):
+            estimator = blocks.fold(block_partial_fit, estimator, model)
+        return estimator
+
+    def _predictions(self, blocks: Blocks, method: str) -> Any:
+        """Return what a method of the classifier gives for every row, lazily."""
+        self._checked(blocks)
+        one_value = method == "predict"
+        name = "prediction" if one_value else self.classes_
+        like = self.classes_[:1] if one_value else np.zeros((1, self.classes_.size))
+        return blocks.row_values(block_predictions, (self.estimator_, method, like), name, like)
+
+
+def classifier_has(method: str) -> Callable[[BlockwiseReweighting], bool]:
+    """Return the condition that the classifier of a reweighting has a method.
+
+    Parameters
+    ----------
+    method : str
+        The method's name.
+    """
+
+    def check(self: BlockwiseReweighting) -> bool:
+        if self.estimator is None:
+            raise AttributeError(
+                f"{type(self).__name__} has no {method} without a classifier: estimator=None "
+                "computes weights only. Give it one whose partial_fit takes sample_weight, such as "
+                'SGDClassifier(loss="log_loss").'
+            )
+        getattr(getattr(self, "estimator_", self.estimator), method)
+        return True
+
+    return check
+
+
+class BlockwiseAudit(BlockwiseEstimator):
+    """P(mislabelled) of rows in blocks."""
+
+    rates_taken = "mean"
+
+    def __init__(
+        self,
+        posterior: PosteriorLike = "auto",
+        noise_rates: RatesLike = "auto",
+        *,
+        max_rows: int = MAX_ROWS,
+        progress: bool = False,
+        random_state: RandomState = None,
+    ) -> None:
+        self.posterior = posterior
+        self.noise_rates = noise_rates
+        self.max_rows = max_rows
+        self.progress = progress
+        self.random_state = random_state
+
+    def _fit(self, blocks: Blocks) -> Self:
+        found = self._fit_blocks(blocks, stage_generator(self.random_state))
+        self._take(blocks, found, raise_or_warn(found.diagnostics, stacklevel=3))
+        return self
+
+    def _issues(self, blocks: Blocks, precision: float | None, n: int | None) -> Suspects:
+        check_precision_or_n(precision, n)
+        model = self._model
+        self._checked(blocks)
+        if n is None:
+            n = blocks.sum(block_mislabel_histogram, model).n_issues(precision)
+        return most_suspect(blocks.map(block_suspects, (model, n)), n)

@@ -1,6 +1,7 @@
 """A fitted posterior with rates, and functions that apply it to a block."""
 
 from collections.abc import Iterable
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -9,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length
 
-from unflip._blocks._rows import block_weight, label_codes
+from unflip._blocks._rows import block_weight, check_labelled, label_codes
 from unflip._label_posterior import LabelPosterior, Totals
 from unflip._typing import Array, Floats
+from unflip._validation import plain_labels
 
 N_BINS = 2**16
 """Bins of the histogram of P(mislabelled)."""
@@ -37,6 +39,7 @@ class LabelModel:
 
     def label_posterior(self, X: Any, y: Any) -> LabelPosterior:
         """Return P(true | x, given label) of the rows."""
+        check_labelled(y)
         check_consistent_length(X, y)
         if not len(y):
             none = np.empty((0, self.classes.size))
@@ -66,6 +69,24 @@ def block_weights(X: Any, y: Any, sample_weight: Any, model: LabelModel) -> Floa
     beta = model.label_posterior(X, y).weights
     weight = block_weight(sample_weight, len(y))
     return beta if weight is None else beta * weight
+
+
+def block_partial_fit(estimator: Any, X: Any, y: Any, sample_weight: Any, model: LabelModel) -> Any:
+    """Return a copy of the classifier trained on a block; a copy, as a task may run twice."""
+    if not len(y):
+        return estimator
+    weights = block_weights(X, y, sample_weight, model)
+    return deepcopy(estimator).partial_fit(
+        X, plain_labels(y), classes=model.classes, sample_weight=weights
+    )
+
+
+def block_predictions(X: Any, y: Any, sample_weight: Any, shared: tuple[Any, str, Array]) -> Array:
+    """Return what a method of a classifier gives for a block, of the type of an example."""
+    estimator, method, like = shared
+    if not (X.shape[0] if hasattr(X, "shape") else len(X)):
+        return like[:0]
+    return np.asarray(getattr(estimator, method)(X), dtype=like.dtype)
 
 
 @dataclass(frozen=True)

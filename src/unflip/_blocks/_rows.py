@@ -1,8 +1,10 @@
 """Blocks of rows: the interface, the label counts, and fetching single rows."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any, TypeVar
 
 import narwhals as nw
@@ -33,6 +35,10 @@ class Blocks(ABC):
         """Return function(y, sample_weight) of every block, in order."""
 
     @abstractmethod
+    def map(self, function: BlockFunction[T], shared: Any) -> Iterable[T]:
+        """Return function(X, y, sample_weight, shared) of every block, in order."""
+
+    @abstractmethod
     def map_each(
         self, function: Callable[[Any, Any, Any, Any, Any], T], items: Sequence[Any], shared: Any
     ) -> list[T]:
@@ -42,9 +48,27 @@ class Blocks(ABC):
     def head(self, k: int) -> Any:
         """Return the first rows of block k, unchanged."""
 
-    @abstractmethod
     def sum(self, function: BlockFunction[T], shared: Any) -> T:
         """Return the sum of function(X, y, sample_weight, shared) over all blocks."""
+        return reduce(add, self.map(function, shared))
+
+    @abstractmethod
+    def fold(self, function: Callable[[T, Any, Any, Any, Any], T], state: T, shared: Any) -> T:
+        """Return state = function(state, X, y, sample_weight, shared), one block after another."""
+
+    def row_values(
+        self, function: BlockFunction[Array], shared: Any, name: Any, like: Array
+    ) -> Any:
+        """Return function(X, y, sample_weight, shared), one value per row, block by block.
+
+        `like` is the value of one row, `name` its name, or a name for each column of `like`; for
+        collections that need them.
+        """
+        return self.map(function, shared)
+
+    def no_rows(self) -> Any:
+        """Return a table with the columns of X but no rows; None if the columns are not known."""
+        return None
 
 
 def first_rows(X: Any) -> Any:
@@ -128,6 +152,21 @@ def _label_counts(y: Any, sample_weight: Any) -> _BlockCounts:
         np.bincount(codes, weight, minlength=found.size).astype(float),
         labels.size,
     )
+
+
+def check_labelled(y: Any) -> None:
+    """Raise an error if a block has no labels.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,) or None
+        The labels.
+    """
+    if y is None:
+        raise ValueError(
+            "these rows have no labels, so all that can be done with them is predict. Name the "
+            "labels: ArrayBatches(X, y), or label=... for files."
+        )
 
 
 def label_codes(y: Any, classes: Array) -> NDArray[np.intp]:

@@ -1,43 +1,65 @@
 """`unflip audit`: which rows to look at again."""
 
 from pathlib import Path
+from typing import Annotated, Any
 
 import polars as pl
+import typer
 from rich.console import JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
 from unflip._app.tables import TableError, add_columns, check_ending, check_writable, write_table
 from unflip._files import check_outputs
+from unflip._typing import Array
+from unflip.audit import LabelAudit
+from unflip.cli import _options as options
 from unflip.cli._estimate import say_found
-from unflip.cli._options import Method, Source
 from unflip.cli._session import session, visible
 
 MOST_SHOWN = 20
-MOST_COLUMNS = 4
-"""In the terminal: as many rows, and columns of the table itself."""
+"""Rows shown in the terminal."""
+
+MOST_FEATURES = 4
+"""Columns of the table itself shown in the terminal."""
 
 ADDED = ("row", "p_wrong", "suggested")
+"""Columns that the audit adds to the table."""
 
 
 def audit(
-    source: Source,
-    method: Method,
-    out: Path | None,
-    *,
-    top: int | None,
-    precision: float | None,
-    force: bool,
-    as_json: bool,
-    quiet: bool,
+    table: options.Table,
+    label: options.Label,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Table of the suspicious rows, such as audit.csv or audit.parquet."),
+    ] = None,
+    top: Annotated[int | None, typer.Option(min=1, help="Number of rows.")] = None,
+    precision: Annotated[
+        float | None,
+        typer.Option(
+            help="As many rows as possible while this share of them is expected to be wrong."
+        ),
+    ] = None,
+    positive: options.Positive = None,
+    drop: options.Drop = None,
+    identifier: options.Id = None,
+    separator: options.Separator = None,
+    rates: options.Rates = None,
+    seed: options.Seed = 0,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
 ) -> None:
-    """Rank rows by the probability that their label is wrong; write them, or print the first."""
+    """List the rows whose labels are probably wrong, the surest first, and what they should be.
+
+    With neither --top nor --precision, as many rows as there are expected errors.
+    """
+    source = options.Source(table, label, positive, drop, identifier, separator)
+    method = options.Method(rates=rates, seed=seed)
     with session(as_json=as_json, quiet=quiet) as shell:
-        if top is not None and precision is not None:
-            raise ValueError("give --top or --precision, not both.")
-        if precision is not None and not 0 < precision <= 1:
-            raise ValueError(f"--precision {precision}: expected a share above 0, and at most 1.")
-        check_outputs({"--out": out}, (source.table,), force=force)
+        _check_wanted(top, precision)
+        check_outputs({"--out": out}, (table,), force=force)
         if out is not None:
             check_ending(out)
         learn = method.learner(source, shell.step)
@@ -47,31 +69,12 @@ def audit(
             check_writable(data.whole, out)
         learnt = learn(data)
         shell.step("ranking the rows")
-        found, audit = learnt.found, learnt.audit()
-        chosen = audit.issues(precision=precision, n=top)
-        columns = {
-            "row": chosen,
-            "p_wrong": audit.mislabel_proba_[chosen],
-            "suggested": audit.suggested_label_[chosen],
-        }
+        chosen, columns = _ranked(learnt.audit(), top, precision)
         if out is not None:
-            table = add_columns(data.whole[chosen], columns)
-            write_table(table.select(*ADDED, *data.whole.columns), out)
-        first = {name: values.tolist() for name, values in columns.items()}
-        first["label"] = data.y[chosen].tolist()
-        shell.result(
-            {
-                "table": None if out is None else str(out),
-                "n_rows": chosen.size,
-                "expected_wrong": float(columns["p_wrong"].sum()),
-                "rows": [
-                    dict(zip(first, values, strict=True))
-                    for values in zip(*first.values(), strict=True)
-                ],
-                "summary": found,
-            }
-        )
-        say_found(shell, found)
+            listed = add_columns(data.whole[chosen], columns)
+            write_table(listed.select(*ADDED, *data.whole.columns), out)
+        shell.result(_as_json(out, columns, data.y[chosen], learnt.found))
+        say_found(shell, learnt.found)
         shell.say()
         shell.say(
             f"{chosen.size:,} rows to look at, of which {columns['p_wrong'].sum():,.0f} are "
@@ -79,23 +82,61 @@ def audit(
         )
         if out is None and chosen.size:
             shown = pl.DataFrame({**columns, data.label: data.y[chosen]})[:MOST_SHOWN]
-            beside = [name for name in data.whole.columns if name not in shown.columns]
-            beside.sort(key=lambda name: name != source.identifier)
-            beside = beside[:MOST_COLUMNS]
-            shown = shown.hstack(data.whole[chosen[:MOST_SHOWN]].select(beside))
+            shown = _beside_features(shown, data.whole[chosen[:MOST_SHOWN]], identifier)
             shell.console.print(_terminal_table(shown))
             if chosen.size > MOST_SHOWN:
                 shell.say(f"The first {MOST_SHOWN} are shown: --out audit.csv writes them all.")
         shell.written(out)
 
 
+def _check_wanted(top: int | None, precision: float | None) -> None:
+    """Raise an error for both --top and --precision, and for a precision outside (0, 1]."""
+    if top is not None and precision is not None:
+        raise ValueError("give --top or --precision, not both.")
+    if precision is not None and not 0 < precision <= 1:
+        raise ValueError(f"--precision {precision}: expected a share above 0, and at most 1.")
+
+
+def _ranked(
+    audit: LabelAudit, top: int | None, precision: float | None
+) -> tuple[Array, dict[str, Array]]:
+    """Return the rows to look at, the surest first, and the columns that the audit adds."""
+    chosen = audit.issues(precision=precision, n=top)
+    values = (chosen, audit.mislabel_proba_[chosen], audit.suggested_label_[chosen])
+    return chosen, dict(zip(ADDED, values, strict=True))
+
+
+def _as_json(
+    out: Path | None, columns: dict[str, Array], labels: Array, found: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the result for --json, one object a row."""
+    lists = {name: values.tolist() for name, values in {**columns, "label": labels}.items()}
+    rows = [dict(zip(lists, values, strict=True)) for values in zip(*lists.values(), strict=True)]
+    return {
+        "table": None if out is None else str(out),
+        "n_rows": labels.size,
+        "expected_wrong": float(columns["p_wrong"].sum()),
+        "rows": rows,
+        "summary": found,
+    }
+
+
 def _check_free_names(table: pl.DataFrame) -> None:
-    """Refuse before long work a table that has a column of an added one's name."""
+    """Raise an error, before the long work, if the table has a column of an added name."""
     taken = [name for name in ADDED if name in table.columns]
     if taken:
         raise TableError(
             f"the table has a column {taken[0]!r}, and the audit adds one of that name: rename it."
         )
+
+
+def _beside_features(
+    shown: pl.DataFrame, rows: pl.DataFrame, identifier: str | None
+) -> pl.DataFrame:
+    """Return the columns, and beside them the table's first ones, the identifier before all."""
+    features = [name for name in rows.columns if name not in shown.columns]
+    features.sort(key=lambda name: name != identifier)
+    return shown.hstack(rows.select(features[:MOST_FEATURES]))
 
 
 def _terminal_table(table: pl.DataFrame) -> Table:

@@ -1,9 +1,11 @@
-"""`unflip demo`: the main job, printed."""
+"""`unflip demo`: the method on a bundled table."""
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import Annotated
 
 import polars as pl
+import typer
 from rich.console import Console
 from rich.table import Table
 from sklearn.datasets import load_breast_cancer
@@ -12,13 +14,24 @@ from unflip._app.demo import DemoResult, run_demo
 from unflip._app.tables import check_ending, write_table
 from unflip._app.workflow import parse_rates
 from unflip._files import check_outputs
+from unflip.cli import _options as options
 from unflip.cli._session import session
 
 
 def demo(
-    rates: str, seed: int, out: Path | None, *, force: bool, as_json: bool, quiet: bool
+    rates: Annotated[
+        str, typer.Option(help="Flip rates of the positive and the negative class.")
+    ] = "0.3,0.1",
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Also write the table, with its true labels, to try commands on."),
+    ] = None,
+    seed: options.Seed = 0,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
 ) -> None:
-    """Run the demonstration, and print it."""
+    """Flip the labels of a bundled table, then learn from them with and without reweighting."""
     with session(as_json=as_json, quiet=quiet) as shell:
         check_outputs({"--out": out}, force=force)
         if out is not None:

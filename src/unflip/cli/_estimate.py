@@ -4,12 +4,26 @@ from typing import Any
 
 from unflip._app.markup import plain
 from unflip._app.words import certainty, headline, next_steps, rate_sentences
-from unflip.cli._options import Method, Source
+from unflip.cli import _options as options
 from unflip.cli._session import Session, session
 
 
-def estimate(source: Source, method: Method, *, as_json: bool, quiet: bool) -> None:
-    """Estimate the rates of a table, and print them."""
+def estimate(
+    table: options.Table,
+    label: options.Label,
+    positive: options.Positive = None,
+    drop: options.Drop = None,
+    identifier: options.Id = None,
+    separator: options.Separator = None,
+    estimator: options.Estimator = "logistic",
+    rates: options.Rates = None,
+    seed: options.Seed = 0,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Say how often labels are wrong, in which class, and how sure that is."""
+    source = options.Source(table, label, positive, drop, identifier, separator)
+    method = options.Method(estimator, rates, seed)
     with session(as_json=as_json, quiet=quiet) as shell:
         learn = method.learner(source, shell.step)
         learnt = learn(source.read())

@@ -1,86 +1,144 @@
 """`unflip fit`: a model, and where it comes from."""
 
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
+import typer
 
 from unflip._app.persistence import save_model, trust_options
-from unflip._app.tables import check_ending, check_writable, kind_of, write_table
-from unflip._app.workflow import read_reviewed
+from unflip._app.tables import (
+    LabelledTable,
+    check_ending,
+    check_writable,
+    kind_of,
+    write_table,
+)
+from unflip._app.workflow import Learnt, read_reviewed
 from unflip._files import check_outputs
+from unflip.cli import _options as options
 from unflip.cli._estimate import say_found
-from unflip.cli._options import Method, Source
 from unflip.cli._report import check_report_ending, report_on, write_report
 from unflip.cli._session import command_line, session
 
 
 def fit(
-    source: Source,
-    method: Method,
-    out: Path,
-    *,
-    weights: Path | None,
-    report: Path | None,
-    reviewed: Path | None,
-    force: bool,
-    as_json: bool,
-    quiet: bool,
+    table: options.Table,
+    label: options.Label,
+    out: Annotated[Path, typer.Option(help="File of the model.")] = Path("model.skops"),
+    weights: Annotated[
+        Path | None, typer.Option(help="Also write the weight of each row, as a table.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Also write the report: .html, .md or .json.")
+    ] = None,
+    reviewed: Annotated[
+        Path | None,
+        typer.Option(
+            help="Table of labels that a person has checked, with the columns row (counted from "
+            "0) and label. They are taken for the truth."
+        ),
+    ] = None,
+    positive: options.Positive = None,
+    drop: options.Drop = None,
+    identifier: options.Id = None,
+    separator: options.Separator = None,
+    estimator: options.Estimator = "logistic",
+    rates: options.Rates = None,
+    seed: options.Seed = 0,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
 ) -> None:
-    """Train on a table, and write the model; weights and report too where they are asked for."""
+    """Train a model on noisy labels as if they were clean, and save it."""
+    source = options.Source(table, label, positive, drop, identifier, separator)
+    method = options.Method(estimator, rates, seed)
     with session(as_json=as_json, quiet=quiet) as shell:
-        outputs = {"--out": out, "--weights": weights, "--report": report}
-        check_outputs(outputs, (source.table, reviewed), force=force)
-        if weights is not None:
-            check_ending(weights)
-        if report is not None:
-            check_report_ending(report)
+        _check_outputs(out, weights, report, inputs=(table, reviewed), force=force)
         learn = method.learner(source, shell.step)
         data = source.read()
-        if weights is not None and source.identifier is not None:
-            check_writable(data.whole.select(source.identifier), weights)
+        if weights is not None and identifier is not None:
+            check_writable(data.whole.select(identifier), weights)
         checked = {} if reviewed is None else read_reviewed(reviewed, data)
         learnt = learn(data, reviewed=checked)
-        found = learnt.found
         page = None
         if report is not None:
             shell.step("writing the report")
             page = report_on(learnt, data, source, method)
         shell.step("writing")
-        provenance = {
-            "label": data.label,
-            "classes": data.classes.tolist(),
-            "positive": learnt.positive,
-            "columns": {name: kind_of(data.features[name]) for name in data.features.columns},
-            "set_aside": list(data.set_aside),
-            "estimator": method.estimator,
-            "noise_rates": found["noise_rates"],
-            "transition_matrix": found["transition_matrix"],
-            "seed": method.seed,
-            "n_rows": data.y.size,
-            "n_reviewed": len(checked),
-            "command": command_line(),
-        }
-        strangers = save_model(out, learnt.model, provenance)
-        if strangers:
-            warnings.warn(
-                f"`unflip predict` will not load this model unless its types are trusted: "
-                f"{trust_options(strangers)}",
-                stacklevel=1,
-            )
+        provenance = _provenance(learnt, data, method, n_reviewed=len(checked))
+        strangers = _save(out, learnt, provenance)
         if weights is not None:
-            is_reviewed = np.isin(np.arange(data.y.size), list(checked))
-            columns = {"row": range(data.y.size), "weight": learnt.weights, "reviewed": is_reviewed}
-            if source.identifier is not None:
-                columns = {source.identifier: data.whole[source.identifier], **columns}
-            write_table(pl.DataFrame(columns), weights)
+            write_table(_weights_table(learnt, data, identifier, checked), weights)
         if report is not None and page is not None:
             write_report(page, report)
-        shell.result({**provenance, "model": str(out), "trust": strangers, "summary": found})
-        say_found(shell, found)
+        shell.result({**provenance, "model": str(out), "trust": strangers, "summary": learnt.found})
+        say_found(shell, learnt.found)
         shell.say()
-        rows = f"{data.y.size:,} rows"
         joined = f", {len(checked):,} of them reviewed" if checked else ""
-        shell.say(f"Trained ({method.estimator}) on {rows}{joined}.")
+        shell.say(f"Trained ({estimator}) on {data.y.size:,} rows{joined}.")
         shell.written(out, weights, report)
+
+
+def _check_outputs(
+    out: Path,
+    weights: Path | None,
+    report: Path | None,
+    *,
+    inputs: tuple[Path | None, ...],
+    force: bool,
+) -> None:
+    """Raise an error, before the long work, if an output cannot be written."""
+    outputs = {"--out": out, "--weights": weights, "--report": report}
+    check_outputs(outputs, inputs, force=force)
+    if weights is not None:
+        check_ending(weights)
+    if report is not None:
+        check_report_ending(report)
+
+
+def _save(out: Path, learnt: Learnt, provenance: dict[str, Any]) -> list[str]:
+    """Write the model; warn of, and return, the types that it is not loaded with unless trusted."""
+    strangers = save_model(out, learnt.model, provenance)
+    if strangers:
+        warnings.warn(
+            f"`unflip predict` will not load this model unless its types are trusted: "
+            f"{trust_options(strangers)}",
+            stacklevel=1,
+        )
+    return strangers
+
+
+def _provenance(
+    learnt: Learnt, data: LabelledTable, method: options.Method, *, n_reviewed: int
+) -> dict[str, Any]:
+    """Return where a model comes from, and which columns it expects."""
+    return {
+        "label": data.label,
+        "classes": data.classes.tolist(),
+        "positive": learnt.positive,
+        "columns": {name: kind_of(data.features[name]) for name in data.features.columns},
+        "set_aside": list(data.set_aside),
+        "estimator": method.estimator,
+        "noise_rates": learnt.found["noise_rates"],
+        "transition_matrix": learnt.found["transition_matrix"],
+        "seed": method.seed,
+        "n_rows": data.y.size,
+        "n_reviewed": n_reviewed,
+        "command": command_line(),
+    }
+
+
+def _weights_table(
+    learnt: Learnt, data: LabelledTable, identifier: str | None, reviewed: Mapping[int, Any]
+) -> pl.DataFrame:
+    """Return the weight of each row, under its name where it has one."""
+    n_rows = data.y.size
+    names = {} if identifier is None else {identifier: data.whole[identifier]}
+    is_reviewed = np.isin(np.arange(n_rows), list(reviewed))
+    return pl.DataFrame(
+        {**names, "row": range(n_rows), "weight": learnt.weights, "reviewed": is_reviewed}
+    )

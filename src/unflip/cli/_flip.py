@@ -1,61 +1,70 @@
 """`unflip flip`: noise, where the truth is known."""
 
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+import typer
 
 from unflip._app.markup import plain
 from unflip._app.tables import add_columns, check_ending, check_writable, write_table
 from unflip._app.words import percent
 from unflip._app.workflow import parse_rates, rates_by_class
 from unflip._files import check_outputs
-from unflip.cli._options import Source
+from unflip.cli import _options as options
 from unflip.cli._session import session
 from unflip.noise import flip_labels
 
 
 def flip(
-    source: Source,
-    rates: str,
-    out: Path,
-    *,
-    truth: str | None,
-    seed: int,
-    force: bool,
-    as_json: bool,
-    quiet: bool,
+    table: options.Table,
+    label: options.Label,
+    rates: Annotated[
+        str, typer.Option(help="How often to flip the positive and the negative class: 0.3,0.1")
+    ],
+    out: Annotated[Path, typer.Option(help="The table with flipped labels.")],
+    truth: Annotated[
+        str | None, typer.Option(help="Keep the true labels in a column of this name.")
+    ] = None,
+    positive: options.Positive = None,
+    separator: options.Separator = None,
+    seed: options.Seed = 0,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
 ) -> None:
-    """Flip the labels of a table, and write it."""
+    """Flip labels of a table at given rates, to try things out where the truth is known."""
+    source = options.Source(table, label, positive, separator=separator)
     with session(as_json=as_json, quiet=quiet) as shell:
-        check_outputs({"--out": out}, (source.table,), force=force)
+        check_outputs({"--out": out}, (table,), force=force)
         check_ending(out)
         asked = parse_rates(rates)
         if not asked.known:
             raise ValueError(f"--rates {rates!r}: to flip labels, both rates must be numbers.")
         data = source.read()
         check_writable(data.whole, out)
-        by_class, positive = rates_by_class(asked, data.classes, source.positive)
+        by_class, positive_class = rates_by_class(asked, data.classes, positive)
         flipped = flip_labels(data.y, by_class, random_state=seed)
         changed = int(np.sum(flipped != data.y))
-        table = data.whole
+        whole = data.whole
         if truth is not None:
-            table = add_columns(table, {truth: table[source.label].to_list()})
+            whole = add_columns(whole, {truth: whole[label].to_list()})
         # a row of each class stands for it, so that labels of any type keep it
         rows = np.array([np.flatnonzero(data.y == label)[0] for label in data.classes])
         codes = np.searchsorted(data.classes, flipped)
-        write_table(table.with_columns(data.whole[source.label][rows[codes]]), out)
+        write_table(whole.with_columns(data.whole[label][rows[codes]]), out)
         shell.result(
             {
                 "table": str(out),
                 "n_rows": data.y.size,
                 "n_flipped": changed,
-                "positive_class": positive,
+                "positive_class": positive_class,
                 "noise_rates": {"positive": asked.positive, "negative": asked.negative},
                 "seed": seed,
             }
         )
         shell.say(
             f"Flipped {changed:,} of {data.y.size:,} labels ({percent(changed / data.y.size)}); "
-            f"the positive class is **{plain(str(positive))}**."
+            f"the positive class is **{plain(str(positive_class))}**."
         )
         shell.written(out)

@@ -16,14 +16,14 @@ Table = Annotated[
 ]
 Label = Annotated[str, typer.Option(help="Column of the labels.")]
 Positive = Annotated[
-    str | None, typer.Option(help="Which of two classes is the positive one; else the greater.")
+    str | None, typer.Option(help="Positive class of two; without it, the greater label.")
 ]
-Drop = Annotated[list[str] | None, typer.Option(help="Column not to learn from. Repeatable.")]
+Drop = Annotated[list[str] | None, typer.Option(help="Column that is not a feature. Repeatable.")]
 Id = Annotated[
-    str | None, typer.Option("--id", help="Column that names the rows, and is not learnt from.")
+    str | None, typer.Option("--id", help="Column that identifies the rows; it is not a feature.")
 ]
 Separator = Annotated[
-    str | None, typer.Option(help="What separates columns of a text file, if not a comma or tab.")
+    str | None, typer.Option(help="Column separator of a text file, if not a comma or tab.")
 ]
 Estimator = Annotated[
     str,
@@ -35,44 +35,44 @@ Estimator = Annotated[
 Rates = Annotated[
     str | None,
     typer.Option(
-        help="Flip rates of the positive and the negative class, where known: 0.3,0.1. Each may "
+        help="Known flip rates of the positive and the negative class: 0.3,0.1. Each may "
         "be bounds (0.1:0.3) or unknown (?).",
         show_default="estimated",
     ),
 ]
-Seed = Annotated[int, typer.Option(help="Seed of everything that is random.")]
+Seed = Annotated[int, typer.Option(help="Random seed.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors (and --json).")]
 
 
 class Source(NamedTuple):
-    """Where rows and labels come from."""
+    """The table, and which of its columns are labels and features."""
 
     table: Path
     label: str
-    positive: str | None
-    drop: Sequence[str]
-    identifier: str | None
-    separator: str | None
+    positive: str | None = None
+    drop: Sequence[str] | None = None
+    identifier: str | None = None
+    separator: str | None = None
 
     def read(self) -> "LabelledTable":
         """Return the table, split into features and labels."""
         from unflip._app.tables import read_table, split_label
 
         table = read_table(self.table, separator=self.separator)
-        return split_label(table, self.label, drop=self.drop, identifier=self.identifier)
+        return split_label(table, self.label, drop=self.drop or (), identifier=self.identifier)
 
 
 class Method(NamedTuple):
-    """How to learn from them."""
+    """The classifier, the known rates and the seed."""
 
-    estimator: str
-    rates: str | None
-    seed: int
+    estimator: str = "logistic"
+    rates: str | None = None
+    seed: int = 0
 
     def learner(self, source: Source, say: Callable[[str], None]) -> "Callable[..., Learnt]":
-        """Return what learns from the rows of a source, once they are read."""
+        """Return :func:`~unflip._app.workflow.learn` with these settings."""
         from unflip._app.workflow import learn, make_estimator, parse_rates
 
         return partial(
@@ -83,10 +83,3 @@ class Method(NamedTuple):
             random_state=self.seed,
             say=say,
         )
-
-
-def experiment_names() -> list[str]:
-    """Return what `reproduce` can be asked for."""
-    from unflip.paper.experiments import EXPERIMENTS
-
-    return [*EXPERIMENTS, "all"]

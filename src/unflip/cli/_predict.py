@@ -1,12 +1,12 @@
-"""`unflip predict`: a model's answers beside a table's rows."""
+"""`unflip predict`: a model's predictions beside the rows of a table."""
 
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
+import typer
 
 from unflip._app.markup import plain
 from unflip._app.persistence import ModelFileError, changed_versions, load_model
@@ -19,25 +19,31 @@ from unflip._app.tables import (
     write_table,
 )
 from unflip._files import check_outputs
+from unflip.cli import _options as options
 from unflip.cli._session import session
 
 
 def predict(
-    model: Path,
-    table: Path,
-    out: Path,
-    *,
-    separator: str | None,
-    trust: Sequence[str],
-    force: bool,
-    as_json: bool,
-    quiet: bool,
+    model: Annotated[Path, typer.Argument(help="File written by `unflip fit`.")],
+    table: options.Table,
+    out: Annotated[Path, typer.Option(help="The table with predictions; its ending tells how.")],
+    separator: options.Separator = None,
+    trust: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A type that the model may hold, besides those of logistic, boosting and svm: it "
+            "may run code. Repeatable."
+        ),
+    ] = None,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
 ) -> None:
-    """Load a model, and write a table with its predictions."""
+    """Add the true label's prediction, and its probabilities, to a table."""
     with session(as_json=as_json, quiet=quiet) as shell:
         check_outputs({"--out": out}, (model, table), force=force)
         check_ending(out)
-        pipeline, provenance = load_model(model, trusted=trust)
+        pipeline, provenance = load_model(model, trusted=trust or ())
         changed = changed_versions(provenance)
         if changed:
             warnings.warn(f"other versions than in training: {', '.join(changed)}.", stacklevel=1)

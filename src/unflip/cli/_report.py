@@ -1,6 +1,9 @@
 """`unflip report`: the page on a table's labels."""
 
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from unflip._app.persistence import versions
 from unflip._app.report import Report, make_report
@@ -8,18 +11,34 @@ from unflip._app.tables import LabelledTable, check_ending
 from unflip._app.words import headline
 from unflip._app.workflow import Learnt
 from unflip._files import check_outputs, write_whole
-from unflip.cli._options import Method, Source
+from unflip.cli import _options as options
 from unflip.cli._session import command_line, session, visible
 
-ENDINGS = (".html", ".md", ".json")
+REPORT_ENDINGS = (".html", ".md", ".json")
 
 
 def report(
-    source: Source, method: Method, out: Path, *, force: bool, as_json: bool, quiet: bool
+    table: options.Table,
+    label: options.Label,
+    out: Annotated[
+        Path, typer.Option(help="The page; its ending tells how: .html, .md or .json.")
+    ] = Path("report.html"),
+    positive: options.Positive = None,
+    drop: options.Drop = None,
+    identifier: options.Id = None,
+    separator: options.Separator = None,
+    estimator: options.Estimator = "logistic",
+    rates: options.Rates = None,
+    seed: options.Seed = 0,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
 ) -> None:
-    """Write the report on a table."""
+    """Write one page on the labels: how noisy, how sure, which rows, what a model gains."""
+    source = options.Source(table, label, positive, drop, identifier, separator)
+    method = options.Method(estimator, rates, seed)
     with session(as_json=as_json, quiet=quiet) as shell:
-        check_outputs({"--out": out}, (source.table,), force=force)
+        check_outputs({"--out": out}, (table,), force=force)
         check_report_ending(out)
         learn = method.learner(source, shell.step)
         data = source.read()
@@ -32,7 +51,9 @@ def report(
         shell.written(out)
 
 
-def report_on(learnt: Learnt, data: LabelledTable, source: Source, method: Method) -> Report:
+def report_on(
+    learnt: Learnt, data: LabelledTable, source: options.Source, method: options.Method
+) -> Report:
     """Return the report on what was learnt."""
     shown = data.whole.drop(data.label)
     if source.identifier is not None:
@@ -58,11 +79,11 @@ def report_on(learnt: Learnt, data: LabelledTable, source: Source, method: Metho
 
 
 def write_report(page: Report, path: Path) -> None:
-    """Write the report in the way that the name ends in."""
+    """Write the report in the format that the name ends in."""
     writers = {".html": page.to_html, ".md": page.to_markdown, ".json": page.to_json}
     write_whole(path, writers[path.suffix.lower()]())
 
 
 def check_report_ending(path: Path) -> None:
-    """Refuse a name that tells no format of reports."""
-    check_ending(path, ENDINGS)
+    """Raise an error unless the name ends in a format of reports."""
+    check_ending(path, REPORT_ENDINGS)

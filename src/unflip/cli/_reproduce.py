@@ -1,7 +1,9 @@
 """`unflip reproduce`: the paper's experiments, and ours beside its figures."""
 
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -10,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from unflip._validation import check_choice
+from unflip.cli import _options as options
 from unflip.cli._session import complain, visible
 from unflip.datasets import load_benchmark
 from unflip.paper.experiments import (
@@ -20,6 +23,7 @@ from unflip.paper.experiments import (
     Journal,
     Measurement,
     Results,
+    Run,
     planned_runs,
     require_matplotlib,
     run_all,
@@ -29,17 +33,34 @@ from unflip.paper.experiments import (
 
 
 def reproduce(
-    asked: list[str],
-    repeats: int | None,
-    jobs: int,
-    out: Path,
-    *,
-    peers: bool,
-    force: bool,
-    as_json: bool,
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Any of table1 to table6, figure1 and levels, or all, which is the default. "
+            "table1 and figure1 need no data.",
+            autocompletion=lambda: [*EXPERIMENTS, "all"],
+            show_default=False,
+        ),
+    ] = None,
+    repeats: Annotated[
+        int | None,
+        typer.Option(min=1, help="Random splits of each data set.", show_default="the paper's 10"),
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Processes; -1: one per core.")] = -1,
+    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("reproduction"),
+    peers: Annotated[
+        bool, typer.Option("--peers", help="Also run cleanlab in tables 4 and 6.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Discard the runs that the folder holds.")
+    ] = False,
+    as_json: options.AsJson = False,
 ) -> None:
-    """Run experiments as far as their folder does not hold them; write and print them."""
-    repeats = REPEATS if repeats is None else repeats
+    """Run the paper's experiments again, and set ours beside its figures.
+
+    Finished runs are kept in the folder: interrupted, the same command goes on where it was.
+    """
+    asked, repeats = what or ["all"], REPEATS if repeats is None else repeats
     names = [name for name in EXPERIMENTS if name in asked or "all" in asked]
     try:
         if jobs == 0:
@@ -54,24 +75,8 @@ def reproduce(
         complain(str(error))
         raise typer.Exit(2) from None
     runs = list(planned_runs(names, repeats, peers=peers))
-    done = sum(run in journal.outcomes for run in runs)
     console = Console(stderr=as_json)
-    try:
-        with Progress(
-            *Progress.get_default_columns(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=console,
-        ) as progress:
-            bar = progress.add_task(" ".join(asked), total=len(runs), completed=done)
-            for _ in run_all(runs, journal, n_jobs=jobs):
-                progress.advance(bar)
-    except KeyboardInterrupt:
-        kept = sum(run in journal.outcomes for run in runs)
-        complain(
-            f"interrupted: {kept} of {len(runs)} runs are kept in {out}. The same command goes on."
-        )
-        raise typer.Exit(130) from None
+    _run_with_progress(runs, journal, jobs, " ".join(asked), console)
     wanted = set(runs)
     outcomes = {run: outcome for run, outcome in journal.outcomes.items() if run in wanted}
     results = summarise(outcomes, repeats)
@@ -82,6 +87,26 @@ def reproduce(
     _print_reproduction(console, results)
     written = f"Written: {', '.join(path.name for path in files)} in {out}"
     console.print(Text(visible(written)))
+
+
+def _run_with_progress(
+    runs: Sequence[Run], journal: Journal, jobs: int, title: str, console: Console
+) -> None:
+    """Perform the runs that the journal does not hold yet."""
+    done = sum(run in journal.outcomes for run in runs)
+    columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
+    try:
+        with Progress(*columns, console=console) as progress:
+            bar = progress.add_task(title, total=len(runs), completed=done)
+            for _ in run_all(runs, journal, n_jobs=jobs):
+                progress.advance(bar)
+    except KeyboardInterrupt:
+        kept = sum(run in journal.outcomes for run in runs)
+        complain(
+            f"interrupted: {kept} of {len(runs)} runs are kept in {journal.path.parent}. The same "
+            "command goes on."
+        )
+        raise typer.Exit(130) from None
 
 
 def _check_parts(names: list[str], peers: bool) -> None:

@@ -2,69 +2,92 @@
 
 import json
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from unflip._app.review import ReviewTable, check_review, export, serve
 from unflip._files import check_no_input
-from unflip.cli._options import Method, Source
-from unflip.cli._session import complain, session
+from unflip.cli import _options as options
+from unflip.cli._session import Session, complain, session
 
 EXPORTED = ("corrected", "reviewed", "log")
 """Names of the files of an export."""
 
 
 def review(
-    source: Source,
-    method: Method,
-    decisions: Path | None,
-    out: Path | None,
-    *,
-    only_export: bool,
-    sample: int,
-    port: int,
-    as_json: bool,
-    quiet: bool,
+    table: options.Table,
+    label: options.Label,
+    decisions: Annotated[
+        Path | None,
+        typer.Option(help="File of the decisions.", show_default="TABLE.review.sqlite"),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder of what is exported.", show_default="TABLE.review-export"),
+    ] = None,
+    only_export: Annotated[
+        bool, typer.Option("--export", help="Write what was decided, and show no page.")
+    ] = False,
+    sample: Annotated[
+        int, typer.Option(min=1, help="Rows of the random sample that checks the model.")
+    ] = 200,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0: a free one.")] = 0,
+    positive: options.Positive = None,
+    drop: options.Drop = None,
+    identifier: options.Id = None,
+    separator: options.Separator = None,
+    rates: options.Rates = None,
+    seed: options.Seed = 0,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
 ) -> None:
-    """Serve the page until it is interrupted, or export what was decided on it."""
+    """Check labels by hand, on a page on this machine; Ctrl+C ends it, and loses nothing."""
+    source = options.Source(table, label, positive, drop, identifier, separator)
+    method = options.Method(rates=rates, seed=seed)
     with session(as_json=as_json, quiet=quiet) as shell:
-        store = source.table.with_suffix(".review.sqlite") if decisions is None else decisions
-        folder = store.with_name(f"{store.stem}-export") if out is None else out
-        for path in (store, *(folder / f"{name}.csv" for name in EXPORTED)):
-            check_no_input(path, [source.table])
+        store, folder = _paths(table, decisions, out)
         learn = method.learner(source, shell.step)
         data = source.read()
         if only_export:
-            written = export(data.whole, data.label, store, folder, id_column=source.identifier)
+            written = export(data.whole, label, store, folder, id_column=identifier)
             shell.result(json.loads(json.dumps(asdict(written), default=str)))
             shell.written(written.corrected, written.reviewed, written.log)
             return
-        # all that could be refused after a long fit
-        table = ReviewTable(data.whole, data.label, id_column=source.identifier)
-        check_review(store, folder, table=table, port=port)
+        # checked before the fit, which takes long
+        check_review(
+            store, folder, table=ReviewTable(data.whole, label, id_column=identifier), port=port
+        )
         learnt = learn(data)
         shell.step("ranking the rows")
-        audit = learnt.audit()
-
-        def started(address: str) -> None:
-            shell.step("reviewing; Ctrl+C ends it, decisions are kept")
-            # the one thing without which the command is of no use, so said with --quiet too
-            print(json.dumps({"address": address}) if as_json else address, flush=True)
-
-        def note(words: str) -> None:
-            # now, and not with the notes at the end, which comes when the page is closed
-            if not quiet:
-                complain(f"note: {words}")
-
         serve(
             data.whole,
-            data.label,
-            audit,
+            label,
+            learnt.audit(),
             store,
-            id_column=source.identifier,
+            id_column=identifier,
             out=folder,
             sample_size=sample,
             port=port,
-            title=source.table.name,
-            started=started,
-            note=note,
+            title=table.name,
+            started=partial(_say_address, shell),
+            # at once: other notes are printed at the end, when the page is closed
+            note=lambda words: None if quiet else complain(f"note: {words}"),
         )
+
+
+def _paths(table: Path, decisions: Path | None, out: Path | None) -> tuple[Path, Path]:
+    """Return the file of the decisions and the folder of exports, neither of which is the table."""
+    store = table.with_suffix(".review.sqlite") if decisions is None else decisions
+    folder = store.with_name(f"{store.stem}-export") if out is None else out
+    for path in (store, *(folder / f"{name}.csv" for name in EXPORTED)):
+        check_no_input(path, [table])
+    return store, folder
+
+
+def _say_address(shell: Session, address: str) -> None:
+    """Print where the page is, without which the command is of no use: with --quiet too."""
+    shell.step("reviewing; Ctrl+C ends it, decisions are kept")
+    print(json.dumps({"address": address}) if shell.as_json else address, flush=True)

@@ -1,4 +1,4 @@
-"""What surrounds a command: progress, notes, words or JSON, and the exit code."""
+"""The context of a command: progress, notes, text or JSON, and the exit code."""
 
 import json
 import os
@@ -24,7 +24,7 @@ from unflip._app.workflow import CannotEstimateError
 
 
 class Session:
-    """Where a command prints to.
+    """The output of a command.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Session:
         return self._console
 
     def step(self, words: str) -> None:
-        """Say what is being done now."""
+        """Show the current step on the status line."""
         self._status.update(f"{words} ...")
 
     def say(self, sentence: str = "", *, item: bool = False) -> None:
@@ -67,7 +67,7 @@ class Session:
                 print(_escaped(line, lambda char: json.dumps(char)[1:-1]))
 
     def written(self, *paths: Path | None) -> None:
-        """Say which files there are now."""
+        """Print which files were written."""
         names = [str(path) for path in paths if path is not None]
         if names:
             self.console.print(Text(visible(f"Written: {', '.join(names)}")))
@@ -80,7 +80,7 @@ def session(*, as_json: bool, quiet: bool) -> Iterator[Session]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
-        warnings.simplefilter("ignore", DeprecationWarning)  # of libraries, to their authors
+        warnings.simplefilter("ignore", DeprecationWarning)  # meant for the authors of libraries
         try:
             # drawn on terminals only; in files and pipes it leaves no trace
             with Console(stderr=True, quiet=quiet).status("reading ...") as status:
@@ -114,11 +114,11 @@ def session(*, as_json: bool, quiet: bool) -> Iterator[Session]:
 
 
 DEBUG = "UNFLIP_DEBUG"
-"""The environment variable with which a fault is shown with its traceback."""
+"""Environment variable that shows the traceback of an internal error."""
 
 
 def complain(words: str) -> None:
-    """Print lines on stderr, in which nothing is a command to the terminal."""
+    """Print lines on stderr, with control characters escaped."""
     shown = "\n".join(visible(line) for line in words.split("\n"))
     Console(stderr=True, highlight=False, soft_wrap=True).print(Text(shown))
 
@@ -149,8 +149,7 @@ def visible(text: str) -> str:
 
 
 HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
-"""Unicode's categories of characters that are not shown, but act: on terminals, or on the text
-beside them."""
+"""Unicode categories of invisible characters that affect the terminal or the text beside them."""
 
 
 def _escaped(text: str, escape: Callable[[str], str]) -> str:

@@ -13,6 +13,9 @@ from unflip.inspection._compute import (
     rate_sensitivity,
     weight_histogram,
 )
+from unflip.inspection._displays import COLOURS as COLOURS
+from unflip.inspection._displays import HATCHES as HATCHES
+from unflip.inspection._displays import MARKERS as MARKERS
 from unflip.inspection._displays import (
     MislabelCalibrationDisplay,
     NoiseRatesDisplay,

@@ -23,6 +23,8 @@ from unflip.inspection._compute import (
 from unflip.noise import RatesInterval
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""The palette of every picture, of Okabe and Ito: safe for colour-blind readers."""
+
 LINES = ("-", "--", "-.", ":")
 HATCHES = ("//", "\\\\", "..", "xx")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")

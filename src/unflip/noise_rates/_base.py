@@ -14,7 +14,7 @@ from unflip._diagnostics import LEVEL, Diagnostic, raise_or_warn
 from unflip._folds import folds_within_classes
 from unflip._row_weights import relative_weights
 from unflip._typing import Array, Floats
-from unflip._validation import check_enough_rows, check_labels, check_numbers, check_table
+from unflip._validation import Labels, check_enough_rows, check_labels, check_numbers, check_table
 from unflip.noise import (
     LARGEST_TOTAL,
     NoiseRates,
@@ -28,7 +28,7 @@ from unflip.noise_rates._intervals import (
     bootstrap_matrices,
     corrected_interval,
 )
-from unflip.posterior import fit_posterior, make_posterior
+from unflip.posterior import cross_fit, make_posterior
 
 
 class BaseRates(BaseEstimator, metaclass=ABCMeta):
@@ -104,22 +104,23 @@ class PosteriorRates(BaseRates):
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts.
         """
-        classes, codes = check_labels(y, binary=not self._takes_many_classes())
-        check_enough_rows(X, codes)
+        labels = check_labels(y, binary=not self._takes_many_classes())
+        check_enough_rows(X, labels.codes)
+        n_classes = labels.classes.size
         posterior = make_posterior(
-            default_posterior(classes.size) if self.posterior is None else self.posterior,
+            default_posterior(n_classes) if self.posterior is None else self.posterior,
             self.random_state,
-            n_classes=classes.size,
+            n_classes=n_classes,
         )
-        _, noisy_posterior = fit_posterior(
+        _, noisy_posterior = cross_fit(
             posterior,
             X,
-            classes[codes],
+            labels,
             sample_weight,
-            cv=folds_within_classes(self.cv, codes),
+            cv=folds_within_classes(self.cv, labels.codes),
             random_state=self.random_state,
         )
-        self.fit_posterior(noisy_posterior, classes[codes], sample_weight)
+        self._fit_posterior(noisy_posterior, labels, sample_weight)
         check_table(self, X, reset=True)
         return self
 
@@ -137,7 +138,13 @@ class PosteriorRates(BaseRates):
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts; rows of weight zero do not take part.
         """
-        classes, codes = check_labels(y, binary=not self._takes_many_classes())
+        labels = check_labels(y, binary=not self._takes_many_classes())
+        return self._fit_posterior(noisy_posterior, labels, sample_weight)
+
+    def _fit_posterior(
+        self, noisy_posterior: ArrayLike, labels: Labels, sample_weight: ArrayLike | None
+    ) -> Self:
+        classes, codes = labels
         probabilities = check_numbers(noisy_posterior, "noisy_posterior")
         if probabilities.shape != (codes.size, classes.size):
             raise ValueError(
@@ -175,7 +182,7 @@ class PosteriorRates(BaseRates):
             The lower and the upper ends of T's entries.
         """
         check_is_fitted(self, "classes_")
-        worker = clone(self)  # estimating may leave traces on the object
+        worker = clone(self)  # estimating may set attributes
         estimate = worker._rates if self.classes_.size == 2 else worker._transition
         seed = self.random_state if isinstance(self.random_state, Integral) else None
         draws = bootstrap_matrices(
@@ -227,7 +234,7 @@ class PosteriorRates(BaseRates):
 
 
 def default_posterior(n_classes: int) -> str:
-    """Return the posterior of estimators that have none: one that knows of no rates itself.
+    """Return the default posterior of rate estimators, which estimates no rates itself.
 
     Parameters
     ----------

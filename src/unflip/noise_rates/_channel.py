@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unflip._diagnostics import LEVEL
 from unflip._estimators import clone_seeded
-from unflip._validation import check_enough_rows, check_labels, check_table
+from unflip._validation import check_enough_rows, check_table, plain_labels
 from unflip.noise import NoiseRates, RatesInterval
 from unflip.noise_rates._base import BaseRates
 from unflip.posterior import ChannelPosterior, EvidenceTest
@@ -99,10 +99,10 @@ class ChannelRates(BaseRates):
         posterior = ChannelPosterior() if self.posterior is None else self.posterior
         if not isinstance(posterior, ChannelPosterior):
             raise TypeError(f"posterior must be a ChannelPosterior or None, got {posterior!r}.")
-        classes, codes = check_labels(y)
-        check_enough_rows(X, codes)
+        labels = plain_labels(y)  # checked by the channel
+        check_enough_rows(X, labels)
         fitted = clone_seeded(posterior, self.random_state)
-        fitted.fit(X, classes[codes], sample_weight)
+        fitted.fit(X, labels, sample_weight)
         check_table(self, X, reset=True)
         self._take(fitted)
         return self

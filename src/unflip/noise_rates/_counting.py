@@ -1,4 +1,4 @@
-"""Noise rates by counting: the labels that are seen beside the labels that are predicted."""
+"""Noise rates from counts of given against predicted labels."""
 
 from typing import Any
 

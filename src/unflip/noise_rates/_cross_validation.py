@@ -32,7 +32,7 @@ from unflip.noise_rates._intervals import DRAWS
 from unflip.posterior import make_posterior
 
 SMALLEST_PROBABILITY = float(np.finfo(float).eps)
-"""No held-out label is less likely than this, so that one row does not decide alone."""
+"""Minimum probability of a held-out label, so that no single row dominates the score."""
 
 FAILED, LOWEST = -1e12, -1e3
 """Score of rows to which the classifier could not be fitted; no mean of others is below LOWEST."""
@@ -318,12 +318,12 @@ def _splits(
 
 
 def _among(rows: ArrayLike, counts: Array) -> Array:
-    """Return those of the rows that count, in their order and as often."""
+    """Return the rows of positive weight, in their order and with repeats."""
     return np.extract(np.isin(rows, counts), rows)
 
 
 def _best(scores: Floats, pairs: Floats) -> int:
-    """Return the position of the best score; ties assume as little noise as possible."""
+    """Return the position of the best score; ties are broken towards less noise."""
     total = pairs.sum(axis=1).round(12)  # 0.1 + 0.2 is 0.3 here
     difference = np.abs(pairs[:, 0] - pairs[:, 1]).round(12)
     return int(np.lexsort([difference, total, -scores.round(12)])[0])

@@ -7,11 +7,11 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_array, get_tags
 
-from unflip._validation import check_labels
+from unflip._validation import Labels, check_labels
 from unflip.noise import NoiseRates, TransitionMatrix, as_transition_matrix, is_matrix
-from unflip.noise_rates._aliases import make_rates
 from unflip.noise_rates._base import BaseRates, PosteriorRates
 from unflip.noise_rates._channel import ChannelRates
+from unflip.noise_rates._registry import make_rates
 from unflip.noise_rates._selective import SelectiveRates
 from unflip.posterior import ChannelPosterior
 
@@ -50,7 +50,7 @@ def estimate_rates(
     return fit_rates(
         noise_rates,
         X,
-        y,
+        check_labels(y, binary=False),
         sample_weight,
         random_state,
         noisy_posterior=noisy_posterior,
@@ -61,22 +61,23 @@ def estimate_rates(
 def fit_rates(
     noise_rates: Any,
     X: Any,
-    y: ArrayLike,
+    labels: Labels,
     sample_weight: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
     *,
     noisy_posterior: ArrayLike | None = None,
     classifier: Any = None,
 ) -> tuple[Any, BaseRates | None]:
-    """Return the rates, and what they were estimated by: None where they were given.
+    """Return the rates and the fitted rate estimator, which is None if the rates were given.
 
     Parameters
     ----------
-    noise_rates, X, y, sample_weight, random_state, noisy_posterior, classifier
+    noise_rates, X, sample_weight, random_state, noisy_posterior, classifier
         As for :func:`estimate_rates`.
+    labels : Labels
+        The noisy labels, checked.
     """
-    classes, codes = check_labels(y, binary=False)
-    n_classes, labels = classes.size, classes[codes]
+    n_classes = labels.classes.size
     given = given_rates(noise_rates, n_classes)
     if given is not None:
         return given, None
@@ -86,14 +87,14 @@ def fit_rates(
     if classifier is not None and getattr(estimator, "estimator", classifier) is None:
         estimator.set_params(estimator=clone(classifier))
     if noisy_posterior is not None and _takes_probabilities(estimator):
-        estimator.fit_posterior(noisy_posterior, labels, sample_weight)
+        estimator._fit_posterior(noisy_posterior, labels, sample_weight)
     else:
-        estimator.fit(X, labels, sample_weight)
+        estimator.fit(X, labels.given, sample_weight)
     return estimator.rates_, estimator
 
 
 def needs_rows(noise_rates: Any, n_classes: int) -> bool:
-    """Return whether rates are estimated from rows: not where P(noisy y | x) of them does.
+    """Return whether the estimator needs the rows, and not only P(noisy y | x).
 
     Parameters
     ----------
@@ -108,7 +109,7 @@ def needs_rows(noise_rates: Any, n_classes: int) -> bool:
 
 
 def known_size(noise_rates: Any) -> int | None:
-    """Return of how many classes a user's rates are; None where they are a way to estimate them."""
+    """Return the number of classes of known rates; None if the rates are to be estimated."""
     if isinstance(noise_rates, NoiseRates):
         return 2
     if isinstance(noise_rates, TransitionMatrix):
@@ -117,7 +118,7 @@ def known_size(noise_rates: Any) -> int | None:
 
 
 def given_rates(noise_rates: Any, n_classes: int) -> NoiseRates | TransitionMatrix | None:
-    """Return the rates where they are known in full, checked against the number of classes.
+    """Return the rates if all are known, checked against the number of classes; else None.
 
     Parameters
     ----------

@@ -126,7 +126,7 @@ class ScottRates(PosteriorRates):
                 inverse.negative * (1 - noisy_prior) / self.clean_prior,
                 inverse.positive * noisy_prior / (1 - self.clean_prior),
             )
-        # all that can fail has succeeded
+        # after all that can fail
         self.mixture_proportions_, self.inverse_rates_ = (kappa_pos, kappa_neg), inverse
         return rates
 

@@ -1,4 +1,4 @@
-"""Noise rates by selective classification: the labels of the rows that surely are of a class."""
+"""Noise rates by selective classification: the labels of the most confident rows."""
 
 from typing import Any
 
@@ -113,7 +113,7 @@ class SelectiveRates(PosteriorRates):
             matrix[k] = np.bincount(codes[selected], weight[selected], minlength=n_classes)
             bounds[k], sizes[k] = 1 - limit, matrix[k].sum()
         noise = admissible_matrix(matrix)
-        self.upper_bounds_, self.n_selected_ = bounds, sizes  # all that can fail has succeeded
+        self.upper_bounds_, self.n_selected_ = bounds, sizes  # after all that can fail
         return noise
 
 
@@ -124,7 +124,7 @@ def best_threshold(
     outside_weight: ArrayLike | None = None,
     delta: float | None = 0.1,
 ) -> tuple[float, float]:
-    """Return the score above which the share of the class is surely highest, and how high surely.
+    """Return the threshold with the highest lower confidence limit of the share, and that limit.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def best_threshold(
     total: Any = in_class + others
     if delta is None:
         share = np.where(total >= total[-1] / 200, in_class / total, 0.0)
-        last = np.flatnonzero(share == share.max())[-1]  # of equal shares, that of most rows
+        last = np.flatnonzero(share == share.max())[-1]  # ties: most rows
         return float(scores[last]), np.nan
     # a lower limit rises with more of the class and falls with more of the others, so it is
     # highest where a run of the former ends

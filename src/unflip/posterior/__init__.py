@@ -1,23 +1,11 @@
 """Stage 1: P(noisy y | x), by a channel, any classifier, kernel densities or density ratios."""
 
-from unflip.posterior._aliases import PosteriorLike as PosteriorLike
-from unflip.posterior._aliases import make_posterior
-from unflip.posterior._base import BasePosterior, fit_posterior
-from unflip.posterior._channel import ChannelPosterior
-from unflip.posterior._kde import KernelDensityPosterior
-from unflip.posterior._noisy_channel import EvidenceTest
-from unflip.posterior._probabilistic import ProbabilisticPosterior
-from unflip.posterior._ratio import DensityRatioPosterior
-from unflip.posterior._selected import SelectedPosterior
+from unflip.posterior import _registry
+from unflip.posterior._base import cross_fit as cross_fit
+from unflip.posterior._registry import *  # noqa: F403  the registry says what is public
+from unflip.posterior._registry import ALIASES as ALIASES
+from unflip.posterior._registry import PosteriorLike as PosteriorLike
+from unflip.posterior._registry import as_posterior as as_posterior
 
-__all__ = [
-    "BasePosterior",
-    "ChannelPosterior",
-    "DensityRatioPosterior",
-    "EvidenceTest",
-    "KernelDensityPosterior",
-    "ProbabilisticPosterior",
-    "SelectedPosterior",
-    "fit_posterior",
-    "make_posterior",
-]
+__all__: list[str] = []
+__all__ += _registry.__all__

@@ -1,4 +1,4 @@
-"""P(noisy y | x) as what is left of the clean posterior behind a noisy channel."""
+"""P(noisy y | x) as the clean posterior passed through a noisy channel."""
 
 from typing import Any, Self
 
@@ -42,7 +42,7 @@ from unflip.posterior._noisy_channel import (
 )
 
 MOST_COLUMNS, N_COMPONENTS = 500, 100
-"""Rows of more columns are reduced to so many by a truncated SVD; dense ones are scaled first."""
+"""More columns than MOST_COLUMNS are reduced to N_COMPONENTS by truncated SVD."""
 
 
 class ChannelPosterior(BasePosterior):
@@ -315,7 +315,7 @@ class ChannelPosterior(BasePosterior):
         return _checked(X) if isinstance(self.features, str) else X
 
     def _transformer_for(self, rows: Any, random: np.random.RandomState) -> Any:
-        """Return what makes the rows that t is linear in; None: nothing need be made."""
+        """Return the transformer of the rows, or None if none is needed."""
         if not isinstance(self.features, str):
             return clone(self.features)
         check_choice(self.features, ("auto", "nystroem", "linear", "trees"), "features")

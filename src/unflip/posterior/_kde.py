@@ -23,10 +23,10 @@ from unflip.posterior._base import BasePosterior, check_rows
 from unflip.posterior._kde_grid import MOST_POINTS, KernelGrid, grid_shape
 
 LEFT_OUT_ROWS = 2000
-"""At most this many rows, drawn at random, are left out in turn to choose the width."""
+"""Maximum number of rows, drawn at random, in the leave-one-out choice of the width."""
 
 FAR = 1.0
-"""Where all kernels together weigh less than so many rows, the grid is not used."""
+"""Minimum total kernel weight, in rows, at which the grid is used."""
 
 
 class KernelDensityPosterior(BasePosterior):
@@ -178,7 +178,7 @@ class KernelDensityPosterior(BasePosterior):
             for k, kernel in gaussian_at_widths(distances, widths):
                 sums = kernel @ weighted
                 own = sums[left_out - block.start, codes[block]] / sums.sum(axis=1)
-                # no label is impossible: half a row of the other class is granted
+                # smoothed by half a row of the other class: no label has probability 0
                 log_likelihood[k] += weight[block] @ np.log(np.maximum(own, 0.5 / codes.size))
         return float(widths[np.argmax(log_likelihood)])
 

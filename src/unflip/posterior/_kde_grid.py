@@ -8,13 +8,13 @@ from scipy.ndimage import gaussian_filter1d
 from unflip._typing import Array
 
 POINTS_PER_WIDTH = 8
-"""The grid's spacing is the kernel's width over this."""
+"""Grid points per kernel width."""
 
 MOST_POINTS = 2**22
-"""No larger grid is built."""
+"""Maximum number of grid points."""
 
 REACH = 8.0
-"""Widths beyond which a kernel counts as zero."""
+"""Cutoff of the kernel, in widths."""
 
 
 class KernelGrid:

@@ -83,7 +83,7 @@ class ProbabilisticPosterior(BasePosterior):
         check_rows_of(X, codes)
         labels = classes[codes]
         if self.estimator is None:
-            training_rows(X)  # the scaler's own message would be of NaN that nobody gave
+            training_rows(X)  # else the scaler would complain of NaN that are not in X
             estimator = default_classifier(X)
         else:
             estimator = clone(self.estimator)

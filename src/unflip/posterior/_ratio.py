@@ -106,5 +106,5 @@ class DensityRatioPosterior(BasePosterior):
         if not self.normalize:
             return np.minimum(joint, 1.0)
         total = joint.sum(axis=1, keepdims=True)
-        # out of reach of every kernel nothing is known but the prior
+        # far from all kernels, only the prior is known
         return np.where(total > 0, joint / np.where(total > 0, total, 1), self.prior_)

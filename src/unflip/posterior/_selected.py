@@ -23,11 +23,11 @@ from unflip._validation import (
     check_rows_of,
     check_table,
 )
-from unflip.posterior._base import BasePosterior, fit_posterior
+from unflip.posterior._base import BasePosterior, cross_fit
 from unflip.posterior._probabilistic import ProbabilisticPosterior
 
 LEAST = 1e-12
-"""Probabilities that are scored are at least this."""
+"""Minimum probability in the log-likelihood."""
 
 
 class SelectedPosterior(BasePosterior):
@@ -116,7 +116,8 @@ class SelectedPosterior(BasePosterior):
             As for `fit`.
         """
         check_count(self.max_rows, "max_rows", least=1)
-        classes, codes = check_labels(y, binary=False)
+        labels = check_labels(y, binary=False)
+        classes, codes = labels
         check_rows_of(X, codes)
         random = check_random_state(0 if self.random_state is None else self.random_state)
         candidates = [
@@ -127,7 +128,7 @@ class SelectedPosterior(BasePosterior):
         (X,) = indexable(X)
         folds: Any = folds_within_classes(self.cv, codes)
         if not isinstance(folds, int):
-            # an iterable serves once only
+            # an iterator of splits can be used only once
             splits = folds if folds is None else check_splits(folds)
             folds = list(check_cv(splits).split(X, codes))
         with threads_for(codes.size):
@@ -135,10 +136,10 @@ class SelectedPosterior(BasePosterior):
                 scores = self._scores(candidates, X, codes, sample_weight, folds, random)
             elif isinstance(folds, int):
                 folds = None  # a class of one row leaves nothing to hold out
-            fitted, held_out = fit_posterior(
+            fitted, held_out = cross_fit(
                 candidates[0 if np.isnan(scores).all() else int(np.argmax(scores))],
                 X,
-                classes[codes],
+                labels,
                 sample_weight,
                 cv=folds,
                 random_state=random,

@@ -24,8 +24,8 @@ class ArrowBatches(Batches):
         The rows: `pyarrow.dataset.dataset` of Parquet, Feather, ORC or CSV files. A dataset reads
         ahead; for Parquet files, :class:`ParquetBatches` needs less memory. Every file must have
         the columns that are read (Arrow alone would fill a missing column with nulls).
-    label : str
-        The column of noisy labels.
+    label : str, default=None
+        The column of noisy labels. None: the rows are only to be predicted.
     columns : sequence of str, default=None
         The numeric feature columns; missing values become NaN. None: every other column.
     weight : str, default=None
@@ -46,7 +46,7 @@ class ArrowBatches(Batches):
     def __init__(
         self,
         source: Any,
-        label: str,
+        label: str | None = None,
         *,
         columns: Sequence[str] | None = None,
         weight: str | None = None,
@@ -77,7 +77,7 @@ class ArrowBatches(Batches):
     def _set(
         self,
         schema: Any,
-        label: str,
+        label: str | None,
         columns: Sequence[str] | None,
         weight: str | None,
         batch_rows: int,
@@ -87,7 +87,7 @@ class ArrowBatches(Batches):
         features = [name for name in schema.names if name not in self._label_columns()]
         self.columns = features if columns is None else list(columns)
         self._check_names(schema)
-        self._label_kind = _kind(schema.field(label).type)
+        self._label_kind = None if label is None else _kind(schema.field(label).type)
         self._check_kinds(schema)
 
     def _check_names(self, schema: Any, beside: Collection[str] = (), place: str = "") -> None:
@@ -109,7 +109,7 @@ class ArrowBatches(Batches):
                     f"{place}column {name!r} holds {kind}, but {what} must be numbers. Leave it "
                     "out with columns=[...], or encode it as numbers in the file."
                 )
-        if self.label in schema.names:
+        if self.label is not None and self.label in schema.names:
             kind = _kind(schema.field(self.label).type)
             if kind != self._label_kind:
                 raise ValueError(
@@ -132,17 +132,24 @@ class ArrowBatches(Batches):
             if batch.num_rows:  # an empty file gives an empty batch
                 yield batch
 
-    def _label_columns(self) -> list[str]:
-        return [self.label] if self.weight is None else [self.label, self.weight]
+    def no_rows(self) -> Any:
+        """Return a table with the feature columns."""
+        arrow, _ = arrow_modules()
+        return arrow.table({name: arrow.array([], "float64") for name in self.columns})
 
-    def _labels_and_weight(self, batch: Any) -> tuple[Array, Array | None]:
+    def _label_columns(self) -> list[str]:
+        return [name for name in (self.label, self.weight) if name is not None]
+
+    def _labels_and_weight(self, batch: Any) -> tuple[Array | None, Array | None]:
+        weight = None if self.weight is None else _numbers(batch.column(self.weight))
+        if self.label is None:
+            return None, weight
         column = batch.column(self.label)
         if column.null_count:
             raise ValueError(
                 f"column {self.label!r} has {column.null_count} missing labels in one batch: drop "
                 "these rows."
             )
-        weight = None if self.weight is None else _numbers(batch.column(self.weight))
         return _labels(column), weight
 
 
@@ -182,7 +189,7 @@ class ParquetBatches(ArrowBatches):
     def __init__(
         self,
         path: str | Path | Sequence[str | Path],
-        label: str,
+        label: str | None = None,
         *,
         columns: Sequence[str] | None = None,
         weight: str | None = None,

@@ -1,20 +1,18 @@
 """Batches of rows that can be read in several passes."""
 
+import sys
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import reduce
 from itertools import islice
-from operator import add
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
-from sklearn.utils import indexable
+from sklearn.utils import check_array, indexable
 from sklearn.utils.validation import check_consistent_length
 
-from unflip._blocks import BlockFunction, Blocks, first_rows
+from unflip._blocks import BlockFunction, Blocks, check_labelled, first_rows
 from unflip._validation import check_count, check_rows_of
 
 T = TypeVar("T")
@@ -51,7 +49,10 @@ class Batches(Blocks):
 
     @abstractmethod
     def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
-        """Yield (X, y, sample_weight); sample_weight is None if every row counts once."""
+        """Yield (X, y, sample_weight).
+
+        sample_weight is None if every row counts once, y is None if rows are only to be predicted.
+        """
 
     def labels(self) -> Iterator[tuple[Any, Any]]:
         """Yield (y, sample_weight) of the same batches."""
@@ -62,15 +63,28 @@ class Batches(Blocks):
         """Return function(y, sample_weight) of every batch, in order."""
         return [function(y, sample_weight) for y, sample_weight in self.labels()]
 
+    def map(self, function: BlockFunction[T], shared: Any) -> Iterator[T]:
+        """Yield function(X, y, sample_weight, shared) of every batch, holding one at a time."""
+        batch = None
+        for batch in self:
+            yield function(*batch, shared)
+        if batch is None:
+            raise ValueError(
+                "there are no batches. If the data were read before: every call of __iter__ must "
+                "start again."
+            )
+
     def map_each(
         self, function: Callable[[Any, Any, Any, Any, Any], T], items: Sequence[Any], shared: Any
     ) -> list[T]:
         """Return function(X, y, sample_weight, items[k], shared) of every batch k, in order."""
         return [function(*batch, item, shared) for batch, item in zip(self, items, strict=True)]
 
-    def sum(self, function: BlockFunction[T], shared: Any) -> T:
-        """Return the sum of function(X, y, sample_weight, shared), holding one batch at a time."""
-        return reduce(add, (function(*batch, shared) for batch in self))
+    def fold(self, function: Callable[[T, Any, Any, Any, Any], T], state: T, shared: Any) -> T:
+        """Return state = function(state, X, y, sample_weight, shared), one batch after another."""
+        for batch in self:
+            state = function(state, *batch, shared)
+        return state
 
     def head(self, k: int) -> Any:
         """Return the first rows of batch k."""
@@ -84,8 +98,8 @@ class ArrayBatches(Batches):
     ----------
     X : array of shape (n_samples, n_features)
         Rows: any object with a length whose slices are arrays of rows.
-    y : array-like of shape (n_samples,)
-        Noisy labels.
+    y : array-like of shape (n_samples,), default=None
+        Noisy labels. None: the rows are only to be predicted.
     sample_weight : array-like of shape (n_samples,), default=None
         Weight of each row.
     batch_rows : int, default=65_536
@@ -103,16 +117,17 @@ class ArrayBatches(Batches):
     def __init__(
         self,
         X: Any,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
         batch_rows: int = BATCH_ROWS,
     ) -> None:
         check_count(batch_rows, "batch_rows", least=1)
-        check_rows_of(X, y)
+        check_rows_of(X, X if y is None else y)
         check_consistent_length(X, sample_weight)
         (rows,) = indexable(X)  # converts sparse formats that cannot be sliced
-        rows = np.asarray(rows) if isinstance(rows, list) else rows
+        if isinstance(rows, list):
+            rows = check_array(rows, dtype=None, ensure_all_finite=False)
         self.X, self.y, self.sample_weight = rows, y, sample_weight
         self.batch_rows = batch_rows
         mapped = (getattr(values, "filename", None) for values in (X, y, sample_weight))
@@ -128,7 +143,11 @@ class ArrayBatches(Batches):
         y: Any = self.y
         weight: Any = self.sample_weight
         for rows in self._slices():
-            yield y[rows], None if weight is None else weight[rows]
+            yield None if y is None else y[rows], None if weight is None else weight[rows]
+
+    def no_rows(self) -> Any:
+        """Return no rows of X."""
+        return self.X[:0]
 
     def _slices(self) -> Iterator[slice]:
         n_rows = self.X.shape[0] if issparse(self.X) else len(self.X)
@@ -143,25 +162,46 @@ class RepeatedBatches(Batches):
     ----------
     data : Batches
         The user's batches.
+    progress : bool, default=False
+        Whether to show how far every pass has come.
     """
 
-    def __init__(self, data: Batches) -> None:
-        check_batches(data)
-        self._data = data
+    def __init__(self, data: Batches, *, progress: bool = False) -> None:
+        self._data = check_batches(data)
         self._n_rows: list[int] | None = None
+        self._progress, self._n_passes = progress, 0
 
     def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
         """Yield (X, y, sample_weight)."""
-        return self._checked(self._data, 1)
+        return self._checked(self._shown(self._data), 1)
 
     def labels(self) -> Iterator[tuple[Any, Any]]:
         """Yield (y, sample_weight)."""
-        return self._checked(self._data.labels(), 0)
+        return self._checked(self._shown(self._data.labels()), 0)
+
+    def no_rows(self) -> Any:
+        """Return the columns of the user's batches."""
+        return self._data.no_rows()
+
+    def _shown(self, batches: Iterable[T]) -> Iterator[T]:
+        """Yield the batches, and show on stderr how many there were if that is wanted."""
+        if not self._progress:
+            yield from batches
+            return
+        self._n_passes += 1
+        of_all = "" if self._n_rows is None else f" of {len(self._n_rows)}"
+        try:
+            for k, batch in enumerate(batches, start=1):
+                yield batch
+                print(f"\rpass {self._n_passes}: {k}{of_all} batches", end="", file=sys.stderr)
+        finally:
+            print(file=sys.stderr)
 
     def _checked(self, batches: Iterable[Any], label_index: int) -> Iterator[Any]:
         first, k = self._n_rows, 0
         n_rows = []
         for k, batch in enumerate(batches, start=1):
+            check_labelled(batch[label_index])
             n_rows.append(len(batch[label_index]))
             if first is not None and [n_rows[-1]] != first[k - 1 : k]:
                 was = f"{first[k - 1]} rows" if k <= len(first) else "no such batch"
@@ -185,28 +225,8 @@ CHANGED = (
 )
 
 
-def single_pass(data: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """Yield (X, y, sample_weight), and raise an error if there are no batches.
-
-    Parameters
-    ----------
-    data : Batches
-        The user's batches.
-    """
-    check_batches(data)
-    is_empty = True
-    for batch in data:
-        is_empty = False
-        yield batch
-    if is_empty:
-        raise ValueError(
-            "there are no batches. If the data were read before: every call of __iter__ must start "
-            "again."
-        )
-
-
-def check_batches(data: Any) -> None:
-    """Raise an error unless `data` are Batches.
+def check_batches(data: Any) -> Batches:
+    """Return `data`, or raise an error unless they are Batches.
 
     Parameters
     ----------
@@ -218,3 +238,4 @@ def check_batches(data: Any) -> None:
             f"data must be batches, got {type(data).__name__}: ArrayBatches(X, y), "
             "ParquetBatches(path, label=...), or your own subclass of Batches."
         )
+    return data

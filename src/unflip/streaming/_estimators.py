@@ -1,34 +1,29 @@
 """Reweighting and audit of data that do not fit in memory."""
 
+from collections.abc import Iterator
 from contextlib import ExitStack
-from functools import reduce
-from operator import add
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
+from sklearn.utils.metaestimators import available_if
 
 from unflip._blocks import (
-    MAX_ROWS,
-    BlockwiseEstimator,
+    BlockwiseAudit,
+    BlockwiseReweighting,
+    LabelModel,
     Suspects,
-    block_mislabel_histogram,
-    block_suspects,
     block_weights,
+    classifier_has,
     learns_by_blocks,
-    most_suspect,
-    seeded_classifier,
 )
-from unflip._diagnostics import judge_weights, raise_or_warn
-from unflip._estimators import optional_generator, stage_generator
 from unflip._files import check_no_input, whole_file
-from unflip._typing import Floats
-from unflip._validation import check_count, check_precision_or_n, plain_labels
+from unflip._label_posterior import LabelPosterior
+from unflip._typing import Array, Floats
 from unflip.streaming._arrow import arrow_modules
-from unflip.streaming._batches import Batches, RepeatedBatches, check_batches, single_pass
+from unflip.streaming._batches import Batches, RepeatedBatches, check_batches
 
 
-class StreamingReweighting(BlockwiseEstimator):
+class StreamingReweighting(BlockwiseReweighting):
     r"""beta = P(true=y | x) / P(noisy=y | x) of rows that are read in batches.
 
     Does what :class:`~unflip.ImportanceReweightingClassifier` does in memory: P(noisy y | x) and
@@ -47,6 +42,8 @@ class StreamingReweighting(BlockwiseEstimator):
     max_rows : int, default=20_000
         Number of rows to fit P(noisy y | x) and the rates to. A channel uses its own `max_rows`;
         "kliep", "ulsif" and "rulsif" use all rows.
+    progress : bool, default=False
+        Whether to show on stderr how far every pass of `fit` has come.
     random_state : int, RandomState instance or None, default=None
         Seed of the draw, and of every part without a seed.
 
@@ -59,6 +56,9 @@ class StreamingReweighting(BlockwiseEstimator):
         The same, over all rows.
     n_errors_ : float
         Expected number of wrong labels.
+    n_features_in_, feature_names_in_
+        The columns of the fit, where the batches tell them. Other columns, or another order, are
+        then refused.
 
     Examples
     --------
@@ -73,28 +73,9 @@ class StreamingReweighting(BlockwiseEstimator):
     >>> model = StreamingReweighting(SGDClassifier(loss="log_loss"), random_state=0).fit(data)
     >>> print(model.noise_rates_)
     NoiseRates(positive=0.398, negative=0.102)
-    >>> model.estimator_.score(X, y)
+    >>> float(np.mean(np.concatenate(list(model.predict(data))) == y))
     0.9...
     """
-
-    estimator_: Any
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        posterior: Any = "auto",
-        noise_rates: Any = "auto",
-        n_epochs: int = 1,
-        max_rows: int = MAX_ROWS,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.posterior = posterior
-        self.noise_rates = noise_rates
-        self.n_epochs = n_epochs
-        self.max_rows = max_rows
-        self.random_state = random_state
 
     def fit(self, data: Batches) -> Self:
         """Estimate the posterior, the rates and the sums, then train the classifier.
@@ -105,31 +86,15 @@ class StreamingReweighting(BlockwiseEstimator):
             The noisy data. There is one pass over the labels, two over the rows (about ten for
             "ulsif" and twenty for "kliep"), and `n_epochs` for the classifier.
         """
-        data = RepeatedBatches(data)
-        check_count(self.n_epochs, "n_epochs", least=1)
-        random_state = optional_generator(self.random_state)
-        estimator = seeded_classifier(self.estimator, random_state)
-        if not (estimator is None or learns_by_blocks(estimator)):
+        return self._fit(RepeatedBatches(data, progress=self.progress))
+
+    def _check_classifier(self, estimator: Any) -> None:
+        if not learns_by_blocks(estimator):
             raise TypeError(
                 f"{type(estimator).__name__} has no partial_fit that takes sample_weight, so it "
                 "cannot learn batch by batch. Use one that has, such as SGDClassifier; or use None "
                 "and take each batch's weights from `sample_weight`."
             )
-        found = self._fit_blocks(data, random_state)
-        classes = found.model.classes
-        diagnostics = raise_or_warn(
-            [*judge_weights(found.totals, classes, found.model.rates), *found.diagnostics]
-        )
-        if estimator is not None:
-            for _ in range(self.n_epochs):
-                for X, y, sample_weight in data:
-                    weights = block_weights(X, y, sample_weight, found.model)
-                    estimator.partial_fit(
-                        X, plain_labels(y), classes=classes, sample_weight=weights
-                    )
-        self._take(found, diagnostics)
-        self.estimator_ = estimator
-        return self
 
     def sample_weight(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
         """Return beta times `sample_weight` of a batch.
@@ -137,12 +102,41 @@ class StreamingReweighting(BlockwiseEstimator):
         Parameters
         ----------
         X, y, sample_weight
-            A batch of the data of the fit, or other rows with noisy labels.
+            A batch of the data of the fit, or other rows with noisy labels. The columns are those
+            of the fit, in the same order: arrays have no names by which this could be checked.
         """
         return block_weights(X, y, sample_weight, self._model)
 
+    @available_if(classifier_has("predict"))
+    def predict(self, data: Batches) -> Iterator[Array]:
+        """Yield the most likely true label of every row, an array for each batch.
 
-class StreamingAudit(BlockwiseEstimator):
+        One batch is in memory at a time. ``np.concatenate(list(model.predict(data)))`` is one array
+        of all rows.
+
+        Parameters
+        ----------
+        data : Batches
+            Rows with the columns of the fit, in the same order: for files, name them by `columns`.
+            Labels are not needed.
+        """
+        predictions: Iterator[Array] = self._predictions(check_batches(data), "predict")
+        return predictions
+
+    @available_if(classifier_has("predict_proba"))
+    def predict_proba(self, data: Batches) -> Iterator[Floats]:
+        """Yield P(true y | x), an array for each batch, a column per class as in `classes_`.
+
+        Parameters
+        ----------
+        data : Batches
+            As for `predict`.
+        """
+        probabilities: Iterator[Floats] = self._predictions(check_batches(data), "predict_proba")
+        return probabilities
+
+
+class StreamingAudit(BlockwiseAudit):
     """P(true != y | x, noisy=y) of rows that are read in batches.
 
     Does what :class:`~unflip.audit.LabelAudit` does in memory, but without cross-fitting:
@@ -153,11 +147,8 @@ class StreamingAudit(BlockwiseEstimator):
     ----------
     posterior, noise_rates
         As for :class:`~unflip.audit.LabelAudit`.
-    max_rows : int, default=20_000
-        Number of rows to fit P(noisy y | x) and the rates to. A channel uses its own `max_rows`;
-        "kliep", "ulsif" and "rulsif" use all rows.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the draw, and of every part without a seed.
+    max_rows, progress, random_state
+        As for :class:`StreamingReweighting`.
 
     Attributes
     ----------
@@ -180,21 +171,6 @@ class StreamingAudit(BlockwiseEstimator):
     1.0
     """
 
-    rates_taken = "mean"
-
-    def __init__(
-        self,
-        posterior: Any = "auto",
-        noise_rates: Any = "auto",
-        *,
-        max_rows: int = MAX_ROWS,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.posterior = posterior
-        self.noise_rates = noise_rates
-        self.max_rows = max_rows
-        self.random_state = random_state
-
     def fit(self, data: Batches) -> Self:
         """Estimate the posterior, the rates and the expected number of wrong labels.
 
@@ -203,9 +179,7 @@ class StreamingAudit(BlockwiseEstimator):
         data : Batches
             The noisy data; there are as many passes as in :meth:`StreamingReweighting.fit`.
         """
-        found = self._fit_blocks(RepeatedBatches(data), stage_generator(self.random_state))
-        self._take(found, raise_or_warn(found.diagnostics))
-        return self
+        return self._fit(RepeatedBatches(data, progress=self.progress))
 
     def issues(
         self, data: Batches, *, precision: float | None = None, n: int | None = None
@@ -220,13 +194,7 @@ class StreamingAudit(BlockwiseEstimator):
         precision, n
             As for :meth:`~unflip.audit.LabelAudit.issues`.
         """
-        check_batches(data)
-        check_precision_or_n(precision, n)
-        model = self._model
-        if n is None:
-            parts = (block_mislabel_histogram(*batch, model) for batch in single_pass(data))
-            n = reduce(add, parts).n_issues(precision)
-        return most_suspect((block_suspects(*batch, (model, n)) for batch in single_pass(data)), n)
+        return self._issues(check_batches(data), precision, n)
 
     def write(self, data: Batches, path: str | Path) -> Path:
         """Write every row's P(mislabelled), suggested label and label to a Parquet file.
@@ -247,8 +215,7 @@ class StreamingAudit(BlockwiseEstimator):
         check_no_input(target, data.files)
         with whole_file(target) as temporary, ExitStack() as stack:
             writer = None
-            for X, y, _ in single_pass(data):
-                rows = model.label_posterior(X, y)
+            for rows in self._checked(data).map(_label_posterior, model):
                 table = arrow.table(
                     {
                         "mislabel_proba": rows.mislabel_proba,
@@ -260,3 +227,7 @@ class StreamingAudit(BlockwiseEstimator):
                     writer = stack.enter_context(parquet.ParquetWriter(temporary, table.schema))
                 writer.write_table(table)
         return target
+
+
+def _label_posterior(X: Any, y: Any, sample_weight: Any, model: LabelModel) -> LabelPosterior:
+    return model.label_posterior(X, y)

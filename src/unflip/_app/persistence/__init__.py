@@ -25,7 +25,9 @@ from unflip._app.persistence._archive import (
     pack,
 )
 from unflip._app.persistence._model import check_model, unsound_types
+from unflip._app.persistence._schema import CHILDREN as CHILDREN
 from unflip._app.persistence._schema import PROTOCOL, Survey, share
+from unflip._app.persistence._types import TYPES as TYPES
 from unflip._files import write_whole
 
 __all__ = [

@@ -13,15 +13,18 @@ from unflip._app.report._document import (
 )
 from unflip._app.report._findings import findings
 from unflip._app.report._report import Report, make_report
+from unflip._app.report._svg import Mark, draw_histogram
 
 __all__ = [
     "Block",
     "Cell",
     "Heading",
+    "Mark",
     "Picture",
     "Report",
     "Table",
     "Text",
+    "draw_histogram",
     "findings",
     "make_report",
     "to_fragment",

@@ -21,7 +21,7 @@ from unflip.inspection import posterior_histogram, summary, weight_histogram
 from unflip.metrics import clean_accuracy_score
 from unflip.noise import as_transition_matrix
 
-FOLDS = 5
+SCORING_FOLDS = 5
 BINS = 25
 SUSPECTS = 50
 
@@ -90,18 +90,20 @@ def _accuracy(
 ) -> dict[str, Any] | None:
     """Estimate the accuracy on clean labels of held-out rows, without weights and with them."""
     rates, smallest = classifier.noise_rates_, np.bincount(codes).min()
-    if smallest < 2 * FOLDS:
+    if smallest < 2 * SCORING_FOLDS:
         return None
-    folds = stratified_folds(FOLDS, classifier.classes_, codes, seed, none_allowed=False)
+    folds = stratified_folds(SCORING_FOLDS, classifier.classes_, codes, seed, none_allowed=False)
     plain = LogisticRegression() if classifier.estimator is None else classifier.estimator
     # the score takes the rates for known, so no fold estimates its own
     reweighted = clone(classifier).set_params(noise_rates=rates)
     if isinstance(classifier.cv, int):
         # a fold's training rows hold so many of the rarest class
-        reweighted.set_params(cv=min(classifier.cv, int(smallest) * (FOLDS - 1) // FOLDS))
+        reweighted.set_params(
+            cv=min(classifier.cv, int(smallest) * (SCORING_FOLDS - 1) // SCORING_FOLDS)
+        )
     stand_in = np.linalg.inv(as_transition_matrix(rates).matrix)
     hits: list[NDArray[np.float64]] = []
-    scores: dict[str, Any] = {"folds": FOLDS}
+    scores: dict[str, Any] = {"folds": SCORING_FOLDS}
     for name, model in (
         ("labels_as_they_are", clone_seeded(plain, seed)),
         ("reweighted", reweighted),

@@ -17,7 +17,7 @@ from unflip._app.words import (
 
 TITLE = "How far to believe these labels"
 
-MOST_COLUMNS = 8
+MOST_SHOWN_COLUMNS = 8
 LONGEST_VALUE = 40
 """Of the rows that are shown: as many columns, and characters of each."""
 
@@ -151,7 +151,7 @@ def _suspects(content: dict[str, Any]) -> list[Block]:
     alternative = "Rows by the probability that their label is wrong"
     blocks.append(Picture("mislabelled.svg", picture, alternative))
     columns = list(suspects[0]["values"])
-    shown = columns[:MOST_COLUMNS]
+    shown = columns[:MOST_SHOWN_COLUMNS]
     head = ("row", "label", "suggested", "P(wrong)", *(plain(name) for name in shown))
     rows = tuple(
         (

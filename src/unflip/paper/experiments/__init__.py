@@ -6,11 +6,14 @@ what the paper leaves open, once for all methods of a table.
 """
 
 from unflip.paper.experiments._choices import REPEATS
+from unflip.paper.experiments._choices import stated_choices as stated_choices
 from unflip.paper.experiments._compare import Measurement, Results, summarise
 from unflip.paper.experiments._config import EXPERIMENTS, METHOD_NAMES, Experiment
 from unflip.paper.experiments._document import reproduction_page
 from unflip.paper.experiments._pictures import require_matplotlib
 from unflip.paper.experiments._protocol import Outcome, Run, perform, planned_runs
+from unflip.paper.experiments._published import Published as Published
+from unflip.paper.experiments._published import published as published
 from unflip.paper.experiments._run import JOURNAL, Journal, run_all
 from unflip.paper.experiments._save import read_results, save_results
 

@@ -5,14 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from unflip.inspection import COLOURS, HATCHES, MARKERS
 from unflip.paper.experiments._compare import Results
 from unflip.paper.experiments._config import EXPERIMENTS, LEARNERS, METHOD_NAMES
-
-COLOURS = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#D55E00", "#CC79A7")
-"""The colour-blind safe palette of Okabe and Ito."""
-
-HATCHES = ("", "//", "..", "xx")
-MARKERS = ("o", "s", "^", "D", "v", "P")
 
 
 def require_matplotlib() -> None:
@@ -38,7 +33,7 @@ def figure_1(results: Results) -> str:
         for k, method in enumerate(methods):
             of_method = [entry for entry in measurements if entry.method == method]
             style = experiment.methods.index(method)  # the same style in both columns
-            colour, hatch = COLOURS[1 + style], HATCHES[style]
+            colour, hatch = COLOURS[style], HATCHES[style]
             positions = np.arange(len(of_method)) + (k - (len(methods) - 1) / 2) * width
             drawn = boxes.boxplot(
                 [entry.values for entry in of_method],

@@ -1,20 +1,42 @@
-"""Posteriors by name."""
+"""The registry of posteriors: what `unflip.posterior` exports, and under which names.
+
+A new posterior joins the imports, `__all__`, and, where it has a name of its own, `PosteriorName`
+and `ALIASES`; the reference page, the common tests and the type checker read it from here.
+"""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from unflip._estimators import clone_seeded
-from unflip._typing import PosteriorName, ProbabilisticClassifier
+from unflip._typing import ProbabilisticClassifier
 from unflip._validation import check_choice
 from unflip.density_ratio import KLIEP, KMM, ULSIF, RuLSIF
-from unflip.posterior._base import BasePosterior
+from unflip.posterior._base import BasePosterior, fit_posterior
 from unflip.posterior._channel import ChannelPosterior
 from unflip.posterior._kde import KernelDensityPosterior
+from unflip.posterior._noisy_channel import EvidenceTest
 from unflip.posterior._probabilistic import ProbabilisticPosterior
 from unflip.posterior._ratio import DensityRatioPosterior
 from unflip.posterior._selected import SelectedPosterior
+
+__all__ = [
+    "BasePosterior",
+    "ChannelPosterior",
+    "DensityRatioPosterior",
+    "EvidenceTest",
+    "KernelDensityPosterior",
+    "ProbabilisticPosterior",
+    "SelectedPosterior",
+    "fit_posterior",
+    "make_posterior",
+]
+
+PosteriorName = Literal[
+    "auto", "channel", "probabilistic", "kde", "kliep", "ulsif", "rulsif", "kmm", "selected"
+]
+"""For type checkers, which cannot read `ALIASES`."""
 
 PosteriorLike = PosteriorName | ProbabilisticClassifier
 """What users may give for a posterior: a name, a posterior or a classifier."""
@@ -56,16 +78,21 @@ def make_posterior(
     >>> make_posterior("kliep")
     DensityRatioPosterior(ratio=KLIEP())
     """
+    return clone_seeded(as_posterior(posterior, n_classes), random_state)
+
+
+def as_posterior(posterior: Any, n_classes: int = 2) -> BasePosterior:
+    """Return the posterior that :func:`make_posterior` clones, to read its tags."""
     if isinstance(posterior, str):
         if posterior == "auto":
             posterior = "channel" if n_classes == 2 else "selected"
         check_choice(posterior, ("auto", *ALIASES), "posterior")
-        posterior = ALIASES[posterior]()
-    elif not isinstance(posterior, BasePosterior):
-        if not hasattr(posterior, "fit"):
-            raise TypeError(
-                f"posterior must be one of {['auto', *ALIASES]}, a posterior of unflip.posterior "
-                f"or a classifier, got {posterior!r}."
-            )
-        posterior = ProbabilisticPosterior(posterior)
-    return clone_seeded(posterior, random_state)
+        return ALIASES[posterior]()
+    if isinstance(posterior, BasePosterior):
+        return posterior
+    if not hasattr(posterior, "fit"):
+        raise TypeError(
+            f"posterior must be one of {['auto', *ALIASES]}, a posterior of unflip.posterior "
+            f"or a classifier, got {posterior!r}."
+        )
+    return ProbabilisticPosterior(posterior)

@@ -1,15 +1,19 @@
-"""Rate estimators by name."""
+"""The registry of rate estimators: what `unflip.noise_rates` exports, and under which names.
+
+A new estimator joins the imports, `__all__`, and, where it has a name of its own, `RatesName` and
+`ALIASES`; the reference page, the common tests and the type checker read it from here.
+"""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from unflip._estimators import clone_seeded
-from unflip._typing import Array, RateEstimator, RatesName
+from unflip._typing import Array, RateEstimator
 from unflip._validation import check_choice
 from unflip.noise import NoiseRates, TransitionMatrix
-from unflip.noise_rates._base import BaseRates
+from unflip.noise_rates._base import BaseRates, PosteriorRates
 from unflip.noise_rates._channel import ChannelRates
 from unflip.noise_rates._counting import ConfidentJointRates, DualTRates
 from unflip.noise_rates._cross_validation import CrossValidatedRates
@@ -17,6 +21,34 @@ from unflip.noise_rates._minimum import MinimumRates
 from unflip.noise_rates._mixture import BestBinRates
 from unflip.noise_rates._scott import ScottRates
 from unflip.noise_rates._selective import SelectiveRates
+
+__all__ = [
+    "BaseRates",
+    "BestBinRates",
+    "ChannelRates",
+    "ConfidentJointRates",
+    "CrossValidatedRates",
+    "DualTRates",
+    "MinimumRates",
+    "PosteriorRates",
+    "ScottRates",
+    "SelectiveRates",
+    "make_rates",
+]
+
+RatesName = Literal[
+    "auto",
+    "best_bin",
+    "channel",
+    "confident_joint",
+    "cv",
+    "dual_t",
+    "minimum",
+    "quantile",
+    "scott",
+    "selective",
+]
+"""For type checkers, which cannot read `ALIASES`."""
 
 RatesLike = RatesName | NoiseRates | TransitionMatrix | RateEstimator | Array | list[list[float]]
 """What users may give for rates: what they know, a name, or an estimator."""
