@@ -10,7 +10,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import PolynomialFeatures
 
 from unflip import NoiseRates, flip_labels
-from unflip.noise import RatesInterval
 from unflip.noise_rates import ChannelRates, make_rates
 from unflip.posterior import ChannelPosterior
 from unflip.posterior._noisy_channel._evidence import (
@@ -22,7 +21,7 @@ from unflip.posterior._noisy_channel._evidence import (
     fit_channel,
     refit_coef,
 )
-from unflip.posterior._noisy_channel._features import ChannelFeatures, row_keys
+from unflip.posterior._noisy_channel._features import ChannelFeatures, row_keys, shuffled_keys
 from unflip.posterior._noisy_channel._fit import ChannelSample
 from unflip.posterior._noisy_channel._surface import (
     GridSurface,
@@ -248,8 +247,7 @@ def test_no_noise_is_reported_where_it_is_the_likelier():
 
 def test_a_gaussian_prior_on_the_bumps_has_the_kernel_as_covariance_at_the_centers():
     X = np.random.default_rng(0).normal(size=(30, 3))
-    order = np.argsort(row_keys(X, np.random.RandomState(0)))
-    features = ChannelFeatures(1.0, 30).fit(X, np.ones(30), order)
+    features = ChannelFeatures(1.0, 30).fit(X, np.ones(30), np.arange(30))
     bumps = features.transform(X)[:, 4:] + features.shift @ features.root
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     squared = ((Z[:, None] - Z[None]) ** 2).sum(axis=2)
@@ -272,7 +270,27 @@ def test_scores_of_an_svd_on_one_scale_have_the_prior_of_the_columns():
 
 def merged(X, positive, weight=None, seed=1):
     weight = np.ones(len(X)) if weight is None else weight
-    return ChannelSample(X, positive, weight).merged(np.random.RandomState(seed))
+    return ChannelSample(X, positive, weight).merged(np.random.RandomState(seed)).sample
+
+
+def test_rows_are_shuffled_alike_in_other_units_with_columns_reversed_and_in_single_precision():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=500), rng.exponential(size=500), rng.uniform(size=500)])
+
+    def order(X):
+        return np.argsort(shuffled_keys(X, np.ones(500), np.random.RandomState(3)))
+
+    np.testing.assert_array_equal(order(X), order(X * [1e-6, 1.0, 1e6]))
+    np.testing.assert_array_equal(order(X), order(X[:, ::-1]))
+    assert np.mean(order(X) == order(X.astype(np.float32).astype(float))) > 0.9
+    assert np.abs(np.corrcoef(order(X), np.arange(500))[0, 1]) < 0.15
+    for column in X.T:
+        assert np.abs(np.corrcoef(order(X).argsort(), column)[0, 1]) < 0.15
+
+
+def test_rows_that_differ_in_the_last_digit_are_two_rows():
+    X = np.array([[1.0, 2.0], [1.0, np.nextafter(2.0, 3.0)], [1.0, 2.0], [-0.0, 1.0], [0.0, 1.0]])
+    assert len(np.unique(row_keys(X))) == 3
 
 
 def test_neither_copies_nor_the_order_of_rows_change_the_sample():
@@ -533,7 +551,8 @@ def test_what_is_known_is_not_tested():
     told = ChannelPosterior(known=NoiseRates(0.3, 0.1)).fit(X, y)
     assert told.noise_test_ is None
     assert told.symmetry_test_ is None
-    assert told.interval(0.5) == RatesInterval.from_pairs((0.3, 0.3), (0.1, 0.1), level=0.5)
+    assert told.interval(0.5).both() == ((0.3, 0.3), (0.1, 0.1))
+    assert told.interval(0.5).level == 0.5
     with pytest.raises(ValueError, match="level must lie between 0 and 1"):
         told.interval(1.0)
 

@@ -8,6 +8,9 @@ from unflip._typing import Array, Floats
 MIN_EIGENVALUE = 1e-6
 """Minimum eigenvalue of the kernel matrix, relative to the largest; smaller ones are dropped."""
 
+STEPS = 1000
+"""Steps per standard deviation to which values are rounded before rows are shuffled by them."""
+
 N_DISTANCES = 300
 """Number of rows whose distances set the scale of the kernel."""
 
@@ -89,23 +92,55 @@ class ChannelFeatures:
         return np.exp(kernel, out=kernel)
 
 
-def row_keys(X: Floats, random_state: np.random.RandomState) -> NDArray[np.uint64]:
-    """Return a random number for every row that depends only on the values of the row.
-
-    Sorting by these numbers shuffles the rows, independent of copies and of their original order.
+def row_keys(X: Floats) -> NDArray[np.uint64]:
+    """Return a number for every row that tells it from other rows, whatever its position.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
         Rows.
-    random_state : RandomState instance
-        Generator of the order.
     """
     bits = np.ascontiguousarray(X + 0.0, dtype=np.float64).view(np.uint64)  # -0.0 becomes 0.0
     bits = bits ^ (bits >> np.uint64(32))  # short numbers use only the upper half
-    halves = random_state.randint(0, 2**32, size=(2, X.shape[1]), dtype=np.uint64)
-    odd = (halves[0] << np.uint64(32)) | halves[1] | np.uint64(1)
-    return np.asarray((bits * odd).sum(axis=1, dtype=np.uint64))  # multiplicative hash modulo 2^64
+    column = np.arange(1, X.shape[1] + 1, dtype=np.uint64)
+    return _mixed((bits * (_mixed(column) | np.uint64(1))).sum(axis=1, dtype=np.uint64))
+
+
+def shuffled_keys(
+    X: Floats, weight: Floats, random_state: np.random.RandomState
+) -> NDArray[np.uint64]:
+    """Return a random number for every row, by which to shuffle rows.
+
+    It depends on the standardised values of the row, rounded, but not on its position, on copies of
+    it, on the order and the units of the columns, nor (but for a few rows) on their precision.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Rows.
+    weight : ndarray of shape (n_samples,)
+        Weight of each row.
+    random_state : RandomState instance
+        Generator of the order.
+    """
+    mean = np.average(X, axis=0, weights=weight)
+    deviation = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
+    Z = (X - mean) / np.where(deviation > 0, deviation, 1.0)
+    rounded = np.rint(np.clip(STEPS * Z, -(2.0**52), 2.0**52)).astype(np.int64)
+    # columns are known by their shape, not by their place
+    skewness = np.average(np.clip(Z, -10, 10) ** 3, axis=0, weights=weight)
+    seed = random_state.randint(2**31, dtype=np.int64)
+    column = _mixed((np.rint(STEPS * skewness).astype(np.int64) + seed).view(np.uint64))
+    parts = rounded.view(np.uint64) * (column | np.uint64(1))
+    return _mixed(parts.sum(axis=1, dtype=np.uint64))
+
+
+def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the bits scrambled (Steele, Lea and Flood's SplitMix64)."""
+    bits = bits + np.uint64(0x9E3779B97F4A7C15)
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))
 
 
 def _squared_distances(A: Floats, B: Floats) -> Floats:

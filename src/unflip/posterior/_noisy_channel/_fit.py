@@ -23,7 +23,7 @@ from unflip.posterior._noisy_channel._evidence import (
     leave_one_out,
     mean_sigmoid,
 )
-from unflip.posterior._noisy_channel._features import ChannelFeatures, row_keys
+from unflip.posterior._noisy_channel._features import ChannelFeatures, row_keys, shuffled_keys
 from unflip.posterior._noisy_channel._surface import (
     NEGLIGIBLE,
     Box,
@@ -177,23 +177,29 @@ class ChannelSample:
         random_state : RandomState instance
             Generator of the order.
         """
-        _, group = np.unique(row_keys(self.rows, random_state), return_inverse=True)
-        pair = 2 * group + self.positive
-        pairs, first, position = np.unique(pair, return_index=True, return_inverse=True)
-        weight: Floats = np.bincount(position, self.weight).astype(float)
-        repeated = np.bincount(pairs // 2, weight) > 1
-        mixed = np.bincount(pairs // 2) > 1
-        if not repeated.any() or mixed[repeated].mean() < MIN_MIXED_SHARE:
-            weight *= effective_rows(weight) / weight.sum()
-            sample = ChannelSample(self.rows[first], self.positive[first], weight)
-            return Evidence(sample, sample, position)
-        unit = common_unit(weight) or 1.0
-        order = np.argsort(pair, kind="stable")
+        keys = row_keys(self.rows)
+        shuffle = shuffled_keys(self.rows, self.weight, random_state)
+        order = np.lexsort([self.positive, keys, shuffle])
+        everything = ChannelSample(self.rows[order], self.positive[order], self.weight[order])
+        starts_row = np.append(True, np.diff(keys[order]) != 0)
+        starts_pair = starts_row | np.append(True, np.diff(everything.positive))
+        first = np.flatnonzero(starts_pair)
+        row = np.cumsum(starts_row)[first] - 1
+        weight: Floats = np.add.reduceat(everything.weight, first)
+        repeated = np.bincount(row, weight) > 1
+        mixed = np.bincount(row) > 1
+        pairs = ChannelSample(everything.rows[first], everything.positive[first], weight)
         place = np.empty_like(order)
+        if not repeated.any() or mixed[repeated].mean() < MIN_MIXED_SHARE:
+            place[order] = np.cumsum(starts_pair) - 1
+            sample = replace(pairs, weight=weight * (effective_rows(weight) / weight.sum()))
+            return Evidence(sample, sample, place)
         place[order] = np.arange(order.size)
-        units = ChannelSample(self.rows[order], self.positive[order], self.weight[order] / unit)
+        unit = common_unit(weight) or 1.0
         return Evidence(
-            ChannelSample(self.rows[first], self.positive[first], weight / unit), units, place
+            replace(pairs, weight=weight / unit),
+            replace(everything, weight=everything.weight / unit),
+            place,
         )
 
 
