@@ -319,7 +319,8 @@ def _rule(rng: np.random.Generator, X: Any, y: Array, score: Array) -> tuple[Any
         DecisionTreeClassifier(max_leaf_nodes=size, random_state=0).fit(rows, y).predict(rows)
         for size in (2, 3, 4, 6, 8, 12, 16, 32, 64, 128, 256)
     ]
-    wrong = min(((labels != y) for labels in said), key=lambda wrong: abs(wrong.mean() - 0.1))
+    both = [labels for labels in said if 0 < labels.mean() < 1]
+    wrong = min(((labels != y) for labels in both), key=lambda wrong: abs(wrong.mean() - 0.1))
     return X, wrong.astype(float)
 
 
