@@ -19,11 +19,15 @@ from unflip.inspection._displays import (
     SensitivityDisplay,
     WeightsDisplay,
 )
+from unflip.inspection._slice_display import NoiseBySliceDisplay
+from unflip.inspection._slices import NoiseBySlice, noise_by_slice
 from unflip.inspection._summary import summary
 
 __all__ = [
     "MislabelCalibration",
     "MislabelCalibrationDisplay",
+    "NoiseBySlice",
+    "NoiseBySliceDisplay",
     "NoiseRatesDisplay",
     "PosteriorHistogram",
     "RateCurve",
@@ -31,6 +35,7 @@ __all__ = [
     "WeightHistogram",
     "WeightsDisplay",
     "mislabel_calibration",
+    "noise_by_slice",
     "posterior_histogram",
     "rate_sensitivity",
     "summary",
