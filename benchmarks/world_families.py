@@ -65,7 +65,7 @@ def clusters(rng: np.random.Generator, n: int) -> Rows:
         flip_y=0.0,
         random_state=int(rng.integers(2**31)),
     )
-    near = KNeighborsClassifier(min(25, n)).fit(X, y).predict_proba(X)[:, 1]
+    near = KNeighborsClassifier(min(25, n)).fit(X[:3000], y[:3000]).predict_proba(X)[:, 1]
     return X, near - 0.5, y.astype(float)
 
 
@@ -400,18 +400,19 @@ class World:
         return X, y, given
 
     def _clean(self, rng: np.random.Generator, size: int) -> tuple[Any, Array, Array]:
-        n = size if self.positives is None else 20 * size
-        X, score, proba = FAMILIES[self.family](rng, n)
-        y = rng.random(n) < proba
         if self.positives is None:
-            return X, y, score
-        wanted = round(self.positives * size)
+            X, score, proba = FAMILIES[self.family](rng, size)
+            return X, rng.random(size) < proba, score
+        wanted = (size - round(self.positives * size), round(self.positives * size))
+        for factor in (2, 5, 25):  # until there are enough of both
+            X, score, proba = FAMILIES[self.family](rng, factor * size)
+            y = rng.random(score.size) < proba
+            pools = np.flatnonzero(~y), np.flatnonzero(y)
+            if all(pool.size >= count for pool, count in zip(pools, wanted, strict=True)):
+                break
         kept = [
-            rng.choice(pool, count, replace=pool.size < count)
-            for pool, count in (
-                (np.flatnonzero(~y), size - wanted),
-                (np.flatnonzero(y), wanted),
-            )
+            rng.choice(pool, count, replace=False)
+            for pool, count in zip(pools, wanted, strict=True)
         ]
         chosen = rng.permutation(np.concatenate(kept))
         return X[chosen], y[chosen], score[chosen]

@@ -16,6 +16,7 @@ import csv
 import sys
 import time
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from math import nan
@@ -330,16 +331,19 @@ def run(worlds: Sequence[World], jobs: int, csv_file: Path | None = None) -> lis
 def tables(cells: Sequence[Cell]) -> dict[str, list[list[str]]]:
     """Return all tables: of all cells, of the families, of the noises and of what else varies."""
     known = [cell for cell in cells if cell.family not in UNKNOWABLE]
+    # families and noises are compared on tables of one size and shape
+    sizes = Counter(cell.variant for cell in cells)
+    usual = [cell for cell in cells if sizes[cell.variant] == max(sizes.values())]
     alike = [c for c in known if c.family in SIDE_FAMILIES and c.noise in SIDE_NOISES]
     groups = {
         "worlds": {"all": known} | {"random flips, " + "/".join(EASY): easy(known)},
-        "family": grouped(cells, "family"),
-        "noise": grouped(known, "noise"),
+        "family": grouped(usual, "family"),
+        "noise": grouped([cell for cell in usual if cell.family not in UNKNOWABLE], "noise"),
         "table": grouped(alike, "variant"),
     }
     if len(groups["table"]) < 2:
         del groups["table"]
-    return {title: table(group, title) for title, group in groups.items()}
+    return {title: table(group, title) for title, group in groups.items() if any(group.values())}
 
 
 def easy(cells: Iterable[Cell]) -> list[Cell]:

@@ -1,9 +1,10 @@
 """The page "How far to trust it", written from the cells of `benchmarks.worlds`."""
 
 from collections.abc import Sequence
+from math import isnan
 from pathlib import Path
 
-from benchmarks.world_families import FAMILIES, NOISES, UNKNOWABLE
+from benchmarks.world_families import UNKNOWABLE
 from benchmarks.worlds import Cell, in_markdown, save, summarise, tables
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -36,6 +37,9 @@ RANGE_LEGEND = """\
   true share of wrong labels; *range's upper end* is to be read beside the *true share*.
 """
 
+MOST_SHOWN = 25
+"""Of the worst cells."""
+
 SECTIONS = {
     "worlds": "## In short",
     "family": "## By the shape of the true classes",
@@ -54,7 +58,7 @@ def page(cells: Sequence[Cell]) -> str:
     """
     known = [cell for cell in cells if cell.family not in UNKNOWABLE]
     figures = summarise(known)
-    ranged = figures["range holds"] == figures["range holds"]
+    ranged = not isnan(figures["range holds"])
     opening = OPENING.format(
         n_cells=len(known),
         n_families=len({cell.family for cell in known}),
@@ -82,38 +86,40 @@ def page(cells: Sequence[Cell]) -> str:
 
 def _worst(cells: Sequence[Cell]) -> str:
     """Return the pairs of family and noise in which more than half of the fits mislead."""
-    pairs = [
-        (family, noise, [c for c in cells if (c.family, c.noise) == (family, noise)])
-        for family in FAMILIES
-        for noise in NOISES
-    ]
+    pairs: dict[tuple[str, str], list[Cell]] = {}
+    for cell in cells:
+        pairs.setdefault((cell.family, cell.noise), []).append(cell)
     bad = [
-        (family, noise, group)
-        for family, noise, group in pairs
-        if group and summarise(group)["sure and wrong"] > 0.5
+        max((cell for cell in group if cell.sure_and_wrong), key=_distance)
+        for group in pairs.values()
+        if summarise(group)["sure and wrong"] > 0.5
     ]
     if not bad:
         return "## The worst cells\n\nNo pair of family and noise misleads in most of its fits."
-    rows = [["family", "noise", "fits", "true rates", "said", "true share", "range said"]]
-    for family, noise, group in bad:
-        cell = next(cell for cell in group if cell.sure_and_wrong)
-        rows.append(
-            [
-                family,
-                noise,
-                str(len(group)),
-                f"{cell.true_positive:.2f}, {cell.true_negative:.2f}",
-                "an error" if cell.error else f"{cell.positive:.2f}, {cell.negative:.2f}",
-                f"{cell.true_share:.2f}",
-                "-"
-                if cell.low_share != cell.low_share
-                else f"{cell.low_share:.2f} to {cell.high_share:.2f}",
-            ]
-        )
+    rows = [["family", "noise", "true rates", "said", "true share", "range said"]]
+    rows += [_in_words(cell) for cell in sorted(bad, key=_distance, reverse=True)[:MOST_SHOWN]]
     return (
-        "## The worst cells\n\nPairs of family and noise in which most fits are sure and wrong, "
-        "with one fit of each.\n\n" + in_markdown(rows)
+        f"## The worst cells\n\nIn {len(bad)} of {len(pairs)} pairs of family and noise most fits "
+        f"are sure and wrong. Those farthest off, at most {MOST_SHOWN}, with the worst fit of each:"
+        "\n\n" + in_markdown(rows)
     )
+
+
+def _distance(cell: Cell) -> float:
+    """Return how far a fit is off: an error is farther than any."""
+    return 1.0 if cell.error else max(cell.outside)
+
+
+def _in_words(cell: Cell) -> list[str]:
+    has_range = not isnan(cell.low_share)
+    return [
+        cell.family,
+        cell.noise,
+        f"{cell.true_positive:.2f}, {cell.true_negative:.2f}",
+        "an error" if cell.error else f"{cell.positive:.2f}, {cell.negative:.2f}",
+        f"{cell.true_share:.2f}",
+        f"{cell.low_share:.2f} to {cell.high_share:.2f}" if has_range else "-",
+    ]
 
 
 def write_page(cells: Sequence[Cell]) -> None:

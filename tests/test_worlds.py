@@ -130,3 +130,7 @@ def test_a_share_of_positives_and_more_columns_are_as_asked():
     X, y, _ = families.World("tree", "none", rows=500, positives=0.1, columns=7).draw()
     assert X.shape == (500, 15)
     assert y.mean() == 0.1
+
+
+def test_the_page_is_what_its_cells_say():
+    assert pages.PAGE.read_text(encoding="utf-8") == pages.page(worlds.load(pages.CELLS))
