@@ -2,6 +2,7 @@
 
 from unflip._diagnostics import LabelNoiseWarning
 from unflip.audit import LabelAudit, find_label_issues
+from unflip.inspection import noise_by_slice
 from unflip.noise import InverseRates, NoiseRates, TransitionMatrix, flip_labels
 from unflip.reweighting import ImportanceReweightingClassifier
 from unflip.weights import importance_weights
@@ -19,4 +20,5 @@ __all__ = [
     "find_label_issues",
     "flip_labels",
     "importance_weights",
+    "noise_by_slice",
 ]

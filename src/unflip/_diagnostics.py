@@ -84,6 +84,16 @@ SENTENCES = {
     "doubted_channel": "Two models of the classes that explain the labels about equally well give "
     "other rates, ({positive:.2f}, {negative:.2f}) being one of the two. " + RANGE,
     "hidden_mistakes": RANGE,
+    "leak": "Column {column!r} is the label under another name: the two go together in "
+    "{share:.1%} of the rows. Drop it, if it was made from the label or is known only after it.",
+    "determined": "Column {column!r} alone determines the label, in {share:.1%} of the rows. If it "
+    "was made from the label, drop it; if the label was made from it, wrong labels cannot be seen.",
+    "rule": "A rule of the columns {columns} gives {share:.1%} of the labels. Labels that follow a "
+    "rule cannot show the rule's own mistakes: check some rows by hand.",
+    "classes_look_alike": "The classes {labels} look like one class, written in several ways. Make "
+    "them one, or confusion between them counts as noise.",
+    "classes_of_few_rows": "Too few rows to tell how often they are mislabelled (fewer than "
+    "{least}) have the classes {labels}. Merge them with others, leave them out, or add rows.",
     "contradicted_rates": "{rates} contradicts the data: under these rates the share of positive "
     "labels lies between {low:.3f} and {high:.3f}, and it is {share:.3f}.",
     "contradicted_matrix": "{rates} contradicts the data: with the shares of the labels, {shares}, "

@@ -22,11 +22,15 @@ from unflip.inspection._displays import (
     SensitivityDisplay,
     WeightsDisplay,
 )
+from unflip.inspection._slice_display import NoiseBySliceDisplay
+from unflip.inspection._slices import NoiseBySlice, noise_by_slice
 from unflip.inspection._summary import summary
 
 __all__ = [
     "MislabelCalibration",
     "MislabelCalibrationDisplay",
+    "NoiseBySlice",
+    "NoiseBySliceDisplay",
     "NoiseRatesDisplay",
     "PosteriorHistogram",
     "RateCurve",
@@ -34,6 +38,7 @@ __all__ = [
     "WeightHistogram",
     "WeightsDisplay",
     "mislabel_calibration",
+    "noise_by_slice",
     "posterior_histogram",
     "rate_sensitivity",
     "summary",

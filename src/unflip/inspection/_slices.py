@@ -1,0 +1,307 @@
+"""Whether noise differs between the parts of a table: sources, months, annotators."""
+
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import chi2
+
+from unflip._diagnostics import LEVEL, raise_or_warn
+from unflip._estimators import stage_generator
+from unflip._folds import folds_within_classes
+from unflip._label_posterior import LabelPosterior
+from unflip._stages import channel_interval, fit_stages, judge_estimate
+from unflip._typing import Array, Codes, Floats
+from unflip._validation import check_choice, check_count, check_enough_rows, check_labels
+from unflip.inspection._slice_likelihood import (
+    SliceCounts,
+    likelihood_region,
+    profile_of_all,
+    spread_of_posterior,
+)
+
+OTHER, MISSING = "(other)", "(missing)"
+"""Names of the slices of rare values, and of rows without a value."""
+
+
+@dataclass(frozen=True)
+class NoiseBySlice:
+    """Noise rates of every slice, and whether they differ; `str` says it in one sentence.
+
+    Parameters
+    ----------
+    by : str
+        What the rows were cut by.
+    slices : list of str
+        Names of the slices.
+    n_rows : ndarray of shape (n_slices,)
+        Rows of each.
+    rates : ndarray of shape (n_slices, 2)
+        rho_pos and rho_neg of each.
+    rates_interval : ndarray of shape (n_slices, 2, 2)
+        Their 95 % intervals: for each rate its lower and upper end.
+    wrong_share : ndarray of shape (n_slices,)
+        Expected share of wrong labels.
+    wrong_share_interval : ndarray of shape (n_slices, 2)
+        Lower and upper ends of its 95 % interval.
+    overall : float
+        Expected share of wrong labels, if the rates were the same in all slices.
+    overall_interval : tuple of float
+        Ends of its 95 % interval.
+    statistic, degrees_of_freedom, p_value : float, int, float
+        The likelihood-ratio test of one pair of rates for all slices.
+    classes : ndarray of shape (2,)
+        The labels, the positive class last.
+    diagnostics : list of str
+        Why the rates may not be trusted, in words.
+    backend : str or None
+        The library of the table that was given, for :meth:`to_frame`.
+    """
+
+    by: str
+    slices: list[str]
+    n_rows: Codes
+    rates: Floats
+    rates_interval: Floats
+    wrong_share: Floats
+    wrong_share_interval: Floats
+    overall: float
+    overall_interval: tuple[float, float]
+    statistic: float
+    degrees_of_freedom: int
+    p_value: float
+    classes: Array
+    diagnostics: list[str]
+    backend: str | None = None
+
+    def __str__(self) -> str:
+        """One sentence, with its assumption."""
+        p = f"p = {self.p_value:.2g}" if self.p_value >= 0.001 else "p < 0.001"
+        if self.p_value >= 1 - LEVEL:
+            low, high = self.overall_interval
+            said = (
+                f"No difference in noise between the {len(self.slices)} slices by {self.by} is to "
+                f"be seen ({p}), and about {self.overall:.0%} of the labels are wrong "
+                f"({low:.0%} to {high:.0%})"
+            )
+        else:
+            least, most = np.argmin(self.wrong_share), np.argmax(self.wrong_share)
+            said = (
+                f"The noise differs between slices by {self.by} ({p}): from {self._part(least)} to "
+                f"{self._part(most)}"
+            )
+        return f"{said}, if within a slice and a class labels are flipped at random."
+
+    def _part(self, k: int | np.intp) -> str:
+        low, high = self.wrong_share_interval[k]
+        return (
+            f"{self.wrong_share[k]:.0%} wrong labels ({low:.0%} to {high:.0%}) in {self.slices[k]}"
+        )
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """Return one row per slice as a dataframe.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, default=None
+            Of which library. None: as the rows were given, else pandas.
+        """
+        columns = {
+            "slice": self.slices,
+            "n_rows": self.n_rows.tolist(),
+            "wrong_share": self.wrong_share.tolist(),
+            "wrong_share_low": self.wrong_share_interval[:, 0].tolist(),
+            "wrong_share_high": self.wrong_share_interval[:, 1].tolist(),
+        }
+        for k, name in enumerate(("positive", "negative")):
+            columns[name] = self.rates[:, k].tolist()
+            columns[f"{name}_low"] = self.rates_interval[:, k, 0].tolist()
+            columns[f"{name}_high"] = self.rates_interval[:, k, 1].tolist()
+        chosen: Any = self.backend or "pandas" if backend is None else backend
+        check_choice(chosen, ("pandas", "polars", "pyarrow"), "backend")
+        try:
+            return nw.from_dict(columns, backend=chosen).to_native()
+        except ImportError as error:
+            raise ImportError(
+                f"to_frame needs {chosen}, which is not installed: install it, or name another "
+                "backend, 'pandas', 'polars' or 'pyarrow'."
+            ) from error
+
+
+def noise_by_slice(
+    X: Any,
+    y: ArrayLike,
+    *,
+    by: Any,
+    bins: int = 5,
+    max_slices: int = 20,
+    cv: Any = 5,
+    random_state: int | np.random.RandomState | None = None,
+) -> NoiseBySlice:
+    r"""Return P(noisy=+1 | x, s) = rho_neg_s + (1 - rho_pos_s - rho_neg_s) g_s(x) of all slices s.
+
+    g comes from the channel, fitted to all rows and cross-fitted; within a slice its log odds may
+    be shifted, since a source or a month may have more of a class. The rates of a slice maximise
+    the likelihood of its labels, and their intervals are those of the profile likelihood, widened
+    by how far g itself is uncertain. One pair of rates for all slices is tested against them by
+    the likelihood ratio.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+        Rows of numbers.
+    y : array-like of shape (n_samples,)
+        Noisy labels of two classes.
+    by : str or array-like of shape (n_samples,)
+        What to cut the rows by: the name of a column of the dataframe `X`, which is then not
+        learnt from, or a value for every row. It should not be among the columns of `X`
+        otherwise: g would follow the noise of each slice. Numbers and dates of many values are
+        cut into `bins`.
+    bins : int, default=5
+        Slices of numbers, with about equal numbers of rows.
+    max_slices : int, default=20
+        Of more values, the commonest are slices, and all others are one together.
+    cv : int or cross-validation splitter, default=5
+        Folds of the cross-fitting.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the folds and of the channel.
+
+    Returns
+    -------
+    found : NoiseBySlice
+        Rates, shares and intervals by slice; `p_value`; `to_frame()`; `str` is a sentence.
+
+    Notes
+    -----
+    Within a slice labels must be flipped at random given the class. The test holds for slices
+    that were chosen before one looks at the labels; of twenty columns one will differ by chance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip import noise_by_slice
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 3))
+    >>> annotator = rng.choice(["anna", "ben", "carl"], 2000)
+    >>> wrong = rng.random(2000) < np.where(annotator == "ben", 0.3, 0.05)
+    >>> found = noise_by_slice(X, (X.sum(axis=1) > 0) ^ wrong, by=annotator, random_state=0)
+    >>> found.p_value < 0.001
+    True
+    >>> found.slices, found.wrong_share.round(2)
+    (['anna', 'ben', 'carl'], array([0.04, 0.29, 0.05]))
+    """
+    check_count(bins, "bins", least=2)
+    check_count(max_slices, "max_slices", least=2)
+    classes, codes = check_labels(y)
+    check_enough_rows(X, codes)
+    rows, values, name, backend = _taken_out(X, by, codes.size)
+    names, places = _cut(values, bins, max_slices)
+    random = stage_generator(random_state)
+    stages = fit_stages(
+        "auto",
+        "auto",
+        rows,
+        classes[codes],
+        cv=folds_within_classes(cv, codes),
+        random_state=random,
+        estimate="mean",
+    )
+    totals = LabelPosterior(stages.noisy_posterior, codes, stages.rates, classes).totals()
+    diagnostics = raise_or_warn(judge_estimate(totals, classes, stages.rates, stages.estimator))
+    clean = stages.rates.clean_posterior(stages.noisy_posterior[:, 1])
+    parts = [SliceCounts.of(clean[places == k], codes[places == k] == 1) for k in range(len(names))]
+    regions = [likelihood_region(part.profile) for part in parts]
+    together = likelihood_region(partial(profile_of_all, parts))
+    spread = spread_of_posterior(stages.rates, channel_interval(stages.estimator), together)
+    widened, overall = [region.widened(spread) for region in regions], together.widened(spread)
+    statistic = max(2 * (sum(r.likelihood for r in regions) - together.likelihood), 0.0)
+    degrees = 2 * (len(names) - 1)
+    return NoiseBySlice(
+        by=name,
+        slices=names,
+        n_rows=np.bincount(places, minlength=len(names)),
+        rates=np.array([region.rates for region in regions]),
+        rates_interval=np.array([[region.positive, region.negative] for region in widened]),
+        wrong_share=np.array([region.share for region in regions]),
+        wrong_share_interval=np.array([region.shares for region in widened]),
+        overall=overall.share,
+        overall_interval=overall.shares,
+        statistic=statistic,
+        degrees_of_freedom=degrees,
+        p_value=float(chi2.sf(statistic, degrees)),
+        classes=classes,
+        diagnostics=diagnostics,
+        backend=backend,
+    )
+
+
+def _taken_out(X: Any, by: Any, n_rows: int) -> tuple[Any, Array, str, str | None]:
+    """Return the rows to learn from, what to cut them by and its name, and X's library."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    is_frame = isinstance(frame, nw.DataFrame)
+    backend = frame.implementation.value if is_frame else None
+    if isinstance(by, str):
+        if not (is_frame and by in frame.columns):
+            known = f"its columns are {frame.columns}" if is_frame else "X is no dataframe"
+            raise ValueError(
+                f"by={by!r} is not the name of a column of X: {known}. Name one of a dataframe, "
+                "or give a value for every row."
+            )
+        return frame.drop(by).to_native(), frame[by].to_numpy(), repr(by), backend
+    values = np.asarray(by)
+    if values.shape != (n_rows,):
+        raise ValueError(
+            f"by has shape {values.shape}, expected ({n_rows},): one value for every row, or the "
+            "name of a column of a dataframe X."
+        )
+    name = getattr(by, "name", None)
+    return X, values, "the given values" if name is None else repr(name), backend
+
+
+def _cut(values: Array, bins: int, max_slices: int) -> tuple[list[str], Codes]:
+    """Return the names of the slices, and the slice of every row."""
+    missing = np.array([value is None or value != value for value in values.tolist()])
+    told = values[~missing]
+    ordered = told.dtype.kind in "iufM"
+    if ordered and np.unique(told).size > max_slices:
+        names, places = _intervals(told, bins)
+    else:
+        names, places = _commonest(told if ordered else told.astype(str), max_slices)
+    if missing.any():
+        names.append(MISSING)
+    if len(names) < 2:
+        raise ValueError(
+            f"by has one value only ({', '.join(names)}), and slices are compared: give a column "
+            "of two values or more."
+        )
+    all_places = np.full(values.size, len(names) - 1)
+    all_places[~missing] = places
+    return names, all_places
+
+
+def _intervals(values: Array, bins: int) -> tuple[list[str], Codes]:
+    """Return slices of about equal numbers of rows."""
+    edges = np.unique(np.quantile(values, np.linspace(0, 1, bins + 1), method="nearest"))
+    # a value at an edge belongs to the slice above it, but for the last
+    places = np.searchsorted(edges[1:-1], values, side="right")
+    written = [
+        str(edge.astype("datetime64[D]")) if values.dtype.kind == "M" else f"{edge:.4g}"
+        for edge in edges
+    ]
+    return [f"{a} to {b}" for a, b in pairwise(written)], places
+
+
+def _commonest(values: Array, max_slices: int) -> tuple[list[str], Codes]:
+    """Return a slice for each value, or for the commonest and the others together."""
+    distinct, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    names = [str(value) for value in distinct.tolist()]
+    if distinct.size <= max_slices:
+        return names, places
+    kept = np.sort(np.argsort(-counts, kind="stable")[: max_slices - 1])
+    new_place = np.full(distinct.size, kept.size)
+    new_place[kept] = np.arange(kept.size)
+    return [names[k] for k in kept] + [OTHER], new_place[places]

@@ -1,0 +1,281 @@
+"""Noise by slice: likelihoods against brute force, intervals and tests against simulation."""
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+from scipy.stats import chi2, norm
+
+from unflip import NoiseRates, noise_by_slice
+from unflip.inspection._slice_likelihood import (
+    Region,
+    SliceCounts,
+    likelihood_region,
+    profile_of_all,
+    spread_of_posterior,
+)
+from unflip.inspection._slices import _cut
+
+
+def simulated(n, rates, seed=0, shift=0.0):
+    """P(true=1 | x) of a logistic world, and labels flipped at the rates; no column is needed."""
+    rng = np.random.default_rng(seed)
+    clean = expit(4 * rng.normal(size=n))
+    true = rng.random(n) < expit(logit(clean) + shift)
+    return clean, true ^ (rng.random(n) < np.where(true, *rates))
+
+
+def log_likelihood(clean, positive, rho_pos, rho_neg, shift):
+    true = expit(shift + logit(np.clip(clean, 1e-4, 1 - 1e-4)))
+    noisy = rho_neg + (1 - rho_pos - rho_neg) * true
+    # with the log density of a normal shift, but for its constant
+    prior = norm.logpdf(shift) - norm.logpdf(0)
+    return np.log(np.where(positive, noisy, 1 - noisy)).sum() + prior
+
+
+def brute_profile(clean, positive, rho_pos, rho_neg):
+    def negative(p):
+        return -log_likelihood(clean, positive, rho_pos, rho_neg, *p)
+
+    return -min(minimize(negative, [start], method="Nelder-Mead").fun for start in (-1, 0, 1, 2))
+
+
+@pytest.mark.parametrize("shift", [0.0, 1.5])
+def test_the_profile_likelihood_is_what_brute_force_finds(shift):
+    clean, positive = simulated(60, (0.2, 0.1), shift=shift)  # a bin for each row
+    pairs = np.array([(0.0, 0.05), (0.2, 0.1), (0.4, 0.3), (0.05, 0.6)])
+    found = SliceCounts.of(clean, positive).profile(*pairs.T)
+    expected = [brute_profile(clean, positive, *pair) for pair in pairs]
+    assert_allclose(found.likelihood, expected, atol=1e-3)
+
+
+def test_bins_of_rows_change_the_likelihood_next_to_nothing():
+    clean, positive = simulated(3000, (0.2, 0.1))
+    pairs = np.array([(0.1, 0.1), (0.2, 0.1), (0.3, 0.2)])
+    found = SliceCounts.of(clean, positive).profile(*pairs.T).likelihood
+    expected = np.array([brute_profile(clean, positive, *pair) for pair in pairs])
+    assert_allclose(np.diff(found), np.diff(expected), rtol=0.03)
+
+
+def test_the_greatest_likelihood_and_the_ends_of_the_intervals_are_scipys():
+    clean, positive = simulated(60, (0.2, 0.1), seed=1)
+    region = likelihood_region(SliceCounts.of(clean, positive).profile)
+
+    def negative(p):
+        return -log_likelihood(clean, positive, *p)
+
+    bounds = [(0, 0.45), (0, 0.45), (-4, 4)]
+    best = min(
+        (minimize(negative, start, bounds=bounds) for start in ([0.1, 0.1, 0], [0.3, 0.05, 0])),
+        key=lambda found: found.fun,
+    )
+    assert region.likelihood == pytest.approx(-best.fun, abs=0.01)
+    assert_allclose(region.rates, best.x[:2], atol=0.02)
+    drop = chi2.ppf(0.95, 1) / 2
+    for end, which in ((region.positive[1], 0), (region.negative[1], 1)):
+        fixed = [b if k != which else (end, end) for k, b in enumerate(bounds)]
+        at_end = minimize(negative, np.insert([0.1, 0.0], which, end), bounds=fixed)
+        assert at_end.fun - best.fun == pytest.approx(drop, abs=0.25)
+
+
+def test_the_share_of_wrong_labels_is_that_of_the_rates():
+    clean, positive = simulated(2000, (0.3, 0.1))
+    region = likelihood_region(SliceCounts.of(clean, positive).profile)
+    rho_pos, rho_neg = region.rates
+    assert region.share == pytest.approx(region.prior * rho_pos + (1 - region.prior) * rho_neg)
+    assert region.shares[0] < 0.2 < region.shares[1]
+    # narrower than its parts, whose errors are of opposite sign
+    assert np.ptp(region.shares) < np.ptp(region.positive)
+
+
+@pytest.mark.parametrize("rates", [(0.2, 0.1), (0.0, 0.0), (0.0, 0.3)])
+def test_with_a_known_posterior_intervals_hold_as_often_as_they_say(rates):
+    held = []
+    for seed in range(30):
+        region = likelihood_region(SliceCounts.of(*simulated(300, rates, seed)).profile)
+        held += [region.positive[0] <= rates[0] <= region.positive[1]]
+        held += [region.negative[0] <= rates[1] <= region.negative[1]]
+    assert np.mean(held) > 0.95 - 3 * np.sqrt(0.05 * 0.95 / len(held))
+
+
+def p_value(parts):
+    regions = [likelihood_region(part.profile) for part in parts]
+    together = likelihood_region(partial(profile_of_all, parts))
+    statistic = 2 * (sum(r.likelihood for r in regions) - together.likelihood)
+    return chi2.sf(statistic, 2 * (len(parts) - 1))
+
+
+def test_a_slice_with_more_of_a_class_is_not_taken_for_noise():
+    rejected = [
+        p_value(
+            [
+                SliceCounts.of(*simulated(1000, (0.2, 0.1), seed=2 * k)),
+                SliceCounts.of(*simulated(1000, (0.2, 0.1), seed=2 * k + 1, shift=1.5)),
+            ]
+        )
+        < 0.05
+        for k in range(15)
+    ]
+    assert np.mean(rejected) < 0.05 + 3 * np.sqrt(0.05 * 0.95 / len(rejected))
+
+
+def test_rates_that_differ_are_told_apart():
+    parts = [SliceCounts.of(*simulated(1000, (0.1, 0.1), seed=0))]
+    parts.append(SliceCounts.of(*simulated(1000, (0.3, 0.1), seed=1)))
+    assert p_value(parts) < 1e-4
+
+
+def test_the_spread_of_the_posterior_is_what_the_channel_knows_beyond_the_likelihood():
+    together = Region(0.0, (0.2, 0.1), 0.5, 0.15, (0.17, 0.23), (0.06, 0.14), (0.12, 0.18))
+    rates, interval = NoiseRates(0.2, 0.1), NoiseRates((0.15, 0.24), (0.07, 0.15))
+    spread = spread_of_posterior(rates, interval, together)
+    assert_allclose(spread, [[0.04, np.sqrt(0.04**2 - 0.03**2)], [0, 0.03]], atol=1e-12)
+    wider = together.widened(spread)
+    assert_allclose(wider.positive, (0.15, 0.24))
+    assert_allclose(wider.negative, (0.06, 0.15))
+    assert_allclose(wider.shares[0], 0.15 - np.hypot(0.03, 0.5 * 0.04))
+    assert_allclose(spread_of_posterior(rates, None, together), 0)
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(1200, 3)), columns=list("abc"))
+    frame["source"] = rng.choice(["web", "shop", "phone"], 1200, p=[0.4, 0.4, 0.2])
+    true = frame[list("abc")].sum(axis=1).to_numpy() > 0
+    wrong = rng.random(1200) < np.where(frame["source"] == "phone", 0.35, 0.05)
+    return frame, true ^ wrong, wrong
+
+
+@pytest.fixture(scope="module")
+def found(table):
+    frame, y, _ = table
+    return noise_by_slice(frame, y, by="source", random_state=0)
+
+
+def test_the_careless_source_is_found_with_its_share(table, found):
+    frame, _, wrong = table
+    assert found.slices == ["phone", "shop", "web"]
+    assert found.n_rows.tolist() == frame["source"].value_counts().sort_index().tolist()
+    assert found.p_value < 1e-6
+    truth = [wrong[frame["source"] == name].mean() for name in found.slices]
+    low, high = found.wrong_share_interval.T
+    assert (low <= truth).all()
+    assert (truth <= high).all()
+    assert_allclose(found.wrong_share, truth, atol=0.05)
+    said = str(found)
+    assert said.startswith("The noise differs between slices by 'source' (p < 0.001): from ")
+    assert " in phone, if within a slice and a class labels are flipped at random." in said
+
+
+def test_slices_that_do_not_differ_are_said_not_to(table):
+    frame, y, _ = table
+    quiet = frame["source"] != "phone"
+    alike = noise_by_slice(frame[quiet], y[quiet], by="source", random_state=0)
+    assert alike.p_value > 0.05
+    assert str(alike).startswith("No difference in noise between the 2 slices by 'source' is to be")
+    assert alike.overall_interval[0] < 0.05 < alike.overall_interval[1]
+
+
+def test_a_column_by_name_is_what_its_values_are_beside_the_others(table, found):
+    frame, y, _ = table
+    rows = frame[list("abc")].to_numpy()
+    for by in (frame["source"], frame["source"].tolist()):
+        again = noise_by_slice(rows, y, by=by, random_state=0)
+        assert_allclose(again.rates, found.rates)
+    polars = noise_by_slice(pl.from_pandas(frame), y, by="source", random_state=0)
+    assert_allclose(polars.rates, found.rates)
+    assert isinstance(polars.to_frame(), pl.DataFrame)
+
+
+def test_the_frame_holds_what_was_found(found):
+    frame = found.to_frame()
+    assert isinstance(frame, pd.DataFrame)
+    assert frame["slice"].tolist() == found.slices
+    assert_allclose(frame[["positive", "negative"]], found.rates)
+    assert_allclose(frame["wrong_share_high"], found.wrong_share_interval[:, 1])
+    assert isinstance(found.to_frame("polars"), pl.DataFrame)
+    with pytest.raises(ValueError, match="backend='excel' is not one of"):
+        found.to_frame("excel")
+
+
+class TestCut:
+    def test_numbers_of_many_values_are_cut_into_parts_of_equal_size(self):
+        values = np.random.default_rng(0).lognormal(size=1000)
+        names, places = _cut(values, 4, 20)
+        assert np.abs(np.bincount(places, minlength=4) - 250).max() <= 1  # an edge goes upwards
+        assert names[0].startswith(f"{values.min():.4g} to ")
+        assert all(values[places == k].max() <= values[places == k + 1].min() for k in range(3))
+
+    def test_numbers_of_few_values_are_slices_each(self):
+        names, places = _cut(np.array([3, 1, 2, 1]), 5, 20)
+        assert (names, places.tolist()) == (["1", "2", "3"], [2, 0, 1, 0])
+
+    def test_dates_are_cut_and_named_by_days(self):
+        days = np.datetime64("2024-01-01T12:00") + np.arange(100) * np.timedelta64(1, "D")
+        names, places = _cut(days, 2, 20)
+        assert names == ["2024-01-01 to 2024-02-20", "2024-02-20 to 2024-04-09"]
+        assert np.bincount(places).tolist() == [50, 50]
+
+    def test_rows_without_a_value_are_a_slice_of_their_own(self):
+        names, places = _cut(np.array(["a", None, "b", float("nan")], dtype=object), 5, 20)
+        assert (names, places.tolist()) == (["a", "b", "(missing)"], [0, 2, 1, 2])
+        names, places = _cut(np.array([1.0, np.nan, 2.0]), 5, 20)
+        assert (names, places.tolist()) == (["1.0", "2.0", "(missing)"], [0, 2, 1])
+
+    def test_rare_values_are_one_slice_together(self):
+        names, places = _cut(np.array(list("aabbcde")), 5, 3)
+        assert (names, places.tolist()) == (["a", "b", "(other)"], [0, 0, 1, 1, 2, 2, 2])
+
+    def test_one_value_is_refused(self):
+        with pytest.raises(ValueError, match="by has one value only"):
+            _cut(np.array(["a", "a"]), 5, 20)
+
+
+@pytest.mark.parametrize(
+    ("by", "message"),
+    [
+        ("nowhere", "by='nowhere' is not the name of a column of X: its columns are"),
+        ([1, 2, 3], r"by has shape \(3,\), expected \(1200,\)"),
+        (None, r"by has shape \(\), expected \(1200,\)"),
+    ],
+)
+def test_what_to_cut_by_is_refused_in_words(table, by, message):
+    frame, y, _ = table
+    with pytest.raises(ValueError, match=message):
+        noise_by_slice(frame, y, by=by)
+
+
+def test_a_name_without_a_dataframe_is_refused(table):
+    frame, y, _ = table
+    with pytest.raises(ValueError, match="X is no dataframe"):
+        noise_by_slice(frame[["a"]].to_numpy(), y, by="source")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["alike", "more of a class", "other rows", "differ"])
+def test_coverage_and_false_alarms_with_an_estimated_posterior(kind):
+    """Intervals hold in 90 % or more; the same rates seem to differ in 10 % or fewer."""
+    rates = np.array([(0.0, 0.0), (0.1, 0.1), (0.3, 0.2)] if kind == "differ" else [(0.2, 0.1)] * 3)
+    held, rejected = [], []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(1500, 4))
+        true = rng.random(1500) < expit(3 * X @ [1, -1, 0.5, 0])
+        place = rng.integers(0, 3, 1500)
+        if kind == "more of a class":
+            place = np.where(rng.random(1500) < 0.4, 2 * true, place)
+        elif kind == "other rows":
+            place = np.digitize(X[:, 0] + rng.normal(size=1500), [-0.6, 0.6])
+        y = true ^ (rng.random(1500) < np.where(true, *rates[place].T))
+        found = noise_by_slice(X, y, by=place, random_state=seed)
+        low, high = np.moveaxis(found.rates_interval, 2, 0)
+        held.append((low <= rates + 1e-9) & (rates <= high + 1e-9))
+        rejected.append(found.p_value < 0.05)
+    assert np.mean(held) >= 0.9
+    assert np.mean(rejected) == 1.0 if kind == "differ" else np.mean(rejected) <= 0.1
