@@ -196,7 +196,8 @@ def noise_by_slice(
     """
     check_count(bins, "bins", least=2)
     check_count(max_slices, "max_slices", least=2)
-    classes, codes = check_labels(y)
+    labels = check_labels(y)
+    classes, codes = labels
     check_enough_rows(X, codes)
     rows, values, name, backend = _taken_out(X, by, codes.size)
     names, places = _cut(values, bins, max_slices)
@@ -205,7 +206,7 @@ def noise_by_slice(
         "auto",
         "auto",
         rows,
-        classes[codes],
+        labels,
         cv=folds_within_classes(cv, codes),
         random_state=random,
         estimate="mean",
