@@ -96,6 +96,8 @@ SENTENCES = {
     "{least}) have the classes {labels}. Merge them with others, leave them out, or add rows.",
     "contradicted_rates": "{rates} contradicts the data: under these rates the share of positive "
     "labels lies between {low:.3f} and {high:.3f}, and it is {share:.3f}.",
+    "unlikely_rates": "{rates} is contradicted by the labels: they are far likelier if flipped by "
+    "({positive:.2f}, {negative:.2f}). Check where the given rates come from, or leave them out.",
     "contradicted_matrix": "{rates} contradicts the data: with the shares of the labels, {shares}, "
     "the true shares would be {clean_shares}.",
     "impossible_labels": "The posterior gives every row's label probability 0, so no label can be "

@@ -45,7 +45,11 @@ class Stages:
 
 
 def judge_estimate(
-    totals: Totals, classes: Array, rates: Any, estimator: BaseRates | None
+    totals: Totals,
+    classes: Array,
+    rates: Any,
+    estimator: BaseRates | None,
+    posterior: BasePosterior | None = None,
 ) -> list[Diagnostic]:
     """Return why rates may be far off, as data.
 
@@ -59,9 +63,16 @@ def judge_estimate(
         The rates in use.
     estimator : BaseRates or None
         What they were estimated by; None where they were given.
+    posterior : BasePosterior, default=None
+        The fitted posterior; the noisy channel contradicts given rates that it finds unlikely.
     """
     interval = channel_interval(estimator)
     found = judge_rates(totals, classes, rates, estimated=estimator is not None, interval=interval)
+    check = getattr(posterior, "check_", None)
+    if estimator is None and check is not None and check.likelier_rates is not None:
+        positive, negative = check.likelier_rates
+        numbers = {"rates": str(rates), "positive": positive, "negative": negative}
+        found.append(Diagnostic("unlikely_rates", numbers=numbers))
     if isinstance(estimator, ChannelRates) and interval is not None:
         channel = estimator.posterior_
         if channel.check_ is not None and interval.wrong_share is not None:

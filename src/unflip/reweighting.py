@@ -201,7 +201,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         diagnostics = raise_or_warn(
             [
                 *judge_weights(totals, classes, rates),
-                *judge_estimate(totals, classes, rates, stages.estimator),
+                *judge_estimate(totals, classes, rates, stages.estimator, stages.posterior),
             ]
         )
         total_weight = beta if weight is None else beta * weight

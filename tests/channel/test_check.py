@@ -198,6 +198,23 @@ def test_known_rates_are_kept_on_scores_too():
     assert likelihoods[0] > likelihoods[1] + 0.2
 
 
+@pytest.mark.parametrize("given", [(0.02, 0.02), (0.1, 0.3), (0.0, 0.4)])
+def test_given_rates_that_the_labels_contradict_are_contradicted(given):
+    X, y = linear(1500, seed=4)
+    noisy = flip_labels(y, FLIPS, random_state=4)
+    with pytest.warns(LabelNoiseWarning, match="is contradicted by the labels"):
+        ImportanceReweightingClassifier(noise_rates=NoiseRates(*given)).fit(X, noisy)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_given_rates_that_are_right_are_not_contradicted(seed):
+    X, y = linear(800, seed=seed)
+    for rates in (FLIPS, NoiseRates(0.0, 0.2)):
+        noisy = flip_labels(y, rates, random_state=seed)
+        told = ChannelPosterior(known=rates).fit(X, noisy)
+        assert told.check_.likelier_rates is None
+
+
 def test_upper_bounds_by_extreme_scores_hold_for_any_classes():
     covered = []
     for seed in range(40):

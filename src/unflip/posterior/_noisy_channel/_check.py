@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
-from scipy.stats import norm
+from scipy.stats import chi2, norm
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 from unflip._threads import threads_for
@@ -25,12 +25,14 @@ from unflip.noise import NoiseRates
 from unflip.posterior._noisy_channel._evidence import first_guess, fit_channel
 from unflip.posterior._noisy_channel._features import ChannelFeatures
 from unflip.posterior._noisy_channel._fit import (
+    N_GRID,
     ChannelSample,
     Evidence,
     NoisyChannel,
+    box_of,
     fit_noisy_channel,
 )
-from unflip.posterior._noisy_channel._surface import Box
+from unflip.posterior._noisy_channel._surface import Box, climb
 
 N_CHECK_FOLDS, N_SCORE_FOLDS = 3, 5
 """Folds of the residuals' trees, and of the scores' trees."""
@@ -47,6 +49,9 @@ MAX_LOGIT = 9.0
 LARGEST_MOVE, SLACK, LEVEL = 0.05, 0.02, 0.95
 """Difference of two models' rates that is worth a doubt, where one is outside of the other's
 interval of this level, too, by more than the slack."""
+
+CONTRADICTED = 1e-3
+"""Probability of labels that contradict given rates, where the rates are right."""
 
 CLEARLY = 2.0
 """Standard errors by which one model explains the labels clearly better than another."""
@@ -71,6 +76,8 @@ class ModelCheck:
         The same for the simplest model, linear in the columns, where the channel is not believed.
     n_rows : float
         How many rows that share rests on.
+    likelier_rates : (rho_pos, rho_neg) or None, default=None
+        Where rates were given: those under which the labels are likelier, if much.
     """
 
     statistic: float
@@ -79,6 +86,7 @@ class ModelCheck:
     disagreement: float
     simple_disagreement: float
     n_rows: float
+    likelier_rates: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -167,8 +175,10 @@ def check_channel(
         statistic = residual_score(units, held_out)
     n_rows = float(units.weight.sum())
     p_value = float(norm.sf(statistic))
+    given = known is not None and known.known
+    likelier = likelier_rates(channel, evidence) if given else None
     if statistic < DOUBTED:
-        return None, ModelCheck(statistic, p_value, "believed", wrong, wrong, n_rows)
+        return None, ModelCheck(statistic, p_value, "believed", wrong, wrong, n_rows, likelier)
     scored = fit_scored_channel(channel, evidence, held_out, known, n_centers, estimate)
     scored_out = _noisy(scored.channel.rates, scored.held_out)
     gain = _gain(units, held_out, scored_out)
@@ -181,8 +191,29 @@ def check_channel(
     simple = max(wrong, _disagreement(units, _linear_probability(evidence)))
     if chosen:
         wrong = _disagreement(units, scored_out)
-    check = ModelCheck(statistic, p_value, verdict, wrong, simple, n_rows)
+    check = ModelCheck(statistic, p_value, verdict, wrong, simple, n_rows, likelier)
     return scored if chosen else None, check
+
+
+def likelier_rates(channel: NoisyChannel, evidence: Evidence) -> tuple[float, float] | None:
+    """Return the rates at which the labels are likelier than at given ones, if much; else None.
+
+    Parameters
+    ----------
+    channel : NoisyChannel
+        The channel at the given rates.
+    evidence : Evidence
+        What it was fitted to.
+    """
+    part = max(channel.parts, key=lambda part: part.share)
+    design = evidence.sample.head(N_GRID).design(part.features)
+    given = fit_channel(design, channel.rates, part.fit)
+    best, _ = climb(design, given, box_of(None))
+    deviance = 2 * (best.log_evidence - given.log_evidence)
+    apart = np.abs(best.rates - given.rates).max()
+    if chi2.sf(deviance, 2) > CONTRADICTED or apart < LARGEST_MOVE:
+        return None
+    return float(best.rates[0]), float(best.rates[1])
 
 
 def residual_score(units: ChannelSample, held_out: Floats) -> float:
