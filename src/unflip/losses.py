@@ -23,13 +23,13 @@ array([0.014, 0.776])
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
-Floats = NDArray[Any]
+from unflip._typing import Array
+
+Floats = Array
 
 
 class Loss(ABC):

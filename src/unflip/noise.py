@@ -10,8 +10,9 @@ number of classes, T[i, j] = P(noisy=j | true=i) takes the place of the two rate
 P(noisy | x) = P(true | x) T.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import narwhals as nw
 import numpy as np
@@ -19,7 +20,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from unflip._simplex import onto_simplex
-from unflip._typing import Floats
+from unflip._typing import Array, Floats
 from unflip._validation import (
     check_count,
     check_labels,
@@ -365,6 +366,13 @@ class TransitionMatrix:
         return probabilities
 
 
+Noise = NoiseRates | TransitionMatrix
+"""The noise of two classes, or of any number."""
+
+KnownRates = Noise | Array | Sequence[Sequence[float]]
+"""What users may give for rates that are known: an array is T."""
+
+
 @dataclass(frozen=True, eq=False)
 class RatesInterval:
     r"""Bounds of every T[i, j] = P(noisy=j | true=i), each of which holds it at the given level.
@@ -490,7 +498,7 @@ class RatesInterval:
         """The upper less the lower end of every T[i, j]."""
         return self.high - self.low
 
-    def contains(self, rates: Any) -> bool:
+    def contains(self, rates: KnownRates) -> bool:
         """Return whether every T[i, j] of the noise lies within its ends.
 
         Parameters
@@ -511,7 +519,7 @@ class RatesInterval:
         return float(self.low[i, j]), float(self.high[i, j])
 
 
-def as_transition_matrix(rates: Any, n_classes: int | None = None) -> TransitionMatrix:
+def as_transition_matrix(rates: KnownRates, n_classes: int | None = None) -> TransitionMatrix:
     """Return rates, in any form that users may give them, as a checked K x K matrix.
 
     Parameters
@@ -524,7 +532,9 @@ def as_transition_matrix(rates: Any, n_classes: int | None = None) -> Transition
     if isinstance(rates, NoiseRates):
         size = 2
     elif isinstance(rates, TransitionMatrix) or is_matrix(rates):
-        rates = rates if isinstance(rates, TransitionMatrix) else TransitionMatrix(rates)
+        rates = (
+            rates if isinstance(rates, TransitionMatrix) else TransitionMatrix(np.asarray(rates))
+        )
         size = rates.n_classes
     else:
         raise TypeError(
@@ -541,15 +551,15 @@ def as_transition_matrix(rates: Any, n_classes: int | None = None) -> Transition
     return TransitionMatrix(rates.transition_matrix) if isinstance(rates, NoiseRates) else rates
 
 
-def is_matrix(rates: Any) -> bool:
+def is_matrix(rates: object) -> TypeGuard[Array | Sequence[Sequence[float]]]:
     """Whether a user's rates are an array-like of two dimensions."""
     is_array = isinstance(rates, (list, tuple)) or hasattr(rates, "__array__")
-    return is_array and np.ndim(rates) == 2
+    return is_array and np.asarray(rates).ndim == 2
 
 
 def flip_labels(
     y: Any,
-    rates: Any,
+    rates: KnownRates,
     random_state: int | np.random.RandomState | None = None,
     *,
     classes: ArrayLike | None = None,

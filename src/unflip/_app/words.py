@@ -4,10 +4,9 @@ They are made of a summary (:func:`unflip.inspection.summary`), and hold **bold*
 the data are escaped with :func:`~unflip._app.report.plain`.
 """
 
-from typing import Any
-
 from unflip._app.markup import plain
 from unflip._diagnostics import strength
+from unflip._typing import Record
 
 LEAST_SHOWN = 0.0005
 """Smaller shares are shown as less than 0.1 %."""
@@ -33,12 +32,12 @@ def count(number: float) -> str:
     return f"{round(number):,}"
 
 
-def name_of(label: Any) -> str:
+def name_of(label: object) -> str:
     """Return a class's name, fit for a sentence."""
     return plain(str(label))
 
 
-def headline(found: dict[str, Any]) -> str:
+def headline(found: Record) -> str:
     """Return the main sentence of the summary."""
     wrong, rows = found["expected_errors"], found["n_samples"]
     if _seems_clean(found):
@@ -51,7 +50,7 @@ def headline(found: dict[str, Any]) -> str:
     )
 
 
-def rate_sentences(found: dict[str, Any]) -> list[str]:
+def rate_sentences(found: Record) -> list[str]:
     """Return how often each class is flipped, a sentence per class."""
     names = [name_of(label) for label in found["classes"]]
     sentences = []
@@ -72,7 +71,7 @@ def rate_sentences(found: dict[str, Any]) -> list[str]:
     return sentences
 
 
-def certainty(found: dict[str, Any]) -> list[str]:
+def certainty(found: Record) -> list[str]:
     """Return what the intervals mean, and the results of the two tests."""
     sentences = []
     interval, tests = found.get("interval"), found.get("tests")
@@ -100,7 +99,7 @@ def certainty(found: dict[str, Any]) -> list[str]:
     return sentences
 
 
-def weight_sentences(found: dict[str, Any]) -> list[str]:
+def weight_sentences(found: Record) -> list[str]:
     """Return what the weights do, and what they cost."""
     weights = found["weights"]
     if weights is None:
@@ -122,7 +121,7 @@ def weight_sentences(found: dict[str, Any]) -> list[str]:
     return sentences
 
 
-def accuracy_sentences(accuracy: dict[str, Any]) -> list[str]:
+def accuracy_sentences(accuracy: Record) -> list[str]:
     """Return how often a model would be right on clean labels, before and after."""
     gain, error = accuracy["gain"]["score"], accuracy["gain"]["standard_error"]
     points = f"{abs(100 * gain):.1f} points (± {100 * error:.1f})"
@@ -139,7 +138,7 @@ def accuracy_sentences(accuracy: dict[str, Any]) -> list[str]:
     ]
 
 
-def next_steps(found: dict[str, Any]) -> list[str]:
+def next_steps(found: Record) -> list[str]:
     """Return the recommended next steps."""
     steps = []
     if found["warnings"]:
@@ -160,7 +159,7 @@ def next_steps(found: dict[str, Any]) -> list[str]:
     return steps
 
 
-def _seems_clean(found: dict[str, Any]) -> bool:
+def _seems_clean(found: Record) -> bool:
     """Return whether no label is expected to be wrong, and no class to be flipped."""
     flipped = max(row["flip_rate"] for row in found["per_class"])
     return round(found["expected_errors"]) == 0 and flipped < LEAST_SHOWN

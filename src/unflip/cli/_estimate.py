@@ -1,9 +1,8 @@
 """`unflip estimate`: how often labels are wrong, in words."""
 
-from typing import Any
-
 from unflip._app.markup import plain
 from unflip._app.words import certainty, headline, next_steps, rate_sentences
+from unflip._typing import Record
 from unflip.cli import _options as options
 from unflip.cli._session import Session, session
 
@@ -36,7 +35,7 @@ def estimate(
             shell.say(sentence, item=True)
 
 
-def say_found(shell: Session, found: dict[str, Any]) -> None:
+def say_found(shell: Session, found: Record) -> None:
     """Print what was found, and what is doubtful about it."""
     shell.say(headline(found))
     for sentence in rate_sentences(found):

@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import typer
 from polars.exceptions import PanicException
@@ -21,6 +20,7 @@ from rich.text import Text
 
 from unflip._app.markup import ESCAPED
 from unflip._app.workflow import CannotEstimateError
+from unflip._typing import Record
 
 
 class Session:
@@ -59,7 +59,7 @@ class Session:
         hanging.add_row("  -", _styled(sentence))
         self.console.print(hanging)
 
-    def result(self, values: dict[str, Any]) -> None:
+    def result(self, values: Record) -> None:
         """Print the result where JSON is asked for."""
         if self.as_json:
             self._status.stop()

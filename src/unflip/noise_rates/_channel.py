@@ -1,6 +1,6 @@
 """Noise rates by the noisy channel."""
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unflip._diagnostics import LEVEL
 from unflip._estimators import clone_seeded
+from unflip._typing import Rows
 from unflip._validation import check_enough_rows, check_table, plain_labels
 from unflip.noise import NoiseRates, RatesInterval
 from unflip.noise_rates._base import BaseRates
@@ -84,7 +85,7 @@ class ChannelRates(BaseRates):
         rates._take(posterior)
         return rates
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Estimate the rates, and the clean posterior with them.
 
         Parameters

@@ -5,14 +5,14 @@ A new estimator joins the imports, `__all__`, and, where it has a name of its ow
 """
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from unflip._estimators import clone_seeded
-from unflip._typing import Array, RateEstimator
+from unflip._typing import RateEstimator
 from unflip._validation import check_choice
-from unflip.noise import NoiseRates, TransitionMatrix
+from unflip.noise import KnownRates
 from unflip.noise_rates._base import BaseRates, PosteriorRates
 from unflip.noise_rates._channel import ChannelRates
 from unflip.noise_rates._counting import ConfidentJointRates, DualTRates
@@ -50,7 +50,7 @@ RatesName = Literal[
 ]
 """For type checkers, which cannot read `ALIASES`."""
 
-RatesLike = RatesName | NoiseRates | TransitionMatrix | RateEstimator | Array | list[list[float]]
+RatesLike = RatesName | KnownRates | RateEstimator
 """What users may give for rates: what they know, a name, or an estimator."""
 
 ALIASES: dict[str, Callable[[], BaseRates]] = {
@@ -67,7 +67,7 @@ ALIASES: dict[str, Callable[[], BaseRates]] = {
 
 
 def make_rates(
-    noise_rates: Any,
+    noise_rates: RatesLike | str,
     random_state: int | np.random.RandomState | None = None,
     *,
     n_classes: int = 2,

@@ -5,7 +5,7 @@ and `ALIASES`; the reference page, the common tests and the type checker read it
 """
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -54,7 +54,7 @@ ALIASES: dict[str, Callable[[], BasePosterior]] = {
 
 
 def make_posterior(
-    posterior: Any,
+    posterior: PosteriorLike | str,
     random_state: int | np.random.RandomState | None = None,
     *,
     n_classes: int = 2,
@@ -81,7 +81,7 @@ def make_posterior(
     return clone_seeded(as_posterior(posterior, n_classes), random_state)
 
 
-def as_posterior(posterior: Any, n_classes: int = 2) -> BasePosterior:
+def as_posterior(posterior: PosteriorLike | str, n_classes: int = 2) -> BasePosterior:
     """Return the posterior that :func:`make_posterior` clones, to read its tags."""
     if isinstance(posterior, str):
         if posterior == "auto":

@@ -13,7 +13,10 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
+from types import ModuleType
 from typing import Any
+
+from sklearn.base import BaseEstimator
 
 from unflip._app.persistence._archive import (
     BYTES_PER_NODE,
@@ -29,6 +32,7 @@ from unflip._app.persistence._schema import CHILDREN as CHILDREN
 from unflip._app.persistence._schema import PROTOCOL, Survey, share
 from unflip._app.persistence._types import TYPES as TYPES
 from unflip._files import write_whole
+from unflip._typing import Record
 
 __all__ = [
     "ModelFileError",
@@ -65,7 +69,7 @@ def versions() -> dict[str, str]:
     return found
 
 
-def save_model(path: Path, model: Any, provenance: dict[str, Any]) -> list[str]:
+def save_model(path: Path, model: BaseEstimator, provenance: Record) -> list[str]:
     """Write a model and where it comes from, whole or not at all.
 
     Parameters
@@ -114,7 +118,7 @@ def save_model(path: Path, model: Any, provenance: dict[str, Any]) -> list[str]:
     return needed
 
 
-def load_model(path: Path, *, trusted: Sequence[str] = ()) -> tuple[Any, dict[str, Any]]:
+def load_model(path: Path, *, trusted: Sequence[str] = ()) -> tuple[BaseEstimator, Record]:
     """Return a model and its provenance.
 
     Parameters
@@ -150,7 +154,7 @@ def load_model(path: Path, *, trusted: Sequence[str] = ()) -> tuple[Any, dict[st
     return model, provenance
 
 
-def changed_versions(provenance: dict[str, Any]) -> list[str]:
+def changed_versions(provenance: Record) -> list[str]:
     """Return the packages whose version is not the one a model was trained with, in words."""
     now, then = versions(), provenance["versions"]
     return [
@@ -165,7 +169,7 @@ def trust_options(names: Sequence[str]) -> str:
     return _listed([f"--trust {name}" for name in names], " ")
 
 
-def _survey(archive: Archive) -> tuple[Survey, dict[str, Any]]:
+def _survey(archive: Archive) -> tuple[Survey, Record]:
     """Return what a file asks for, and its schema."""
     schema = archive.read_json(SCHEMA)
     survey = Survey()
@@ -176,7 +180,7 @@ def _survey(archive: Archive) -> tuple[Survey, dict[str, Any]]:
     return survey, schema
 
 
-def _checked(archive: Archive, survey: Survey, schema: dict[str, Any]) -> BytesIO:
+def _checked(archive: Archive, survey: Survey, schema: Record) -> BytesIO:
     """Return what was looked at, packed again, so that skops sees nothing else."""
 
     def members() -> Iterator[tuple[str, bytes]]:
@@ -200,7 +204,7 @@ def _check_trusted(strangers: Sequence[str], path: Path) -> None:
         )
 
 
-def _provenance(note: Any, path: Path) -> dict[str, Any]:
+def _provenance(note: object, path: Path) -> Record:
     """Return the note of a file, if it is one that `predict` can rely on."""
     if not isinstance(note, dict) or type(note.get("format")) is not int:
         raise BrokenFileError(f"{NOTE} does not tell the format")
@@ -237,7 +241,7 @@ def _listed(names: Sequence[str], separator: str = ", ") -> str:
     return separator.join(names[:MOST_NAMES]) + (f" ... ({more} more)" if more > 0 else "")
 
 
-def _skops() -> Any:
+def _skops() -> ModuleType:
     try:
         import skops.io
     except ImportError as error:

@@ -16,6 +16,7 @@ from unflip._app.review._store import Decisions
 from unflip._app.review._table import ReviewTable, named_columns
 from unflip._app.row_hashes import hash_texts
 from unflip._files import check_free, write_whole
+from unflip._typing import ArrayLike, Rows
 
 FILES = ("corrected", "reviewed", "log")
 
@@ -64,7 +65,12 @@ class Exported:
 
 
 def export(
-    table: Any, label: Any, decisions: str | Path, out: str | Path, *, id_column: str | None = None
+    table: Rows,
+    label: ArrayLike,
+    decisions: str | Path,
+    out: str | Path,
+    *,
+    id_column: str | None = None,
 ) -> Exported:
     """Write the corrected table, the reviewed labels and the log of a review.
 
@@ -187,7 +193,7 @@ def _log(table: ReviewTable, store: Decisions) -> str:
     return _csv(LOG_COLUMNS, lines)
 
 
-def _csv(header: Iterable[str], lines: Iterable[Iterable[Any]]) -> str:
+def _csv(header: Iterable[str], lines: Iterable[Iterable[object]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from unflip._app.review._export import check_export
 from unflip._app.review._file import check_place
@@ -15,16 +14,18 @@ from unflip._app.review._queue import Opinion
 from unflip._app.review._session import ReviewSession
 from unflip._app.review._store import Decisions
 from unflip._app.review._table import ReviewTable
+from unflip._typing import ArrayLike, Rows
 from unflip._validation import check_count
+from unflip.audit import LabelAudit
 
 ADDRESS = "127.0.0.1"
 """Loopback: other machines cannot reach the page."""
 
 
 def serve(
-    table: Any,
-    label: Any,
-    audit: Any,
+    table: Rows,
+    label: ArrayLike,
+    audit: LabelAudit,
     decisions: str | Path,
     *,
     id_column: str | None = None,
