@@ -48,9 +48,13 @@ LARGEST_DRIFT = 0.1
 ALMOST_SURE, LIKELY = 0.01, 0.05
 """A hypothesis whose p-value and probability are smaller is almost surely, or likely, wrong."""
 
-LEAST_HIDDEN, MOST_HIDDEN = 0.04, 0.35
+LEAST_HIDDEN = 0.04
 """Overlap of the classes may hide mistakes that depend on the row: a doubt where it may hide more
-than twice what is said to be wrong, plus the first; or in any case more than the second."""
+than is said to be wrong, plus this (of classes of equal size; in proportion, of a rare one)."""
+
+MOST_DISAGREEMENT, MOST_UNEXPLAINED = 0.35, 0.12
+"""A doubt where the model disagrees with this share of the labels, and with so many more than are
+said to be wrong."""
 
 REMEDY = "Give what you know of the rates (--rates), or better columns, or more rows."
 
@@ -231,8 +235,10 @@ def judge_rates(
 def judge_model(
     verdict: str,
     statistic: float,
+    disagreement: float,
     rates: NoiseRates,
-    said: float,
+    totals: Totals,
+    *,
     at_random: tuple[float, float],
     possible: tuple[float, float],
 ) -> list[Diagnostic]:
@@ -244,12 +250,14 @@ def judge_model(
         Of the check of the channel.
     statistic : float
         Its statistic.
+    disagreement : float
+        Share of labels that the channel disagrees with.
     rates : NoiseRates
         The estimate.
-    said : float
-        Share of wrong labels, estimated under random flips.
+    totals : Totals
+        Sums over the rows.
     at_random : (low, high)
-        Its bounds.
+        Bounds of the share of wrong labels under random flips.
     possible : (low, high)
         The range of that share, if mistakes may depend on the row.
     """
@@ -260,7 +268,10 @@ def judge_model(
         positive, negative = rates.both()
         numbers |= {"positive": positive, "negative": negative}
         return [Diagnostic("doubted_channel", numbers=numbers)]
-    if possible[1] > min(MOST_HIDDEN, 2 * said + LEAST_HIDDEN):
+    said = totals.n_errors / totals.label_mass.sum()
+    hidden = LEAST_HIDDEN * 2 * totals.noisy_prior.min()
+    most = max(MOST_DISAGREEMENT, said + MOST_UNEXPLAINED)
+    if disagreement > min(2 * said + hidden, most):
         return [Diagnostic("hidden_mistakes", numbers=numbers)]
     return []
 

@@ -79,10 +79,11 @@ def judge_estimate(
             found += judge_model(
                 channel.check_.verdict,
                 channel.check_.statistic,
+                channel.check_.disagreement,
                 channel.rates_,
-                totals.n_errors / totals.label_mass.sum(),
-                interval.wrong_share,
-                channel.wrong_share_range_,
+                totals,
+                at_random=interval.wrong_share,
+                possible=channel.wrong_share_range_,
             )
     return found
 

@@ -7,9 +7,12 @@ import numpy as np
 SIGMAS = 2.0
 """Standard errors that are added to an observed share."""
 
-UNSEEN = 1.5
-"""Where labels follow a shape that the simplest model does not, the share of them that this model
-disagrees with is multiplied by this: it has bent towards them."""
+BENT, BENT_BY_A_RULE = 1.5, 2.0
+"""A model has bent towards mistakes that depend on the row: of those near a border it disagrees
+with two thirds, or half where the labels follow a shape that the simplest model does not."""
+
+LEAST_UNSEEN = 0.01
+"""Share of wrong labels that no model would show."""
 
 
 def wrong_share_bounds(
@@ -45,9 +48,9 @@ def channel_range(
     """Return the range of the share of wrong labels by a channel, if mistakes may depend on x.
 
     The lower end is 0: classes that overlap explain any labels without a mistake. The upper end
-    supposes that each row has one true label and that the model knows it: all labels that differ
-    from the likeliest one are wrong. Where the labels follow a shape that a simple model does not
-    see, that shape may be mistakes made by a rule, and the simple model is taken instead.
+    supposes that each row has one true label and that the model has learnt it, but for the part of
+    the mistakes that it has learnt too: one third. Where the labels follow a shape that a simple
+    model does not see, that shape may be mistakes made by a rule, and the simple model is asked.
 
     Parameters
     ----------
@@ -60,9 +63,14 @@ def channel_range(
     simple_disagreement : float, default=None
         The same share for a simple model, where that does not explain the labels.
     """
-    share = disagreement
+    share = BENT * disagreement
     if simple_disagreement is not None:
-        share = UNSEEN * max(share, simple_disagreement)
+        share = BENT_BY_A_RULE * max(disagreement, simple_disagreement)
     share = min(share, 0.5)
-    high = share + SIGMAS * np.sqrt(share * (1 - share) / max(n_rows, 1.0))
-    return 0.0, min(max(float(high), at_random[1]), 1.0)
+    high = share + SIGMAS * standard_error(share, n_rows) + LEAST_UNSEEN
+    return 0.0, min(max(high, at_random[1]), 1.0)
+
+
+def standard_error(share: float, n_rows: float) -> float:
+    """Return the standard error of a share of `n_rows` rows."""
+    return float(np.sqrt(share * (1 - share) / max(n_rows, 1.0)))

@@ -144,7 +144,7 @@ def test_mistakes_that_overlap_may_hide_are_said_and_plain_flips_are_not_doubted
     with pytest.warns(LabelNoiseWarning, match="if mistakes depend on the row, up to"):
         clean = ImportanceReweightingClassifier().fit(X, y)
     assert clean.noise_rates_.both() == (0.0, 0.0)
-    assert clean.wrong_share_range_[1] == pytest.approx(0.1, abs=0.05)
+    assert clean.wrong_share_range_[1] == pytest.approx(0.17, abs=0.05)
     with warnings.catch_warnings():
         warnings.simplefilter("error", LabelNoiseWarning)
         ImportanceReweightingClassifier().fit(X, flip_labels(y, FLIPS, random_state=0))
@@ -245,6 +245,6 @@ def test_bounds_of_the_wrong_share_are_those_of_a_grid_of_rates():
 
 def test_the_range_is_at_least_what_random_flips_say():
     assert channel_range(0.1, 1e4, (0.2, 0.3)) == (0.0, 0.3)
-    assert channel_range(0.1, 1e4, (0.0, 0.01))[1] == pytest.approx(0.106)
-    assert channel_range(0.02, 1e4, (0.0, 0.01), simple_disagreement=0.2)[1] > 0.3
+    assert channel_range(0.1, 1e4, (0.0, 0.01))[1] == pytest.approx(0.167, abs=1e-3)
+    assert channel_range(0.02, 1e4, (0.0, 0.01), simple_disagreement=0.2)[1] > 0.4
     assert channel_range(0.5, 1e2, (0.0, 0.01), simple_disagreement=0.5)[1] <= 0.65
