@@ -88,8 +88,8 @@ class ChannelPosterior(BasePosterior):
         The same of the hypothesis that both classes are flipped equally often.
     check_ : ModelCheck or None
         Whether the channel explains the labels: `statistic`, by how many standard errors boosted
-        trees predict what it leaves unexplained, `p_value`, and `verdict`, "believed", "doubted" or
-        "refuted". None where `features` is not "auto".
+        trees predict what it leaves unexplained, `p_value`, and `verdict`, "believed", "doubted",
+        "refuted" or "rule". None where `features` is not "auto".
     classes_ : ndarray of shape (2,)
         The labels, the positive class last.
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 from scipy.stats import chi2, norm
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.tree import DecisionTreeClassifier
 
 from unflip._threads import threads_for
 from unflip._typing import Floats
@@ -43,6 +44,10 @@ DOUBTED, REFUTED = 3.0, 6.0
 LEAST_ROWS, LEAST_DISAGREEMENT = 100, 0.02
 """Fewer rows, or labels that the channel predicts but for so few, need no check."""
 
+FEW_DISAGREE, MOST_LEAVES = 0.04, 12
+"""Labels that a channel but for so few explains, and a linear model does not, may have been made by
+a rule: they were if a decision tree of so many leaves gives them."""
+
 MAX_LOGIT = 9.0
 """Scores are kept within these logits."""
 
@@ -67,9 +72,9 @@ class ModelCheck:
         By how many standard errors boosted trees predict its residuals out of fold.
     p_value : float
         Probability of a statistic at least as large where only chance is left in them.
-    verdict : {"believed", "doubted", "refuted"}
+    verdict : {"believed", "doubted", "refuted", "rule"}
         "refuted": trees see what the channel does not. "doubted": they may, and the rates that
-        follow from their scores are others.
+        follow from their scores are others. "rule": a small decision tree gives nearly all labels.
     disagreement : float
         Share of labels that differ from the likeliest one given x, of rows held out.
     simple_disagreement : float
@@ -170,29 +175,56 @@ def check_channel(
     units = evidence.units
     held_out = channel.held_out(evidence)
     wrong = _disagreement(units, held_out)
-    statistic = 0.0
-    if len(units.rows) >= LEAST_ROWS and wrong > LEAST_DISAGREEMENT:
-        statistic = residual_score(units, held_out)
-    n_rows = float(units.weight.sum())
-    p_value = float(norm.sf(statistic))
+    simple = max(wrong, _disagreement(units, _linear_probability(evidence)))
     given = known is not None and known.known
     likelier = likelier_rates(channel, evidence) if given else None
-    if statistic < DOUBTED:
-        return None, ModelCheck(statistic, p_value, "believed", wrong, wrong, n_rows, likelier)
-    scored = fit_scored_channel(channel, evidence, held_out, known, n_centers, estimate)
-    scored_out = _noisy(scored.channel.rates, scored.held_out)
-    gain = _gain(units, held_out, scored_out)
-    if statistic >= REFUTED:
-        verdict, chosen = "refuted", gain > 0
-    else:
+    statistic, verdict, scored = 0.0, "believed", None
+    if len(units.rows) < LEAST_ROWS:
+        pass
+    elif wrong < FEW_DISAGREE < simple and follows_a_rule(units):
+        verdict = "rule"
+    elif wrong > LEAST_DISAGREEMENT:
+        statistic = residual_score(units, held_out)
+    if statistic >= DOUBTED:
+        scored = fit_scored_channel(channel, evidence, held_out, known, n_centers, estimate)
+        scored_out = _noisy(scored.channel.rates, scored.held_out)
+        gain = _gain(units, held_out, scored_out)
         moved = _moved(channel, scored.channel.rates)
-        verdict = "doubted" if moved and gain > -CLEARLY else "believed"
-        chosen = moved and gain > CLEARLY
-    simple = max(wrong, _disagreement(units, _linear_probability(evidence)))
-    if chosen:
-        wrong = _disagreement(units, scored_out)
-    check = ModelCheck(statistic, p_value, verdict, wrong, simple, n_rows, likelier)
-    return scored if chosen else None, check
+        if statistic >= REFUTED:
+            verdict, chosen = "refuted", gain > 0
+        else:
+            verdict = "doubted" if moved and gain > -CLEARLY else "believed"
+            chosen = moved and gain > CLEARLY
+        if chosen:
+            wrong = _disagreement(units, scored_out)
+        else:
+            scored = None
+    return scored, ModelCheck(
+        statistic=statistic,
+        p_value=float(norm.sf(statistic)),
+        verdict=verdict,
+        disagreement=wrong,
+        simple_disagreement=simple,
+        n_rows=float(units.weight.sum()),
+        likelier_rates=likelier,
+    )
+
+
+def follows_a_rule(units: ChannelSample) -> bool:
+    """Return whether a small decision tree gives nearly all labels of rows it has not seen.
+
+    Parameters
+    ----------
+    units : ChannelSample
+        Rows, in random order.
+    """
+    wrong = 0.0
+    for others, fold in _folds(len(units.rows), 2):
+        tree = DecisionTreeClassifier(max_leaf_nodes=MOST_LEAVES, random_state=0)
+        tree.fit(units.rows[others], units.positive[others], units.weight[others])
+        missed = tree.predict(units.rows[fold]) != units.positive[fold]
+        wrong += float(units.weight[fold] @ missed)
+    return wrong < LEAST_DISAGREEMENT * float(units.weight.sum())
 
 
 def likelier_rates(channel: NoisyChannel, evidence: Evidence) -> tuple[float, float] | None:
