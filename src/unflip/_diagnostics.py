@@ -85,8 +85,8 @@ SENTENCES = {
     "{statistic:.0f} standard errors): the classes, or the mistakes, follow a shape that it does "
     "not. The rates are read off the trees' scores instead, and mistakes that follow a rule cannot "
     "be told from the classes themselves. " + RANGE,
-    "labels_by_a_rule": "A small decision tree gives nearly all labels: they may have been made by a "
-    "rule, and labels that follow a rule do not show the rule's own mistakes. " + RANGE,
+    "labels_by_a_rule": "A small decision tree gives nearly all labels: they may have been made by "
+    "a rule, and labels that follow a rule do not show the rule's own mistakes. " + RANGE,
     "doubted_channel": "Two models of the classes that explain the labels about equally well give "
     "other rates, ({positive:.2f}, {negative:.2f}) being one of the two. " + RANGE,
     "hidden_mistakes": RANGE,
