@@ -57,7 +57,7 @@ def channel(setting: str, rates: NoiseRates, seed: int) -> ChannelRates:
 
 
 def held(setting: str, seed: int) -> list[bool]:
-    bounds = channel(setting, ASYMMETRIC, seed).interval_.bounds
+    bounds = channel(setting, ASYMMETRIC, seed).interval_.both()
     pairs = zip(bounds, ASYMMETRIC.both(), strict=True)
     return [low <= rate <= high for (low, high), rate in pairs]
 

@@ -79,15 +79,17 @@ def run(n_rows: int, n_columns: int, n_workers: int, folder: Path) -> tuple[Run,
         X, y = table.drop(columns="label"), table["label"]
         # imports and connections are not what is measured
         small = X.partitions[:n_workers], y.partitions[:n_workers]
-        client.compute(DaskReweighting(noise_rates=RATES).fit(*small).weights(*small)).result()
+        client.compute(
+            DaskReweighting(noise_rates=RATES).fit(*small).sample_weight(*small)
+        ).result()
         cpu = -sum(client.run(time.process_time).values())
         start = time.perf_counter()
         model = DaskReweighting(posterior=CHANNEL).fit(X, y)
         fitted = time.perf_counter()
-        total = model.weights(X, y).sum().compute()
+        total = model.sample_weight(X, y).sum().compute()
         weighed = time.perf_counter()
         cpu += sum(client.run(time.process_time).values())
-        weights = model.weights(X, y).compute().to_numpy()
+        weights = model.sample_weight(X, y).compute().to_numpy()
         some = table.partitions[0].compute().iloc[: CHANNEL.max_rows]
         begun = time.perf_counter()
         clone(CHANNEL).fit(some.drop(columns="label"), some["label"])

@@ -42,7 +42,7 @@ from benchmarks.fuzz_inputs import (
     rows,
 )
 from unflip.density_ratio import BaseDensityRatio
-from unflip.noise import InverseRates, NoiseRates, TransitionMatrix
+from unflip.noise import InverseRates, NoiseRates, RatesInterval, TransitionMatrix
 
 PATIENCE = 30.0
 """Seconds after which a case is given up."""
@@ -111,7 +111,7 @@ METHODS = (
 )
 """Methods that take rows."""
 
-VALUES = (NoiseRates, InverseRates, TransitionMatrix)
+VALUES = (NoiseRates, InverseRates, TransitionMatrix, RatesInterval)
 """Whose methods are called too."""
 
 SLOW = ("iw",)

@@ -30,7 +30,10 @@ from unflip import InverseRates, NoiseRates
 from unflip.density_ratio import KLIEP, KMM, ULSIF, BasuDivergence, BregmanRatio
 from unflip.learners import KernelClassifier, LinearClassifier
 from unflip.losses import LOSSES, Cauchy
+from unflip.noise import RatesInterval
 from unflip.posterior import ChannelPosterior, KernelDensityPosterior, ProbabilisticPosterior
+
+INTERVAL = RatesInterval.from_pairs((0.1, 0.4), (0.0, 0.2))
 
 
 def count(*choices: Any) -> Callable[[Sizes], Any]:
@@ -85,7 +88,10 @@ ARGUMENTS: dict[str, Callable[[Sizes], Any]] = {
     "negative": count(0.0, 0.1, 0.3, (0.1, 0.2), None),
     "matrix": noise,
     "rate": count(0.1, 0.4),
-    "interval": lambda s: noise(s) if s.is_odd() else None,
+    "interval": lambda s: noise(s) if s.is_odd() else s.one_of([None, INTERVAL]),
+    "low": lambda s: noise(s) if s.is_odd() else np.full((s.k, s.k), 0.1),
+    "high": lambda s: noise(s) if s.is_odd() else np.full((s.k, s.k), 0.7),
+    "wrong_share": count(None, (0.0, 0.2), 0.1),
     "grid": count([(0.0, 0.0), (0.1, 0.2)], [(0.0, 0.0)]),
     # parts
     "estimator": made(

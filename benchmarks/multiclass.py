@@ -19,6 +19,7 @@ from sklearn.linear_model import LogisticRegression
 
 from unflip import TransitionMatrix, flip_labels, importance_weights
 from unflip._stages import fit_stages
+from unflip._validation import check_labels
 
 Array = NDArray[Any]
 
@@ -45,7 +46,8 @@ def run(n_classes: int) -> Iterator[str]:
     }.items():
         y_noisy = flip_labels(y, noise, random_state=0)
         # what ImportanceReweightingClassifier does, with stage 1 done once for all lines
-        stages = fit_stages("auto", "auto", X, y_noisy, random_state=0)
+        labels = check_labels(y_noisy, binary=False)
+        stages = fit_stages("auto", "auto", X, labels, random_state=0)
         posterior = stages.noisy_posterior
         matrices = {"known": noise.matrix, "auto": stages.rates.matrix}
         for name, model in models.items():

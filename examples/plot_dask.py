@@ -31,7 +31,7 @@ print(model.noise_rates_)
 # %%
 # The weights are lazy: each block's are computed where the block is, when they are asked for.
 
-weights = model.weights(rows, labels)
+weights = model.sample_weight(rows, labels)
 print(weights)
 
 plain = SGDClassifier(loss="log_loss", alpha=1e-4, random_state=0).fit(X, y_noisy)

@@ -23,6 +23,7 @@ from unflip.inspection import (
     WeightsDisplay,
     summary,
 )
+from unflip.noise import RatesInterval
 
 
 def sample(n_rows, seed):
@@ -57,7 +58,7 @@ NoiseRatesDisplay.from_estimator(
     clf,
     X_test,
     y_test_noisy,
-    interval=NoiseRates(positive=(0.26, 0.34), negative=(0.07, 0.13)),
+    interval=RatesInterval.from_pairs(positive=(0.26, 0.34), negative=(0.07, 0.13)),
 )
 plt.show()
 

@@ -1,5 +1,7 @@
 """Density ratios as sums over blocks, and rows fetched from them, are those of the whole table."""
 
+import inspect
+
 import dask
 import dask.array as da
 import dask.dataframe as dd
@@ -16,12 +18,14 @@ from tests.test_streaming import SMALL
 from tests.test_streaming import table as two_classes
 from unflip import ImportanceReweightingClassifier, NoiseRates, _sampling, flip_labels
 from unflip._blocks import _fit
+from unflip._blocks._label_model import N_BINS, MislabelHistogram
 from unflip._blocks._rows import RowRequest, count_labels, fetch_rows
 from unflip._blocks._samples import ClassSamples
 from unflip._label_posterior import LabelPosterior
 from unflip._samples import TwoSamples
 from unflip._sampling import drawn_rows
-from unflip.dask import DaskBlocks, DaskReweighting
+from unflip.audit import LabelAudit
+from unflip.dask import DaskAudit, DaskBlocks, DaskReweighting
 from unflip.density_ratio import KLIEP, ULSIF
 from unflip.density_ratio._kliep import SINGLE_ROWS
 from unflip.posterior import DensityRatioPosterior, KernelDensityPosterior
@@ -39,7 +43,7 @@ def table(n=2500, n_classes=2, seed=0):
 
 
 def weights_by_batches(model, data):
-    return np.concatenate([weight for _, _, weight in model.weighted(data)])
+    return np.concatenate([model.sample_weight(*batch) for batch in data])
 
 
 @pytest.mark.parametrize("posterior", ["kliep", "ulsif", "rulsif"])
@@ -115,7 +119,7 @@ def test_a_dask_dataframe_gives_the_ratios_of_the_table():
     rows, labels = frames[["u", "v", "w"]], frames["label"]
     with dask.config.set(scheduler="synchronous"):
         model = DaskReweighting(**options).fit(rows, labels)
-        weights = model.weights(rows, labels).compute().to_numpy()
+        weights = model.sample_weight(rows, labels).compute().to_numpy()
     assert model.posterior_.feature_names_in_.tolist() == ["u", "v", "w"]
     np.testing.assert_allclose(weights, expected.sample_weight_, rtol=1e-8, atol=1e-8)
 
@@ -273,3 +277,35 @@ def test_totals_of_two_blocks_add_up(n_classes, cut, seed):
     whole, parts = totals(slice(None)), totals(slice(cut)) + totals(slice(cut, None))
     for name, value in vars(whole).items():
         np.testing.assert_allclose(getattr(parts, name), value, rtol=1e-12)
+
+
+@given(
+    st.lists(st.floats(0, 1), min_size=1, max_size=60),
+    st.floats(0.01, 1),
+    st.integers(1, 59),
+)
+def test_binned_rows_are_as_many_as_the_sorted_ones_but_for_a_bin(values, precision, cut):
+    def histogram(part):
+        return MislabelHistogram(
+            np.histogram(part, N_BINS, (0, 1))[0].astype(float),
+            np.histogram(part, N_BINS, (0, 1), weights=part)[0],
+        )
+
+    wrong = np.sort(values)[::-1]
+    means = np.cumsum(wrong) / np.arange(1, wrong.size + 1)
+    exact = int(np.sum(means >= precision - 1e-12))
+    both = histogram(wrong[:cut]) + histogram(wrong[cut:])
+    found = both.n_issues(precision)
+    assert found <= exact
+    # a row of less by the width of a bin for each of those kept may not fit in
+    assert found == wrong.size or means[found] < precision + 1 / N_BINS
+    assert both.n_issues(None) == round(wrong.sum())
+
+
+def test_the_audits_choose_their_rows_by_the_same_parameters():
+    def choice(audit):
+        parameters = inspect.signature(audit.issues).parameters.values()
+        return [str(one) for one in parameters if one.kind is inspect.Parameter.KEYWORD_ONLY]
+
+    in_memory, by_batches, on_a_cluster = map(choice, (LabelAudit, StreamingAudit, DaskAudit))
+    assert in_memory == by_batches == on_a_cluster

@@ -50,7 +50,7 @@ def test_arrays_give_the_rates_and_weights_of_the_table(data, in_memory):
     y = da.from_array(data[1], chunks=1000)  # at other rows than X
     model = DaskReweighting(posterior=SMALL, random_state=5).fit(X, y)
     assert model.noise_rates_ == in_memory.noise_rates_
-    weights = model.weights(X, y)
+    weights = model.sample_weight(X, y)
     assert isinstance(weights, da.Array)
     assert weights.chunks == (X.chunks[0],)
     np.testing.assert_allclose(weights.compute(), in_memory.sample_weight_, rtol=1e-10, atol=1e-12)
@@ -65,7 +65,7 @@ def test_dataframes_give_a_lazy_series_beside_them(data, in_memory):
     model = DaskReweighting(posterior=SMALL, random_state=5).fit(X, y)
     assert model.noise_rates_ == in_memory.noise_rates_
     assert model.posterior_.feature_names_in_.tolist() == list("abc")
-    weighted = frame.assign(weight=model.weights(X, y)).compute()
+    weighted = frame.assign(weight=model.sample_weight(X, y)).compute()
     np.testing.assert_allclose(weighted["weight"], in_memory.sample_weight_, rtol=1e-10, atol=1e-12)
 
 
@@ -79,7 +79,7 @@ def test_parquet_files_keep_labels_beside_their_rows(data, in_memory, tmp_path):
     assert len(y.to_delayed()) < len(X.to_delayed())
     model = DaskReweighting(posterior=SMALL, random_state=5).fit(X, y)
     assert model.noise_rates_ == in_memory.noise_rates_
-    weights = model.weights(X, y).compute()
+    weights = model.sample_weight(X, y).compute()
     np.testing.assert_allclose(weights, in_memory.sample_weight_, rtol=1e-10, atol=1e-12)
 
 
@@ -90,7 +90,7 @@ def test_partitions_without_rows_change_nothing(data, in_memory):
     X, y = frame[list("abc")], frame["label"]
     model = DaskReweighting(posterior=SMALL, random_state=5).fit(X, y)
     assert model.noise_rates_ == in_memory.noise_rates_
-    np.testing.assert_allclose(model.weights(X, y), in_memory.sample_weight_, atol=1e-10)
+    np.testing.assert_allclose(model.sample_weight(X, y), in_memory.sample_weight_, atol=1e-10)
     assert len(DaskAudit(SMALL, NoiseRates(0.3, 0.1)).fit(X, y).issues(X, y, n=7)) == 7
 
 
@@ -100,7 +100,9 @@ def test_own_weights_act_as_in_memory(data):
     X, y, w = (da.from_array(part, chunks=1500) for part in (*data, own))
     model = DaskReweighting(posterior=SMALL).fit(X, y, w)
     assert model.noise_rates_ == expected.noise_rates_
-    np.testing.assert_allclose(model.weights(X, y, w), own * expected.sample_weight_, atol=1e-10)
+    np.testing.assert_allclose(
+        model.sample_weight(X, y, w), own * expected.sample_weight_, atol=1e-10
+    )
 
 
 def test_the_audit_is_the_one_in_memory(data):
@@ -113,6 +115,8 @@ def test_the_audit_is_the_one_in_memory(data):
     assert suggested.compute().tolist() == expected.suggested_label_.tolist()
     found = audit.issues(X, y, n=40)
     assert set(found.position) == set(expected.issues(n=40))
+    assert set(audit.issues(X, y).position) == set(expected.issues())
+    assert set(audit.issues(X, y, precision=0.97).position) <= set(expected.issues(precision=0.97))
     np.testing.assert_array_equal(found.label, data[1][found.position])
 
 
@@ -172,7 +176,7 @@ def test_an_incremental_classifier_learns_block_by_block(data):
     X, y = (da.from_array(part, chunks=1500) for part in data)
     learner = SGDClassifier(loss="log_loss", random_state=0)
     model = DaskReweighting(learner, posterior=SMALL, n_epochs=2).fit(X, y)
-    weights = model.weights(X, y).compute()
+    weights = model.sample_weight(X, y).compute()
     by_hand = SGDClassifier(loss="log_loss", random_state=0)
     for _ in range(2):
         for start in range(0, 8000, 1500):
@@ -239,7 +243,7 @@ def test_a_worker_killed_in_mid_fit_changes_nothing(data, in_memory, tmp_path, c
     ):
         pids = set(client.run(os.getpid).values())
         model = DaskReweighting(posterior=SMALL, progress=True, random_state=5).fit(X, y)
-        weights = model.weights(X, y).compute()
+        weights = model.sample_weight(X, y).compute()
         assert set(client.run(os.getpid).values()) != pids
     assert (tmp_path / "killed-1500").exists()
     assert model.noise_rates_ == in_memory.noise_rates_

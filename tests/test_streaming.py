@@ -54,7 +54,7 @@ def test_batches_of_arrays_give_the_rates_and_weights_of_the_table(in_memory, ba
     data = ArrayBatches(X, y, batch_rows=batch_rows)
     model = StreamingReweighting(posterior=SMALL, random_state=5).fit(data)
     assert model.noise_rates_ == expected.noise_rates_
-    weights = np.concatenate([weight for _, _, weight in model.weighted(data)])
+    weights = np.concatenate([model.sample_weight(*batch) for batch in data])
     np.testing.assert_allclose(weights, expected.sample_weight_, rtol=1e-10, atol=1e-12)
     assert model.effective_sample_size_ == pytest.approx(expected.effective_sample_size_)
     assert model.clipped_share_ == expected.clipped_share_
@@ -92,7 +92,7 @@ def test_own_weights_act_as_in_memory(tmp_path):
     data = ParquetBatches(path, label="label", weight="count", batch_rows=700)
     model = StreamingReweighting(posterior=SMALL).fit(data)
     assert model.noise_rates_ == expected.noise_rates_
-    weights = np.concatenate([weight for _, _, weight in model.weighted(data)])
+    weights = np.concatenate([model.sample_weight(*batch) for batch in data])
     np.testing.assert_allclose(weights, own * expected.sample_weight_, rtol=1e-10, atol=1e-12)
     assert model.effective_sample_size_ == pytest.approx(expected.effective_sample_size_)
 
@@ -104,7 +104,8 @@ def test_the_classifier_learns_from_the_weights_batch_by_batch(in_memory):
     model = StreamingReweighting(learner, posterior=SMALL, n_epochs=2, random_state=5).fit(data)
     by_hand = SGDClassifier(loss="log_loss", random_state=model.estimator_.random_state)
     for _ in range(2):
-        for rows, labels, weight in model.weighted(data):
+        for rows, labels, own in data:
+            weight = model.sample_weight(rows, labels, own)
             by_hand.partial_fit(rows, labels, classes=["no", "yes"], sample_weight=weight)
     np.testing.assert_array_equal(model.estimator_.coef_, by_hand.coef_)
     truth = X[:, 0] + 0.5 * X[:, 1] > 0.3
@@ -121,6 +122,10 @@ def test_the_audit_is_the_one_in_memory(tmp_path):
     found = audit.issues(data, n=50)
     assert set(found.position) == set(expected.issues(n=50))
     assert (np.diff(found.mislabel_proba) <= 0).all()
+    assert set(audit.issues(data).position) == set(expected.issues())
+    surest, by_batches = expected.issues(precision=0.97), audit.issues(data, precision=0.97)
+    assert len(by_batches) in (surest.size - 1, surest.size)  # counted in bins
+    assert set(by_batches.position) <= set(surest)
     np.testing.assert_array_equal(found.label, y[found.position])
     path = audit.write(data, tmp_path / "audit.parquet")
     written = pq.read_table(path).to_pydict()
@@ -234,7 +239,7 @@ kind = sys.argv[4]
 posterior = kind if kind == "ulsif" else ChannelPosterior(kind, max_rows=max_rows)
 model = StreamingReweighting(posterior=posterior).fit(data)
 print("rates:", *model.noise_rates_.both())
-print("weights:", sum(weight.sum() for _, _, weight in model.weighted(data)))
+print("weights:", sum(model.sample_weight(*batch).sum() for batch in data))
 audit = StreamingAudit(posterior).fit(data)
 written = pyarrow.parquet.read_metadata(audit.write(data, path + ".audit"))
 print("issues:", len(audit.issues(data, n=100)), written.num_rows)

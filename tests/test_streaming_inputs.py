@@ -171,9 +171,8 @@ def test_batches_that_are_used_up_are_refused_in_a_single_pass_too(tmp_path):
     with pytest.raises(ValueError, match="there are no batches"):
         audit.write(data, tmp_path / "audit.parquet")
     assert not list(tmp_path.iterdir())
-    model = StreamingReweighting(posterior=SMALL).fit(ArrayBatches(*arrays()))
     with pytest.raises(ValueError, match="there are no batches"):
-        list(model.weighted(data))
+        audit.issues(data, precision=0.9)
 
 
 class Changing(Batches):

@@ -17,6 +17,7 @@ from unflip._app.workflow import (
     parse_rates,
 )
 from unflip._diagnostics import judge_usefulness
+from unflip.noise import RatesInterval
 from unflip.posterior import ChannelPosterior
 
 RATES = NoiseRates(positive=0.3, negative=0.1)
@@ -162,10 +163,12 @@ CLASSES = np.array(["no", "yes"])
 def test_estimates_that_say_something_are_used():
     rates = NoiseRates(0.3, 0.1)
     assert judge_usefulness(CLASSES, rates) is None
-    assert judge_usefulness(CLASSES, rates, interval=NoiseRates((0.2, 0.4), (0, 0.2))) is None
+    interval = RatesInterval.from_pairs((0.2, 0.4), (0, 0.2))
+    assert judge_usefulness(CLASSES, rates, interval=interval) is None
 
 
 def test_estimates_that_say_nothing_are_refused():
     assert "hardly anything is left" in str(judge_usefulness(CLASSES, NoiseRates(0.5, 0.45)))
-    useless = judge_usefulness(CLASSES, RATES, interval=NoiseRates((0.0, 0.7), (0, 0.2)))
+    interval = RatesInterval.from_pairs((0.0, 0.7), (0, 0.2))
+    useless = judge_usefulness(CLASSES, RATES, interval=interval)
     assert "'yes' may be anything between 0% and 70%" in str(useless)

@@ -13,7 +13,7 @@ import numpy as np
 
 from unflip._label_posterior import Totals
 from unflip._typing import Array, Floats
-from unflip.noise import NoiseRates, as_transition_matrix
+from unflip.noise import NoiseRates, RatesInterval, as_transition_matrix
 
 LEVEL = 0.95
 """Confidence of `interval_`."""
@@ -147,7 +147,12 @@ def raise_or_warn(diagnostics: Iterable[Diagnostic], *, stacklevel: int = 2) -> 
 
 
 def judge_rates(
-    totals: Totals, classes: Array, rates: Any, *, estimated: bool, interval: Any = None
+    totals: Totals,
+    classes: Array,
+    rates: Any,
+    *,
+    estimated: bool,
+    interval: RatesInterval | None = None,
 ) -> list[Diagnostic]:
     """Return why rates may be far off.
 
@@ -164,8 +169,8 @@ def judge_rates(
         The rates in use.
     estimated : bool
         Whether they were estimated, or given.
-    interval : NoiseRates, default=None
-        Bounds of the two rates, where the noisy channel has estimated them.
+    interval : RatesInterval, default=None
+        Bounds of the rates, where the noisy channel has estimated them.
     """
     found = []
     if estimated:
@@ -189,7 +194,7 @@ def judge_rates(
     if interval is not None:
         found += [
             Diagnostic("poorly_identified", numbers={"label": label, "low": low, "high": high})
-            for label, (low, high) in zip(_plain(classes[::-1]), interval.bounds, strict=True)
+            for label, low, high in _flip_rates(classes, interval)
             if high - low > WIDE_INTERVAL
         ]
     left = rates.information_left
@@ -253,7 +258,9 @@ def judge_weight_summary(
     return found
 
 
-def judge_usefulness(classes: Array, rates: Any, *, interval: Any = None) -> Diagnostic | None:
+def judge_usefulness(
+    classes: Array, rates: Any, *, interval: RatesInterval | None = None
+) -> Diagnostic | None:
     """Return why estimated rates are not to be used at all, or None.
 
     Parameters
@@ -262,15 +269,15 @@ def judge_usefulness(classes: Array, rates: Any, *, interval: Any = None) -> Dia
         The labels.
     rates : NoiseRates or TransitionMatrix
         The estimate.
-    interval : NoiseRates, default=None
-        Bounds of the two rates.
+    interval : RatesInterval, default=None
+        Bounds of the rates.
     """
     left = rates.information_left
     if left < NO_INFORMATION:
         return Diagnostic("no_information", "error", {"left": left})
     if interval is None:
         return None
-    for label, (low, high) in zip(_plain(classes[::-1]), interval.bounds, strict=True):
+    for label, low, high in _flip_rates(classes, interval):
         if high - low > USELESS_INTERVAL:
             return Diagnostic(
                 "useless_interval", "error", {"label": label, "low": low, "high": high}
@@ -328,6 +335,12 @@ def _contradictions(noisy_prior: Floats, rates: Any) -> list[Diagnostic]:
         "clean_shares": clean_prior.round(3).tolist(),
     }
     return [Diagnostic("contradicted_matrix", numbers=numbers)]
+
+
+def _flip_rates(classes: Array, interval: RatesInterval) -> list[tuple[Any, float, float]]:
+    """Return (label, low, high) of how often each class is flipped, the positive class first."""
+    ends = interval.flip_rates.tolist()
+    return [(label, *pair) for label, pair in zip(_plain(classes), ends, strict=True)][::-1]
 
 
 def _plain(labels: Array) -> Any:

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 from unflip._diagnostics import Diagnostic, judge_rates
 from unflip._label_posterior import Totals
 from unflip._typing import Array, Floats
-from unflip._validation import check_labels
-from unflip.noise import NoiseRates, as_transition_matrix
+from unflip._validation import Labels
+from unflip.noise import NoiseRates, RatesInterval, as_transition_matrix
 from unflip.noise_rates import (
     BaseRates,
     ChannelRates,
@@ -19,7 +19,7 @@ from unflip.noise_rates import (
     given_rates,
     known_size,
 )
-from unflip.posterior import BasePosterior, ChannelPosterior, fit_posterior, make_posterior
+from unflip.posterior import BasePosterior, ChannelPosterior, cross_fit, make_posterior
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def judge_estimate(
     )
 
 
-def channel_interval(estimator: BaseRates | None) -> NoiseRates | None:
+def channel_interval(estimator: BaseRates | None) -> RatesInterval | None:
     """Return the interval of rates that the channel estimated; others would take a bootstrap.
 
     Parameters
@@ -84,7 +84,7 @@ def fit_stages(
     posterior: Any,
     noise_rates: Any,
     X: Any,
-    y: ArrayLike,
+    labels: Labels,
     sample_weight: ArrayLike | None = None,
     *,
     cv: Any = None,
@@ -102,8 +102,12 @@ def fit_stages(
         the rates is not handed another way's estimate.
     noise_rates : str, NoiseRates, TransitionMatrix, array-like or rate estimator
         See :func:`~unflip.noise_rates.estimate_rates`.
-    X, y, sample_weight : array-like
-        The noisy data.
+    X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+        Rows, as many as labels.
+    labels : Labels
+        The noisy labels, checked.
+    sample_weight : array-like of shape (n_samples,), default=None
+        How often each row counts.
     cv : int, cross-validation splitter or None, default=None
         See :func:`~unflip.posterior.fit_posterior`.
     random_state : int, RandomState instance or None, default=None
@@ -113,8 +117,7 @@ def fit_stages(
     estimate : {"median", "mean"}, default="median"
         Which rates a channel takes that is given by name.
     """
-    classes, codes = check_labels(y, binary=False)
-    n_classes, labels = classes.size, classes[codes]
+    n_classes = labels.classes.size
     chosen = choose_posterior(
         posterior, noise_rates, n_classes, random_state=random_state, estimate=estimate
     )
@@ -122,7 +125,7 @@ def fit_stages(
     joint = isinstance(chosen, ChannelPosterior) and by_channel and n_classes == 2
     if joint and chosen.known is None and known_size(noise_rates) == 2:
         chosen.set_params(known=_two_rates(noise_rates))
-    fitted, noisy_posterior = fit_posterior(
+    fitted, noisy_posterior = cross_fit(
         chosen, X, labels, sample_weight, cv=cv, random_state=random_state
     )
     if joint and given_rates(noise_rates, n_classes) is None:

@@ -1,7 +1,7 @@
 """The one door for what users pass in: labels, probabilities, weights, parameters."""
 
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,9 +29,29 @@ MINIMUM_ROWS = 10
 """Noise rates are not estimated on fewer."""
 
 
+class Labels(NamedTuple):
+    """Labels that have been checked: what internal functions take in the place of `y`.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+        The classes, sorted.
+    codes : ndarray of shape (n_samples,)
+        For every row, the position of its label among them.
+    """
+
+    classes: Array
+    codes: NDArray[np.intp]
+
+    @property
+    def given(self) -> Array:
+        """The labels themselves."""
+        return self.classes[self.codes]
+
+
 def check_labels(
     y: ArrayLike, *, classes: ArrayLike | None = None, binary: bool = True, because: str = ""
-) -> tuple[Array, NDArray[np.intp]]:
+) -> Labels:
     """Return the sorted classes and, for every row, the position of its label among them.
 
     Parameters
@@ -71,7 +91,7 @@ def check_labels(
             "Only binary classification is supported. The type of the target is "
             f"{type_of_target(labels)}: y holds {known.size} classes, {_some(known)}.{because}"
         )
-    return known, codes
+    return Labels(known, codes)
 
 
 def check_classes(classes: ArrayLike) -> Array:
@@ -369,6 +389,29 @@ def check_flag(value: Any, name: str) -> None:
     """Refuse a parameter that is neither True nor False."""
     if not (isinstance(value, (bool, np.bool_)) or (is_number(value) and value in (0, 1))):
         raise ValueError(f"{name} must be True or False, got {_in_short(value)}.")
+
+
+def check_level(level: Any) -> float:
+    """Return a confidence in (0, 1), or say what was given."""
+    if not (is_number(level) and 0 < level < 1):
+        raise ValueError(f"level must lie between 0 and 1, got {_in_short(level)}.")
+    return float(level)
+
+
+def check_precision_or_n(precision: Any, n: Any) -> None:
+    """Refuse a choice of rows other than by a share in (0, 1], by a number, or by neither.
+
+    Parameters
+    ----------
+    precision, n
+        As for :meth:`unflip.audit.LabelAudit.issues`.
+    """
+    if precision is not None and n is not None:
+        raise ValueError("give precision or n, not both.")
+    if n is not None:
+        check_count(n, "n", least=0)
+    if precision is not None and not (is_number(precision) and 0 < precision <= 1):
+        raise ValueError(f"precision must lie in (0, 1], got {_in_short(precision)}.")
 
 
 def check_not_negative(value: Any, name: str) -> float:

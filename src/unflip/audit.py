@@ -17,17 +17,16 @@ from unflip._stages import fit_stages, judge_estimate
 from unflip._typing import Array, Floats
 from unflip._validation import (
     check_class_weights,
-    check_count,
     check_enough_rows,
     check_labels,
+    check_precision_or_n,
     check_probability_per_class,
     check_table,
     check_weights,
-    is_number,
 )
 from unflip.noise import NoiseRates, TransitionMatrix
 from unflip.noise_rates import BaseRates, RatesLike, fit_rates, needs_rows
-from unflip.posterior import PosteriorLike, make_posterior
+from unflip.posterior import PosteriorLike, as_posterior
 
 
 class LabelAudit(BaseEstimator):
@@ -132,9 +131,9 @@ class LabelAudit(BaseEstimator):
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts.
         """
-        classes, codes = check_labels(y, binary=False)
+        labels = check_labels(y, binary=False)
+        classes, codes = labels
         check_enough_rows(X, codes)
-        labels = classes[codes]
         weight = None if sample_weight is None else check_weights(sample_weight, codes.size)
         if weight is not None:
             check_class_weights(weight, codes, classes)
@@ -170,7 +169,8 @@ class LabelAudit(BaseEstimator):
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts.
         """
-        classes, codes = check_labels(y, binary=False)
+        labels = check_labels(y, binary=False)
+        classes, codes = labels
         probabilities = check_probability_per_class(
             noisy_posterior, codes.size, classes.size, "noisy_posterior"
         )
@@ -185,7 +185,7 @@ class LabelAudit(BaseEstimator):
         rates, estimator = fit_rates(
             noise_rates,
             None,
-            classes[codes],
+            labels,
             weight,
             stage_generator(self.random_state),
             noisy_posterior=probabilities,
@@ -225,16 +225,12 @@ class LabelAudit(BaseEstimator):
             So many rows. With neither, as many as there are expected errors.
         """
         check_is_fitted(self)
-        if precision is not None and n is not None:
-            raise ValueError("give precision or n, not both.")
+        check_precision_or_n(precision, n)
         order = np.argsort(-self.mislabel_proba_, kind="stable")
         if n is not None:
-            check_count(n, "n", least=0)
             return order[:n]
         if precision is None:
             return order[: round(float(self.mislabel_proba_.sum()))]
-        if not (is_number(precision) and 0 < precision <= 1):
-            raise ValueError(f"precision must lie in (0, 1], got {precision!r}.")
         found = np.cumsum(self.mislabel_proba_[order]) / np.arange(1, order.size + 1)
         # falling, because the most suspicious rows come first
         return order[: int(np.sum(found >= precision - 1e-12))]
@@ -244,7 +240,7 @@ class LabelAudit(BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = get_tags(make_posterior(self.posterior, n_classes=3)).input_tags
+        inner = get_tags(as_posterior(self.posterior, n_classes=3)).input_tags
         tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
         tags.target_tags.required = True
         tags.target_tags.one_d_labels = True

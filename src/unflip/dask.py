@@ -20,6 +20,7 @@ from unflip._blocks import (
     BlockwiseEstimator,
     LabelModel,
     Suspects,
+    block_mislabel_histogram,
     block_mislabel_proba,
     block_suggested_label,
     block_suspects,
@@ -31,7 +32,7 @@ from unflip._blocks import (
 )
 from unflip._diagnostics import judge_weights, raise_or_warn
 from unflip._estimators import optional_generator, stage_generator
-from unflip._validation import check_count, plain_labels
+from unflip._validation import check_count, check_precision_or_n, plain_labels
 
 if TYPE_CHECKING:
     import dask
@@ -225,7 +226,7 @@ class DaskReweighting(BlockwiseEstimator):
     >>> model = DaskReweighting(random_state=0).fit(X, y)
     >>> print(model.noise_rates_)
     NoiseRates(positive=0.398, negative=0.102)
-    >>> model.weights(X, y)
+    >>> model.sample_weight(X, y)
     dask.array<concatenate, shape=(30000,), dtype=float64, chunksize=(5000,), ...>
     """
 
@@ -282,7 +283,7 @@ class DaskReweighting(BlockwiseEstimator):
         self.estimator_ = estimator
         return self
 
-    def weights(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def sample_weight(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Return beta times `sample_weight`, lazily: an array, or a series if X is a dataframe.
 
         Parameters
@@ -389,19 +390,25 @@ class DaskAudit(BlockwiseEstimator):
             block_suggested_label, model, "suggested_label", model.classes[:1]
         )
 
-    def issues(self, X: Any, y: Any, n: int) -> Suspects:
-        """Return the `n` rows most probably mislabelled, in one pass.
+    def issues(
+        self, X: Any, y: Any, *, precision: float | None = None, n: int | None = None
+    ) -> Suspects:
+        """Return the rows whose labels to look at, the most suspicious first.
 
         Parameters
         ----------
         X, y
-            The collections of the fit, or other rows with noisy labels.
-        n : int
-            Number of rows; every block sends at most as many.
+            The collections of the fit, or other rows with noisy labels. There is one pass over
+            them, and one more if `n` is not given. Every block sends at most as many rows as are
+            returned.
+        precision, n
+            As for :meth:`~unflip.audit.LabelAudit.issues`.
         """
-        check_count(n, "n", least=1)
-        blocks = DaskBlocks(X, y, progress=self.progress)
-        return most_suspect(blocks.map(block_suspects, (self._model, n)), n)
+        check_precision_or_n(precision, n)
+        model, blocks = self._model, DaskBlocks(X, y, progress=self.progress)
+        if n is None:
+            n = blocks.sum(block_mislabel_histogram, model).n_issues(precision)
+        return most_suspect(blocks.map(block_suspects, (model, n)), n)
 
 
 def _in_blocks_of(X: Any, values: Any, name: str) -> Any:

@@ -23,6 +23,7 @@ from unflip._typing import Floats
 from unflip._validation import (
     check_count,
     check_labels,
+    check_level,
     check_numbers,
     check_probabilities,
     check_probability,
@@ -367,6 +368,152 @@ class TransitionMatrix:
         return probabilities
 
 
+@dataclass(frozen=True, eq=False)
+class RatesInterval:
+    r"""Bounds of every T[i, j] = P(noisy=j | true=i), each of which holds it at the given level.
+
+    Parameters
+    ----------
+    low, high : array-like of shape (n_classes, n_classes)
+        The lower and the upper ends of T's entries, classes in sorted order.
+    level : float, default=0.95
+        The confidence, or the probability, of each pair of ends on its own.
+    wrong_share : (low, high), default=None
+        Bounds of the share of labels that are wrong, where they are known.
+
+    Examples
+    --------
+    >>> from unflip.noise import RatesInterval
+    >>> interval = RatesInterval.from_pairs(positive=(0.28, 0.34), negative=(0.07, 0.1))
+    >>> print(interval)
+    RatesInterval(positive=(0.28, 0.34), negative=(0.07, 0.1), level=0.95)
+    >>> interval.contains(NoiseRates(positive=0.3, negative=0.2))
+    False
+    >>> print(NoiseRates(*interval.both()))  # bounds to be kept by another estimate
+    NoiseRates(positive=(0.28, 0.34), negative=(0.07, 0.1))
+    """
+
+    low: Floats
+    high: Floats
+    level: float = 0.95
+    wrong_share: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        low, high = (_bounds_of_matrix(ends) for ends in (self.low, self.high))
+        if low.shape != high.shape:
+            raise ValueError(f"low has shape {low.shape}, and high has shape {high.shape}.")
+        if (low > high).any():
+            raise ValueError("the interval has a lower end above its upper end.")
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+        object.__setattr__(self, "level", check_level(self.level))
+        if self.wrong_share is not None:
+            share = _pair_of_bounds(self.wrong_share, "wrong_share")
+            object.__setattr__(self, "wrong_share", share)
+
+    @classmethod
+    def from_pairs(
+        cls,
+        positive: tuple[float, float],
+        negative: tuple[float, float],
+        level: float = 0.95,
+        wrong_share: tuple[float, float] | None = None,
+    ) -> "RatesInterval":
+        """Return the interval of two classes' noise.
+
+        Parameters
+        ----------
+        positive, negative : (low, high)
+            The ends of rho_pos = T[1, 0] and of rho_neg = T[0, 1].
+        level, wrong_share
+            As for the class.
+        """
+        p_low, p_high = _pair_of_bounds(positive, "positive")
+        n_low, n_high = _pair_of_bounds(negative, "negative")
+        return cls(
+            np.array([[1 - n_high, n_low], [p_low, 1 - p_high]]),
+            np.array([[1 - n_low, n_high], [p_high, 1 - p_low]]),
+            level,
+            wrong_share,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RatesInterval) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[Any, ...]:
+        ends = self.low.tobytes(), self.high.tobytes()
+        return self.n_classes, *ends, self.level, self.wrong_share
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # a copy is checked and read-only too
+        return type(self), (self.low, self.high, self.level, self.wrong_share)
+
+    def __repr__(self) -> str:
+        ends = f"low={self.low.tolist()}, high={self.high.tolist()}"
+        return f"RatesInterval({ends}, level={self.level}, wrong_share={self.wrong_share})"
+
+    def __str__(self) -> str:
+        if self.n_classes == 2:
+            positive, negative = self.both()
+            shown = f"positive={_shown(positive)}, negative={_shown(negative)}"
+        else:
+            shown = f"low={self.low.round(3).tolist()}, high={self.high.round(3).tolist()}"
+        share = "" if self.wrong_share is None else f", wrong_share={_shown(self.wrong_share)}"
+        return f"RatesInterval({shown}, level={self.level:g}{share})"
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.low.shape[0]
+
+    @property
+    def positive(self) -> tuple[float, float]:
+        """(low, high) of rho_pos = T[1, 0], where there are two classes."""
+        return self._of_two_classes(1, 0)
+
+    @property
+    def negative(self) -> tuple[float, float]:
+        """(low, high) of rho_neg = T[0, 1], where there are two classes."""
+        return self._of_two_classes(0, 1)
+
+    def both(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Return (low, high) of rho_pos and of rho_neg, where there are two classes."""
+        return self.positive, self.negative
+
+    @property
+    def flip_rates(self) -> Floats:
+        """(low, high) of 1 - T[i, i], how often each class is flipped, one row per class."""
+        return np.column_stack([1 - np.diag(self.high), 1 - np.diag(self.low)])
+
+    @property
+    def width(self) -> Floats:
+        """The upper less the lower end of every T[i, j]."""
+        return self.high - self.low
+
+    def contains(self, rates: Any) -> bool:
+        """Return whether every T[i, j] of the noise lies within its ends.
+
+        Parameters
+        ----------
+        rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
+            The noise.
+        """
+        matrix = as_transition_matrix(rates, self.n_classes).matrix
+        rounding = 1e-12  # 1 - (1 - rate) is not quite the rate
+        return bool(((self.low - rounding <= matrix) & (matrix <= self.high + rounding)).all())
+
+    def _of_two_classes(self, i: int, j: int) -> tuple[float, float]:
+        if self.n_classes != 2:
+            raise AttributeError(
+                f"an interval of {self.n_classes} classes has no positive and no negative rate: "
+                "use low[i, j] and high[i, j], the ends of P(noisy=j | true=i), or flip_rates."
+            )
+        return float(self.low[i, j]), float(self.high[i, j])
+
+
 def as_transition_matrix(rates: Any, n_classes: int | None = None) -> TransitionMatrix:
     """Return rates, in any form that users may give them, as a checked K x K matrix.
 
@@ -474,6 +621,26 @@ def _checked_matrix(values: ArrayLike) -> Floats:
     return matrix
 
 
+def _bounds_of_matrix(values: ArrayLike) -> Floats:
+    """Return a read-only copy of one end of every entry of a K x K matrix."""
+    ends = np.array(check_probabilities(values, "the interval"))
+    if ends.ndim != 2 or ends.shape[0] != ends.shape[1] or ends.shape[0] < 2:
+        raise ValueError(
+            f"the interval's ends have shape {ends.shape}, expected (n_classes, n_classes) for at "
+            "least two classes: the bounds of T[i, j] = P(noisy=j | true=i)."
+        )
+    ends.flags.writeable = False
+    return ends
+
+
+def _pair_of_bounds(pair: Any, name: str) -> tuple[float, float]:
+    """Return a (low, high) of probabilities as two floats."""
+    ends = check_probabilities(pair, name)
+    if ends.shape != (2,) or ends[0] > ends[1]:
+        raise ValueError(f"{name} must be (low, high), got {pair!r}.")
+    return float(ends[0]), float(ends[1])
+
+
 def _bounds(rate: float | tuple[float, float] | None) -> tuple[float, float]:
     if rate is None:
         return 0.0, 1.0
@@ -485,17 +652,16 @@ def _share(part: float, whole: float) -> float:
     return part / whole if whole > 0 else 0.0
 
 
+def _shown(value: float | tuple[float, float] | None) -> str:
+    if isinstance(value, tuple):
+        return f"({value[0]:.3g}, {value[1]:.3g})"
+    return str(value) if value is None else f"{value:.3g}"
+
+
 def _rounded(pair: NoiseRates | InverseRates) -> str:
     """Return the pair as people read it; `repr` has all digits."""
-
-    def shown(value: float | tuple[float, float] | None) -> str:
-        if isinstance(value, tuple):
-            return f"({value[0]:.3g}, {value[1]:.3g})"
-        return str(value) if value is None else f"{value:.3g}"
-
-    return (
-        f"{type(pair).__name__}(positive={shown(pair.positive)}, negative={shown(pair.negative)})"
-    )
+    shown = f"positive={_shown(pair.positive)}, negative={_shown(pair.negative)}"
+    return f"{type(pair).__name__}({shown})"
 
 
 def _check_pair(pair: NoiseRates | InverseRates, noun: str) -> None:

@@ -33,7 +33,7 @@ from unflip._validation import (
 )
 from unflip.noise import NoiseRates, TransitionMatrix, as_transition_matrix
 from unflip.noise_rates import ALIASES, BaseRates, RatesLike, known_size
-from unflip.posterior import BasePosterior, PosteriorLike, make_posterior
+from unflip.posterior import BasePosterior, PosteriorLike, as_posterior
 from unflip.weights import importance_weights_from_inverse, printed_lemma_2_weights
 
 _estimator_has = partial(delegated, to="estimator_", unfitted="_base_estimator")
@@ -172,11 +172,11 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         """
         check_choice(self.weighting, ("rho", "pi", "pi_printed"), "weighting")
         for_two = self._parts_for_two_classes()
-        classes, codes = check_labels(
+        labels = check_labels(
             y, binary=bool(for_two), because=f" For two classes only: {', '.join(for_two)}."
         )
+        classes, codes = labels
         check_enough_rows(X, codes)
-        labels = classes[codes]
         weight = None if sample_weight is None else check_weights(sample_weight, codes.size)
         if weight is not None:
             check_class_weights(weight, codes, classes)
@@ -205,7 +205,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
             ]
         )
         total_weight = beta if weight is None else beta * weight
-        fit_weighted(estimator, X, labels, total_weight, row_weight=weight)
+        fit_weighted(estimator, X, labels.given, total_weight, row_weight=weight)
 
         check_table(self, X, reset=True)
         self.classes_ = classes
@@ -266,7 +266,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         """Return the parameters, as they are set, that do not allow more than two classes."""
         parts = {
             "estimator": get_tags(self._base_estimator()).classifier_tags,
-            "posterior": get_tags(make_posterior(self.posterior, n_classes=3)).classifier_tags,
+            "posterior": get_tags(as_posterior(self.posterior, n_classes=3)).classifier_tags,
         }
         rates = self.noise_rates
         if isinstance(rates, str) and rates in ALIASES:
@@ -287,7 +287,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = not self._parts_for_two_classes()
         inner = [get_tags(self._base_estimator()).input_tags]
-        inner.append(get_tags(make_posterior(self.posterior, n_classes=3)).input_tags)
+        inner.append(get_tags(as_posterior(self.posterior, n_classes=3)).input_tags)
         tags.input_tags.sparse = all(part.sparse for part in inner)
         tags.input_tags.allow_nan = all(part.allow_nan for part in inner)
         return tags

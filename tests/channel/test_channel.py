@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import PolynomialFeatures
 
 from unflip import NoiseRates, flip_labels
+from unflip.noise import RatesInterval
 from unflip.noise_rates import ChannelRates, make_rates
 from unflip.posterior import ChannelPosterior
 from unflip.posterior._noisy_channel._evidence import (
@@ -476,7 +477,7 @@ def test_intervals_hold_the_rates_as_often_as_they_say(n):
         clean = rng.random(n) < expit(4 * X[:, 0])
         y = flip_labels(clean, NoiseRates(*rates), random_state=seed)
         interval = ChannelPosterior("linear", random_state=seed).fit(X, y).interval_
-        pairs = zip(interval.bounds, rates, strict=True)
+        pairs = zip(interval.both(), rates, strict=True)
         held += [low <= rate <= high for (low, high), rate in pairs]
     assert 0.88 < np.mean(held) <= 1.0
 
@@ -532,7 +533,7 @@ def test_what_is_known_is_not_tested():
     told = ChannelPosterior(known=NoiseRates(0.3, 0.1)).fit(X, y)
     assert told.noise_test_ is None
     assert told.symmetry_test_ is None
-    assert told.interval(0.5) == NoiseRates((0.3, 0.3), (0.1, 0.1))
+    assert told.interval(0.5) == RatesInterval.from_pairs((0.3, 0.3), (0.1, 0.1), level=0.5)
     with pytest.raises(ValueError, match="level must lie between 0 and 1"):
         told.interval(1.0)
 

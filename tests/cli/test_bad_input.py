@@ -13,9 +13,9 @@ import pytest
 from sklearn.preprocessing import FunctionTransformer
 
 from tests.cli.mixed import COLUMNS, RATES, mixed_table
-from unflip import NoiseRates
 from unflip._app import tables, workflow
 from unflip._app.persistence import load_model, save_model
+from unflip.noise import RatesInterval
 from unflip.noise_rates import ChannelRates
 
 LEARNING = ("estimate", "fit", "audit", "report")
@@ -178,7 +178,7 @@ def test_a_class_of_one_row_is_no_estimate(refused, tmp_path):
 
 
 def test_an_interval_of_nearly_everything_is_no_estimate(refused, noisy, monkeypatch):
-    unsure = NoiseRates(positive=(0.02, 0.81), negative=(0.0, 0.3))
+    unsure = RatesInterval.from_pairs(positive=(0.02, 0.81), negative=(0.0, 0.3))
     monkeypatch.setattr(ChannelRates, "interval_", unsure)
     said = refused("estimate", noisy, *COLUMNS, code=1)
     assert "The flip rate of 'yes' may be anything between 2% and 81%" in said

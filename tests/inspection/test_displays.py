@@ -17,12 +17,13 @@ from unflip.inspection import (
     rate_sensitivity,
     weight_histogram,
 )
+from unflip.noise import RatesInterval
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 
 RATES = NoiseRates(positive=0.3, negative=0.1)
-INTERVAL = NoiseRates(positive=(0.25, 0.4), negative=(0.05, 0.2))
+INTERVAL = RatesInterval.from_pairs(positive=(0.25, 0.4), negative=(0.05, 0.2))
 
 
 @pytest.fixture(scope="module")

@@ -288,9 +288,9 @@ def test_the_interval_narrows_with_more_rows_and_holds_the_pair():
         X, y = logistic_sample(n, (0.3, 0.1))
         clf = ImportanceReweightingClassifier(posterior="probabilistic")
         search = CrossValidatedRates(clf, grid, random_state=0).fit(X, y)
-        for rate, (low, high) in zip(search.rates_.both(), search.interval_.bounds, strict=True):
+        for rate, (low, high) in zip(search.rates_.both(), search.interval_.both(), strict=True):
             assert low <= rate <= high
-        widths.append(sum(high - low for low, high in search.interval_.bounds))
+        widths.append(sum(high - low for low, high in search.interval_.both()))
         again = CrossValidatedRates(clf, grid, random_state=0).fit(X, y)
         assert again.interval_ == search.interval_
     assert widths[1] < widths[0]

@@ -5,7 +5,14 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from unflip import ImportanceReweightingClassifier, NoiseRates, TransitionMatrix, flip_labels
-from unflip.noise_rates import MinimumRates, SelectiveRates, estimate_rates
+from unflip.noise_rates import (
+    ALIASES,
+    MinimumRates,
+    SelectiveRates,
+    _base,
+    estimate_rates,
+    make_rates,
+)
 
 RATES = NoiseRates(positive=0.3, negative=0.1)
 
@@ -34,7 +41,7 @@ def test_intervals_of_selected_shares_cover_the_truth_where_some_rows_are_sure()
         ranked = np.clip(scores[:, 1] + noise, 0, 1)
         selective = SelectiveRates(random_state=seed)
         selective.fit_posterior(np.column_stack([1 - ranked, ranked]), y)
-        (low, high), (low_neg, high_neg) = selective.interval_.bounds
+        (low, high), (low_neg, high_neg) = selective.interval_.both()
         covered.append((low <= 0.3 <= high, low_neg <= 0.1 <= high_neg))
     coverage = np.mean(covered, axis=0)
     # below 0.95: the smallest of many shares stays a little too low
@@ -45,10 +52,9 @@ def test_an_interval_can_be_given_back_as_bounds():
     X = np.random.default_rng(0).uniform(size=(2000, 2))
     y = flip_labels(X.sum(axis=1) > 1, RATES, random_state=0)
     fitted = SelectiveRates(random_state=0).fit(X, y)
-    bounds = fitted.interval_
-    assert not bounds.known
-    (low, high), _ = bounds.bounds
+    low, high = fitted.interval_.positive
     assert low < fitted.rates_.positive < high
+    bounds = NoiseRates(*fitted.interval_.both())
     clf = ImportanceReweightingClassifier(noise_rates=bounds, random_state=0).fit(X, y)
     assert low <= clf.noise_rates_.positive <= high
 
@@ -65,8 +71,41 @@ def test_the_interval_repeats_itself_and_follows_a_refit():
     )
 
 
-def test_an_unfitted_estimator_has_no_interval():
-    assert not hasattr(MinimumRates(), "interval_")
+@pytest.mark.parametrize("name", sorted(ALIASES))
+def test_an_unfitted_estimator_has_no_interval(name):
+    assert not hasattr(make_rates(name), "interval_")
+
+
+@pytest.mark.parametrize("name", sorted(ALIASES))
+def test_every_estimator_has_an_interval_at_its_own_and_at_other_levels(name):
+    X = np.random.default_rng(0).uniform(size=(300, 2))
+    y = flip_labels(X.sum(axis=1) > 1, RATES, random_state=0)
+    estimator = make_rates(name, random_state=0)
+    if name == "cv":
+        grid = [(0.1, 0.1), (0.3, 0.1), (0.2, 0.2)]
+        estimator.set_params(estimator=ImportanceReweightingClassifier(), grid=grid)
+    fitted = estimator.fit(X, y)
+    assert fitted.interval_ == fitted.interval() == fitted.interval(level=0.95)
+    assert fitted.interval_.level == 0.95
+    narrower = fitted.interval(level=0.5)
+    assert narrower.level == 0.5
+    assert np.all(narrower.width <= fitted.interval_.width + 1e-12)
+
+
+def test_what_takes_long_is_done_when_called_not_when_read(monkeypatch):
+    scores, y = separated(400, seed=0)
+    quick = MinimumRates(quantile=0.05).fit_posterior(np.clip(scores, 0.1, 0.9), y)
+    expected = quick.interval_
+    monkeypatch.setattr(_base, "QUICK_ROWS", 399)
+    slow = MinimumRates(quantile=0.05).fit_posterior(np.clip(scores, 0.1, 0.9), y)
+    with pytest.raises(AttributeError, match=r"above 399 rows, and there are 400, .* interval\(\)"):
+        _ = slow.interval_
+    slow.interval(level=0.5)
+    slow.interval(n_draws=7)
+    assert not hasattr(slow, "interval_")  # neither was what it is
+    assert slow.interval() == expected
+    assert slow.interval_ == expected
+    assert not hasattr(slow.fit_posterior(np.clip(scores, 0.1, 0.9), y), "interval_")
 
 
 def test_taking_an_interval_changes_nothing_on_the_estimator():
@@ -85,10 +124,8 @@ def test_more_than_two_classes_have_an_interval_per_entry():
     X = np.eye(3)[y] * 6 + rng.normal(size=(3000, 3))
     noise = TransitionMatrix.pair_flip(3, 0.3)
     fitted = SelectiveRates(random_state=0).fit(X, flip_labels(y, noise, random_state=rng))
-    low, high = fitted.interval_
-    assert low.shape == high.shape == (3, 3)
-    assert np.all(low <= fitted.transition_matrix_ + 1e-12)
-    assert np.all(fitted.transition_matrix_ <= high + 1e-12)
+    assert fitted.interval_.n_classes == 3
+    assert fitted.interval_.contains(fitted.rates_)
 
 
 @pytest.mark.parametrize(

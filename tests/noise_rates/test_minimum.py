@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.test_noise import many_classes, noise_rates, random_noise
-from unflip import NoiseRates, TransitionMatrix, flip_labels
+from unflip import LabelNoiseWarning, NoiseRates, TransitionMatrix, flip_labels
 from unflip.noise_rates import MinimumRates, estimate_rates, make_rates
 from unflip.posterior import KernelDensityPosterior
 
@@ -72,6 +72,17 @@ def test_rates_that_leave_no_information_are_scaled_back_with_a_warning():
     with pytest.warns(UserWarning, match=r"sum to 1\.000.*scaled back"):
         rates = MinimumRates().fit_posterior(posterior, [0, 1] * 10).rates_
     assert sum(rates.both()) == pytest.approx(0.95)
+
+
+def test_a_warning_of_the_rates_points_to_the_line_that_asked_for_them():
+    estimator, X, y = MinimumRates(cv=None), np.zeros((20, 1)), [0, 1] * 10
+    for ask in (
+        lambda: estimator.fit(X, y),
+        lambda: estimator.fit_posterior(np.full((20, 2), 0.5), y),
+    ):
+        with pytest.warns(LabelNoiseWarning) as caught:
+            ask()
+        assert [warning.filename for warning in caught] == [__file__]
 
 
 def test_cross_fitting_is_used_when_asked_for():

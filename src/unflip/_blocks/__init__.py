@@ -10,6 +10,7 @@ from unflip._blocks._fit import MAX_ROWS
 from unflip._blocks._label_model import (
     LabelModel,
     Suspects,
+    block_mislabel_histogram,
     block_mislabel_proba,
     block_suggested_label,
     block_suspects,
@@ -25,6 +26,7 @@ __all__ = [
     "BlockwiseEstimator",
     "LabelModel",
     "Suspects",
+    "block_mislabel_histogram",
     "block_mislabel_proba",
     "block_suggested_label",
     "block_suspects",

@@ -20,7 +20,7 @@ from unflip._diagnostics import Diagnostic
 from unflip._label_posterior import Totals
 from unflip._sampling import drawn_rows
 from unflip._stages import choose_posterior, fit_stages, judge_estimate
-from unflip._validation import MINIMUM_ROWS, check_count
+from unflip._validation import MINIMUM_ROWS, check_count, check_labels
 from unflip.noise_rates import fit_rates, needs_rows
 from unflip.posterior import ChannelPosterior, DensityRatioPosterior
 
@@ -96,8 +96,9 @@ def fit_blocks(
             max_rows if drawing is None else drawing.max_rows,
             random_state if drawing is None else drawing.random_state,
         )
+        labels = check_labels(few.y, binary=False)
         stages = fit_stages(
-            chosen, noise_rates, few.X, few.y, few.weight, random_state=random_state
+            chosen, noise_rates, few.X, labels, few.weight, random_state=random_state
         )
         model, estimator = LabelModel(stages.posterior, stages.rates, classes), stages.estimator
     totals = blocks.sum(block_totals, model)
@@ -126,8 +127,9 @@ def _fit_sums(
     else:
         few = _draw(blocks, counts, RATE_ROWS, random_state, predictor=fitted)
         probabilities = few.X
+    labels = check_labels(few.y, binary=False)
     rates, estimator = fit_rates(
-        noise_rates, few.X, few.y, few.weight, random_state, noisy_posterior=probabilities
+        noise_rates, few.X, labels, few.weight, random_state, noisy_posterior=probabilities
     )
     return LabelModel(fitted, rates, classes), estimator
 

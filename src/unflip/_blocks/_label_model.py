@@ -13,6 +13,9 @@ from unflip._blocks._rows import block_weight, label_codes
 from unflip._label_posterior import LabelPosterior, Totals
 from unflip._typing import Array, Floats
 
+N_BINS = 2**16
+"""Bins of the histogram of P(mislabelled)."""
+
 
 @dataclass(frozen=True)
 class LabelModel:
@@ -110,6 +113,56 @@ class Suspects:
             label=self.label[order],
             suggested_label=self.suggested_label[order],
         )
+
+
+@dataclass(frozen=True)
+class MislabelHistogram:
+    """Counts of rows by P(mislabelled), in bins of equal width; those of two blocks are added.
+
+    Parameters
+    ----------
+    counts, sums : ndarray of shape (n_bins,)
+        Number of rows, and sum of their P(mislabelled), in ascending bins.
+    """
+
+    counts: Floats
+    sums: Floats
+
+    def __add__(self, other: "MislabelHistogram") -> "MislabelHistogram":
+        return MislabelHistogram(self.counts + other.counts, self.sums + other.sums)
+
+    def n_issues(self, precision: float | None) -> int:
+        """Return how many of the most suspect rows :meth:`~unflip.audit.LabelAudit.issues` returns.
+
+        Of the bin where the mean falls below `precision`, as many rows are counted as could all be
+        of the bin's mean: the result is too small by the rows that this misses, never too large.
+
+        Parameters
+        ----------
+        precision : float or None
+            The least mean of P(mislabelled). None: as many rows as there are expected errors.
+        """
+        if precision is None:
+            return round(float(self.sums.sum()))
+        least = precision - 1e-12
+        counts, sums = self.counts[::-1], self.sums[::-1]
+        # rises in bins above `least`, then falls: never positive again
+        surplus = np.cumsum(sums - least * counts)
+        whole = int(np.sum(np.logical_and.accumulate(surplus >= 0)))
+        n = counts[:whole].sum()
+        if 0 < whole < counts.size:
+            n += surplus[whole - 1] // (least - sums[whole] / counts[whole])
+        return int(n)
+
+
+def block_mislabel_histogram(
+    X: Any, y: Any, sample_weight: Any, model: LabelModel
+) -> MislabelHistogram:
+    """Return the histogram of P(mislabelled) of a block."""
+    wrong = model.label_posterior(X, y).mislabel_proba
+    bins = np.minimum(wrong * N_BINS, N_BINS - 1).astype(np.intp)
+    counts = np.bincount(bins, minlength=N_BINS).astype(float)
+    return MislabelHistogram(counts, np.asarray(np.bincount(bins, wrong, N_BINS), dtype=float))
 
 
 def block_suspects(X: Any, y: Any, sample_weight: Any, shared: tuple[LabelModel, int]) -> Suspects:

@@ -17,13 +17,12 @@ from unflip._validation import (
     check_count,
     check_labels,
     check_numbers,
-    check_probabilities,
     check_probability_per_class,
     check_probability_per_row,
     check_weights,
     plain_labels,
 )
-from unflip.noise import NoiseRates, as_transition_matrix
+from unflip.noise import RatesInterval, as_transition_matrix
 from unflip.weights import effective_sample_size
 
 MIN_INFORMATION = 0.05
@@ -64,7 +63,7 @@ def posterior_histogram(
     y: ArrayLike,
     rates: Any,
     *,
-    interval: Any = None,
+    interval: RatesInterval | None = None,
     pos_label: Any = None,
     bins: int = 30,
     classes: ArrayLike | None = None,
@@ -79,9 +78,8 @@ def posterior_histogram(
         Noisy labels.
     rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
         The rates that define the plateaus.
-    interval : NoiseRates or array-like of shape (2, n_classes, n_classes), default=None
-        For two classes, bounds such as `interval_` of a rate estimator. For any number of classes,
-        the lower and upper ends of the entries of T.
+    interval : RatesInterval, default=None
+        The ends of T's entries, such as `interval_` of a rate estimator.
     pos_label : label, default=None
         The class k, against all others. None: the greater of two classes; required for more.
     bins : int, default=30
@@ -116,7 +114,7 @@ def posterior_histogram(
     edges = np.linspace(0, 1, bins + 1)
     counts = [np.histogram(posterior[codes != k], edges)[0]]
     counts.append(np.histogram(posterior[codes == k], edges)[0])
-    ends = None if interval is None else _interval_of_matrix(interval, known.size)[:, :, k]
+    ends = None if interval is None else _ends_of_column(interval, known.size, k)
     return PosteriorHistogram(
         known, known[k].item(), edges, np.array(counts), matrix[:, k].copy(), ends
     )
@@ -458,27 +456,18 @@ def _position(classes: Array, label: Any) -> int:
     return int(found[0])
 
 
-def _interval_of_matrix(interval: Any, n_classes: int) -> Floats:
-    """Return the lower and upper ends of the entries of T, from either form."""
-    if isinstance(interval, NoiseRates):
-        if n_classes != 2:
-            raise ValueError(
-                f"interval must be an array of shape (2, {n_classes}, {n_classes}), the lower and "
-                f"the upper ends of T, for {n_classes} classes; got {interval}."
-            )
-        (p_low, p_high), (n_low, n_high) = interval.bounds
-        low = [[1 - n_high, n_low], [p_low, 1 - p_high]]
-        high = [[1 - n_low, n_high], [p_high, 1 - p_low]]
-        interval = [low, high]
-    ends = check_probabilities(interval, "interval")
-    if ends.shape != (2, n_classes, n_classes):
-        raise ValueError(
-            f"interval has shape {ends.shape}, expected (2, {n_classes}, {n_classes}): the lower "
-            "and the upper ends of T."
+def _ends_of_column(interval: Any, n_classes: int, k: int) -> Floats:
+    """Return the lower and the upper ends of T[:, k]."""
+    if not isinstance(interval, RatesInterval):
+        raise TypeError(
+            "interval must be a RatesInterval, such as interval_ of a rate estimator or "
+            f"RatesInterval.from_pairs((low, high), (low, high)), got {interval!r}."
         )
-    if (ends[0] > ends[1]).any():
-        raise ValueError("interval has a lower end above its upper end.")
-    return ends
+    if interval.n_classes != n_classes:
+        raise ValueError(
+            f"interval is of {interval.n_classes} classes, and there are {n_classes}: {interval}."
+        )
+    return np.array([interval.low[:, k], interval.high[:, k]])
 
 
 def _wilson(share: Floats, n: Array, z: float = 1.96) -> Floats:

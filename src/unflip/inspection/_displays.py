@@ -20,6 +20,7 @@ from unflip.inspection._compute import (
     rate_sensitivity,
     weight_histogram,
 )
+from unflip.noise import RatesInterval
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 LINES = ("-", "--", "-.", ":")
@@ -64,7 +65,7 @@ class NoiseRatesDisplay:
         X: Any,
         y: ArrayLike,
         *,
-        interval: Any = None,
+        interval: RatesInterval | None = None,
         pos_label: Any = None,
         bins: int = 30,
         ax: Any = None,
@@ -110,7 +111,7 @@ class NoiseRatesDisplay:
         y: ArrayLike,
         rates: Any,
         *,
-        interval: Any = None,
+        interval: RatesInterval | None = None,
         pos_label: Any = None,
         bins: int = 30,
         classes: ArrayLike | None = None,

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._diagnostics import LEVEL, judge_weight_summary
+from unflip._diagnostics import judge_weight_summary
 from unflip._typing import Floats
 from unflip._validation import check_labels, check_weights
-from unflip.noise import NoiseRates, as_transition_matrix
+from unflip.noise import NoiseRates, RatesInterval, as_transition_matrix
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 
@@ -93,11 +93,13 @@ def _two_rates(rates: Any) -> dict[str, float] | None:
 
 
 def _interval(estimator: Any) -> dict[str, Any] | None:
-    interval = getattr(getattr(estimator, "rate_estimator_", None), "interval_", None)
-    if not isinstance(interval, NoiseRates):
+    if estimator.classes_.size != 2:
         return None
-    positive, negative = interval.bounds
-    return {"level": LEVEL, "positive": list(positive), "negative": list(negative)}
+    interval = getattr(getattr(estimator, "rate_estimator_", None), "interval_", None)
+    if not isinstance(interval, RatesInterval):
+        return None
+    positive, negative = interval.both()
+    return {"level": interval.level, "positive": list(positive), "negative": list(negative)}
 
 
 def _tests(estimator: Any) -> dict[str, Any] | None:

@@ -71,6 +71,7 @@ def make_rates(
         raise TypeError(
             f"noise_rates must be one of {['auto', *ALIASES]}, NoiseRates(positive=..., "
             "negative=...), a TransitionMatrix, a K x K array or an estimator of "
-            f"unflip.noise_rates, got {noise_rates!r}."
+            f"unflip.noise_rates, got {noise_rates!r}. An interval of two rates is given as "
+            "NoiseRates(*interval.both())."
         )
     return clone_seeded(noise_rates, random_state)

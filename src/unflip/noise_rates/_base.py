@@ -14,17 +14,29 @@ from unflip._diagnostics import LEVEL, Diagnostic, raise_or_warn
 from unflip._folds import folds_within_classes
 from unflip._row_weights import relative_weights
 from unflip._typing import Array, Floats
-from unflip._validation import check_enough_rows, check_labels, check_numbers, check_table
-from unflip.noise import LARGEST_TOTAL, NoiseRates, TransitionMatrix, as_transition_matrix
-from unflip.noise_rates._intervals import DRAWS, bootstrap_matrices, corrected_interval
-from unflip.posterior import fit_posterior, make_posterior
+from unflip._validation import Labels, check_enough_rows, check_labels, check_numbers, check_table
+from unflip.noise import (
+    LARGEST_TOTAL,
+    NoiseRates,
+    RatesInterval,
+    TransitionMatrix,
+    as_transition_matrix,
+)
+from unflip.noise_rates._intervals import (
+    DRAWS,
+    QUICK_ROWS,
+    bootstrap_matrices,
+    corrected_interval,
+)
+from unflip.posterior import cross_fit, make_posterior
 
 
 class BaseRates(BaseEstimator, metaclass=ABCMeta):
-    """An estimator of the noise rates: `fit(X, y, sample_weight)`, then `rates_`.
+    """An estimator of the noise rates: `fit(X, y, sample_weight)`, then `rates_`, `interval_`.
 
     `rates_` is a :class:`~unflip.NoiseRates` for two classes and a
-    :class:`~unflip.TransitionMatrix` for more.
+    :class:`~unflip.TransitionMatrix` for more. Subclasses with an interval implement `interval`;
+    where that takes long, `interval_` must not call it.
     """
 
     rates_: NoiseRates | TransitionMatrix
@@ -38,6 +50,26 @@ class BaseRates(BaseEstimator, metaclass=ABCMeta):
     @abstractmethod
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Estimate the rates."""
+
+    def interval(self, level: float = LEVEL) -> RatesInterval:
+        """Return bounds of each rate at another level than `interval_`.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Confidence, or probability.
+        """
+        raise AttributeError(f"{type(self).__name__} has no interval of its rates.")
+
+    @property
+    def interval_(self) -> RatesInterval:
+        """95 % interval of each rate."""
+        self._check_has_rates()
+        return self.interval()
+
+    def _check_has_rates(self) -> None:
+        if not hasattr(self, "rates_"):
+            raise AttributeError(f"this {type(self).__name__} is not fitted, so has no interval_.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -72,22 +104,23 @@ class PosteriorRates(BaseRates):
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts.
         """
-        classes, codes = check_labels(y, binary=not self._takes_many_classes())
-        check_enough_rows(X, codes)
+        labels = check_labels(y, binary=not self._takes_many_classes())
+        check_enough_rows(X, labels.codes)
+        n_classes = labels.classes.size
         posterior = make_posterior(
-            default_posterior(classes.size) if self.posterior is None else self.posterior,
+            default_posterior(n_classes) if self.posterior is None else self.posterior,
             self.random_state,
-            n_classes=classes.size,
+            n_classes=n_classes,
         )
-        _, noisy_posterior = fit_posterior(
+        _, noisy_posterior = cross_fit(
             posterior,
             X,
-            classes[codes],
+            labels,
             sample_weight,
-            cv=folds_within_classes(self.cv, codes),
+            cv=folds_within_classes(self.cv, labels.codes),
             random_state=self.random_state,
         )
-        self.fit_posterior(noisy_posterior, classes[codes], sample_weight)
+        self._fit_posterior(noisy_posterior, labels, sample_weight)
         check_table(self, X, reset=True)
         return self
 
@@ -105,7 +138,13 @@ class PosteriorRates(BaseRates):
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts; rows of weight zero do not take part.
         """
-        classes, codes = check_labels(y, binary=not self._takes_many_classes())
+        labels = check_labels(y, binary=not self._takes_many_classes())
+        return self._fit_posterior(noisy_posterior, labels, sample_weight)
+
+    def _fit_posterior(
+        self, noisy_posterior: ArrayLike, labels: Labels, sample_weight: ArrayLike | None
+    ) -> Self:
+        classes, codes = labels
         probabilities = check_numbers(noisy_posterior, "noisy_posterior")
         if probabilities.shape != (codes.size, classes.size):
             raise ValueError(
@@ -120,13 +159,15 @@ class PosteriorRates(BaseRates):
         rates = estimate(probabilities[counts], codes[counts], weight[counts])
         self.classes_, self.rates_ = classes, rates
         self._sample = probabilities[counts], codes[counts], weight[counts]
+        self._interval: RatesInterval | None = None
         return self
 
-    def interval(self, level: float = LEVEL, n_draws: int = DRAWS) -> NoiseRates | Floats:
+    def interval(self, level: float = LEVEL, n_draws: int = DRAWS) -> RatesInterval:
         """Return a confidence interval of each rate, by the bootstrap on scores.
 
         Rows are resampled, and P(noisy | x) is kept: the interval shows what chance does to the
-        estimate, not its bias, and not what fitting P(noisy | x) adds.
+        estimate, not its bias, and not what fitting P(noisy | x) adds. With the defaults it is kept
+        as `interval_`.
 
         Parameters
         ----------
@@ -137,9 +178,8 @@ class PosteriorRates(BaseRates):
 
         Returns
         -------
-        interval : NoiseRates or ndarray of shape (2, n_classes, n_classes)
-            For two classes NoiseRates of bounds, (low, high) each, which can be given back as what
-            is known; for more, the lower and the upper ends of T.
+        interval : RatesInterval
+            The lower and the upper ends of T's entries.
         """
         check_is_fitted(self, "classes_")
         worker = clone(self)  # estimating may leave traces on the object
@@ -151,21 +191,30 @@ class PosteriorRates(BaseRates):
             n_draws=n_draws,
             random_state=0 if seed is None else seed,
         )
-        ends = corrected_interval(draws, self.transition_matrix_, level)
+        low, high = corrected_interval(draws, self.transition_matrix_, level)
         if self.classes_.size > 2:
-            return ends
-        return NoiseRates(
-            positive=tuple(ends[:, 1, 0].tolist()), negative=tuple(ends[:, 0, 1].tolist())
-        )
+            found = RatesInterval(low, high, level)
+        else:  # the ends of the rates are those of 1 - T[i, i] too
+            ends = (low[1, 0], high[1, 0]), (low[0, 1], high[0, 1])
+            found = RatesInterval.from_pairs(*ends, level)
+        if (level, n_draws) == (LEVEL, DRAWS):
+            self._interval = found
+        return found
 
     @property
-    def interval_(self) -> NoiseRates | Floats:
-        """95 % interval of each rate: :meth:`interval` with its defaults, computed when asked."""
-        if not hasattr(self, "_sample"):
-            raise AttributeError(f"this {type(self).__name__} is not fitted, so has no interval_.")
-        if getattr(self, "_interval_of", None) is not self._sample:
-            self._interval, self._interval_of = self.interval(), self._sample
-        return self._interval
+    def interval_(self) -> RatesInterval:
+        """95 % interval of each rate, computed once: :meth:`interval` with its defaults.
+
+        Above 20 000 rows that takes long, and is done by a call of :meth:`interval` only.
+        """
+        self._check_has_rates()
+        n_rows = self._sample[1].size
+        if self._interval is None and n_rows > QUICK_ROWS:
+            raise AttributeError(
+                f"interval_ resamples the rows, which takes long: above {QUICK_ROWS} rows, and "
+                f"there are {n_rows}, it is there after a call of interval() only."
+            )
+        return self._interval or self.interval()
 
     def _rates(self, noisy_posterior: Array, codes: Array, weight: Array) -> NoiseRates:
         """Return the rates of two classes from P(noisy y | x), one column per class."""

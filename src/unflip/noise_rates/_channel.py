@@ -4,10 +4,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
+from unflip._diagnostics import LEVEL
 from unflip._estimators import clone_seeded
-from unflip._validation import check_enough_rows, check_labels, check_table
-from unflip.noise import NoiseRates
+from unflip._validation import check_enough_rows, check_table, plain_labels
+from unflip.noise import NoiseRates, RatesInterval
 from unflip.noise_rates._base import BaseRates
 from unflip.posterior import ChannelPosterior, EvidenceTest
 
@@ -29,7 +31,7 @@ class ChannelRates(BaseRates):
     ----------
     rates_ : NoiseRates
         The estimate: by default (0, 0) where no noise is more likely than any, else the medians.
-    interval_ : NoiseRates
+    interval_ : RatesInterval
         Bounds (low, high) of either: the shortest range that holds the rate with probability 0.95.
     noise_test_ : EvidenceTest or None
         The hypothesis that no label is flipped: `statistic`, `p_value`, and `probability` given the
@@ -52,7 +54,7 @@ class ChannelRates(BaseRates):
     >>> print(channel.rates_)
     NoiseRates(positive=0.314, negative=0.0798)
     >>> print(channel.interval_)
-    NoiseRates(positive=(0.285, 0.342), negative=(0.0655, 0.0951))
+    RatesInterval(positive=(0.285, 0.342), negative=(0.0655, 0.0951), level=0.95)
     >>> channel.noise_test_.p_value < 0.001, channel.symmetry_test_.p_value < 0.001
     (True, True)
     """
@@ -97,22 +99,18 @@ class ChannelRates(BaseRates):
         posterior = ChannelPosterior() if self.posterior is None else self.posterior
         if not isinstance(posterior, ChannelPosterior):
             raise TypeError(f"posterior must be a ChannelPosterior or None, got {posterior!r}.")
-        classes, codes = check_labels(y)
-        check_enough_rows(X, codes)
+        labels = plain_labels(y)  # checked by the channel
+        check_enough_rows(X, labels)
         fitted = clone_seeded(posterior, self.random_state)
-        fitted.fit(X, classes[codes], sample_weight)
+        fitted.fit(X, labels, sample_weight)
         check_table(self, X, reset=True)
         self._take(fitted)
         return self
 
-    def interval(self, level: float = 0.95) -> NoiseRates:
+    def interval(self, level: float = LEVEL) -> RatesInterval:
         """Return for either rate the shortest range that holds it with probability `level`."""
+        check_is_fitted(self, "rates_")
         return self.posterior_.interval(level)
-
-    @property
-    def interval_(self) -> NoiseRates:
-        """Bounds (low, high) of either rate, that hold it with probability 0.95."""
-        return self.posterior_.interval_
 
     @property
     def noise_test_(self) -> EvidenceTest | None:

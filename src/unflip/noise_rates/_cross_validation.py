@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils.validation import check_is_fitted
 
 from unflip._diagnostics import LEVEL
 from unflip._estimators import clone_seeded, optional_generator
@@ -21,10 +22,11 @@ from unflip._validation import (
     check_choice,
     check_enough_rows,
     check_labels,
+    check_level,
     check_numbers,
     check_table,
 )
-from unflip.noise import NoiseRates
+from unflip.noise import NoiseRates, RatesInterval
 from unflip.noise_rates._base import BaseRates, default_posterior
 from unflip.noise_rates._intervals import DRAWS
 from unflip.posterior import make_posterior
@@ -74,7 +76,7 @@ class CrossValidatedRates(BaseRates):
         Mean score of each pair; -inf where the classifier could not be fitted.
     grid_ : ndarray of shape (n_pairs, 2)
         The pairs.
-    interval_ : NoiseRates
+    interval_ : RatesInterval
         Bounds (low, high) of either rate: 95 % of the pairs that are best when the held-out rows
         are resampled lie within. It shows what chance does to the choice, not what another
         training sample would.
@@ -111,7 +113,6 @@ class CrossValidatedRates(BaseRates):
 
     scores_: Floats
     grid_: Floats
-    interval_: NoiseRates
 
     def __init__(
         self,
@@ -170,17 +171,21 @@ class CrossValidatedRates(BaseRates):
             assert first_error is not None
             raise first_error
         best = _best(mean_scores, pairs)
-        drawn = pairs[[_best(scores, pairs) for scores in resampled]]
-        low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
 
         check_table(self, X, reset=True)
         self.classes_, self.grid_ = classes, pairs
         self.scores_ = np.where(mean_scores > LOWEST, mean_scores, -np.inf)
         self.rates_ = candidates[best]
-        self.interval_ = NoiseRates(
-            positive=(float(low[0]), float(high[0])), negative=(float(low[1]), float(high[1]))
-        )
+        self._draws = pairs[[_best(scores, pairs) for scores in resampled]]
         return self
+
+    def interval(self, level: float = LEVEL) -> RatesInterval:
+        """Return for either rate the range that holds the share `level` of the resampled pairs."""
+        check_is_fitted(self, "rates_")
+        check_level(level)
+        low, high = np.quantile(self._draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        positive, negative = zip(low, high, strict=True)
+        return RatesInterval.from_pairs(positive, negative, level)
 
     def _checked_estimator(self) -> Any:
         if self.estimator is None:

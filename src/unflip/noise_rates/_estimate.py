@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_array, get_tags
 
-from unflip._validation import check_labels
+from unflip._validation import Labels, check_labels
 from unflip.noise import NoiseRates, TransitionMatrix, as_transition_matrix, is_matrix
 from unflip.noise_rates._aliases import make_rates
 from unflip.noise_rates._base import BaseRates, PosteriorRates
@@ -50,7 +50,7 @@ def estimate_rates(
     return fit_rates(
         noise_rates,
         X,
-        y,
+        check_labels(y, binary=False),
         sample_weight,
         random_state,
         noisy_posterior=noisy_posterior,
@@ -61,7 +61,7 @@ def estimate_rates(
 def fit_rates(
     noise_rates: Any,
     X: Any,
-    y: ArrayLike,
+    labels: Labels,
     sample_weight: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
     *,
@@ -72,11 +72,12 @@ def fit_rates(
 
     Parameters
     ----------
-    noise_rates, X, y, sample_weight, random_state, noisy_posterior, classifier
+    noise_rates, X, sample_weight, random_state, noisy_posterior, classifier
         As for :func:`estimate_rates`.
+    labels : Labels
+        The noisy labels, checked.
     """
-    classes, codes = check_labels(y, binary=False)
-    n_classes, labels = classes.size, classes[codes]
+    n_classes = labels.classes.size
     given = given_rates(noise_rates, n_classes)
     if given is not None:
         return given, None
@@ -86,9 +87,9 @@ def fit_rates(
     if classifier is not None and getattr(estimator, "estimator", classifier) is None:
         estimator.set_params(estimator=clone(classifier))
     if noisy_posterior is not None and _takes_probabilities(estimator):
-        estimator.fit_posterior(noisy_posterior, labels, sample_weight)
+        estimator._fit_posterior(noisy_posterior, labels, sample_weight)
     else:
-        estimator.fit(X, labels, sample_weight)
+        estimator.fit(X, labels.given, sample_weight)
     return estimator.rates_, estimator
 
 

@@ -11,10 +11,13 @@ from sklearn.utils import check_random_state
 
 from unflip._diagnostics import LEVEL
 from unflip._typing import Array, Floats
-from unflip._validation import check_count, is_number
+from unflip._validation import check_count, check_level
 
 DRAWS = 200
 """Resamples that `interval_` is taken from."""
+
+QUICK_ROWS = 20_000
+"""`interval_` resamples at most this many rows unasked: it takes a second or two."""
 
 
 def bootstrap_matrices(
@@ -59,7 +62,7 @@ def bootstrap_matrices(
             counts = generator.multinomial(n_rows, share)
             drawn = np.flatnonzero(counts)
             try:
-                if np.unique(codes[drawn]).size < n_present:
+                if np.count_nonzero(np.bincount(codes[drawn])) < n_present:
                     raise ValueError(f"a resample of {n_rows} rows lacks a class")
                 matrices.append(
                     estimate(noisy_posterior[drawn], codes[drawn], counts[drawn].astype(float))
@@ -89,8 +92,7 @@ def corrected_interval(draws: Floats, estimate: ArrayLike, level: float = LEVEL)
     level : float, default=0.95
         Confidence.
     """
-    if not (is_number(level) and 0 < level < 1):
-        raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
+    check_level(level)
     centre = np.asarray(estimate, dtype=float)
     below = (np.mean(draws < centre, axis=0) + np.mean(draws <= centre, axis=0)) / 2
     edge = 1 / (2 * len(draws))

@@ -56,16 +56,21 @@ def make_posterior(
     >>> make_posterior("kliep")
     DensityRatioPosterior(ratio=KLIEP())
     """
+    return clone_seeded(as_posterior(posterior, n_classes), random_state)
+
+
+def as_posterior(posterior: Any, n_classes: int = 2) -> BasePosterior:
+    """Return the posterior that :func:`make_posterior` clones, to read its tags."""
     if isinstance(posterior, str):
         if posterior == "auto":
             posterior = "channel" if n_classes == 2 else "selected"
         check_choice(posterior, ("auto", *ALIASES), "posterior")
-        posterior = ALIASES[posterior]()
-    elif not isinstance(posterior, BasePosterior):
-        if not hasattr(posterior, "fit"):
-            raise TypeError(
-                f"posterior must be one of {['auto', *ALIASES]}, a posterior of unflip.posterior "
-                f"or a classifier, got {posterior!r}."
-            )
-        posterior = ProbabilisticPosterior(posterior)
-    return clone_seeded(posterior, random_state)
+        return ALIASES[posterior]()
+    if isinstance(posterior, BasePosterior):
+        return posterior
+    if not hasattr(posterior, "fit"):
+        raise TypeError(
+            f"posterior must be one of {['auto', *ALIASES]}, a posterior of unflip.posterior "
+            f"or a classifier, got {posterior!r}."
+        )
+    return ProbabilisticPosterior(posterior)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_consistent_length
 from unflip._folds import check_splits, stratified_folds
 from unflip._row_weights import relative_weights
 from unflip._typing import Array
-from unflip._validation import check_labels, check_rows_of, training_rows
+from unflip._validation import Labels, check_labels, check_rows_of, training_rows
 
 
 class BasePosterior(BaseEstimator, metaclass=ABCMeta):
@@ -109,19 +109,33 @@ def fit_posterior(
             "posterior must be one of unflip.posterior, such as make_posterior('kliep') or "
             f"ProbabilisticPosterior(classifier), got {posterior!r}."
         )
-    classes, codes = check_labels(y, binary=False)
-    check_rows_of(X, codes)
-    labels = classes[codes]
+    labels = check_labels(y, binary=False)
+    check_rows_of(X, labels.codes)
+    return cross_fit(posterior, X, labels, sample_weight, cv=cv, random_state=random_state)
+
+
+def cross_fit(
+    posterior: BasePosterior,
+    X: Any,
+    labels: Labels,
+    sample_weight: ArrayLike | None = None,
+    *,
+    cv: Any = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> tuple[BasePosterior, NDArray[np.float64]]:
+    """Do what :func:`fit_posterior` does, with labels that have been checked."""
+    classes, codes = labels
+    y = labels.given
     by_number = isinstance(cv, (int, np.integer))
     if cv is None or (by_number and posterior.out_of_fold):
-        return posterior, posterior.fit_predict_proba(X, labels, sample_weight)
+        return posterior, posterior.fit_predict_proba(X, y, sample_weight)
     if by_number:
         cv = stratified_folds(int(cv), classes, codes, random_state, none_allowed=True)
     else:
         cv = check_splits(cv)
-    posterior.fit(X, labels, sample_weight)
+    posterior.fit(X, y, sample_weight)
     params = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)}
     held_out = cross_val_predict(
-        posterior.for_folds(), X, labels, cv=cv, method="predict_proba", params=params
+        posterior.for_folds(), X, y, cv=cv, method="predict_proba", params=params
     )
     return posterior, np.asarray(held_out, dtype=float)

@@ -20,11 +20,11 @@ from unflip._validation import (
     check_choice,
     check_count,
     check_labels,
+    check_level,
     check_table,
-    is_number,
     training_rows,
 )
-from unflip.noise import NoiseRates
+from unflip.noise import NoiseRates, RatesInterval
 from unflip.posterior._base import BasePosterior
 from unflip.posterior._noisy_channel import (
     N_GRID,
@@ -71,7 +71,7 @@ class ChannelPosterior(BasePosterior):
     ----------
     rates_ : NoiseRates
         The estimate.
-    interval_ : NoiseRates
+    interval_ : RatesInterval
         Bounds (low, high) of either: the shortest range that holds the rate with probability 0.95.
     noise_test_ : EvidenceTest or None
         The hypothesis that no label is flipped: `statistic`, `p_value`, and `probability` given the
@@ -206,16 +206,14 @@ class ChannelPosterior(BasePosterior):
         check_is_fitted(self)
         return NoiseRates(*self._channel.distribution.estimate("mean"))
 
-    def interval(self, level: float = 0.95) -> NoiseRates:
+    def interval(self, level: float = 0.95) -> RatesInterval:
         """Return for either rate the shortest range that holds it with probability `level`."""
         check_is_fitted(self)
-        if not (is_number(level) and 0 < level < 1):
-            raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
-        positive, negative = self._channel.distribution.interval(level)
-        return NoiseRates(positive=positive, negative=negative)
+        positive, negative = self._channel.distribution.interval(check_level(level))
+        return RatesInterval.from_pairs(positive, negative, level)
 
     @property
-    def interval_(self) -> NoiseRates:
+    def interval_(self) -> RatesInterval:
         """Bounds (low, high) of either rate, that hold it with probability 0.95."""
         return self.interval()
 

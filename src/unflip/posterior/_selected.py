@@ -23,7 +23,7 @@ from unflip._validation import (
     check_rows_of,
     check_table,
 )
-from unflip.posterior._base import BasePosterior, fit_posterior
+from unflip.posterior._base import BasePosterior, cross_fit
 from unflip.posterior._probabilistic import ProbabilisticPosterior
 
 LEAST = 1e-12
@@ -113,7 +113,8 @@ class SelectedPosterior(BasePosterior):
             As for `fit`.
         """
         check_count(self.max_rows, "max_rows", least=1)
-        classes, codes = check_labels(y, binary=False)
+        labels = check_labels(y, binary=False)
+        classes, codes = labels
         check_rows_of(X, codes)
         random = check_random_state(0 if self.random_state is None else self.random_state)
         candidates = [
@@ -132,10 +133,10 @@ class SelectedPosterior(BasePosterior):
                 scores = self._scores(candidates, X, codes, sample_weight, folds, random)
             elif isinstance(folds, int):
                 folds = None  # a class of one row leaves nothing to hold out
-            fitted, held_out = fit_posterior(
+            fitted, held_out = cross_fit(
                 candidates[0 if np.isnan(scores).all() else int(np.argmax(scores))],
                 X,
-                classes[codes],
+                labels,
                 sample_weight,
                 cv=folds,
                 random_state=random,

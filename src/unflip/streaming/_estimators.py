@@ -1,7 +1,8 @@
 """Reweighting and audit of data that do not fit in memory."""
 
-from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import reduce
+from operator import add
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,6 +12,7 @@ from unflip._blocks import (
     MAX_ROWS,
     BlockwiseEstimator,
     Suspects,
+    block_mislabel_histogram,
     block_suspects,
     block_weights,
     learns_by_blocks,
@@ -21,7 +23,7 @@ from unflip._diagnostics import judge_weights, raise_or_warn
 from unflip._estimators import optional_generator, stage_generator
 from unflip._files import check_no_input, whole_file
 from unflip._typing import Floats
-from unflip._validation import check_count, plain_labels
+from unflip._validation import check_count, check_precision_or_n, plain_labels
 from unflip.streaming._arrow import arrow_modules
 from unflip.streaming._batches import Batches, RepeatedBatches, check_batches, single_pass
 
@@ -111,7 +113,7 @@ class StreamingReweighting(BlockwiseEstimator):
             raise TypeError(
                 f"{type(estimator).__name__} has no partial_fit that takes sample_weight, so it "
                 "cannot learn batch by batch. Use one that has, such as SGDClassifier; or use None "
-                "and take the weights from `weighted`."
+                "and take each batch's weights from `sample_weight`."
             )
         found = self._fit_blocks(data, random_state)
         classes = found.model.classes
@@ -129,18 +131,15 @@ class StreamingReweighting(BlockwiseEstimator):
         self.estimator_ = estimator
         return self
 
-    def weighted(self, data: Batches) -> Iterator[tuple[Any, Any, Floats]]:
-        """Yield (X, y, beta times sample_weight) of every batch.
+    def sample_weight(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
+        """Return beta times `sample_weight` of a batch.
 
         Parameters
         ----------
-        data : Batches
-            The data of the fit, or other rows with noisy labels.
+        X, y, sample_weight
+            A batch of the data of the fit, or other rows with noisy labels.
         """
-        check_batches(data)
-        model = self._model
-        for X, y, sample_weight in single_pass(data):
-            yield X, y, block_weights(X, y, sample_weight, model)
+        return block_weights(X, y, sample_weight, self._model)
 
 
 class StreamingAudit(BlockwiseEstimator):
@@ -208,20 +207,26 @@ class StreamingAudit(BlockwiseEstimator):
         self._take(found, raise_or_warn(found.diagnostics))
         return self
 
-    def issues(self, data: Batches, n: int) -> "Suspects":
-        """Return the `n` rows most probably mislabelled, in one pass.
+    def issues(
+        self, data: Batches, *, precision: float | None = None, n: int | None = None
+    ) -> Suspects:
+        """Return the rows whose labels to look at, the most suspicious first.
 
         Parameters
         ----------
         data : Batches
-            The data of the fit, or other rows with noisy labels.
-        n : int
-            Number of rows; memory is proportional to it and to a batch.
+            The data of the fit, or other rows with noisy labels. There is one pass over them, and
+            one more if `n` is not given. Memory is that of a batch and of the rows returned.
+        precision, n
+            As for :meth:`~unflip.audit.LabelAudit.issues`.
         """
         check_batches(data)
-        check_count(n, "n", least=1)
-        shared = self._model, n
-        return most_suspect((block_suspects(*batch, shared) for batch in single_pass(data)), n)
+        check_precision_or_n(precision, n)
+        model = self._model
+        if n is None:
+            parts = (block_mislabel_histogram(*batch, model) for batch in single_pass(data))
+            n = reduce(add, parts).n_issues(precision)
+        return most_suspect((block_suspects(*batch, (model, n)) for batch in single_pass(data)), n)
 
     def write(self, data: Batches, path: str | Path) -> Path:
         """Write every row's P(mislabelled), suggested label and label to a Parquet file.
