@@ -71,6 +71,10 @@ SENTENCES = {
     + REMEDY,
     "columns_say_nothing": "The columns do not tell one label from another: on held-out rows they "
     "rank them no better than chance does, so that noise and chance look alike. " + REMEDY,
+    "not_held_out": "The model agrees with {agree:.1%} of the labels and gives them a probability "
+    "of {confidence:.3f} on average, as hardly any model does on rows that it has not seen. If it "
+    "was trained on these labels, it repeats their mistakes: take probabilities by "
+    "cross-validation, such as cross_val_predict(model, X, y, method='predict_proba').",
     "contradicted_rates": "{rates} contradicts the data: under these rates the share of positive "
     "labels lies between {low:.3f} and {high:.3f}, and it is {share:.3f}.",
     "contradicted_matrix": "{rates} contradicts the data: with the shares of the labels, {shares}, "

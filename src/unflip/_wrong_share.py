@@ -1,6 +1,7 @@
 """The share of labels that may be wrong if mistakes may depend on x."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unflip._typing import Array, Floats
 
@@ -43,8 +44,27 @@ def wrong_share_range(
     labels: neither end knows of them. Rows checked by a person do.
     """
     own = noisy_posterior[np.arange(codes.size), codes]
+    return range_of(own, noisy_posterior.argmax(axis=1) != codes, expected, sample_weight)
+
+
+def range_of(
+    own: Floats,
+    disagrees: NDArray[np.bool_],
+    expected: tuple[float, float],
+    sample_weight: Floats | None = None,
+) -> tuple[float, float]:
+    """Return the same from P(noisy=given | x) and whether another class is likelier.
+
+    Parameters
+    ----------
+    own : ndarray of shape (n_samples,)
+        P(noisy=y | x), calibrated on the labels.
+    disagrees : ndarray of shape (n_samples,)
+        Whether the given label is not the likeliest.
+    expected, sample_weight
+        As for :func:`wrong_share_range`.
+    """
     unlikely = float(np.average(1 - own, weights=sample_weight))
-    guess = noisy_posterior.argmax(axis=1)
-    disagree = float(np.average(guess != codes, weights=sample_weight))
+    disagree = float(np.average(disagrees, weights=sample_weight))
     low, high = expected
     return SURE_SHARE * low, min(1.0, max(high, unlikely, disagree))

@@ -4,6 +4,7 @@ from unflip.noise_rates._aliases import ALIASES as ALIASES
 from unflip.noise_rates._aliases import RatesLike as RatesLike
 from unflip.noise_rates._aliases import make_rates
 from unflip.noise_rates._base import BaseRates, PosteriorRates
+from unflip.noise_rates._base import admissible_matrix as admissible_matrix
 from unflip.noise_rates._base import default_posterior as default_posterior
 from unflip.noise_rates._channel import ChannelRates
 from unflip.noise_rates._counting import ConfidentJointRates, DualTRates
