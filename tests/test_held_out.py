@@ -150,8 +150,8 @@ def test_probabilities_of_seen_labels_are_doubted():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"y": LABELS}, "one of the two"),
-        ({"X": NOISY, "y": LABELS, "pred_probs": NOISY}, "one of the two"),
+        ({"y": LABELS}, "X is None, and so is pred_probs"),
+        ({"X": NOISY, "y": LABELS, "pred_probs": NOISY}, "both given"),
         ({"pred_probs": NOISY}, "requires y"),
         ({"X": NOISY, "y": LABELS, "classes": NAMES}, "names the columns of pred_probs"),
     ],

@@ -416,8 +416,10 @@ def find_label_issues(
     >>> bool((y_noisy[found] != y[found]).all())
     True
     """
-    if (X is None) == (pred_probs is None):
-        raise ValueError("give rows, X, or held-out probabilities, pred_probs: one of the two.")
+    if X is None and pred_probs is None:
+        raise ValueError("X is None, and so is pred_probs: give rows or held-out probabilities.")
+    if X is not None and pred_probs is not None:
+        raise ValueError("X and pred_probs are both given: give rows or held-out probabilities.")
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None.")
     audit = LabelAudit(posterior, noise_rates, cv=cv, random_state=random_state)
