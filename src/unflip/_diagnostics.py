@@ -39,6 +39,9 @@ LARGEST_DEFICIT = 0.01
 LEAST_EFFECTIVE_SHARE, LEAST_EFFECTIVE_ROWS = 0.3, 50
 """Weights must leave this share of the rows, and as many rows."""
 
+LEAST_TAUGHT_SHARE = 1e-6
+"""A class whose weights sum to a smaller share of its labels' is not learnt."""
+
 LARGEST_CLIPPED_SHARE = 0.6
 """With the right rates an estimated posterior scatters about the plateaus, half of it outside."""
 
@@ -100,6 +103,10 @@ SENTENCES = {
     "them one, or confusion between them counts as noise.",
     "classes_of_few_rows": "Too few rows to tell how often they are mislabelled (fewer than "
     "{least}) have the classes {labels}. Merge them with others, leave them out, or add rows.",
+    "not_held_out": "The model agrees with {agree:.1%} of the labels and gives them a probability "
+    "of {confidence:.3f} on average, as hardly any model does on rows that it has not seen. If it "
+    "was trained on these labels, it repeats their mistakes: take probabilities by "
+    "cross-validation, such as cross_val_predict(model, X, y, method='predict_proba').",
     "contradicted_rates": "{rates} contradicts the data: under these rates the share of positive "
     "labels lies between {low:.3f} and {high:.3f}, and it is {share:.3f}.",
     "unlikely_rates": "{rates} is contradicted by the labels: they are far likelier if flipped by "
@@ -295,7 +302,7 @@ def judge_weights(totals: Totals, classes: Array, rates: Any) -> list[Diagnostic
     if not totals.n_possible:
         return [Diagnostic("impossible_labels", "error")]
     found = []
-    taught = totals.taught_mass > 0
+    taught = totals.taught_mass > LEAST_TAUGHT_SHARE * totals.label_mass
     if not taught.all():
         # two classes cannot be learnt from one; more can be learnt but for one
         severity: Severity = "warning" if taught.sum() >= 2 else "error"
