@@ -39,6 +39,9 @@ LARGEST_DEFICIT = 0.01
 LEAST_EFFECTIVE_SHARE, LEAST_EFFECTIVE_ROWS = 0.3, 50
 """Weights must leave this share of the rows, and as many rows."""
 
+LEAST_TAUGHT_SHARE = 1e-6
+"""A class whose weights sum to a smaller share of its labels' is not learnt."""
+
 LARGEST_CLIPPED_SHARE = 0.6
 """With the right rates an estimated posterior scatters about the plateaus, half of it outside."""
 
@@ -215,7 +218,7 @@ def judge_weights(totals: Totals, classes: Array, rates: Any) -> list[Diagnostic
     if not totals.n_possible:
         return [Diagnostic("impossible_labels", "error")]
     found = []
-    taught = totals.taught_mass > 0
+    taught = totals.taught_mass > LEAST_TAUGHT_SHARE * totals.label_mass
     if not taught.all():
         # two classes cannot be learnt from one; more can be learnt but for one
         severity: Severity = "warning" if taught.sum() >= 2 else "error"

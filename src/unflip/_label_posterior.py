@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unflip._simplex import onto_simplex, scaled_rows
+from unflip._simplex import likeliest_mixture, scaled_rows
 from unflip._typing import Array, Floats
 from unflip.noise import TransitionMatrix, as_transition_matrix
 
@@ -89,8 +89,8 @@ class Totals:
 class LabelPosterior:
     r"""P(true=k | x, y) = q_k T[k, y] / sum_j q_j T[j, y], with q = P(true | x).
 
-    q is the probability vector for which q T comes nearest to P(noisy | x): P(noisy | x) T^-1 where
-    that is one.
+    q is the probability vector under which P(noisy | x) is likeliest, the largest
+    sum_j P(noisy=j | x) log (q T)_j: P(noisy | x) T^-1 where that is a probability vector.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class LabelPosterior:
     def clean_proba(self) -> Floats:
         """P(true | x), one column per class."""
         if self.classes.size > 2:
-            return onto_simplex(self._inverted)
+            return likeliest_mixture(self.noisy_proba, self.noise.matrix, self._inverted)
         own = np.clip(self._inverted[self._own], 0.0, 1.0)
         return np.where(self._is_given, own[:, None], 1 - own[:, None])
 

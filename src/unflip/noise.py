@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from unflip._simplex import onto_simplex
+from unflip._simplex import likeliest_mixture, onto_simplex, scaled_rows
 from unflip._typing import Floats
 from unflip._validation import (
     check_count,
@@ -316,10 +316,13 @@ class TransitionMatrix:
         """P(true | x) = P(noisy | x) T^-1, from probabilities of shape (..., n_classes).
 
         An estimated posterior may be one that T does not allow, and some of these are negative;
-        `clip` then makes them 0 and scales the others to sum to one.
+        `clip` then takes the probability vector q under which it is likeliest, the largest
+        sum_j P(noisy=j | x) log (q T)_j. Of two classes that is the nearest end of [0, 1].
         """
         noisy = self._of_all_classes(noisy_posterior, "noisy_posterior")
         rows = noisy.reshape(-1, self.n_classes)
+        if clip and self.n_classes > 2:
+            return likeliest_mixture(scaled_rows(rows), self.matrix).reshape(noisy.shape)
         columns = np.asarray(np.linalg.solve(self.matrix.T, rows.T), dtype=np.float64)
         clean = columns.T.reshape(noisy.shape)
         return onto_simplex(clean) if clip else clean
