@@ -7,6 +7,7 @@ from unflip.posterior._base import BasePosterior, fit_posterior
 from unflip.posterior._base import cross_fit as cross_fit
 from unflip.posterior._channel import ChannelPosterior
 from unflip.posterior._kde import KernelDensityPosterior
+from unflip.posterior._multiclass_channel import MulticlassChannelPosterior
 from unflip.posterior._noisy_channel import EvidenceTest
 from unflip.posterior._probabilistic import ProbabilisticPosterior
 from unflip.posterior._ratio import DensityRatioPosterior
@@ -18,6 +19,7 @@ __all__ = [
     "DensityRatioPosterior",
     "EvidenceTest",
     "KernelDensityPosterior",
+    "MulticlassChannelPosterior",
     "ProbabilisticPosterior",
     "SelectedPosterior",
     "fit_posterior",

@@ -3,6 +3,8 @@
 g is integrated out: the evidence of the noisy labels is a function of the rates alone.
 """
 
+from unflip.posterior._noisy_channel._copies import distinct_rows
+from unflip.posterior._noisy_channel._features import ChannelFeatures
 from unflip.posterior._noisy_channel._fit import (
     N_GRID,
     ChannelSample,
@@ -15,10 +17,12 @@ from unflip.posterior._noisy_channel._surface import EvidenceTest
 
 __all__ = [
     "N_GRID",
+    "ChannelFeatures",
     "ChannelSample",
     "EvidenceTest",
     "NoisyChannel",
     "box_of",
     "dense",
+    "distinct_rows",
     "fit_noisy_channel",
 ]

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.special import expit
 
-from unflip._row_weights import common_unit, effective_rows
 from unflip._threads import by_threads
 from unflip._typing import Floats
 from unflip.noise import LARGEST_TOTAL, NoiseRates
+from unflip.posterior._noisy_channel._copies import distinct_rows
 from unflip.posterior._noisy_channel._evidence import (
     ChannelDesign,
     ChannelFit,
@@ -20,7 +20,7 @@ from unflip.posterior._noisy_channel._evidence import (
     information_factor,
     mean_sigmoid,
 )
-from unflip.posterior._noisy_channel._features import ChannelFeatures, row_keys
+from unflip.posterior._noisy_channel._features import ChannelFeatures
 from unflip.posterior._noisy_channel._surface import (
     NEGLIGIBLE,
     Box,
@@ -58,10 +58,6 @@ MAX_UNKNOWN_RATE = 0.5
 
 MIN_SHARE = 1e-3
 """Minimum share of a model in the mixture; smaller ones are dropped."""
-
-MIN_MIXED_SHARE = 0.05
-"""Minimum share of repeated rows with both labels to treat repetitions as distinct rows:
-rows of few categories repeat by chance, and noise gives them both labels."""
 
 CHUNK = 20_000
 """Number of rows to compute features for at a time."""
@@ -144,27 +140,15 @@ class ChannelSample:
     def merged(self, random_state: np.random.RandomState) -> "ChannelSample":
         """Return the distinct pairs of row and label, in random order.
 
-        Copies are not evidence. If repeated rows have only one label each, they count as copies,
-        and the weights are scaled to the effective number of distinct rows. If some have both,
-        every row counts.
-
         Parameters
         ----------
         random_state : RandomState instance
             Generator of the order.
         """
-        _, group = np.unique(row_keys(self.rows, random_state), return_inverse=True)
-        pairs, first, position = np.unique(
-            2 * group + self.positive, return_index=True, return_inverse=True
+        rows, positive, weight, _ = distinct_rows(
+            self.rows, self.positive, self.weight, random_state
         )
-        weight: Floats = np.bincount(position, self.weight).astype(float)
-        repeated = np.bincount(pairs // 2, weight) > 1
-        mixed = np.bincount(pairs // 2) > 1
-        if not repeated.any() or mixed[repeated].mean() < MIN_MIXED_SHARE:
-            weight *= effective_rows(weight) / weight.sum()
-        else:
-            weight /= common_unit(weight) or 1.0
-        return ChannelSample(self.rows[first], self.positive[first], weight)
+        return ChannelSample(rows, positive, weight)
 
 
 def fit_noisy_channel(

@@ -1,0 +1,47 @@
+"""Copies of a row are not evidence."""
+
+import numpy as np
+
+from unflip._row_weights import common_unit, effective_rows
+from unflip._typing import Array, Floats
+from unflip.posterior._noisy_channel._features import row_keys
+
+MIN_MIXED_SHARE = 0.05
+"""Minimum share of repeated rows with several labels to treat repetitions as distinct rows:
+rows of few categories repeat by chance, and noise gives them several labels."""
+
+
+def distinct_rows(
+    rows: Floats, labels: Array, weight: Floats, random_state: np.random.RandomState
+) -> tuple[Floats, Array, Floats, Array]:
+    """Return the distinct pairs of row and label in random order, and the sums of their weights.
+
+    Last comes the position of every given row among them.
+
+    If repeated rows have only one label each, they count as copies, and the weights are scaled to
+    the effective number of distinct rows. If some have several, every row counts.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_samples, n_columns)
+        The rows.
+    labels : ndarray of shape (n_samples,)
+        Small whole numbers >= 0, or booleans.
+    weight : ndarray of shape (n_samples,)
+        Weight of each row.
+    random_state : RandomState instance
+        Generator of the order.
+    """
+    _, group = np.unique(row_keys(rows, random_state), return_inverse=True)
+    base = int(labels.max(initial=0)) + 1
+    pairs, first, position = np.unique(
+        base * group + labels, return_index=True, return_inverse=True
+    )
+    total: Floats = np.bincount(position, weight).astype(float)
+    repeated = np.bincount(pairs // base, total) > 1
+    mixed = np.bincount(pairs // base) > 1
+    if not repeated.any() or mixed[repeated].mean() < MIN_MIXED_SHARE:
+        total *= effective_rows(total) / total.sum()
+    else:
+        total /= common_unit(total) or 1.0
+    return rows[first], labels[first], total, position

@@ -1,0 +1,368 @@
+"""Fit of T and the clean posterior: choice of rows, features and structures."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import chi2
+
+from unflip._typing import Codes, Floats
+from unflip.posterior._noisy_channel import ChannelFeatures, EvidenceTest, distinct_rows
+from unflip.posterior._softmax_channel._climb import Peak, climb
+from unflip.posterior._softmax_channel._evidence import SoftmaxDesign, fit_softmax, mean_softmax
+from unflip.posterior._softmax_channel._forest import ForestFeatures
+from unflip.posterior._softmax_channel._structure import NoiseStructure, structures
+
+Features = ChannelFeatures | ForestFeatures
+Moderation = tuple[Floats, Floats, list[Floats]]
+
+WIDTH = 0.5
+"""Width of the bumps, in median distances of two rows."""
+
+FEATURES = ("linear", "nystroem", "forest")
+"""What t may be linear in: the columns; beside them, Gaussian bumps; or a forest's scores."""
+
+MOST_FREE_CLASSES = 50
+"""Of more classes, targets are taken as even: there would be too many to find."""
+
+PILOT_WORK, PILOT_ROWS = 4e8, 3000
+"""Work, and rows at most, of one evaluation of the evidence where many things are tried."""
+
+FINAL_WORK = 6e9
+"""Work of one evaluation where little is left to find."""
+
+GAP_PER_ROW, LEAST_GAP = 0.01, 7.0
+"""How far below the best a structure may be on a pilot to be tried on all rows, in nats."""
+
+NEGLIGIBLE = 1e-3
+"""Structures of a smaller probability are left out."""
+
+NO_NOISE = 0.1
+"""Prior probability of no noise; the other structures share the rest."""
+
+N_DRAWS, MOST_NUMBERS = 2000, 2_000_000
+"""Matrices drawn from the distribution of T, and how many numbers they may hold."""
+
+MODERATED_ROWS = 3000
+"""Up to so many rows the uncertainty of w is part of the clean posterior."""
+
+
+@dataclass(frozen=True)
+class SoftmaxSample:
+    """Rows, noisy labels and weights.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_samples, n_columns)
+        The rows.
+    codes : ndarray of shape (n_samples,)
+        Positions of the noisy labels among the classes.
+    weight : ndarray of shape (n_samples,)
+        How often each row counts.
+    n_classes : int
+        Number of classes.
+    """
+
+    rows: Floats
+    codes: Codes
+    weight: Floats
+    n_classes: int
+
+    def design(self, features: Features, n_rows: int) -> SoftmaxDesign:
+        """Return the features of the first rows."""
+        some = slice(n_rows)
+        seen = isinstance(features, ForestFeatures)
+        transform = features.transform_seen if seen else features.transform
+        return SoftmaxDesign(
+            transform(self.rows[some]),
+            features.block,
+            self.codes[some],
+            self.weight[some],
+            self.n_classes,
+        )
+
+    def affordable(self, n_features: int, work: float) -> int:
+        """Return how many rows an evaluation of the evidence may have."""
+        K = self.n_classes
+        each = 2 * (K - 1) * n_features**2 + 6 * K**3
+        return int(max(work / each, 1000, 40 * K))
+
+
+@dataclass(frozen=True)
+class SoftmaxChannel:
+    """The fitted channel.
+
+    Parameters
+    ----------
+    T : ndarray of shape (n_classes, n_classes)
+        The estimate.
+    mean_T : ndarray of shape (n_classes, n_classes)
+        The mean of the distribution of T, which never rules noise out.
+    draws : ndarray of shape (n_draws, n_classes, n_classes)
+        Matrices from the distribution of T.
+    wrong_share : ndarray of shape (n_draws,)
+        The share of wrong labels under each.
+    structure_probability : dict
+        Probability of each structure given the labels.
+    noise_test, alike_test : EvidenceTest or None
+        Tests of no noise, and of one rate for all classes; None where T is known.
+    features_name : str
+        Which features the evidence chose.
+    features : ChannelFeatures or ForestFeatures
+        What t is linear in.
+    coef : ndarray of shape (n_features, n_classes)
+        w.
+    moderation : (root, directions, covariances) or None
+        What is known of the uncertainty of w.
+    """
+
+    T: Floats
+    mean_T: Floats
+    draws: Floats
+    wrong_share: Floats
+    structure_probability: dict[str, float]
+    noise_test: EvidenceTest | None
+    alike_test: EvidenceTest | None
+    features_name: str
+    features: Features
+    coef: Floats
+    moderation: Moderation | None
+
+    def clean_posterior(self, rows: Floats) -> Floats:
+        """Return P(true | x) of new rows."""
+        return _clean(self.features.transform(rows), self.coef, self.moderation)
+
+
+def _clean(F: Floats, coef: Floats, moderation: Moderation | None) -> Floats:
+    if moderation is None:
+        return mean_softmax(F, coef, np.empty((coef.shape[1], 0)), [])
+    root, directions, covariances = moderation
+    return mean_softmax(F * root, coef / root[:, None], directions, covariances)
+
+
+def fit_softmax_channel(
+    sample: SoftmaxSample,
+    known: Floats | None,
+    random_state: np.random.RandomState,
+    *,
+    candidates: Sequence[str] = FEATURES,
+    n_centers: int = 60,
+    estimate: str = "median",
+) -> tuple[SoftmaxChannel, Floats]:
+    """Fit P(noisy | x) = softmax(t(x)) T, and return it with P(true | x) of the rows.
+
+    The rows' features do not know their labels, where a forest is among them.
+
+    Parameters
+    ----------
+    sample : SoftmaxSample
+        The noisy data.
+    known : ndarray of shape (n_classes, n_classes) or None
+        T, where it is known.
+    random_state : RandomState instance
+        Generator of the centers, of the order of the rows and of the draws.
+    candidates : sequence of {"linear", "nystroem", "forest"}
+        Features that are compared.
+    n_centers : int, default=60
+        Maximum number of bumps.
+    estimate : {"median", "mean"}, default="median"
+        "mean": the mean over all structures. "median": no noise if that has a probability above
+        1/2, else the mean over the others.
+    """
+    rows, codes, weight, position = distinct_rows(
+        sample.rows, sample.codes, sample.weight, random_state
+    )
+    sample = SoftmaxSample(rows, codes, weight, sample.n_classes)
+    name, features, pilot = _best_features(sample, candidates, n_centers, known, random_state)
+    if known is not None:
+        peaks, T, mean_T, probability = [pilot], known, known, np.ones(1)
+    else:
+        n_final = min(len(rows), sample.affordable(features.block.size, FINAL_WORK))
+        peaks = _peaks(pilot)
+        if n_final > len(pilot.fit.scaled):
+            peaks = _refined(peaks, sample.design(features, n_final))
+        probability = _probabilities(peaks)
+        T, mean_T = _estimates(peaks, probability)
+        T = mean_T if estimate == "mean" else T
+    draws, shares = _draws(peaks, probability, known, random_state)
+    best = peaks[int(np.argmax(probability))].fit
+    final = fit_softmax(
+        sample.design(features, len(rows)),
+        best.structure,
+        best.theta,
+        best.variance,
+        best.unscaled_coef,
+        T=T,
+        max_iter=100,
+    )
+    moderation = None
+    if len(rows) <= MODERATED_ROWS:
+        root = np.sqrt(final.variance[final.design.block])
+        moderation = root, final.directions, final.covariances
+    noise_test, alike_test = (None, None) if known is not None else _tests(peaks, probability)
+    chances = {p.structure.name: float(c) for p, c in zip(peaks, probability, strict=True)}
+    channel = SoftmaxChannel(
+        T=T,
+        mean_T=mean_T,
+        draws=draws,
+        wrong_share=shares,
+        structure_probability={} if known is not None else chances,
+        noise_test=noise_test,
+        alike_test=alike_test,
+        features_name=name,
+        features=features,
+        coef=final.unscaled_coef,
+        moderation=moderation,
+    )
+    return channel, _clean(final.design.features, channel.coef, moderation)[position]
+
+
+def _best_features(
+    sample: SoftmaxSample,
+    candidates: Sequence[str],
+    n_centers: int,
+    known: Floats | None,
+    random_state: np.random.RandomState,
+) -> tuple[str, Features, Peak]:
+    """Return the features of the highest evidence with one rate for all, and that fit."""
+    structure = structures(sample.n_classes, free=False)[0 if known is not None else 1]
+    head, weight = sample.rows[:PILOT_ROWS], sample.weight[:PILOT_ROWS]
+    order = np.flatnonzero((np.diff(head, axis=0, prepend=np.nan) != 0).any(axis=1))
+    columns = ChannelFeatures(None, n_centers).fit(head, weight, order)
+    best: tuple[str, Features, Peak] | None = None
+    for name in candidates:
+        features: Features = columns
+        if name == "nystroem":
+            features = ChannelFeatures(WIDTH, n_centers).fit(head, weight, order)
+        elif name == "forest":
+            seed = random_state.randint(np.iinfo(np.int32).max)
+            features = ForestFeatures(columns, seed)
+            features.fit(sample.rows, sample.codes, sample.weight, sample.n_classes)
+        n_rows = min(PILOT_ROWS, sample.affordable(features.block.size, PILOT_WORK))
+        design = sample.design(features, n_rows)
+        peak = climb(design, structure, structure.start(), design.first_variance(), T=known)
+        # evidence of as many rows, where the work allows some features fewer of them
+        height = peak.log_evidence / len(design.codes)
+        if best is None or height > best[2].log_evidence / len(best[2].fit.scaled):
+            best = name, features, peak
+    assert best is not None
+    return best
+
+
+def _peaks(first: Peak) -> list[Peak]:
+    """Return the maxima of all structures, each from that of a simpler one."""
+    design = first.fit.design
+    all_of_them = structures(design.n_classes, free=design.n_classes <= MOST_FREE_CLASSES)
+    found = {first.structure.name: first}
+    for structure in all_of_them:
+        if structure.name not in found:
+            start = first
+            if structure.name.startswith("one rate per class, few") or structure.name == "free":
+                start = found["one rate, few targets"]
+            found[structure.name] = _climbed_from(start, structure, design)
+    return [found[structure.name] for structure in all_of_them]
+
+
+def _climbed_from(start: Peak, structure: NoiseStructure, design: SoftmaxDesign) -> Peak:
+    theta = structure.matched(start.structure, start.fit.theta)
+    return climb(design, structure, theta, start.fit.variance, start.fit.unscaled_coef)
+
+
+def _refined(peaks: list[Peak], design: SoftmaxDesign) -> list[Peak]:
+    """Return the maxima on more rows of the structures that may be the best there."""
+    n_pilot = len(peaks[0].fit.design.codes)
+    top = max(peak.log_evidence for peak in peaks)
+    gap = max(LEAST_GAP, GAP_PER_ROW * n_pilot)
+    return [
+        climb(design, peak.structure, peak.fit.theta, peak.fit.variance, peak.fit.unscaled_coef)
+        for peak in peaks
+        if peak.log_evidence > top - gap
+    ]
+
+
+def _probabilities(peaks: list[Peak]) -> Floats:
+    """Return the probability of every structure given the labels."""
+    n_noisy = max(1, sum(peak.structure.n_parameters > 0 for peak in peaks))
+    prior = [(1 - NO_NOISE) / n_noisy if p.structure.n_parameters else NO_NOISE for p in peaks]
+    logs = np.array([peak.log_evidence for peak in peaks]) + np.log(prior)
+    weight = np.exp(logs - logs.max())
+    return np.asarray(weight / weight.sum())
+
+
+def _estimates(peaks: list[Peak], probability: Floats) -> tuple[Floats, Floats]:
+    """Return the estimate of T, and the mean of its distribution."""
+    matrices = np.array([peak.fit.T for peak in peaks])
+    mean = np.tensordot(probability, matrices, axes=1)
+    noisy = np.array([peak.structure.n_parameters > 0 for peak in peaks])
+    if probability[~noisy].sum() > 0.5 or not noisy.any():
+        return np.eye(len(mean)), mean
+    return np.tensordot(probability * noisy / probability[noisy].sum(), matrices, axes=1), mean
+
+
+def _draws(
+    peaks: list[Peak], probability: Floats, known: Floats | None, random: np.random.RandomState
+) -> tuple[Floats, Floats]:
+    """Return matrices from the distribution of T, and the share of wrong labels of each."""
+    K = peaks[0].fit.design.n_classes
+    size = max(200, min(N_DRAWS, MOST_NUMBERS // K**2))
+    matrices, shares = [], []
+    for peak, p in zip(peaks, probability, strict=True):
+        n = round(p * size)
+        if known is not None:
+            drawn = known[None]
+        elif n and p > NEGLIGIBLE:
+            drawn = peak.draws(n, random)
+        else:
+            continue
+        true = peak.fit.counts.sum(axis=1)
+        stays = np.diagonal(drawn, axis1=1, axis2=2)
+        matrices.append(drawn)
+        shares.append(1 - stays @ (true / true.sum()))
+    return np.concatenate(matrices), np.concatenate(shares)
+
+
+def _tests(peaks: list[Peak], probability: Floats) -> tuple[EvidenceTest, EvidenceTest]:
+    """Return the tests of no noise, and of one rate for all classes."""
+    best: dict[str, float] = {}
+    sizes: dict[str, int] = {}
+    chance = {"none": 0.0, "one": 0.0, "class": 0.0}
+    for peak, p in zip(peaks, probability, strict=True):
+        structure = peak.structure
+        kind = {None: "none", False: "one", True: "class"}[structure.per_class]
+        chance[kind] += float(p)
+        if peak.fit.log_likelihood > best.get(kind, -np.inf):
+            best[kind], sizes[kind] = peak.fit.log_likelihood, structure.n_parameters
+    K = peaks[0].fit.design.n_classes
+    alike = max(best.get("none", -np.inf), best.get("one", -np.inf))
+    noise = _test(max(best.values()), best.get("none", -np.inf), sizes, chance["none"])
+    rates = _test(best.get("class", alike), alike, {"class": K - 1}, 1 - chance["class"])
+    return noise, rates
+
+
+def _test(
+    top: float, restricted: float, sizes: dict[str, int], probability: float
+) -> EvidenceTest:
+    """Return a test whose p-value is conservative: parameters at a bound count in full."""
+    statistic = max(0.0, 2 * (top - restricted))
+    p_value = float(chi2.sf(statistic, max(sizes.values()))) if statistic > 0 else 1.0
+    return EvidenceTest(statistic, p_value, probability)
+
+
+def shortest_ranges(draws: Floats, level: float) -> tuple[Floats, Floats]:
+    """Return the ends of the shortest range of each entry that holds the share `level` of draws.
+
+    Parameters
+    ----------
+    draws : ndarray of shape (n_draws, ...)
+        Numbers.
+    level : float
+        Share of the draws.
+    """
+    ordered = np.sort(draws, axis=0)
+    n = len(ordered)
+    held = min(n, max(1, int(np.ceil(level * n))))
+    lengths = ordered[held - 1 :] - ordered[: n - held + 1]
+    first = np.argmin(lengths, axis=0)[None]
+    low = np.take_along_axis(ordered, first, axis=0)[0]
+    high = np.take_along_axis(ordered, first + held - 1, axis=0)[0]
+    return np.asarray(low), np.asarray(high)
