@@ -51,7 +51,16 @@ LARGEST_DRIFT = 0.1
 ALMOST_SURE, LIKELY = 0.01, 0.05
 """A hypothesis whose p-value and probability are smaller is almost surely, or likely, wrong."""
 
+LEAST_HIDDEN, MOST_HIDDEN = 0.04, 0.35
+"""Overlap of the classes may hide mistakes that depend on the row: a doubt where it may hide more
+than twice what is said to be wrong, plus the first; or in any case more than the second."""
+
 REMEDY = "Give what you know of the rates (--rates), or better columns, or more rows."
+
+RANGE = (
+    "If labels were flipped at random within each class, {low:.1%} to {high:.1%} are wrong; if "
+    "mistakes depend on the row, up to {most:.0%} may be. Checking about 100 rows would tell."
+)
 
 SENTENCES = {
     "overlap": "The classes overlap everywhere: next to no row surely belongs to one of them, and "
@@ -71,6 +80,13 @@ SENTENCES = {
     + REMEDY,
     "columns_say_nothing": "The columns do not tell one label from another: on held-out rows they "
     "rank them no better than chance does, so that noise and chance look alike. " + REMEDY,
+    "refuted_channel": "Boosted trees predict labels that the noise model calls chance (by "
+    "{statistic:.0f} standard errors): the classes, or the mistakes, follow a shape that it does "
+    "not. The rates are read off the trees' scores instead, and mistakes that follow a rule cannot "
+    "be told from the classes themselves. " + RANGE,
+    "doubted_channel": "Two models of the classes that explain the labels about equally well give "
+    "other rates, ({positive:.2f}, {negative:.2f}) being one of the two. " + RANGE,
+    "hidden_mistakes": RANGE,
     "contradicted_rates": "{rates} contradicts the data: under these rates the share of positive "
     "labels lies between {low:.3f} and {high:.3f}, and it is {share:.3f}.",
     "contradicted_matrix": "{rates} contradicts the data: with the shares of the labels, {shares}, "
@@ -201,6 +217,43 @@ def judge_rates(
     if left < LITTLE_INFORMATION:
         found.append(Diagnostic("little_information", numbers={"left": max(left, 0.0)}))
     return [*found, *_contradictions(totals.noisy_prior, rates)]
+
+
+def judge_model(
+    verdict: str,
+    statistic: float,
+    rates: NoiseRates,
+    said: float,
+    at_random: tuple[float, float],
+    possible: tuple[float, float],
+) -> list[Diagnostic]:
+    """Return why the noisy channel may not describe the labels at all.
+
+    Parameters
+    ----------
+    verdict : {"believed", "doubted", "refuted"}
+        Of the check of the channel.
+    statistic : float
+        Its statistic.
+    rates : NoiseRates
+        The estimate.
+    said : float
+        Share of wrong labels, estimated under random flips.
+    at_random : (low, high)
+        Its bounds.
+    possible : (low, high)
+        The range of that share, if mistakes may depend on the row.
+    """
+    numbers = {"low": at_random[0], "high": at_random[1], "most": possible[1]}
+    if verdict == "refuted":
+        return [Diagnostic("refuted_channel", numbers={**numbers, "statistic": statistic})]
+    if verdict == "doubted":
+        positive, negative = rates.both()
+        numbers |= {"positive": positive, "negative": negative}
+        return [Diagnostic("doubted_channel", numbers=numbers)]
+    if possible[1] > min(MOST_HIDDEN, 2 * said + LEAST_HIDDEN):
+        return [Diagnostic("hidden_mistakes", numbers=numbers)]
+    return []
 
 
 def judge_weights(totals: Totals, classes: Array, rates: Any) -> list[Diagnostic]:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unflip._diagnostics import Diagnostic, judge_rates
+from unflip._diagnostics import Diagnostic, judge_model, judge_rates
 from unflip._label_posterior import Totals
 from unflip._typing import Array, Floats
 from unflip._validation import Labels
@@ -60,13 +60,20 @@ def judge_estimate(
     estimator : BaseRates or None
         What they were estimated by; None where they were given.
     """
-    return judge_rates(
-        totals,
-        classes,
-        rates,
-        estimated=estimator is not None,
-        interval=channel_interval(estimator),
-    )
+    interval = channel_interval(estimator)
+    found = judge_rates(totals, classes, rates, estimated=estimator is not None, interval=interval)
+    if isinstance(estimator, ChannelRates) and interval is not None:
+        channel = estimator.posterior_
+        if channel.check_ is not None and interval.wrong_share is not None:
+            found += judge_model(
+                channel.check_.verdict,
+                channel.check_.statistic,
+                channel.rates_,
+                totals.n_errors / totals.label_mass.sum(),
+                interval.wrong_share,
+                channel.wrong_share_range_,
+            )
+    return found
 
 
 def channel_interval(estimator: BaseRates | None) -> RatesInterval | None:

@@ -33,7 +33,7 @@ from unflip._validation import (
 )
 from unflip.noise import NoiseRates, TransitionMatrix, as_transition_matrix
 from unflip.noise_rates import ALIASES, BaseRates, RatesLike, known_size
-from unflip.posterior import BasePosterior, PosteriorLike, as_posterior
+from unflip.posterior import BasePosterior, ChannelPosterior, PosteriorLike, as_posterior
 from unflip.weights import importance_weights_from_inverse, printed_lemma_2_weights
 
 _estimator_has = partial(delegated, to="estimator_", unfitted="_base_estimator")
@@ -216,6 +216,8 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         self.effective_sample_size_ = totals.effective_sample_size
         self.clipped_share_ = totals.clipped_share
         self.estimator_ = estimator
+        if isinstance(stages.posterior, ChannelPosterior) and stages.posterior.check_ is not None:
+            self.wrong_share_range_ = stages.posterior.wrong_share_range_
         return self
 
     @property

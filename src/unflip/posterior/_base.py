@@ -22,8 +22,10 @@ class BasePosterior(BaseEstimator, metaclass=ABCMeta):
     It is no classifier: what it learns are the noisy labels, and its rows need not sum to one.
     """
 
-    out_of_fold = False
-    """Whether `fit_predict_proba` keeps a row's label from its own probability."""
+    @property
+    def out_of_fold(self) -> bool:
+        """Whether `fit_predict_proba` keeps a row's label from its own probability."""
+        return False
 
     classes_: Array
 
@@ -127,13 +129,13 @@ def cross_fit(
     classes, codes = labels
     y = labels.given
     by_number = isinstance(cv, (int, np.integer))
-    if cv is None or (by_number and posterior.out_of_fold):
-        return posterior, posterior.fit_predict_proba(X, y, sample_weight)
-    if by_number:
+    if by_number and not posterior.out_of_fold:
         cv = stratified_folds(int(cv), classes, codes, random_state, none_allowed=True)
-    else:
+    elif not (by_number or cv is None):
         cv = check_splits(cv)
-    posterior.fit(X, y, sample_weight)
+    own = posterior.fit_predict_proba(X, y, sample_weight)
+    if cv is None or (by_number and posterior.out_of_fold):
+        return posterior, own
     params = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)}
     held_out = cross_val_predict(
         posterior.for_folds(), X, y, cv=cv, method="predict_proba", params=params

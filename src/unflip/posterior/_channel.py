@@ -3,7 +3,7 @@
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.decomposition import TruncatedSVD
@@ -24,15 +24,21 @@ from unflip._validation import (
     check_table,
     training_rows,
 )
+from unflip._wrong_share import channel_range, wrong_share_bounds
 from unflip.noise import NoiseRates, RatesInterval
 from unflip.posterior._base import BasePosterior
 from unflip.posterior._noisy_channel import (
     N_GRID,
     ChannelSample,
     EvidenceTest,
+    ModelCheck,
+    NoisyChannel,
+    ScoredChannel,
     box_of,
+    check_channel,
     dense,
     fit_noisy_channel,
+    fit_scored_channel,
 )
 
 MOST_COLUMNS, N_COMPONENTS = 500, 100
@@ -49,9 +55,11 @@ class ChannelPosterior(BasePosterior):
 
     Parameters
     ----------
-    features : {"nystroem", "linear"} or transformer, default="nystroem"
-        What t is linear in: the columns and Gaussian bumps, with the bumps' width chosen by the
-        evidence; the columns; or what a transformer makes of the rows (it is fitted on them).
+    features : {"auto", "nystroem", "linear", "trees"} or transformer, default="auto"
+        What t is linear in. "nystroem": the columns and Gaussian bumps, with the bumps' width
+        chosen by the evidence. "linear": the columns. "trees": held-out scores of boosted trees,
+        and bumps on them. A transformer: what it makes of the rows (it is fitted on them). "auto":
+        "nystroem", and "trees" where its residuals can be predicted (see `check_`).
     n_centers : int, default=60
         How many bumps, at most.
     known : NoiseRates, default=None
@@ -78,6 +86,10 @@ class ChannelPosterior(BasePosterior):
         labels. None where `known` rules it out.
     symmetry_test_ : EvidenceTest or None
         The same of the hypothesis that both classes are flipped equally often.
+    check_ : ModelCheck or None
+        Whether the channel explains the labels: `statistic`, by how many standard errors boosted
+        trees predict what it leaves unexplained, `p_value`, and `verdict`, "believed", "doubted" or
+        "refuted". None where `features` is not "auto".
     classes_ : ndarray of shape (2,)
         The labels, the positive class last.
 
@@ -124,7 +136,7 @@ class ChannelPosterior(BasePosterior):
 
     def __init__(
         self,
-        features: Any = "nystroem",
+        features: Any = "auto",
         n_centers: int = 60,
         *,
         known: NoiseRates | None = None,
@@ -151,6 +163,13 @@ class ChannelPosterior(BasePosterior):
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts.
         """
+        self._fit(X, y, sample_weight)
+        return self
+
+    def _fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[NDArray[np.intp], Floats] | None:
+        """Fit, and return the rows that trees were fitted to, and their held-out P(true=+1 | x)."""
         check_count(self.n_centers, "n_centers", least=1)
         check_count(self.max_rows, "max_rows", least=N_GRID)
         check_choice(self.estimate, ("median", "mean"), "estimate")
@@ -170,20 +189,53 @@ class ChannelPosterior(BasePosterior):
         transformer = self._transformer_for(rows, random)
         if transformer is not None:
             rows = _checked(transformer.fit_transform(rows, codes))
+        sample = ChannelSample(dense(rows[counts]), codes[counts] == 1, weight[counts])
         with one_blas_thread():
-            channel = fit_noisy_channel(
-                ChannelSample(dense(rows[counts]), codes[counts] == 1, weight[counts]),
-                self.known,
-                random,
-                bumps=isinstance(self.features, str) and self.features == "nystroem",
-                n_centers=self.n_centers,
-                one_scale=transformer is not None and isinstance(self.features, str),
-                estimate=self.estimate,
+            channel, check, held_out = self._fit_sample(
+                sample, random, one_scale=transformer is not None
             )
         check_table(self, X, reset=True)
         self.classes_, self.rates_ = classes, NoiseRates(*channel.rates)
-        self._channel, self._transformer = channel, transformer
-        return self
+        self._channel, self._transformer, self.check_ = channel, transformer, check
+        self._noisy_prior = float(np.average(sample.positive, weights=sample.weight))
+        return None if held_out is None else (counts, held_out)
+
+    def fit_predict_proba(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        """Fit, and return P(noisy y | x) of the rows; from trees, each held out in its fold."""
+        held_out = self._fit(X, y, sample_weight)
+        proba = self.predict_proba(X)
+        if held_out is not None:
+            rows, clean = held_out
+            noisy = self.rates_.noisy_posterior(clean)
+            proba[rows] = np.column_stack([1 - noisy, noisy])
+        return proba
+
+    def _fit_sample(
+        self, sample: ChannelSample, random: np.random.RandomState, *, one_scale: bool
+    ) -> tuple[NoisyChannel | ScoredChannel, ModelCheck | None, Floats | None]:
+        """Return the channel, its check, and P(true=+1 | x) of rows that trees have not seen."""
+        by_name = isinstance(self.features, str)
+        evidence = sample.merged(random)
+        channel = fit_noisy_channel(
+            evidence,
+            self.known,
+            bumps=by_name and self.features != "linear",
+            n_centers=self.n_centers,
+            one_scale=one_scale and by_name,
+            estimate=self.estimate,
+        )
+        settings = self.known, self.n_centers, self.estimate
+        scored, check = None, None
+        if by_name and self.features == "auto":
+            scored, check = check_channel(channel, evidence, *settings)
+        elif by_name and self.features == "trees":
+            held_out = channel.held_out(evidence)
+            scored = fit_scored_channel(channel, evidence, held_out, *settings)
+        if scored is None:
+            return channel, check, None
+        return scored.channel, check, scored.held_out[evidence.place]
 
     def predict_proba(self, X: Any) -> Floats:
         """Return P(noisy y | x), one column per class in the order of `classes_`."""
@@ -209,13 +261,30 @@ class ChannelPosterior(BasePosterior):
     def interval(self, level: float = 0.95) -> RatesInterval:
         """Return for either rate the shortest range that holds it with probability `level`."""
         check_is_fitted(self)
-        positive, negative = self._channel.distribution.interval(check_level(level))
-        return RatesInterval.from_pairs(positive, negative, level)
+        positive, negative = self._channel.interval(check_level(level))
+        wrong = wrong_share_bounds(positive, negative, self._noisy_prior)
+        return RatesInterval.from_pairs(positive, negative, level, wrong)
 
     @property
     def interval_(self) -> RatesInterval:
         """Bounds (low, high) of either rate, that hold it with probability 0.95."""
         return self.interval()
+
+    @property
+    def wrong_share_range_(self) -> tuple[float, float]:
+        """(low, high) of the share of wrong labels, if mistakes may depend on the row."""
+        check_is_fitted(self)
+        if self.check_ is None:
+            raise AttributeError(
+                "wrong_share_range_ rests on the check of the channel, which is made where "
+                f"features='auto'; here features={self.features!r}."
+            )
+        at_random = self.interval_.wrong_share
+        assert at_random is not None
+        simple = None if self.check_.verdict == "believed" else self.check_.simple_disagreement
+        return channel_range(
+            self.check_.disagreement, self.check_.n_rows, at_random, simple_disagreement=simple
+        )
 
     @property
     def noise_test_(self) -> EvidenceTest | None:
@@ -231,7 +300,15 @@ class ChannelPosterior(BasePosterior):
 
     def for_folds(self) -> "ChannelPosterior":
         """Return the same channel with the rates as they were estimated on all rows."""
-        return clone(self).set_params(known=self.rates_)
+        features = self.features
+        if isinstance(features, str) and features == "auto":
+            features = "trees" if self.out_of_fold else "nystroem"
+        return clone(self).set_params(features=features, known=self.rates_)
+
+    @property
+    def out_of_fold(self) -> bool:
+        """Whether the rows' own probabilities, once fitted, are held out."""
+        return isinstance(getattr(self, "_channel", None), ScoredChannel)
 
     def _numbers(self, X: Any) -> Any:
         """Return the rows as numbers; a user's transformer has them as they are."""
@@ -241,7 +318,7 @@ class ChannelPosterior(BasePosterior):
         """Return what makes the rows that t is linear in; None: nothing need be made."""
         if not isinstance(self.features, str):
             return clone(self.features)
-        check_choice(self.features, ("nystroem", "linear"), "features")
+        check_choice(self.features, ("auto", "nystroem", "linear", "trees"), "features")
         n_rows, n_columns = rows.shape
         if n_columns <= MOST_COLUMNS:
             return None

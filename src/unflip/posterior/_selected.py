@@ -69,8 +69,6 @@ class SelectedPosterior(BasePosterior):
     'HistGradientBoostingClassifier'
     """
 
-    out_of_fold = True
-
     posterior_: ProbabilisticPosterior
     scores_: Floats
 
@@ -86,6 +84,11 @@ class SelectedPosterior(BasePosterior):
         self.cv = cv
         self.max_rows = max_rows
         self.random_state = random_state
+
+    @property
+    def out_of_fold(self) -> bool:
+        """True: the folds that choose give every row's probability, too."""
+        return True
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Choose the classifier, and fit it to the noisy labels.

@@ -42,6 +42,9 @@ MAX_MATRICES, MAX_CHORDS, ENOUGH = 30, 5, 0.03
 """Maximum number of information matrices per fit and of steps with one matrix, and the share of the
 first predicted gain at which these steps stop."""
 
+MAX_LEVERAGE = 0.95
+"""Upper bound of a row's share in its own t, when it is left out."""
+
 
 @dataclass(frozen=True)
 class ChannelDesign:
@@ -273,6 +276,30 @@ def mean_sigmoid(features: Floats, coef: Floats, factor: Floats) -> Floats:
     roots = solve_triangular(factor, features.T, lower=True, check_finite=False)
     variance = (roots**2).sum(axis=0)
     return np.asarray(expit(features @ coef / np.sqrt(1 + np.pi / 8 * variance)))
+
+
+def leave_one_out(units: ChannelDesign, fit: ChannelFit, factor: Floats) -> Floats:
+    r"""Return P(true=+1 | x) of rows of the fit, each without its own label.
+
+    One step of Newton's method from the fit: t_i - v_i r_i / (1 - c_i v_i), with v the variance of
+    t, r the slope and c the expected curvature of a row's log-likelihood.
+
+    Parameters
+    ----------
+    units : ChannelDesign
+        Rows of the fit; those merged into one row of its design are each left out alone.
+    fit : ChannelFit
+        The fit.
+    factor : ndarray of shape (n_features, n_features)
+        Its :func:`information_factor`.
+    """
+    point = _ChannelPoint(units, fit.rates, fit.coef)
+    roots = solve_triangular(factor, units.features.T, lower=True, check_finite=False)
+    variance = (roots**2).sum(axis=0)
+    left = 1 - np.minimum(units.weight * point.expected_curvature() * variance, MAX_LEVERAGE)
+    variance /= left
+    t = units.features @ fit.coef - variance * units.weight * (point.gamma - point.g)
+    return np.asarray(expit(t / np.sqrt(1 + np.pi / 8 * variance)))
 
 
 def _factor(information: Floats) -> Floats:

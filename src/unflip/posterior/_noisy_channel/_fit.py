@@ -8,19 +8,20 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.special import expit
 
+from unflip._row_weights import common_unit, effective_rows
 from unflip._threads import by_threads
 from unflip._typing import Floats
 from unflip.noise import LARGEST_TOTAL, NoiseRates
-from unflip.posterior._noisy_channel._copies import distinct_rows
 from unflip.posterior._noisy_channel._evidence import (
     ChannelDesign,
     ChannelFit,
     first_guess,
     fit_channel,
     information_factor,
+    leave_one_out,
     mean_sigmoid,
 )
-from unflip.posterior._noisy_channel._features import ChannelFeatures
+from unflip.posterior._noisy_channel._features import ChannelFeatures, row_keys
 from unflip.posterior._noisy_channel._surface import (
     NEGLIGIBLE,
     Box,
@@ -59,23 +60,33 @@ MAX_UNKNOWN_RATE = 0.5
 MIN_SHARE = 1e-3
 """Minimum share of a model in the mixture; smaller ones are dropped."""
 
+MIN_MIXED_SHARE = 0.05
+"""Minimum share of repeated rows with both labels to treat repetitions as distinct rows:
+rows of few categories repeat by chance, and noise gives them both labels."""
+
 CHUNK = 20_000
 """Number of rows to compute features for at a time."""
 
 
 @dataclass(frozen=True)
 class _Part:
-    """One model of the clean posterior; `factor` is that of the inverse covariance of `coef`."""
+    """One model of the clean posterior; `factor` is that of the inverse covariance of its coef."""
 
     share: float
     features: ChannelFeatures
-    coef: Floats
+    fit: ChannelFit
     factor: Floats | None = None
 
     def clean_posterior(self, rows: Floats) -> Floats:
         if self.factor is None:
-            return np.asarray(expit(self.features.latent(rows, self.coef)))
-        return mean_sigmoid(self.features.transform(rows), self.coef, self.factor)
+            return np.asarray(expit(self.features.latent(rows, self.fit.coef)))
+        return mean_sigmoid(self.features.transform(rows), self.fit.coef, self.factor)
+
+    def held_out(self, sample: "ChannelSample", units: "ChannelSample") -> Floats:
+        factor = self.factor
+        if factor is None:
+            factor = information_factor(sample.design(self.features), self.fit)
+        return leave_one_out(units.design(self.features), self.fit, factor)
 
 
 @dataclass(frozen=True)
@@ -94,6 +105,17 @@ class NoisyChannel:
         return np.concatenate(
             by_threads(lambda some: self._by_chunks(rows[some]), rows.shape[0], rows.shape[0])
         )
+
+    def interval(self, level: float) -> Box:
+        """Return bounds of each rate that hold it with probability `level`."""
+        return self.distribution.interval(level)
+
+    def held_out(self, evidence: "Evidence") -> Floats:
+        """Return P(noisy=+1 | x) of the rows of the fit, each without its own label."""
+        clean = np.zeros(len(evidence.units.rows))
+        for part in self.parts:
+            clean += part.share * part.held_out(evidence.sample, evidence.units)
+        return NoiseRates(*self.rates).noisy_posterior(clean)
 
     def _by_chunks(self, rows: Any) -> Floats:
         clean = np.zeros(rows.shape[0])
@@ -137,24 +159,60 @@ class ChannelSample:
             features.transform(self.rows), features.block, self.positive, self.weight
         )
 
-    def merged(self, random_state: np.random.RandomState) -> "ChannelSample":
-        """Return the distinct pairs of row and label, in random order.
+    def merged(self, random_state: np.random.RandomState) -> "Evidence":
+        """Return what of the rows is evidence, in random order.
+
+        Copies are not evidence. If repeated rows have only one label each, they count as copies,
+        and the weights are scaled to the effective number of distinct rows. If some have both,
+        every row counts.
 
         Parameters
         ----------
         random_state : RandomState instance
             Generator of the order.
         """
-        rows, positive, weight, _ = distinct_rows(
-            self.rows, self.positive, self.weight, random_state
+        _, group = np.unique(row_keys(self.rows, random_state), return_inverse=True)
+        pair = 2 * group + self.positive
+        pairs, first, position = np.unique(pair, return_index=True, return_inverse=True)
+        weight: Floats = np.bincount(position, self.weight).astype(float)
+        repeated = np.bincount(pairs // 2, weight) > 1
+        mixed = np.bincount(pairs // 2) > 1
+        if not repeated.any() or mixed[repeated].mean() < MIN_MIXED_SHARE:
+            weight *= effective_rows(weight) / weight.sum()
+            sample = ChannelSample(self.rows[first], self.positive[first], weight)
+            return Evidence(sample, sample, position)
+        unit = common_unit(weight) or 1.0
+        order = np.argsort(pair, kind="stable")
+        place = np.empty_like(order)
+        place[order] = np.arange(order.size)
+        units = ChannelSample(self.rows[order], self.positive[order], self.weight[order] / unit)
+        return Evidence(
+            ChannelSample(self.rows[first], self.positive[first], weight / unit), units, place
         )
-        return ChannelSample(rows, positive, weight)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The rows that a channel is fitted to, and those that can be held out one by one.
+
+    Parameters
+    ----------
+    sample : ChannelSample
+        Distinct pairs of row and label, with weights.
+    units : ChannelSample
+        The same where repeated rows are copies of each other; else all rows.
+    place : ndarray of shape (n_samples,)
+        For each original row, its position among the units.
+    """
+
+    sample: ChannelSample
+    units: ChannelSample
+    place: NDArray[np.intp]
 
 
 def fit_noisy_channel(
-    sample: ChannelSample,
+    evidence: Evidence,
     known: NoiseRates | None,
-    random_state: np.random.RandomState,
     *,
     bumps: bool,
     n_centers: int,
@@ -165,12 +223,10 @@ def fit_noisy_channel(
 
     Parameters
     ----------
-    sample : ChannelSample
+    evidence : Evidence
         The noisy data.
     known : NoiseRates or None
         The known rates or bounds.
-    random_state : RandomState instance
-        Generator of the centers and of the order of the rows.
     bumps : bool
         Whether t may have Gaussian bumps in addition to the columns.
     n_centers : int
@@ -181,7 +237,7 @@ def fit_noisy_channel(
         Point estimate of the rates.
     """
     box = box_of(known)
-    sample = sample.merged(random_state)
+    sample = evidence.sample
     head = sample.head(N_GRID)
     order = np.flatnonzero((np.diff(head.rows, axis=0, prepend=np.nan) != 0).any(axis=1))
     maps = [
@@ -239,7 +295,7 @@ def _at_known_rates(
         return NoisyChannel(rates, CertainRates(rates), _mixture(maps, few, fits))
     best = max(range(len(fits)), key=lambda k: fits[k].log_evidence)
     fit = fit_channel(sample.design(maps[best]), rates, fits[best])
-    return NoisyChannel(rates, CertainRates(rates), [_Part(1.0, maps[best], fit.coef)])
+    return NoisyChannel(rates, CertainRates(rates), [_Part(1.0, maps[best], fit)])
 
 
 def _mixture(
@@ -248,7 +304,7 @@ def _mixture(
     """Return the mixture of the models, by their evidence."""
     shares = np.exp([fit.log_evidence - total_evidence(fits) for fit in fits])
     return [
-        _Part(share, features, fit.coef, information_factor(design, fit))
+        _Part(share, features, fit, information_factor(design, fit))
         for share, features, design, fit in zip(shares.tolist(), maps, designs, fits, strict=True)
         if share > MIN_SHARE
     ]
@@ -332,9 +388,10 @@ def _around_the_maximum(
     posterior = RatePosterior(surface, box, surface.region(box), origin)
     rates = posterior.estimate(estimate)
     if clean is not None and rates == (0.0, 0.0):
-        return NoisyChannel(rates, posterior, [_Part(1.0, leader.features, clean.coef)])
+        return NoisyChannel(rates, posterior, [_Part(1.0, leader.features, clean)])
     coef = leader.fit.coef + slope.path @ (rates - leader.fit.rates)
-    return NoisyChannel(rates, posterior, [_Part(1.0, leader.features, coef)])
+    fit = replace(leader.fit, rates=np.array(rates), coef=coef)
+    return NoisyChannel(rates, posterior, [_Part(1.0, leader.features, fit)])
 
 
 @dataclass(frozen=True)

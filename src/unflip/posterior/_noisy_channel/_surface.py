@@ -345,18 +345,19 @@ class RatePosterior:
         return float(np.interp(0.5, below, self.edges[k]))
 
     def interval(self, level: float) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Return the shortest interval of each rate with probability `level`."""
+        """Return the shortest interval of each rate with probability `level`, given noise.
+
+        It extends to 0 where no noise is not excluded at that level.
+        """
         ranges = []
         for mass, edges in zip(self.masses, self.edges, strict=True):
-            # the probability below each end, with that of (0, 0) at zero
-            ends = np.concatenate([[0.0, 0.0], edges])
-            noise = (1 - self.p_origin) * np.append(0, np.cumsum(mass))
-            below = np.concatenate([[0.0, self.p_origin], self.p_origin + noise])
+            below = np.append(0, np.cumsum(mass))
             last = np.searchsorted(below, np.minimum(below + level, 1 - 1e-9))
-            last = last.clip(max=ends.size - 1)
-            lengths = np.where(below[last] - below > level - 1e-6, ends[last] - ends, np.inf)
+            last = last.clip(max=edges.size - 1)
+            lengths = np.where(below[last] - below > level - 1e-6, edges[last] - edges, np.inf)
             first = int(np.argmin(lengths))
-            ranges.append((float(ends[first]), float(ends[last[first]])))
+            low = 0.0 if self.p_origin > 1 - level else float(edges[first])
+            ranges.append((low, float(edges[last[first]])))
         return ranges[0], ranges[1]
 
 

@@ -7,8 +7,9 @@ import numpy as np
 from scipy.stats import chi2
 
 from unflip._typing import Codes, Floats
-from unflip.posterior._noisy_channel import ChannelFeatures, EvidenceTest, distinct_rows
+from unflip.posterior._noisy_channel import ChannelFeatures, EvidenceTest
 from unflip.posterior._softmax_channel._climb import Peak, climb
+from unflip.posterior._softmax_channel._copies import distinct_rows
 from unflip.posterior._softmax_channel._evidence import SoftmaxDesign, fit_softmax, mean_softmax
 from unflip.posterior._softmax_channel._forest import ForestFeatures
 from unflip.posterior._softmax_channel._structure import NoiseStructure, structures

@@ -4,12 +4,7 @@ import numpy as np
 
 from unflip._row_weights import common_unit, effective_rows
 from unflip._typing import Array, Floats
-from unflip.posterior._noisy_channel._features import row_keys
-
-MIN_MIXED_SHARE = 0.05
-"""Minimum share of repeated rows with several labels to treat repetitions as distinct rows:
-rows of few categories repeat by chance, and noise gives them several labels."""
-
+from unflip.posterior._noisy_channel import MIN_MIXED_SHARE, row_keys
 
 def distinct_rows(
     rows: Floats, labels: Array, weight: Floats, random_state: np.random.RandomState

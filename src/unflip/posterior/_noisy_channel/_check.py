@@ -1,0 +1,333 @@
+r"""Whether a channel explains the labels, and the channel behind boosted trees where it does not.
+
+The check asks boosted trees to predict the channel's residuals, label - P(noisy=+1 | x), out of
+fold. Where they can, the clean posterior has a shape that the channel cannot follow, and what it
+cannot follow it calls noise. For any score s(x) of the rows,
+
+    P(noisy=+1 | s) = rho_neg + (1 - rho_pos - rho_neg) P(true=+1 | s),
+
+so that a channel can be fitted to held-out scores of trees instead.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+from scipy.stats import norm
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+from unflip._threads import threads_for
+from unflip._typing import Floats
+from unflip.noise import NoiseRates
+from unflip.posterior._noisy_channel._evidence import first_guess, fit_channel
+from unflip.posterior._noisy_channel._features import ChannelFeatures
+from unflip.posterior._noisy_channel._fit import (
+    ChannelSample,
+    Evidence,
+    NoisyChannel,
+    fit_noisy_channel,
+)
+from unflip.posterior._noisy_channel._surface import Box
+
+N_CHECK_FOLDS, N_SCORE_FOLDS = 3, 5
+"""Folds of the residuals' trees, and of the scores' trees."""
+
+DOUBTED, REFUTED = 3.0, 6.0
+"""Statistics from which on the channel is compared with one on tree scores, and not believed."""
+
+LEAST_ROWS, LEAST_DISAGREEMENT = 100, 0.03
+"""Fewer rows, or labels that the channel predicts but for so few, need no check."""
+
+MAX_LOGIT = 9.0
+"""Scores are kept within these logits."""
+
+LARGEST_MOVE, SLACK, LEVEL = 0.05, 0.02, 0.95
+"""Difference of two models' rates that is worth a doubt, where one is outside of the other's
+interval of this level, too, by more than the slack."""
+
+CLEARLY = 2.0
+"""Standard errors by which one model explains the labels clearly better than another."""
+
+
+@dataclass(frozen=True)
+class ModelCheck:
+    """How well a channel explains the labels of rows that it has not seen.
+
+    Parameters
+    ----------
+    statistic : float
+        By how many standard errors boosted trees predict its residuals out of fold.
+    p_value : float
+        Probability of a statistic at least as large where only chance is left in them.
+    verdict : {"believed", "doubted", "refuted"}
+        "refuted": trees see what the channel does not. "doubted": they may, and the rates that
+        follow from their scores are others.
+    disagreement : float
+        Share of labels that differ from the likeliest one given x, of rows held out.
+    simple_disagreement : float
+        The same for the simplest model, linear in the columns, where the channel is not believed.
+    n_rows : float
+        How many rows that share rests on.
+    """
+
+    statistic: float
+    p_value: float
+    verdict: str
+    disagreement: float
+    simple_disagreement: float
+    n_rows: float
+
+
+@dataclass(frozen=True)
+class ScoredChannel:
+    """A channel on two scores of the rows: boosted trees' and the smooth channel's.
+
+    Parameters
+    ----------
+    smooth : NoisyChannel
+        The channel on the columns.
+    trees : list of HistGradientBoostingClassifier
+        One for each fold; their mean logit is the score of a new row.
+    behind : NoisyChannel
+        The channel on the scores.
+    bounds : pair of floats
+        Upper bounds of the rates: how often labels are the other one where the scores are most
+        extreme.
+    """
+
+    smooth: NoisyChannel
+    trees: list[HistGradientBoostingClassifier]
+    behind: NoisyChannel
+    bounds: tuple[float, float]
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        return self.behind.rates
+
+    @property
+    def distribution(self) -> Any:
+        return self.behind.distribution
+
+    def interval(self, level: float) -> Box:
+        """Return the interval on the scores, up to the bounds that hold whatever the model."""
+        low_high = self.behind.distribution.interval(level)
+        (a, b), (c, d) = low_high
+        return (a, max(b, self.bounds[0])), (c, max(d, self.bounds[1]))
+
+    def clean_posterior(self, rows: Any) -> Floats:
+        """Return P(true=+1 | x) of rows that the trees have not seen."""
+        return self.behind.clean_posterior(self._scores(rows))
+
+    def _scores(self, rows: Any) -> Floats:
+        smooth = _noisy(self.smooth.rates, self.smooth.clean_posterior(rows))
+        raw = np.zeros(smooth.size)
+        for trees in self.trees:
+            raw += trees.decision_function(rows)
+        return _score_columns(raw / len(self.trees), smooth)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A channel on scores, with P(true=+1 | x) of the rows of the fit, held out from the trees."""
+
+    channel: ScoredChannel
+    held_out: Floats
+
+
+def check_channel(
+    channel: NoisyChannel,
+    evidence: Evidence,
+    known: NoiseRates | None,
+    n_centers: int,
+    estimate: str,
+) -> tuple[Scored | None, ModelCheck]:
+    """Return a channel on tree scores where that explains the labels better, and the check.
+
+    Parameters
+    ----------
+    channel : NoisyChannel
+        The channel on the columns.
+    evidence : Evidence
+        What it was fitted to.
+    known : NoiseRates or None
+        The known rates or bounds.
+    n_centers : int
+        Maximum number of bumps.
+    estimate : {"median", "mean"}
+        Point estimate of the rates.
+    """
+    units = evidence.units
+    held_out = channel.held_out(evidence)
+    wrong = _disagreement(units, held_out)
+    statistic = 0.0
+    if len(units.rows) >= LEAST_ROWS and wrong > LEAST_DISAGREEMENT:
+        statistic = residual_score(units, held_out)
+    n_rows = float(units.weight.sum())
+    p_value = float(norm.sf(statistic))
+    if statistic < DOUBTED:
+        return None, ModelCheck(statistic, p_value, "believed", wrong, wrong, n_rows)
+    scored = fit_scored_channel(channel, evidence, held_out, known, n_centers, estimate)
+    scored_out = _noisy(scored.channel.rates, scored.held_out)
+    gain = _gain(units, held_out, scored_out)
+    if statistic >= REFUTED:
+        verdict, chosen = "refuted", gain > 0
+    else:
+        moved = _moved(channel, scored.channel.rates)
+        verdict = "doubted" if moved and gain > -CLEARLY else "believed"
+        chosen = gain > CLEARLY
+    simple = max(wrong, _disagreement(units, _linear_probability(evidence)))
+    if chosen:
+        wrong = _disagreement(units, scored_out)
+    check = ModelCheck(statistic, p_value, verdict, wrong, simple, n_rows)
+    return scored if chosen else None, check
+
+
+def residual_score(units: ChannelSample, held_out: Floats) -> float:
+    """Return by how many standard errors trees predict the residuals of rows they have not seen.
+
+    Parameters
+    ----------
+    units : ChannelSample
+        Rows, in random order.
+    held_out : ndarray of shape (n_samples,)
+        P(noisy=+1 | x) of each without its own label.
+    """
+    residual = units.positive - held_out
+    columns = np.column_stack([units.rows, held_out])
+    predicted = np.empty_like(residual)
+    with threads_for(len(columns)):
+        for others, fold in _folds(len(columns), N_CHECK_FOLDS):
+            trees = HistGradientBoostingRegressor(
+                max_iter=30, max_leaf_nodes=8, early_stopping=False, random_state=0
+            )
+            trees.fit(columns[others], residual[others], _unequal(units.weight[others]))
+            predicted[fold] = trees.predict(columns[fold])
+    gain = units.weight * predicted * residual
+    spread = float(np.sqrt((gain**2).sum()))
+    return float(gain.sum() / spread) if spread > 0 else 0.0
+
+
+def fit_scored_channel(
+    channel: NoisyChannel,
+    evidence: Evidence,
+    held_out: Floats,
+    known: NoiseRates | None,
+    n_centers: int,
+    estimate: str,
+) -> Scored:
+    """Fit a channel to the held-out scores of boosted trees beside those of a channel.
+
+    Parameters
+    ----------
+    channel, evidence, known, n_centers, estimate
+        As for :func:`check_channel`.
+    held_out : ndarray of shape (n_samples,)
+        The channel's P(noisy=+1 | x) of each row without its own label.
+    """
+    units = evidence.units
+    raw, fitted = np.empty(len(units.rows)), []
+    with threads_for(len(units.rows)):
+        for others, fold in _folds(len(units.rows), N_SCORE_FOLDS):
+            trees = HistGradientBoostingClassifier(
+                max_leaf_nodes=15, early_stopping=False, random_state=0
+            )
+            trees.fit(units.rows[others], units.positive[others], _unequal(units.weight[others]))
+            raw[fold] = trees.decision_function(units.rows[fold])
+            fitted.append(trees)
+    scores = _score_columns(raw, held_out)
+    sample = ChannelSample(scores, units.positive, units.weight)
+    behind = fit_noisy_channel(
+        Evidence(sample, sample, np.arange(len(scores))),
+        known,
+        bumps=True,
+        n_centers=n_centers,
+        estimate=estimate,
+    )
+    scored = ScoredChannel(channel, fitted, behind, plateau_bounds(raw, units))
+    return Scored(scored, behind.clean_posterior(scores))
+
+
+def plateau_bounds(score: Floats, units: ChannelSample, sigmas: float = 2.5) -> tuple[float, float]:
+    """Return upper bounds of the rates that hold for any clean posterior.
+
+    Wherever one looks, labels are the other one at least as often as a class is flipped. The
+    bounds are the least upper confidence limits of that share over sets of rows with the highest,
+    and with the lowest scores.
+
+    Parameters
+    ----------
+    score : ndarray of shape (n_samples,)
+        Held-out scores.
+    units : ChannelSample
+        The rows.
+    sigmas : float, default=2.5
+        Standard errors of the limits; several sets are tried.
+    """
+    order = np.argsort(score, kind="stable")
+    bounds = []
+    for places, other in ((order[::-1], ~units.positive), (order, units.positive)):
+        weight = units.weight[places]
+        total = weight.cumsum()
+        share = ((weight * other[places]).cumsum() + 1) / (total + 2)
+        limit = share + sigmas * np.sqrt(share * (1 - share) / total)
+        enough = total >= min(100.0, total[-1] / 2)
+        bounds.append(float(limit[enough].min()))
+    return bounds[0], bounds[1]
+
+
+def _folds(n_rows: int, n_folds: int) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+    """Yield the rows to train on and those to hold out; the rows are in random order."""
+    place = np.arange(n_rows) % n_folds
+    for k in range(n_folds):
+        yield place != k, place == k
+
+
+def _moved(channel: NoisyChannel, rates: tuple[float, float]) -> bool:
+    """Return whether other rates are far from a channel's, and outside their interval."""
+    return any(
+        abs(other - rate) > LARGEST_MOVE and not low - SLACK <= other <= high + SLACK
+        for other, rate, (low, high) in zip(
+            rates, channel.rates, channel.interval(LEVEL), strict=True
+        )
+    )
+
+
+def _unequal(weight: Floats) -> Floats | None:
+    """Return the weights, or None where all are equal: trees bin columns faster without."""
+    return weight if np.ptp(weight) > 0 else None
+
+
+def _noisy(rates: tuple[float, float], clean: Floats) -> Floats:
+    return np.asarray(NoiseRates(*rates).noisy_posterior(clean))
+
+
+def _score_columns(raw: Floats, smooth: Floats) -> Floats:
+    edge = expit(-MAX_LOGIT)
+    scores = np.column_stack([raw, logit(np.clip(smooth, edge, 1 - edge))])
+    return np.clip(scores, -MAX_LOGIT, MAX_LOGIT)
+
+
+def _linear_probability(evidence: Evidence) -> Floats:
+    """Return P(noisy=+1 | x) by logistic regression with a prior."""
+    rows, weight = evidence.sample.rows, evidence.sample.weight
+    features = ChannelFeatures(None, 0).fit(rows, weight, np.arange(0))
+    design = evidence.sample.design(features)
+    fit = fit_channel(design, (0.0, 0.0), first_guess(design))
+    return np.asarray(expit(features.latent(evidence.units.rows, fit.coef)))
+
+
+def _disagreement(units: ChannelSample, probability: Floats) -> float:
+    return float(np.average((probability > 0.5) != units.positive, weights=units.weight))
+
+
+def _gain(units: ChannelSample, one: Floats, other: Floats) -> float:
+    """Return by how many standard errors the other probabilities explain the labels better."""
+    given = np.where(units.positive, [one, other], [1 - one, 1 - other])
+    difference = np.diff(np.log(np.maximum(given, 1e-12)), axis=0)[0]
+    spread = np.sqrt(
+        (units.weight**2) @ (difference - np.average(difference, weights=units.weight)) ** 2
+    )
+    return float(units.weight @ difference / spread) if spread > 0 else 0.0
