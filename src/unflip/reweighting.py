@@ -15,6 +15,7 @@ from unflip._diagnostics import judge_weights, raise_or_warn
 from unflip._estimators import (
     clone_seeded,
     delegated,
+    fit_soft_labels,
     fit_weighted,
     optional_generator,
     weight_parameters,
@@ -147,7 +148,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         *,
         posterior: PosteriorLike = "auto",
         noise_rates: RatesLike = "auto",
-        weighting: Literal["rho", "pi", "pi_printed"] = "rho",
+        weighting: Literal["rho", "pi", "pi_printed", "relabel"] = "rho",
         cv: Any = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -170,7 +171,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         sample_weight : array-like of shape (n_samples,), default=None
             Your own weights: how often each row counts. They multiply beta.
         """
-        check_choice(self.weighting, ("rho", "pi", "pi_printed"), "weighting")
+        check_choice(self.weighting, ("rho", "pi", "pi_printed", "relabel"), "weighting")
         for_two = self._parts_for_two_classes()
         labels = check_labels(
             y, binary=bool(for_two), because=f" For two classes only: {', '.join(for_two)}."
@@ -204,8 +205,11 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
                 *judge_estimate(totals, classes, rates, stages.estimator),
             ]
         )
-        total_weight = beta if weight is None else beta * weight
-        fit_weighted(estimator, X, labels.given, total_weight, row_weight=weight)
+        if self.weighting == "relabel":
+            fit_soft_labels(estimator, X, label_posterior.proba, classes, row_weight=weight)
+        else:
+            total_weight = beta if weight is None else beta * weight
+            fit_weighted(estimator, X, labels.given, total_weight, row_weight=weight)
 
         check_table(self, X, reset=True)
         self.classes_ = classes
@@ -255,7 +259,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
     def _weights(
         self, label_posterior: LabelPosterior, rates: Any, sample_weight: Floats | None
     ) -> Floats:
-        if self.weighting == "rho":
+        if self.weighting in ("rho", "relabel"):
             return label_posterior.weights
         noisy_prior = float(np.average(label_posterior.codes == 1, weights=sample_weight))
         inverse = rates.inverse(noisy_prior=noisy_prior)
@@ -278,7 +282,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         for_two = [name for name, tags in parts.items() if tags and not tags.multi_class]
         if known_size(rates) == 2:
             for_two.append("noise_rates")
-        if self.weighting != "rho":
+        if self.weighting in ("pi", "pi_printed"):
             for_two.append("weighting")
         return [f"{name}={getattr(self, name)}" for name in for_two]
 

@@ -12,6 +12,7 @@ from unflip.density_ratio import KLIEP, KMM, ULSIF, RuLSIF
 from unflip.posterior._base import BasePosterior
 from unflip.posterior._channel import ChannelPosterior
 from unflip.posterior._kde import KernelDensityPosterior
+from unflip.posterior._multiclass_channel import MulticlassChannelPosterior
 from unflip.posterior._probabilistic import ProbabilisticPosterior
 from unflip.posterior._ratio import DensityRatioPosterior
 from unflip.posterior._selected import SelectedPosterior
@@ -42,9 +43,9 @@ def make_posterior(
     Parameters
     ----------
     posterior : str, BasePosterior or classifier
-        "channel", "probabilistic", "selected", "kde", "kliep", "ulsif", "rulsif", "kmm"; "auto",
-        which is "channel" for two classes and "selected" for more; or a posterior; or any
-        classifier with `predict_proba`.
+        "channel" (:class:`ChannelPosterior` for two classes, :class:`MulticlassChannelPosterior`
+        for more), "probabilistic", "selected", "kde", "kliep", "ulsif", "rulsif", "kmm"; "auto",
+        which is "channel"; or a posterior; or any classifier with `predict_proba`.
     random_state : int, RandomState instance or None, default=None
         Seed for every random choice of the posterior that has no seed of its own.
     n_classes : int, default=2
@@ -62,10 +63,10 @@ def make_posterior(
 def as_posterior(posterior: Any, n_classes: int = 2) -> BasePosterior:
     """Return the posterior that :func:`make_posterior` clones, to read its tags."""
     if isinstance(posterior, str):
-        if posterior == "auto":
-            posterior = "channel" if n_classes == 2 else "selected"
         check_choice(posterior, ("auto", *ALIASES), "posterior")
-        return ALIASES[posterior]()
+        if posterior in ("auto", "channel") and n_classes > 2:
+            return MulticlassChannelPosterior()
+        return ALIASES["channel" if posterior == "auto" else posterior]()
     if isinstance(posterior, BasePosterior):
         return posterior
     if not hasattr(posterior, "fit"):

@@ -40,8 +40,8 @@ class MulticlassChannelPosterior(BasePosterior):
     r"""P(noisy | x) = g(x) T, the transition matrix T and g fitted together.
 
     g = softmax(t) is the clean posterior, t linear in columns, Gaussian bumps or the scores of
-    trees, with a Gaussian prior on its coefficients. They are integrated out (Laplace), which gives the evidence
-    of the noisy labels as a function of T; T is found by climbing it.
+    trees, with a Gaussian prior on its coefficients. They are integrated out (Laplace), which gives
+    the evidence of the noisy labels as a function of T; T is found by climbing it.
 
     Parameters
     ----------
@@ -173,9 +173,7 @@ class MulticlassChannelPosterior(BasePosterior):
         proba[rows] = clean @ self.rates_.matrix
         return proba
 
-    def _fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> tuple[Array, Floats]:
+    def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Array, Floats]:
         """Fit, and return the positions of the rows that took part and their P(true | x)."""
         check_count(self.n_centers, "n_centers", least=1)
         check_count(self.max_rows, "max_rows", least=1000)
@@ -243,7 +241,7 @@ class MulticlassChannelPosterior(BasePosterior):
     def mean_rates(self) -> TransitionMatrix:
         """Return the mean of T's distribution, which never rules noise out."""
         check_is_fitted(self)
-        return TransitionMatrix(self._channel.mean_T)
+        return TransitionMatrix(self._channel.mean_matrix)
 
     def interval(self, level: float = 0.95) -> RatesInterval:
         """Return for every entry of T the shortest range that holds it with probability `level`."""

@@ -66,7 +66,7 @@ class RidgeScores(TransformerMixin, BaseEstimator):
         self._fit(X, y)
         return self
 
-    def fit_transform(self, X: Floats, y: Array) -> Floats:  # type: ignore[override]
+    def fit_transform(self, X: Floats, y: Array) -> Floats:
         """Fit, and return what the rows become: leave-one-out scores where they took part.
 
         Parameters

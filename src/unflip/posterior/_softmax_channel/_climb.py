@@ -41,14 +41,12 @@ class Peak:
 
     @cached_property
     def log_evidence(self) -> float:
-        """log P(noisy labels | structure): the parameters integrated out."""
+        """Log P(noisy labels | structure): the parameters integrated out."""
         n = self.structure.n_parameters
         if not n:
             return self.fit.log_evidence
         volume = 0.5 * n * LOG_2_PI + self._root[1]
-        return (
-            self.fit.log_evidence + volume + self.structure.laplace_correction(self.fit.counts)
-        )
+        return self.fit.log_evidence + volume + self.structure.laplace_correction(self.fit.counts)
 
     def draws(self, size: int, random: np.random.RandomState) -> Floats:
         """Return matrices from the distribution of T, of shape (size, n_classes, n_classes)."""

@@ -6,6 +6,7 @@ from unflip._row_weights import common_unit, effective_rows
 from unflip._typing import Array, Floats
 from unflip.posterior._noisy_channel import MIN_MIXED_SHARE, row_keys
 
+
 def distinct_rows(
     rows: Floats, labels: Array, weight: Floats, random_state: np.random.RandomState
 ) -> tuple[Floats, Array, Floats, Array]:

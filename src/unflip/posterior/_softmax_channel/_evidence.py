@@ -123,7 +123,7 @@ class SoftmaxFit:
 
     @property
     def unscaled_coef(self) -> Floats:
-        """w."""
+        """W."""
         return self.coef * np.sqrt(self.variance[self.design.block])[:, None]
 
     @cached_property
@@ -132,7 +132,7 @@ class SoftmaxFit:
 
     @property
     def clean(self) -> Floats:
-        """g of the rows."""
+        """G of the rows."""
         return self._likelihood[2]
 
     @cached_property
@@ -207,12 +207,12 @@ class SoftmaxFit:
 
     @cached_property
     def log_evidence(self) -> float:
-        """log P(noisy labels | T) + log of the prior density of T's parameters."""
+        """Log P(noisy labels | T) + log of the prior density of T's parameters."""
         return self.log_likelihood + self.structure.log_prior(self.theta)[0]
 
     def variance_step(self) -> Floats:
         """Return the variances after one step towards a stationary point of the evidence."""
-        kept = sum(np.diag(covariance) for covariance in self.covariances)
+        kept = np.sum([np.diag(covariance) for covariance in self.covariances], axis=0)
         determined = self.design.n_classes - 1 - kept
         total, updated = self.variance[1:].sum(), self.variance.copy()
         for b in range(1, updated.size):

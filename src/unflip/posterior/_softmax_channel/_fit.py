@@ -72,10 +72,13 @@ class SoftmaxSample:
     def design(self, features: Features, n_rows: int) -> SoftmaxDesign:
         """Return the features of the first rows."""
         some = slice(n_rows)
-        seen = isinstance(features, ForestFeatures)
-        transform = features.transform_seen if seen else features.transform
+        rows = self.rows[some]
+        if isinstance(features, ForestFeatures):
+            made = features.transform_seen(rows)
+        else:
+            made = features.transform(rows)
         return SoftmaxDesign(
-            transform(self.rows[some]),
+            made,
             features.block,
             self.codes[some],
             self.weight[some],
@@ -97,7 +100,7 @@ class SoftmaxChannel:
     ----------
     T : ndarray of shape (n_classes, n_classes)
         The estimate.
-    mean_T : ndarray of shape (n_classes, n_classes)
+    mean_matrix : ndarray of shape (n_classes, n_classes)
         The mean of the distribution of T, which never rules noise out.
     draws : ndarray of shape (n_draws, n_classes, n_classes)
         Matrices from the distribution of T.
@@ -118,7 +121,7 @@ class SoftmaxChannel:
     """
 
     T: Floats
-    mean_T: Floats
+    mean_matrix: Floats
     draws: Floats
     wrong_share: Floats
     structure_probability: dict[str, float]
@@ -176,15 +179,15 @@ def fit_softmax_channel(
     sample = SoftmaxSample(rows, codes, weight, sample.n_classes)
     name, features, pilot = _best_features(sample, candidates, n_centers, known, random_state)
     if known is not None:
-        peaks, T, mean_T, probability = [pilot], known, known, np.ones(1)
+        peaks, T, mean_matrix, probability = [pilot], known, known, np.ones(1)
     else:
         n_final = min(len(rows), sample.affordable(features.block.size, FINAL_WORK))
         peaks = _peaks(pilot)
         if n_final > len(pilot.fit.scaled):
             peaks = _refined(peaks, sample.design(features, n_final))
         probability = _probabilities(peaks)
-        T, mean_T = _estimates(peaks, probability)
-        T = mean_T if estimate == "mean" else T
+        T, mean_matrix = _estimates(peaks, probability)
+        T = mean_matrix if estimate == "mean" else T
     draws, shares = _draws(peaks, probability, known, random_state)
     best = peaks[int(np.argmax(probability))].fit
     final = fit_softmax(
@@ -204,7 +207,7 @@ def fit_softmax_channel(
     chances = {p.structure.name: float(c) for p, c in zip(peaks, probability, strict=True)}
     channel = SoftmaxChannel(
         T=T,
-        mean_T=mean_T,
+        mean_matrix=mean_matrix,
         draws=draws,
         wrong_share=shares,
         structure_probability={} if known is not None else chances,
@@ -340,9 +343,7 @@ def _tests(peaks: list[Peak], probability: Floats) -> tuple[EvidenceTest, Eviden
     return noise, rates
 
 
-def _test(
-    top: float, restricted: float, sizes: dict[str, int], probability: float
-) -> EvidenceTest:
+def _test(top: float, restricted: float, sizes: dict[str, int], probability: float) -> EvidenceTest:
     """Return a test whose p-value is conservative: parameters at a bound count in full."""
     statistic = max(0.0, 2 * (top - restricted))
     p_value = float(chi2.sf(statistic, max(sizes.values()))) if statistic > 0 else 1.0

@@ -137,7 +137,7 @@ class NoiseStructure:
     def log_prior(self, theta: Floats) -> tuple[float, Floats, Floats]:
         """Return the log-density of the parameters, its gradient and its negative curvature."""
         n = self.n_rates
-        rates, targets = self.parts(theta)
+        _, targets = self.parts(theta)
         own = expit(theta[:n])
         value = np.sum(FLIPS * np.log(own) + STAYS * np.log1p(-own) - betaln(FLIPS, STAYS))
         slope = np.zeros(self.n_parameters)
@@ -195,7 +195,7 @@ class NoiseStructure:
         pairs = np.column_stack([flipped.sum(axis=1), np.diag(counts)])
         if not self.per_class:
             pairs = pairs.sum(axis=0, keepdims=True)
-        correction = _dirichlet_gap(pairs + (FLIPS, STAYS)).sum()
+        correction = _dirichlet_gap(pairs + np.array([FLIPS, STAYS])).sum()
         if self.n_ratios:
             correction += _dirichlet_gap(flipped + self.target_count).sum()
         return float(correction)
@@ -226,7 +226,7 @@ def structures(n_classes: int, *, free: bool) -> list[NoiseStructure]:
 
 
 def _dirichlet_gap(counts: Floats) -> Floats:
-    """Return log of the exact over Laplace's integral of prod m^counts in log-ratios, row by row."""
+    """Return log of the exact over Laplace's integral of prod m^counts in log-ratios, by rows."""
     total, n = counts.sum(axis=1), counts.shape[1] - 1
     shares = counts / total[:, None]
     exact = gammaln(counts).sum(axis=1) - gammaln(total)
