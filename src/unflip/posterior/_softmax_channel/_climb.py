@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import eigh, solve_triangular
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, solve_triangular
 
 from unflip._typing import Floats
 from unflip.posterior._softmax_channel._evidence import SoftmaxDesign, SoftmaxFit, fit_softmax
@@ -17,8 +17,8 @@ from unflip.posterior._softmax_channel._structure import (
 MAX_STEPS, MAX_SHORTER, LONGEST_STEP = 15, 5, 1.5
 """Steps of a climb, tries of a shorter step, and the largest change of a parameter in one."""
 
-INFORMATION_ROWS = 2000
-"""Rows that stand for all in the information about T."""
+INFORMATION_ROWS, STEP_ROWS = 2000, 500
+"""Rows that stand for all in the information about T, and where it only sets the steps."""
 
 SAME_VARIANCE = 0.1
 """Change of the logarithm of a variance that ends a climb."""
@@ -32,7 +32,7 @@ class Peak:
 
     @cached_property
     def _root(self) -> tuple[Floats, float]:
-        return _covariance_root(self.fit)
+        return _covariance_root(self.fit, self.fit.information(INFORMATION_ROWS))
 
     @property
     def structure(self) -> NoiseStructure:
@@ -87,8 +87,8 @@ def climb(
     for n_steps in range(MAX_STEPS):
         variance, step, gain = fit.variance_step(), np.zeros(fit.theta.size), 0.0
         if T is None and step.size:
-            gradient, (root, _) = fit.gradient(), _covariance_root(fit)
-            step = np.clip(root @ (root.T @ gradient), -LONGEST_STEP, LONGEST_STEP)
+            gradient = fit.gradient()
+            step = np.clip(_solve(fit, gradient), -LONGEST_STEP, LONGEST_STEP)
             step = np.clip(fit.theta + step, -LARGEST_LOGIT, LARGEST_LOGIT) - fit.theta
             gain = 0.5 * float(gradient @ step)
         change = np.log(variance / fit.variance)
@@ -115,14 +115,24 @@ def climb(
     return Peak(fit)
 
 
-def _covariance_root(fit: SoftmaxFit) -> tuple[Floats, float]:
+def _solve(fit: SoftmaxFit, gradient: Floats) -> Floats:
+    """Return the information's inverse times the gradient."""
+    information = fit.information(STEP_ROWS)
+    try:
+        return np.asarray(cho_solve(cho_factor(information), gradient))
+    except LinAlgError:
+        root, _ = _covariance_root(fit, information)
+        return np.asarray(root @ (root.T @ gradient))
+
+
+def _covariance_root(fit: SoftmaxFit, information: Floats) -> tuple[Floats, float]:
     """Return R with R R' the covariance of theta, and the logarithm of R's determinant.
 
     What the labels say is bounded from below: at the least, nothing.
     """
     prior = fit.structure.log_prior(fit.theta)[2]
     root = np.linalg.cholesky(prior)
-    half = solve_triangular(root, fit.information(INFORMATION_ROWS), lower=True)
+    half = solve_triangular(root, information, lower=True)
     values, vectors = eigh(solve_triangular(root, half.T, lower=True))
     values = np.maximum(values, 1.0)
     covariance_root = solve_triangular(root.T, vectors, lower=False) / np.sqrt(values)

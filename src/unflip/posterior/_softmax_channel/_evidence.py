@@ -277,26 +277,27 @@ class SoftmaxFit:
         weight = self.design.weight[rows]
         weight = weight * (self.design.weight.sum() / weight.sum())
         K, J = self.design.n_classes, self.structure.jacobian(self.theta)
-        own = np.zeros((K, K, K))  # j, k, l
-        cross = np.zeros((K, J.shape[2], K, F.shape[1]))
+        own, mixed = np.zeros((K, K, K)), np.zeros((K, K, K, F.shape[1]))  # j, k, l(, f)
+        even = np.zeros((K, K, F.shape[1]))
         size = max(1, BLOCK // (K * K))
         for first in range(0, len(g), size):
             part = slice(first, first + size)
             pairs = (g[part, :, None] * g[part, None, :]).reshape(-1, K * K)
             pairs *= weight[part, None]
-            even = (pairs.T @ F[part]).reshape(K, K, -1)
-            cross -= J.sum(axis=1)[:, :, None, None] * even[:, None]
+            even += (pairs.T @ F[part]).reshape(K, K, -1)
             for j in range(K):
                 ratio = pairs / p[part, j, None]
                 own[j] += ratio.sum(axis=0).reshape(K, K)
-                mixed = (ratio.T @ F[part]).reshape(K, K, -1) * self.T[None, :, j, None]
-                cross += J[:, j, :, None, None] * mixed[:, None]
-        flat = np.einsum("kja,jkl,ljb->kalb", J, own, J, optimize=True)
+                mixed[j] += (ratio.T @ F[part]).reshape(K, K, -1)
+        # rows k of T against w_l: batches of small products over j
+        mixed *= self.T.T[:, None, :, None]
+        cross = np.matmul(J.transpose(0, 2, 1)[:, None], mixed.transpose(1, 2, 0, 3))  # k, l, a, f
+        cross -= J.sum(axis=1)[:, None, :, None] * even[:, :, None, :]
         n = K * J.shape[2]
-        found = flat.reshape(n, n)
-        along = np.einsum("kalf,lc->ckaf", cross, self.directions, optimize=True)
-        for X, C in zip(along.reshape(K - 1, n, -1), self.covariances, strict=True):
-            found = found - X @ C @ X.T
+        found = np.einsum("kja,jkl,ljb->kalb", J, own, J, optimize=True).reshape(n, n)
+        along = np.tensordot(self.directions.T, cross, axes=(1, 1)).reshape(K - 1, n, -1)
+        for X, C in zip(along, self.covariances, strict=True):
+            found -= X @ C @ X.T
         place = self.structure.gathered().ravel()
         gather = np.zeros((n, self.structure.n_parameters))
         gather[np.arange(n), place] = 1.0

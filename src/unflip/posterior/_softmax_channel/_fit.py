@@ -12,7 +12,12 @@ from unflip.posterior._softmax_channel._climb import Peak, climb
 from unflip.posterior._softmax_channel._copies import distinct_rows
 from unflip.posterior._softmax_channel._evidence import SoftmaxDesign, fit_softmax, mean_softmax
 from unflip.posterior._softmax_channel._forest import ForestFeatures
-from unflip.posterior._softmax_channel._structure import NoiseStructure, structures
+from unflip.posterior._softmax_channel._structure import (
+    FEW_TARGETS,
+    ONE_RATE,
+    NoiseStructure,
+    structures,
+)
 
 Features = ChannelFeatures | ForestFeatures
 Moderation = tuple[Floats, Floats, list[Floats]]
@@ -31,6 +36,9 @@ PILOT_WORK, PILOT_ROWS = 4e8, 3000
 
 FINAL_WORK = 6e9
 """Work of one evaluation where little is left to find."""
+
+ROWS_PER_TARGET = 5
+"""Rows per free target from which on every class has targets and a rate of its own."""
 
 GAP_PER_ROW, LEAST_GAP = 0.01, 7.0
 """How far below the best a structure may be on a pilot to be tried on all rows, in nats."""
@@ -69,12 +77,14 @@ class SoftmaxSample:
     weight: Floats
     n_classes: int
 
-    def design(self, features: Features, n_rows: int) -> SoftmaxDesign:
-        """Return the features of the first rows."""
+    def design(
+        self, features: Features, n_rows: int, held_out: Floats | None = None
+    ) -> SoftmaxDesign:
+        """Return the features of the first rows; a forest has held-out scores for them."""
         some = slice(n_rows)
         rows = self.rows[some]
         if isinstance(features, ForestFeatures):
-            made = features.transform_seen(rows)
+            made = features.transform(rows, held_out)
         else:
             made = features.transform(rows)
         return SoftmaxDesign(
@@ -177,21 +187,23 @@ def fit_softmax_channel(
         sample.rows, sample.codes, sample.weight, random_state
     )
     sample = SoftmaxSample(rows, codes, weight, sample.n_classes)
-    name, features, pilot = _best_features(sample, candidates, n_centers, known, random_state)
+    name, features, held_out, pilot = _best_features(
+        sample, candidates, n_centers, known, random_state
+    )
     if known is not None:
         peaks, T, mean_matrix, probability = [pilot], known, known, np.ones(1)
     else:
         n_final = min(len(rows), sample.affordable(features.block.size, FINAL_WORK))
         peaks = _peaks(pilot)
         if n_final > len(pilot.fit.scaled):
-            peaks = _refined(peaks, sample.design(features, n_final))
+            peaks = _refined(peaks, sample.design(features, n_final, held_out))
         probability = _probabilities(peaks)
         T, mean_matrix = _estimates(peaks, probability)
         T = mean_matrix if estimate == "mean" else T
     draws, shares = _draws(peaks, probability, known, random_state)
     best = peaks[int(np.argmax(probability))].fit
     final = fit_softmax(
-        sample.design(features, len(rows)),
+        sample.design(features, len(rows), held_out),
         best.structure,
         best.theta,
         best.variance,
@@ -227,61 +239,87 @@ def _best_features(
     n_centers: int,
     known: Floats | None,
     random_state: np.random.RandomState,
-) -> tuple[str, Features, Peak]:
-    """Return the features of the highest evidence with one rate for all, and that fit."""
+) -> tuple[str, Features, Floats | None, Peak]:
+    """Return the features of the highest evidence with one rate for all, and that fit.
+
+    Between the two are the scores that a forest has for the rows of its fit.
+    """
     structure = structures(sample.n_classes, free=False)[0 if known is not None else 1]
     head, weight = sample.rows[:PILOT_ROWS], sample.weight[:PILOT_ROWS]
     order = np.flatnonzero((np.diff(head, axis=0, prepend=np.nan) != 0).any(axis=1))
     columns = ChannelFeatures(None, n_centers).fit(head, weight, order)
-    best: tuple[str, Features, Peak] | None = None
+    best: tuple[str, Features, Floats | None, Peak] | None = None
     for name in candidates:
         features: Features = columns
+        held_out = None
         if name == "nystroem":
             features = ChannelFeatures(WIDTH, n_centers).fit(head, weight, order)
         elif name == "forest":
             seed = random_state.randint(np.iinfo(np.int32).max)
-            features = ForestFeatures(columns, seed)
-            features.fit(sample.rows, sample.codes, sample.weight, sample.n_classes)
+            features = ForestFeatures(columns)
+            held_out = features.fit(
+                sample.rows, sample.codes, sample.weight, sample.n_classes, seed
+            )
         n_rows = min(PILOT_ROWS, sample.affordable(features.block.size, PILOT_WORK))
-        design = sample.design(features, n_rows)
+        design = sample.design(features, n_rows, held_out)
         peak = climb(design, structure, structure.start(), design.first_variance(), T=known)
         # evidence of as many rows, where the work allows some features fewer of them
         height = peak.log_evidence / len(design.codes)
-        if best is None or height > best[2].log_evidence / len(best[2].fit.scaled):
-            best = name, features, peak
+        if best is None or height > best[-1].log_evidence / len(best[-1].fit.scaled):
+            best = name, features, held_out, peak
     assert best is not None
     return best
 
 
 def _peaks(first: Peak) -> list[Peak]:
-    """Return the maxima of all structures, each from that of a simpler one."""
+    """Return the maxima of all structures that the rows may find, from that of one rate."""
     design = first.fit.design
-    all_of_them = structures(design.n_classes, free=design.n_classes <= MOST_FREE_CLASSES)
     found = {first.structure.name: first}
-    for structure in all_of_them:
+    for structure in _structures(design):
         if structure.name not in found:
-            start = first
-            if structure.name.startswith("one rate per class, few") or structure.name == "free":
-                start = found["one rate, few targets"]
-            found[structure.name] = _climbed_from(start, structure, design)
-    return [found[structure.name] for structure in all_of_them]
+            found[structure.name] = _climbed(_simpler(structure, found), structure, design)
+    return list(found.values())
 
 
-def _climbed_from(start: Peak, structure: NoiseStructure, design: SoftmaxDesign) -> Peak:
+def _structures(design: SoftmaxDesign) -> list[NoiseStructure]:
+    """Return the structures that so many rows may find."""
+    K = design.n_classes
+    enough = design.weight.sum() >= ROWS_PER_TARGET * K * (K - 2)
+    return [
+        structure
+        for structure in structures(K, free=K <= MOST_FREE_CLASSES)
+        if enough or not (structure.per_class and structure.n_ratios)
+    ]
+
+
+def _simpler(structure: NoiseStructure, found: dict[str, Peak]) -> Peak:
+    """Return where the climb of a structure starts: few targets, if it has targets of its own."""
+    if structure.per_class and structure.n_ratios and FEW_TARGETS in found:
+        return found[FEW_TARGETS]
+    return found.get(ONE_RATE) or next(iter(found.values()))
+
+
+def _climbed(start: Peak, structure: NoiseStructure, design: SoftmaxDesign) -> Peak:
     theta = structure.matched(start.structure, start.fit.theta)
     return climb(design, structure, theta, start.fit.variance, start.fit.unscaled_coef)
 
 
 def _refined(peaks: list[Peak], design: SoftmaxDesign) -> list[Peak]:
-    """Return the maxima on more rows of the structures that may be the best there."""
-    n_pilot = len(peaks[0].fit.design.codes)
+    """Return the maxima on more rows, of the structures that may be the best there."""
+    pilot = peaks[0].fit.design
     top = max(peak.log_evidence for peak in peaks)
-    gap = max(LEAST_GAP, GAP_PER_ROW * n_pilot)
-    return [
-        climb(design, peak.structure, peak.fit.theta, peak.fit.variance, peak.fit.unscaled_coef)
-        for peak in peaks
-        if peak.log_evidence > top - gap
-    ]
+    gap = max(LEAST_GAP, GAP_PER_ROW * len(pilot.codes))
+    tried = {structure.name for structure in _structures(pilot)}
+    found = {}
+    for peak in peaks:
+        later = peak.structure.name == FEW_TARGETS and len(_structures(design)) > len(tried)
+        if peak.log_evidence > top - gap or later:
+            start = peak.fit.theta, peak.fit.variance, peak.fit.unscaled_coef
+            found[peak.structure.name] = climb(design, peak.structure, *start)
+    for structure in _structures(design):
+        if structure.name not in tried:
+            found[structure.name] = _climbed(_simpler(structure, found), structure, design)
+    return list(found.values())
 
 
 def _probabilities(peaks: list[Peak]) -> Floats:

@@ -24,6 +24,9 @@ FIRST_RATE = 0.1
 LARGEST_LOGIT = 15.0
 """Parameters are kept within this, so that no entry of T underflows."""
 
+ONE_RATE, FEW_TARGETS = "one rate", "one rate, few targets"
+"""Structures that climbs of others start from."""
+
 LOG_2_PI = float(np.log(2 * np.pi))
 
 
@@ -103,7 +106,9 @@ class NoiseStructure:
         rates, targets = other.parts(theta)
         found = self.start()
         if other.n_rates:
-            found[: self.n_rates] = logit(np.clip(rates[: self.n_rates], 0.02, 0.9))
+            # with even targets noise may seem absent, and few targets would not be looked for
+            least = FIRST_RATE if self.n_ratios > other.n_ratios else 0.02
+            found[: self.n_rates] = logit(np.clip(rates[: self.n_rates], least, 0.9))
         if self.n_ratios and other.n_ratios:
             # off the edge, from where a target would not come back
             logs = np.log(targets + 0.1 * self.target_count / self.n_classes)
@@ -213,12 +218,12 @@ def structures(n_classes: int, *, free: bool) -> list[NoiseStructure]:
     """
     found = [
         NoiseStructure("none", n_classes, None),
-        NoiseStructure("one rate", n_classes, per_class=False),
+        NoiseStructure(ONE_RATE, n_classes, per_class=False),
         NoiseStructure("one rate per class", n_classes, per_class=True),
     ]
     if free and n_classes > 2:
         found += [
-            NoiseStructure("one rate, few targets", n_classes, False, 1.0),
+            NoiseStructure(FEW_TARGETS, n_classes, False, 1.0),
             NoiseStructure("one rate per class, few targets", n_classes, True, 1.0),
             NoiseStructure("free", n_classes, True, n_classes - 1.0),
         ]
