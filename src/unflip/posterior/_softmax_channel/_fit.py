@@ -22,8 +22,9 @@ from unflip.posterior._softmax_channel._structure import (
 Features = ChannelFeatures | ForestFeatures
 Moderation = tuple[Floats, Floats, list[Floats]]
 
-WIDTH = 0.5
-"""Width of the bumps, in median distances of two rows."""
+WIDTH, MOST_BUMP_ROWS = 0.5, 3000
+"""Width of the bumps, in median distances of two rows, and up to how many rows they are compared
+with a forest, which gains more from more rows."""
 
 FEATURES = ("linear", "nystroem", "forest")
 """What t may be linear in: the columns; beside them, Gaussian bumps; or a forest's scores."""
@@ -249,6 +250,8 @@ def _best_features(
     order = np.flatnonzero((np.diff(head, axis=0, prepend=np.nan) != 0).any(axis=1))
     columns = ChannelFeatures(None, n_centers).fit(head, weight, order)
     best: tuple[str, Features, Floats | None, Peak] | None = None
+    if len(candidates) > 1 and len(sample.rows) > MOST_BUMP_ROWS:
+        candidates = [name for name in candidates if name != "nystroem"]
     for name in candidates:
         features: Features = columns
         held_out = None
@@ -405,4 +408,8 @@ def shortest_ranges(draws: Floats, level: float) -> tuple[Floats, Floats]:
     first = np.argmin(lengths, axis=0)[None]
     low = np.take_along_axis(ordered, first, axis=0)[0]
     high = np.take_along_axis(ordered, first + held - 1, axis=0)[0]
+    # no draw is 0 or 1, though a range that begins or ends with the last of them reaches that far
+    tail = (n - held) // 4
+    low = np.where(first[0] <= tail, 0.0, low)
+    high = np.where((first[0] >= n - held - tail) & (low > 0), 1.0, high)
     return np.asarray(low), np.asarray(high)

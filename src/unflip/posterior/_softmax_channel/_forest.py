@@ -1,15 +1,15 @@
-"""Features of random forests: what trees say of the noisy label without having seen it."""
+"""Features of forests of random trees: what trees say of the noisy label without having seen it."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import ExtraTreesClassifier
 
 from unflip._typing import Codes, Floats
 from unflip.posterior._noisy_channel import ChannelFeatures
 
-N_FOLDS, N_TREES, LEAF, DEPTH = 4, 30, 3, 12
+N_FOLDS, N_TREES, LEAF, DEPTH = 3, 30, 3, 12
 """Folds, trees that each fold is left to, rows of a leaf at least, and depth at most."""
 
 MOST_ROWS = 5000
@@ -45,7 +45,7 @@ class Trees:
     root: NDArray[np.intp]
 
     @classmethod
-    def of(cls, forest: RandomForestClassifier, n_classes: int) -> "Trees":
+    def of(cls, forest: ExtraTreesClassifier, n_classes: int) -> "Trees":
         """Return the trees of a fitted forest, whose classes are positions among all."""
         trees = [each.tree_ for each in forest.estimators_]
         sizes = [tree.node_count for tree in trees]
@@ -119,7 +119,7 @@ class ForestFeatures:
         for k in range(fold.max() + 1):
             grown, left = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
             grown = grown if grown.size else left
-            forest = RandomForestClassifier(
+            forest = ExtraTreesClassifier(
                 N_TREES, min_samples_leaf=LEAF, max_depth=DEPTH, random_state=random_state + k
             ).fit(X[grown], codes[grown], weight[grown])
             self.forests.append(Trees.of(forest, n_classes))
