@@ -9,9 +9,12 @@ from numpy.typing import ArrayLike
 from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import check_random_state
+from sklearn.utils import _safe_indexing, check_random_state
 
-from unflip._typing import RandomState, Rows
+from unflip._typing import Array, Floats, RandomState, Rows
+
+MOST_COPIES, LEAST_PROBA = 4, 0.01
+"""Soft labels repeat a row for at most so many classes, each of at least this probability."""
 
 E = TypeVar("E", bound=BaseEstimator)
 
@@ -108,6 +111,53 @@ def fit_weighted(
     # weights are addressed to their steps by name, whatever routing the user has switched on
     with config_context(enable_metadata_routing=False):
         return estimator.fit(X, y, **weights)
+
+
+def fit_soft_labels(
+    estimator: BaseEstimator,
+    X: Rows,
+    proba: Floats,
+    classes: Array,
+    *,
+    row_weight: Floats | None = None,
+) -> BaseEstimator:
+    """Fit `estimator` (in place) to every row with every class k at weight proba_k, and return it.
+
+    A row is repeated for its likeliest classes, at most `MOST_COPIES` of them and none below
+    `LEAST_PROBA`; their weights are scaled to the weight of the row.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Anything whose `fit` takes `sample_weight`.
+    X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+        Rows.
+    proba : ndarray of shape (n_samples, n_classes)
+        Probabilities of the classes.
+    classes : ndarray of shape (n_classes,)
+        The labels.
+    row_weight : ndarray of shape (n_samples,), default=None
+        How often each row counts.
+    """
+    kept = np.where(proba >= LEAST_PROBA, proba, 0.0)
+    if proba.shape[1] > MOST_COPIES:
+        lowest = np.partition(kept, -MOST_COPIES, axis=1)[:, -MOST_COPIES, None]
+        kept[kept < lowest] = 0.0
+    # a class without rows could not be predicted
+    likeliest = proba.argmax(axis=0), np.arange(classes.size)
+    kept[likeliest] = np.maximum(proba[likeliest], LEAST_PROBA)
+    kept /= kept.sum(axis=1, keepdims=True)
+    if row_weight is not None:
+        kept *= row_weight[:, None]
+    rows, codes = np.nonzero(kept)
+    copies = None if row_weight is None else np.asarray(row_weight)[rows]
+    return fit_weighted(
+        estimator,
+        _safe_indexing(X, rows),
+        classes[codes],
+        kept[rows, codes],
+        row_weight=copies,
+    )
 
 
 def weight_parameters(estimator: BaseEstimator) -> dict[str, bool]:

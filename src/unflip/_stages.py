@@ -19,7 +19,16 @@ from unflip.noise_rates import (
     given_rates,
     known_size,
 )
-from unflip.posterior import BasePosterior, ChannelPosterior, cross_fit, make_posterior
+from unflip.posterior import (
+    BasePosterior,
+    ChannelPosterior,
+    MulticlassChannelPosterior,
+    cross_fit,
+    make_posterior,
+)
+
+CHANNELS = (ChannelPosterior, MulticlassChannelPosterior)
+"""What finds P(noisy y | x) and the rates together."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +84,11 @@ def judge_estimate(
         found.append(Diagnostic("unlikely_rates", numbers=numbers))
     if isinstance(estimator, ChannelRates) and interval is not None:
         channel = estimator.posterior_
-        if channel.check_ is not None and interval.wrong_share is not None:
+        if (
+            isinstance(channel, ChannelPosterior)
+            and channel.check_ is not None
+            and interval.wrong_share is not None
+        ):
             found += judge_model(
                 channel.check_.verdict,
                 channel.check_.statistic,
@@ -116,9 +129,9 @@ def fit_stages(
     Parameters
     ----------
     posterior : str, BasePosterior or classifier
-        See :func:`~unflip.posterior.make_posterior`. "auto" for two classes is the channel where
-        it also gives the rates, or they are known; else "probabilistic", so that a way to estimate
-        the rates is not handed another way's estimate.
+        See :func:`~unflip.posterior.make_posterior`. "auto" is the channel where it also gives the
+        rates, or they are known; else "probabilistic" for two classes and "selected" for more, so
+        that a way to estimate the rates is not handed another way's estimate.
     noise_rates : str, NoiseRates, TransitionMatrix, array-like or rate estimator
         See :func:`~unflip.noise_rates.estimate_rates`.
     X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
@@ -140,10 +153,9 @@ def fit_stages(
     chosen = choose_posterior(
         posterior, noise_rates, n_classes, random_state=random_state, estimate=estimate
     )
-    by_channel = _is_for_the_channel(noise_rates)
-    joint = isinstance(chosen, ChannelPosterior) and by_channel and n_classes == 2
-    if joint and chosen.known is None and known_size(noise_rates) == 2:
-        chosen.set_params(known=_two_rates(noise_rates))
+    joint = isinstance(chosen, CHANNELS) and _is_for_the_channel(noise_rates)
+    if joint and chosen.known is None and known_size(noise_rates) is not None:
+        chosen.set_params(known=_as_known(noise_rates, n_classes))
     fitted, noisy_posterior = cross_fit(
         chosen, X, labels, sample_weight, cv=cv, random_state=random_state
     )
@@ -179,11 +191,11 @@ def choose_posterior(
     n_classes : int
         How many classes the labels have.
     """
-    if isinstance(posterior, str) and posterior == "auto" and n_classes == 2:
+    if isinstance(posterior, str) and posterior == "auto":
         by_channel = _is_for_the_channel(noise_rates)
         posterior = "channel" if by_channel else default_posterior(n_classes)
     chosen = make_posterior(posterior, random_state, n_classes=n_classes)
-    if isinstance(posterior, str) and isinstance(chosen, ChannelPosterior):
+    if isinstance(posterior, str) and isinstance(chosen, CHANNELS):
         chosen.set_params(estimate=estimate)
     return chosen
 
@@ -192,10 +204,11 @@ def _is_for_the_channel(noise_rates: Any) -> bool:
     """Return whether the channel is to find the rates, or would be told them."""
     if isinstance(noise_rates, str):
         return noise_rates in ("auto", "channel")
-    return known_size(noise_rates) == 2
+    return known_size(noise_rates) is not None
 
 
-def _two_rates(noise_rates: Any) -> NoiseRates:
-    if isinstance(noise_rates, NoiseRates):
+def _as_known(noise_rates: Any, n_classes: int) -> Any:
+    if isinstance(noise_rates, NoiseRates) and n_classes == 2:
         return noise_rates
-    return as_transition_matrix(noise_rates, 2).rates
+    known = as_transition_matrix(noise_rates, n_classes)
+    return known.rates if n_classes == 2 else known

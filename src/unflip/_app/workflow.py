@@ -32,7 +32,7 @@ from unflip._typing import Array, Classifier, Floats, PlainLabel, Record
 from unflip._validation import check_enough_rows
 from unflip.audit import LabelAudit
 from unflip.inspection import summary
-from unflip.noise import NoiseRates
+from unflip.noise import NoiseRates, as_transition_matrix
 from unflip.noise_rates import ChannelRates
 from unflip.posterior import fit_posterior, make_posterior
 from unflip.reweighting import ImportanceReweightingClassifier
@@ -102,7 +102,7 @@ class Learnt:
         if rates.information_left == 1 and isinstance(estimator, ChannelRates):
             rates = estimator.posterior_.mean_rates()
             # without noise P(noisy y | x) is P(true y | x)
-            noisy = noisy @ rates.transition_matrix
+            noisy = noisy @ as_transition_matrix(rates).matrix
         return LabelAudit(noise_rates=rates).fit_posterior(noisy, self.y)
 
 

@@ -18,11 +18,11 @@ from unflip._blocks._samples import ClassSamples, numbers
 from unflip._diagnostics import Diagnostic
 from unflip._label_posterior import Totals
 from unflip._sampling import drawn_rows
-from unflip._stages import choose_posterior, fit_stages, judge_estimate
+from unflip._stages import CHANNELS, choose_posterior, fit_stages, judge_estimate
 from unflip._typing import RandomState
 from unflip._validation import MINIMUM_ROWS, check_count, check_labels
 from unflip.noise_rates import BaseRates, RatesLike, fit_rates, needs_rows
-from unflip.posterior import BasePosterior, ChannelPosterior, DensityRatioPosterior, PosteriorLike
+from unflip.posterior import BasePosterior, DensityRatioPosterior, PosteriorLike
 
 MAX_ROWS = 20_000
 """Default number of rows to fit P(noisy y | x) and the rates to."""
@@ -89,7 +89,7 @@ def fit_blocks(
         )
     else:
         # draw the rows that a channel would draw in memory
-        drawing = chosen if isinstance(chosen, ChannelPosterior) else None
+        drawing = chosen if isinstance(chosen, CHANNELS) else None
         few = _draw(
             blocks,
             counts,

@@ -154,7 +154,7 @@ def _unfitted_estimator(
     """Return the estimator that `noise_rates` asks for."""
     if isinstance(noise_rates, NoiseRates):
         noise_rates = ChannelRates(ChannelPosterior(known=noise_rates))
-    estimator = make_rates(noise_rates, random_state, n_classes=n_classes)
+    estimator = make_rates(noise_rates, random_state)
     if n_classes > 2 and not get_tags(estimator).classifier_tags.multi_class:
         raise ValueError(
             f"{type(estimator).__name__} estimates the rates of two classes, and y holds "
