@@ -44,6 +44,9 @@ DOUBTED, REFUTED = 3.0, 6.0
 LEAST_ROWS, LEAST_DISAGREEMENT = 100, 0.02
 """Fewer rows, or labels that the channel predicts but for so few, need no check."""
 
+LEAST_SCORED = 500
+"""Of fewer rows, trees may refute a channel, but their own scores are too rough for rates."""
+
 FEW_DISAGREE, MOST_LEAVES = 0.04, 12
 """Labels that a channel but for so few explains, and a linear model does not, may have been made by
 a rule: they were if a decision tree of so many leaves gives them."""
@@ -191,7 +194,7 @@ def check_channel(
         gain = _gain(units, held_out, scored_out)
         moved = _moved(channel, scored.channel.rates)
         if statistic >= REFUTED:
-            verdict, chosen = "refuted", gain > 0
+            verdict, chosen = "refuted", gain > 0 and len(units.rows) >= LEAST_SCORED
         else:
             verdict = "doubted" if moved and gain > -CLEARLY else "believed"
             chosen = moved and gain > CLEARLY
