@@ -28,7 +28,7 @@ ADDED = ("row", "p_wrong", "suggested")
 
 
 def audit(
-    table: options.Table,
+    table: options.TableFile,
     label: options.Label,
     out: Annotated[
         Path | None,

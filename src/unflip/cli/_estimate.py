@@ -8,7 +8,7 @@ from unflip.cli._session import Session, session
 
 
 def estimate(
-    table: options.Table,
+    table: options.TableFile,
     label: options.Label,
     positive: options.Positive = None,
     drop: options.Drop = None,

@@ -27,7 +27,7 @@ from unflip.cli._session import command_line, session
 
 
 def fit(
-    table: options.Table,
+    table: options.TableFile,
     label: options.Label,
     out: Annotated[Path, typer.Option(help="File of the model.")] = Path("model.skops"),
     weights: Annotated[

@@ -27,7 +27,7 @@ from unflip.cli._session import session
 
 def predict(
     model: Annotated[Path, typer.Argument(help="File written by `unflip fit`.")],
-    table: options.Table,
+    table: options.TableFile,
     out: Annotated[Path, typer.Option(help="The table with predictions; its ending tells how.")],
     separator: options.Separator = None,
     trust: Annotated[

@@ -17,7 +17,7 @@ from unflip.density_ratio._newton import nonnegative_newton_target
 TOLERANCE = 1e-6
 """KKT gap at which Newton's method stops."""
 
-TINY = 1e-150
+BREGMAN_FLOOR = 1e-150
 """Floor of r for rows that no basis function reaches, as f' may have a pole at 0."""
 
 
@@ -228,7 +228,7 @@ class BregmanRatio(KernelDensityRatio):
             hessian = self.regularization * np.eye(theta.size)
             for design, weight, terms in sides:
                 for rows, block in design.blocks():
-                    r = np.maximum(block @ theta, TINY)
+                    r = np.maximum(block @ theta, BREGMAN_FLOOR)
                     values, slopes, bends = (weight[rows] * term for term in terms(f, r))
                     value += values.sum()
                     gradient = gradient + slopes @ block

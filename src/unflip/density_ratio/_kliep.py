@@ -38,7 +38,7 @@ rows if a sixth is below the minimum."""
 SINGLE_ROWS = 5000
 """Above this number of numerator rows, basis values are computed in single precision."""
 
-TINY = 1e-300
+RATIO_FLOOR = 1e-300
 """Floor of r inside a logarithm, for rows that no basis function reaches."""
 
 
@@ -301,7 +301,7 @@ def projected_gradient(design: Design, mean_den: Array, weight: Array) -> Record
     def gradient(ratio: Array) -> Array:
         total = np.zeros(mean_den.size)
         for rows, block in design.blocks():
-            total += (relative_weight[rows] / np.maximum(ratio[rows], TINY)) @ block
+            total += (relative_weight[rows] / np.maximum(ratio[rows], RATIO_FLOOR)) @ block
         return total
 
     theta = project(np.ones_like(mean_den))
@@ -328,5 +328,7 @@ def projected_gradient(design: Design, mean_den: Array, weight: Array) -> Record
 
 
 def _mean_log(ratio: Array, weight: Array | None = None) -> float:
-    """Return the weighted mean of log r, with the floor TINY of r."""
-    return float(np.average(np.log(np.maximum(ratio, TINY, dtype=np.float64)), weights=weight))
+    """Return the weighted mean of log r, with the floor RATIO_FLOOR of r."""
+    return float(
+        np.average(np.log(np.maximum(ratio, RATIO_FLOOR, dtype=np.float64)), weights=weight)
+    )

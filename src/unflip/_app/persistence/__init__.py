@@ -22,7 +22,7 @@ from unflip._app.persistence._archive import (
     BYTES_PER_NODE,
     LEAST_NODES,
     NOTE,
-    SCHEMA,
+    SCHEMA_FILE,
     Archive,
     BrokenFileError,
     pack,
@@ -47,7 +47,7 @@ FORMAT = 1
 
 PACKAGES = ("unflip", "scikit-learn", "numpy", "scipy", "skrub", "polars", "skops")
 
-VERSION = re.compile(r"[\w.+!-]{1,60}", re.ASCII)
+VERSION_PATTERN = re.compile(r"[\w.+!-]{1,60}", re.ASCII)
 KIND = re.compile(r"[a-z]{1,20}")
 
 MOST_NAMES = 30
@@ -90,7 +90,7 @@ def save_model(path: Path, model: BaseEstimator, provenance: Record) -> list[str
     skops = _skops()
     try:
         with zipfile.ZipFile(BytesIO(skops.dumps(model))) as archive:
-            schema = share(json.loads(archive.read(SCHEMA)))
+            schema = share(json.loads(archive.read(SCHEMA_FILE)))
             survey = Survey()
             survey.visit(schema)
             members = {name: archive.read(name) for name in survey.files}
@@ -100,7 +100,7 @@ def save_model(path: Path, model: BaseEstimator, provenance: Record) -> list[str
         ) from error
     note = {"format": FORMAT, "versions": versions(), **provenance}
     members[NOTE] = json.dumps(note, indent=2).encode()
-    members[SCHEMA] = json.dumps(schema, separators=(",", ":")).encode()
+    members[SCHEMA_FILE] = json.dumps(schema, separators=(",", ":")).encode()
     needed = sorted({*survey.strangers(), *unsound_types(model)})
     data = pack(members.items(), compression=zipfile.ZIP_DEFLATED).getvalue()
     try:
@@ -171,7 +171,7 @@ def trust_options(names: Sequence[str]) -> str:
 
 def _survey(archive: Archive) -> tuple[Survey, Record]:
     """Return what a file asks for, and its schema."""
-    schema = archive.read_json(SCHEMA)
+    schema = archive.read_json(SCHEMA_FILE)
     survey = Survey()
     survey.visit(schema)
     archive.check("nodes", survey.n_nodes, LEAST_NODES + archive.size // BYTES_PER_NODE)
@@ -184,7 +184,7 @@ def _checked(archive: Archive, survey: Survey, schema: Record) -> BytesIO:
     """Return what was looked at, packed again, so that skops sees nothing else."""
 
     def members() -> Iterator[tuple[str, bytes]]:
-        yield SCHEMA, json.dumps(schema).encode()
+        yield SCHEMA_FILE, json.dumps(schema).encode()
         for name, loader in survey.files.items():
             yield name, archive.read_array(name) if loader == "NdArrayNode" else archive.read(name)
 
@@ -218,7 +218,7 @@ def _provenance(note: object, path: Path) -> Record:
         "label": isinstance(note.get("label"), str),
         "columns": isinstance(columns, dict) and all(map(_matches(KIND), columns.values())),
         "set_aside": isinstance(set_aside, list) and all(isinstance(x, str) for x in set_aside),
-        "versions": isinstance(then, dict) and all(map(_matches(VERSION), then.values())),
+        "versions": isinstance(then, dict) and all(map(_matches(VERSION_PATTERN), then.values())),
     }
     for name, is_right in right.items():
         if not is_right:

@@ -20,7 +20,7 @@ from unflip._typing import Record
 MAX_SEARCH = 200
 """Maximum number of characters of a search."""
 
-FILES = {
+PAGE_FILES = {
     "/": ("page.html", "text/html; charset=utf-8"),
     "/page.css": ("page.css", "text/css; charset=utf-8"),
     "/page.js": ("page.js", "text/javascript; charset=utf-8"),
@@ -45,7 +45,7 @@ def make_app(session: ReviewSession, *, token: str, host: str) -> App:
     host : str
         The Host header to accept.
     """
-    routes = [Route(path, _file(*file)) for path, file in FILES.items()]
+    routes = [Route(path, _file(*file)) for path, file in PAGE_FILES.items()]
     reads: dict[str, Callable[[ReviewSession, Mapping[str, str]], Any]] = {
         "about": lambda session, _: session.about(),
         "queue": _queue,

@@ -18,7 +18,7 @@ from unflip._app.row_hashes import hash_texts
 from unflip._files import check_free, write_whole
 from unflip._typing import ArrayLike, Rows
 
-FILES = ("corrected", "reviewed", "log")
+EXPORTED_FILES = ("corrected", "reviewed", "log")
 
 LOG_COLUMNS = (
     "number",
@@ -117,7 +117,7 @@ def export(
 
 def check_export(out: Path) -> None:
     """Raise an error if the files cannot be written to the folder."""
-    for name in FILES:
+    for name in EXPORTED_FILES:
         check_free(out / f"{name}.csv", force=True)
 
 
@@ -140,7 +140,7 @@ def write_export(table: ReviewTable, store: Decisions, out: Path) -> Exported:
         ),
         "log": _log(table, store),
     }
-    paths = {name: out / f"{name}.csv" for name in FILES}
+    paths = {name: out / f"{name}.csv" for name in EXPORTED_FILES}
     for name, text in files.items():
         write_whole(paths[name], text)
     verdicts = Counter(decision.verdict for decision in current)

@@ -11,9 +11,10 @@ import numpy as np
 from unflip._app.review._explain import Explainer
 from unflip._app.review._export import write_export
 from unflip._app.review._queue import Opinion, QueueFilter, Queues
-from unflip._app.review._sample import LEVEL, sample_estimate
+from unflip._app.review._sample import sample_estimate
 from unflip._app.review._store import Decision, Decisions
 from unflip._app.review._table import ReviewTable
+from unflip._diagnostics import LEVEL
 from unflip._typing import Record
 
 PAGE_ROWS = 50

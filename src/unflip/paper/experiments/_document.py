@@ -20,7 +20,7 @@ from unflip.paper.experiments._compare import Measurement, MethodSummary, Result
 from unflip.paper.experiments._config import EXPERIMENTS, LEARNERS, METHOD_NAMES
 from unflip.paper.experiments._pictures import figure_1, noise_levels
 
-TITLE = "The paper's experiments, run again"
+REPRODUCTION_TITLE = "The paper's experiments, run again"
 RATES_STEP = 0.03
 """Differences of rates are shaded beyond one step and marked beyond two."""
 
@@ -40,7 +40,7 @@ def reproduction_page(results: Results, repeats: int) -> list[Block]:
     """
     names = results.experiments
     blocks: list[Block] = [
-        Heading(TITLE, 1),
+        Heading(REPRODUCTION_TITLE, 1),
         Text(
             "Liu and Tao, Classification with Noisy Labels by Importance Reweighting, printed six "
             f"tables and one figure. Here they are run again: {repeats} random splits of each data "
