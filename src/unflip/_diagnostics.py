@@ -7,6 +7,7 @@ made here and nowhere else.
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from math import ceil, floor
 from typing import Any, Literal
 
 import numpy as np
@@ -36,6 +37,9 @@ LEAST_RANK_SCORE = 2.0
 LARGEST_DEFICIT = 0.01
 """A true share of one of many classes may be this far below 0, within an estimate's error."""
 
+LARGEST_CONTRADICTION = 0.03
+"""A rate that was given may be this far outside of the interval of the estimate."""
+
 LEAST_EFFECTIVE_SHARE, LEAST_EFFECTIVE_ROWS = 0.3, 50
 """Weights must leave this share of the rows, and as many rows."""
 
@@ -48,8 +52,8 @@ LARGEST_CLIPPED_SHARE = 0.6
 LARGEST_DRIFT = 0.1
 """The mean weight may be this far from 1."""
 
-ALMOST_SURE, LIKELY = 0.01, 0.05
-"""A hypothesis whose p-value and probability are smaller is almost surely, or likely, wrong."""
+CLEARLY, PROBABLY = 0.01, 0.05
+"""A hypothesis whose p-value and probability are smaller is clearly, or probably, wrong."""
 
 LEAST_HIDDEN = 0.04
 """Overlap of the classes may hide mistakes that depend on the row: a doubt where it may hide more
@@ -59,11 +63,19 @@ MOST_DISAGREEMENT, MOST_UNEXPLAINED = 0.35, 0.12
 """A doubt where the model disagrees with this share of the labels, and with so many more than are
 said to be wrong."""
 
+POINT = 0.0005
+"""A shorter range of shares is one share, that of rates that were given."""
+
 REMEDY = "Give what you know of the rates (--rates), or better columns, or more rows."
 
 RANGE = (
-    "If labels were flipped at random within each class, {low:.1%} to {high:.1%} are wrong; if "
-    "mistakes depend on the row, up to {most:.0%} may be. Checking about 100 rows would tell."
+    "If labels were flipped at random within each class, {at_random} are wrong; if mistakes depend "
+    "on the row, up to {most} may be. Checking about 100 rows would tell."
+)
+
+NO_RANGE = (
+    "This holds if labels were flipped at random within each class; if mistakes depend on the row, "
+    "the labels alone do not tell how many are wrong. Checking about 100 rows would tell."
 )
 
 SENTENCES = {
@@ -92,7 +104,8 @@ SENTENCES = {
     "a rule, and labels that follow a rule do not show the rule's own mistakes. " + RANGE,
     "doubted_channel": "Two models of the classes that explain the labels about equally well give "
     "other rates, ({positive:.2f}, {negative:.2f}) being one of the two. " + RANGE,
-    "hidden_mistakes": RANGE,
+    "hidden_mistakes": "Where the classes overlap, mistakes that depend on the row look like "
+    "overlap. " + RANGE,
     "leak": "Column {column!r} is the label under another name: the two go together in "
     "{share:.1%} of the rows. Drop it, if it was made from the label or is known only after it.",
     "determined": "Column {column!r} alone determines the label, in {share:.1%} of the rows. If it "
@@ -111,6 +124,9 @@ SENTENCES = {
     "labels lies between {low:.3f} and {high:.3f}, and it is {share:.3f}.",
     "unlikely_rates": "{rates} is contradicted by the labels: they are far likelier if flipped by "
     "({positive:.2f}, {negative:.2f}). Check where the given rates come from, or leave them out.",
+    "contradicted_by_labels": "The rate given for {label!r}, {given}, contradicts the labels: if "
+    "they were flipped at random within each class, it is {low:.0%} to {high:.0%}. Leave the rates "
+    "out, or check some rows by hand.",
     "contradicted_matrix": "{rates} contradicts the data: with the shares of the labels, {shares}, "
     "the true shares would be {clean_shares}.",
     "impossible_labels": "The posterior gives every row's label probability 0, so no label can be "
@@ -241,6 +257,47 @@ def judge_rates(
     return [*found, *_contradictions(totals.noisy_prior, rates)]
 
 
+def range_sentence(
+    at_random: tuple[float, float] | None, possible: tuple[float, float] | None
+) -> str:
+    """Return the one sentence on what share of the labels is wrong, under which assumption.
+
+    It stands wherever a rate or that share is shown.
+
+    Parameters
+    ----------
+    at_random : (low, high) or None
+        Bounds of the share of wrong labels, if labels were flipped at random within each class.
+    possible : (low, high) or None
+        The range of that share, if mistakes may depend on the row.
+
+    Examples
+    --------
+    >>> from unflip._diagnostics import range_sentence
+    >>> print(range_sentence((0.0, 0.003), (0.0, 0.132)))
+    If labels were flipped at random within each class, less than 1% are wrong; if mistakes depend
+    on the row, up to 14% may be. Checking about 100 rows would tell.
+    """
+    if at_random is None or possible is None:
+        return NO_RANGE
+    return RANGE.format(**_range_words(at_random, possible))
+
+
+def _range_words(at_random: tuple[float, float], possible: tuple[float, float]) -> dict[str, str]:
+    """Return both in whole per cent, rounded outwards: what is said holds what was found."""
+    low, high = at_random
+    least, largest, most = floor(_hundredths(low)), ceil(_hundredths(high)), possible[1]
+    between = f"{least} to {largest}%" if high - low >= POINT else f"about {low:.0%}"
+    return {
+        "at_random": "less than 1%" if high < 0.01 else between,
+        "most": f"{max(ceil(_hundredths(most)), 1)}%",
+    }
+
+
+def _hundredths(share: float) -> float:
+    return round(100 * share, 6)  # 0.14 is 14.000000000000002 of them
+
+
 def judge_model(
     verdict: str,
     statistic: float,
@@ -270,7 +327,7 @@ def judge_model(
     possible : (low, high)
         The range of that share, if mistakes may depend on the row.
     """
-    numbers = {"low": at_random[0], "high": at_random[1], "most": possible[1]}
+    numbers: dict[str, Any] = _range_words(at_random, possible)
     if verdict == "rule":
         return [Diagnostic("labels_by_a_rule", numbers=numbers)]
     if verdict == "refuted":
@@ -369,6 +426,31 @@ def judge_usefulness(
     return None
 
 
+def judge_given(classes: Array, rates: NoiseRates, interval: RatesInterval) -> list[Diagnostic]:
+    """Return which rates or bounds that were given the labels contradict.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (2,)
+        The labels.
+    rates : NoiseRates
+        What was given.
+    interval : RatesInterval
+        The interval of the rates, estimated without it.
+    """
+    found = []
+    given = (rates.positive, rates.negative)
+    for rate, (label, low, high) in zip(given, _flip_rates(classes, interval), strict=True):
+        if rate is None:
+            continue
+        least, largest = rate if isinstance(rate, tuple) else (rate, rate)
+        if largest < low - LARGEST_CONTRADICTION or least > high + LARGEST_CONTRADICTION:
+            shown = f"{least:.0%}" if least == largest else f"{least:.0%} to {largest:.0%}"
+            numbers = {"label": label, "given": shown, "low": low, "high": high}
+            found.append(Diagnostic("contradicted_by_labels", numbers=numbers))
+    return found
+
+
 def judge_columns(rank_scores: Floats) -> Diagnostic | None:
     """Return that the columns do not tell the labels apart, or None.
 
@@ -383,7 +465,7 @@ def judge_columns(rank_scores: Floats) -> Diagnostic | None:
     return None
 
 
-def strength(p_value: float, probability: float) -> Literal["almost sure", "likely", "open"]:
+def strength(p_value: float, probability: float) -> Literal["clear", "likely", "open"]:
     """Return how sure the opposite of a hypothesis is.
 
     Both its p-value and its probability given the labels must be small, so that what is said of
@@ -397,9 +479,9 @@ def strength(p_value: float, probability: float) -> Literal["almost sure", "like
         Of the hypothesis given the labels.
     """
     largest = max(p_value, probability)
-    if largest < ALMOST_SURE:
-        return "almost sure"
-    return "likely" if largest < LIKELY else "open"
+    if largest < CLEARLY:
+        return "clear"
+    return "likely" if largest < PROBABLY else "open"
 
 
 def _contradictions(noisy_prior: Floats, rates: Any) -> list[Diagnostic]:

@@ -5,6 +5,8 @@ import html
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from unflip._diagnostics import range_sentence
+from unflip._stages import wrong_share_ranges
 from unflip.noise import as_transition_matrix
 
 MOST_CLASSES = 10
@@ -12,7 +14,7 @@ MOST_CLASSES = 10
 
 
 def with_findings(diagram: str, estimator: BaseEstimator) -> str:
-    """Return scikit-learn's diagram, and below it the rates and the expected number of errors.
+    """Return scikit-learn's diagram, and below it the rates and the expected errors.
 
     Before `fit` it is the diagram alone. To be called by an estimator's `_html_repr`.
 
@@ -33,7 +35,8 @@ def with_findings(diagram: str, estimator: BaseEstimator) -> str:
     )
     if len(estimator.classes_) > MOST_CLASSES:
         rows += f"<tr><td>... {len(estimator.classes_) - MOST_CLASSES} more</td><td></td></tr>"
-    caption = f"{wrong.sum():,.0f} of {wrong.size:,} labels are expected to be wrong"
+    said = range_sentence(*wrong_share_ranges(estimator))
+    caption = f"{wrong.sum():,.0f} of {wrong.size:,} labels are expected to be wrong. {said}"
     return (
         f"{diagram}<table><caption>{caption}</caption><thead><tr><th>true class</th>"
         f"<th>labelled otherwise</th></tr></thead><tbody>{rows}</tbody></table>"

@@ -30,6 +30,8 @@ from unflip.posterior import (
 CHANNELS = (ChannelPosterior, MulticlassChannelPosterior)
 """What finds P(noisy y | x) and the rates together."""
 
+Bounds = tuple[float, float]
+
 
 @dataclass(frozen=True)
 class Stages:
@@ -99,6 +101,36 @@ def judge_estimate(
                 possible=channel.wrong_share_range_,
             )
     return found
+
+
+def channel_behind(estimator: Any) -> ChannelPosterior | None:
+    """Return the checked channel that a fitted estimator's rates come from, or None.
+
+    Parameters
+    ----------
+    estimator : ImportanceReweightingClassifier or LabelAudit
+        A fitted one.
+    """
+    source = getattr(estimator, "rate_estimator_", None)
+    if source is not None and not isinstance(source, ChannelRates):
+        return None
+    # where the rates were given, the channel was told them
+    channel = getattr(estimator if source is None else source, "posterior_", None)
+    return channel if isinstance(channel, ChannelPosterior) and channel.check_ else None
+
+
+def wrong_share_ranges(estimator: Any) -> tuple[Bounds | None, Bounds | None]:
+    """Return (low, high) of the share of wrong labels, at random and if mistakes depend on the row.
+
+    Parameters
+    ----------
+    estimator : ImportanceReweightingClassifier or LabelAudit
+        A fitted one. None for both where no checked channel gave its rates.
+    """
+    channel = channel_behind(estimator)
+    if channel is None:
+        return None, None
+    return channel.interval_.wrong_share, channel.wrong_share_range_
 
 
 def channel_interval(estimator: BaseRates | None) -> RatesInterval | None:

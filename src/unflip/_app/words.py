@@ -4,6 +4,8 @@ They are made of a summary (:func:`unflip.inspection.summary`), and hold **bold*
 the data are escaped with :func:`~unflip._app.report.plain`.
 """
 
+from collections.abc import Sequence
+
 from unflip._app.markup import plain
 from unflip._diagnostics import strength
 from unflip._typing import Record
@@ -37,17 +39,53 @@ def name_of(label: object) -> str:
     return plain(str(label))
 
 
+def verdict(found: Record) -> list[str]:
+    """Return what is said wherever there is room for little: how noisy, how sure, if what holds."""
+    return [headline(found)] if leaks(found) else [headline(found), found["range"]]
+
+
 def headline(found: Record) -> str:
-    """Return the main sentence of the summary."""
-    wrong, rows = found["expected_errors"], found["n_samples"]
-    if _seems_clean(found):
-        return f"**None of the {count(rows)} labels seems to be wrong.**"
-    if round(wrong) == 0:
-        return f"**Less than one of the {count(rows)} labels is expected to be wrong.**"
-    return (
-        f"**About {percent(found['expected_error_share'])} of the labels are wrong**: some "
-        f"{count(wrong)} of {count(rows)} rows."
-    )
+    """Return the main sentence of the summary, which is not sure where anything is doubtful."""
+    wrong, rows = round(found["expected_errors"]), count(found["n_samples"])
+    if leaks(found):
+        named = " and ".join(name_of(column) for column in leaks(found))
+        which = "column" if len(leaks(found)) == 1 else "columns"
+        return (
+            f"**Drop the {which} {named} first**: beside a copy of the label, no mistake is seen."
+        )
+    doubtful = bool(found["warnings"])
+    if wrong == 0:
+        if found.get("rates_given"):
+            return f"**At the rates given, next to none of the {rows} labels is wrong.**"
+        if doubtful:
+            return f"**Whether the {rows} labels are noisy is open**: no random flips are seen."
+        return f"**No random flips are seen** in the {rows} labels."
+    share = percent(found["expected_error_share"])
+    if doubtful or _strength(found, "noise") == "open":
+        return (
+            f"**About {share} of the labels may be wrong, but that is not sure**: some "
+            f"{count(wrong)} of {rows} rows."
+        )
+    given = "At the rates given, about" if found.get("rates_given") else "About"
+    return f"**{given} {share} of the labels are wrong**: some {count(wrong)} of {rows} rows."
+
+
+def leaks(found: Record) -> list[str]:
+    """Return the columns that are the label under another name."""
+    return list(found.get("leaks", []))
+
+
+def doubts(found: Record) -> list[str]:
+    """Return the warnings, without the sentence on the range, which stands beside the headline."""
+    return [plain(said.removesuffix(found["range"]).strip()) for said in found["warnings"]]
+
+
+def between(interval: Sequence[float]) -> str:
+    """Return the ends of an interval, such as "between 8.2% and 11%"."""
+    low, high = map(percent, interval)
+    if interval[1] < LEAST_SHOWN:
+        return "less than 0.1%"
+    return f"about {low}" if low == high else f"between {low} and {high}"
 
 
 def rate_sentences(found: Record) -> list[str]:
@@ -61,12 +99,9 @@ def rate_sentences(found: Record) -> list[str]:
         if len(names) > 2:
             to = "otherwise" + (f", mostly **{other}**" if largest > 0 else "")
         interval = row.get("interval")
-        between = (
-            f" (between {percent(interval[0])} and {percent(interval[1])})" if interval else ""
-        )
         sentences.append(
-            f"Of the rows that are truly **{names[k]}**, {percent(row['flip_rate'])}{between} are "
-            f"labelled {to}."
+            f"Of the rows that are truly **{names[k]}**, {percent(row['flip_rate'])}"
+            f"{f' ({between(interval)})' if interval else ''} are labelled {to}."
         )
     return sentences
 
@@ -80,23 +115,27 @@ def certainty(found: Record) -> list[str]:
             f"The ranges hold the true rate in {percent(interval['level'])} of such samples, if "
             "the assumptions hold."
         )
-    if tests is None:
+    if tests is None or _seems_clean(found):
         return sentences
-    noise, symmetry = tests.get("noise"), tests.get("symmetry")
-    if noise is not None:
-        sentences.append(
-            f"Are any labels wrong? {_verdict(noise['p_value'], noise['probability_of_none'])} "
-            f"{_rarity('all labels were right', noise['p_value'])} The probability that all are "
-            f"right is {_chance(noise['probability_of_none'])}."
-        )
-    if symmetry is not None:
-        sentences.append(
-            "Is one class mislabelled more often than the other? "
-            f"{_verdict(symmetry['p_value'], symmetry['probability_of_equal'])} "
-            f"{_rarity('both were mislabelled equally often', symmetry['p_value'])} The "
-            f"probability that they are is {_chance(symmetry['probability_of_equal'])}."
-        )
-    return sentences
+    said = [
+        _tested(
+            _strength(found, "noise"),
+            "labels are {}noisy",
+            "whether labels are noisy",
+            "all labels were right",
+            tests["noise"]["p_value"],
+        ),
+        _tested(
+            _strength(found, "symmetry"),
+            "one class is {}mislabelled more often than the other",
+            "whether one class is mislabelled more often than the other",
+            "both were mislabelled equally often",
+            tests["symmetry"]["p_value"],
+        ),
+    ]
+    if found["warnings"]:  # what is doubtful is the model that the tests rest on
+        said = [f"if the assumptions hold, {sentence}" for sentence in said]
+    return sentences + [sentence[0].upper() + sentence[1:] for sentence in said]
 
 
 def weight_sentences(found: Record) -> list[str]:
@@ -141,10 +180,17 @@ def accuracy_sentences(accuracy: Record) -> list[str]:
 def next_steps(found: Record) -> list[str]:
     """Return the recommended next steps."""
     steps = []
+    if leaks(found):
+        named = " ".join(f"--drop {name_of(column)}" for column in leaks(found))
+        return [f"Drop what knows the label, and run this again: `{named}`."]
     if found["warnings"]:
-        steps.append("Read the warnings first: with them the figures may be far off.")
+        steps.append("Read the doubts first: with them the figures may be far off.")
     if _seems_clean(found):
-        return [*steps, "Train as usual: nothing here calls for reweighting."]
+        return [
+            *steps,
+            "Train as usual: nothing here calls for reweighting.",
+            "To know what the labels cannot tell, check some 100 random rows: `unflip review`.",
+        ]
     steps.append(
         "Look at the most suspicious rows (`unflip audit`): if most of them are labelled wrongly, "
         "the estimate is borne out; if not, trust it less."
@@ -165,18 +211,20 @@ def _seems_clean(found: Record) -> bool:
     return round(found["expected_errors"]) == 0 and flipped < LEAST_SHOWN
 
 
-def _verdict(p_value: float, probability: float) -> str:
-    sureness = strength(p_value, probability)
-    words = {"almost sure": "Almost surely.", "likely": "Probably."}
-    return words.get(sureness, "These rows do not show it.")
+def _strength(found: Record, name: str) -> str | None:
+    """Return how sure noise, or a difference between the classes, is; None if it is not tested."""
+    tests = found.get("tests")
+    return None if tests is None else strength(*tests[name].values())
 
 
-def _chance(probability: float) -> str:
-    # a probability that underflows to 0 is not 0
-    return percent(max(probability, 1e-9))
-
-
-def _rarity(otherwise: str, p_value: float) -> str:
-    if p_value < 0.0005:
-        return f"If {otherwise}, data like these would come up less than once in 2,000 samples."
-    return f"If {otherwise}, data like these would come up in {percent(p_value)} of samples."
+def _tested(sureness: str | None, claim: str, question: str, otherwise: str, p_value: float) -> str:
+    """Return the outcome of a test, and how rare such data would be under its hypothesis."""
+    rarity = (
+        "less than once in 2,000 samples"
+        if p_value < 0.0005
+        else f"in {percent(p_value)} of samples"
+    )
+    said = f"{question} is open"
+    if sureness != "open":
+        said = claim.format("probably " if sureness == "likely" else "")
+    return f"{said}: if {otherwise}, data like these would come up {rarity}."

@@ -102,7 +102,8 @@ def _ranked(
 ) -> tuple[Array, dict[str, Array]]:
     """Return the rows to look at, the surest first, and the columns that the audit adds."""
     chosen = audit.issues(precision=precision, n=top)
-    values = (chosen, audit.mislabel_proba_[chosen], audit.suggested_label_[chosen])
+    p_wrong = audit.mislabel_proba_[chosen].round(4)  # no more digits are known
+    values = (chosen, p_wrong, audit.suggested_label_[chosen])
     return chosen, dict(zip(ADDED, values, strict=True))
 
 

@@ -1,7 +1,6 @@
 """`unflip estimate`: how often labels are wrong, in words."""
 
-from unflip._app.markup import plain
-from unflip._app.words import certainty, headline, next_steps, rate_sentences
+from unflip._app.words import certainty, doubts, leaks, next_steps, rate_sentences, verdict
 from unflip._typing import Record
 from unflip.cli import _options as options
 from unflip.cli._session import Session, session
@@ -36,15 +35,26 @@ def estimate(
 
 
 def say_found(shell: Session, found: Record) -> None:
-    """Print what was found, and what is doubtful about it."""
-    shell.say(headline(found))
+    """Print the verdict, the rates, and what is doubtful about them."""
+    for sentence in verdict(found):
+        shell.say(sentence)
+    if leaks(found):
+        say_doubts(shell, found)
+        return
+    shell.say()
     for sentence in rate_sentences(found):
         shell.say(sentence, item=True)
     for sentence in certainty(found):
         shell.say()
         shell.say(sentence)
+    say_doubts(shell, found)
+
+
+def say_doubts(shell: Session, found: Record) -> None:
+    """Print what is doubtful, which then is not noted again on stderr."""
     if found["warnings"]:
         shell.say()
         shell.say("**Doubtful:**")
-    for sentence in found["warnings"]:
-        shell.say(plain(sentence), item=True)
+    for sentence in doubts(found):
+        shell.say(sentence, item=True)
+    shell.told(found["warnings"])

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import typer
 
+from unflip._app.markup import rounded
 from unflip._app.persistence import save_model, trust_options
 from unflip._app.tables import (
     LabelledTable,
@@ -124,8 +125,8 @@ def _provenance(
         "columns": {name: kind_of(data.features[name]) for name in data.features.columns},
         "set_aside": list(data.set_aside),
         "estimator": method.estimator,
-        "noise_rates": learnt.found["noise_rates"],
-        "transition_matrix": learnt.found["transition_matrix"],
+        "noise_rates": rounded(learnt.found["noise_rates"]),
+        "transition_matrix": rounded(learnt.found["transition_matrix"]),
         "seed": method.seed,
         "n_rows": data.y.size,
         "n_reviewed": n_reviewed,

@@ -8,10 +8,11 @@ import typer
 from unflip._app.persistence import versions
 from unflip._app.report import Report, make_report
 from unflip._app.tables import LabelledTable, check_ending
-from unflip._app.words import headline
+from unflip._app.words import verdict
 from unflip._app.workflow import Learnt
 from unflip._files import check_outputs, write_whole
 from unflip.cli import _options as options
+from unflip.cli._estimate import say_doubts
 from unflip.cli._session import command_line, session, visible
 
 REPORT_ENDINGS = (".html", ".md", ".json")
@@ -47,7 +48,9 @@ def report(
         page = report_on(learnt, data, source, method)
         write_report(page, out)
         shell.result(page.content)
-        shell.say(headline(page.content["summary"]))
+        for sentence in verdict(learnt.found):
+            shell.say(sentence)
+        say_doubts(shell, learnt.found)
         shell.written(out)
 
 

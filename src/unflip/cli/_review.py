@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from unflip._app.review import ReviewTable, check_review, export, serve
+from unflip._app.words import verdict
 from unflip._files import check_no_input
 from unflip.cli import _options as options
 from unflip.cli._session import Session, complain, session
@@ -72,6 +73,7 @@ def review(
             sample_size=sample,
             port=port,
             title=table.name,
+            verdict=verdict(learnt.found),
             started=partial(_say_address, shell),
             # at once: other notes are printed at the end, when the page is closed
             note=lambda words: None if quiet else complain(f"note: {words}"),

@@ -7,7 +7,7 @@ import shlex
 import sys
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from unflip._app.markup import ESCAPED
+from unflip._app.markup import ESCAPED, rounded
 from unflip._app.workflow import CannotEstimateError
 from unflip._typing import Record
 
@@ -39,6 +39,7 @@ class Session:
     def __init__(self, *, as_json: bool, quiet: bool, status: Status) -> None:
         self.as_json, self._status = as_json, status
         self._console = Console(highlight=False, quiet=as_json or quiet)
+        self.known: set[str] = set()
 
     @property
     def console(self) -> Console:
@@ -59,11 +60,16 @@ class Session:
         hanging.add_row("  -", _styled(sentence))
         self.console.print(hanging)
 
+    def told(self, sentences: Iterable[str]) -> None:
+        """Leave out of the notes what was printed; JSON is for programs, and notes for people."""
+        if not self.as_json:
+            self.known.update(sentences)
+
     def result(self, values: Record) -> None:
         """Print the result where JSON is asked for."""
         if self.as_json:
             self._status.stop()
-            for line in json.dumps(values, indent=2, ensure_ascii=False).split("\n"):
+            for line in json.dumps(rounded(values), indent=2, ensure_ascii=False).split("\n"):
                 print(_escaped(line, lambda char: json.dumps(char)[1:-1]))
 
     def written(self, *paths: Path | None) -> None:
@@ -76,7 +82,7 @@ class Session:
 @contextmanager
 def session(*, as_json: bool, quiet: bool) -> Iterator[Session]:
     """Run a command's body: errors become one message on stderr and an exit code."""
-    code = 0
+    code, known = 0, set[str]()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
@@ -84,7 +90,9 @@ def session(*, as_json: bool, quiet: bool) -> Iterator[Session]:
         try:
             # drawn on terminals only; in files and pipes it leaves no trace
             with Console(stderr=True, quiet=quiet).status("reading ...") as status:
-                yield Session(as_json=as_json, quiet=quiet, status=status)
+                shell = Session(as_json=as_json, quiet=quiet, status=status)
+                known = shell.known
+                yield shell
         except CannotEstimateError as error:
             code = 1
             complain(f"cannot be estimated: {error}")
@@ -107,7 +115,8 @@ def session(*, as_json: bool, quiet: bool) -> Iterator[Session]:
                 f"is printed where {DEBUG}=1 is set)"
             )
     if not quiet:
-        for words in dict.fromkeys(str(warning.message) for warning in caught):
+        said = dict.fromkeys(str(warning.message) for warning in caught)
+        for words in (words for words in said if words not in known):
             complain(f"note: {words}")
     if code:
         raise typer.Exit(code)

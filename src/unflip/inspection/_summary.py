@@ -6,10 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._diagnostics import judge_weight_summary
+from unflip._diagnostics import judge_weight_summary, range_sentence
+from unflip._stages import channel_behind, wrong_share_ranges
 from unflip._typing import Floats
 from unflip._validation import check_labels, check_weights
 from unflip.noise import NoiseRates, RatesInterval, as_transition_matrix
+
+LEAST_P = 1e-4
+"""No smaller p-value or probability is believed: it is an upper bound then."""
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 
@@ -34,7 +38,12 @@ def summary(
         `estimator`, `n_samples`, `classes`; `noise_rates` (`positive` and `negative`, None for more
         than two classes), `interval` (the `level`, and (low, high) of each; None if the rates were
         given, or for more classes), `tests` of no noise and of equal rates (None if the estimator
-        has none); `transition_matrix`, `information_left` (1 - rho_pos - rho_neg, or its
+        has none; p-values and probabilities below 0.0001 are given as 0.0001), `check` of the
+        noise model: its `verdict`, "believed", "doubted" or "refuted", and `statistic` (None if
+        there is none); `rates_given`, whether the rates were; `wrong_share`: (low, high) of the
+        share of wrong labels, `at_random` if labels were flipped at random within each class, and
+        `by_row` if mistakes depend on the row (None if not known), and `range`, the sentence that
+        says so; `transition_matrix`, `information_left` (1 - rho_pos - rho_neg, or its
         generalisation to more classes); `expected_errors` and `expected_error_share`;
         `weights`: `mean`, `quantiles`, `effective_sample_size`, `effective_share` and
         `clipped_share` (None for an audit, which has none); `per_class`: for each class its
@@ -64,6 +73,7 @@ def summary(
             "ImportanceReweightingClassifier or LabelAudit."
         )
     wrong = estimator.mislabel_proba_
+    at_random, by_row = wrong_share_ranges(estimator)
     noise = as_transition_matrix(estimator.noise_rates_)
     counts = check_weights(sample_weight, wrong.size)
     weights = _weights(estimator, counts)
@@ -75,6 +85,10 @@ def summary(
         "noise_rates": _two_rates(estimator.noise_rates_),
         "interval": _interval(estimator),
         "tests": _tests(estimator),
+        "check": _check(estimator),
+        "rates_given": getattr(estimator, "rate_estimator_", None) is None,
+        "wrong_share": at_random and by_row and {"at_random": [*at_random], "by_row": [*by_row]},
+        "range": range_sentence(at_random, by_row),
         "transition_matrix": noise.matrix.tolist(),
         "information_left": estimator.noise_rates_.information_left,
         "expected_errors": expected,
@@ -109,9 +123,23 @@ def _tests(estimator: Any) -> dict[str, Any] | None:
     if noise is None or symmetry is None:
         return None
     return {
-        "noise": {"p_value": noise.p_value, "probability_of_none": noise.probability},
-        "symmetry": {"p_value": symmetry.p_value, "probability_of_equal": symmetry.probability},
+        "noise": _test(noise, "probability_of_none"),
+        "symmetry": _test(symmetry, "probability_of_equal"),
     }
+
+
+def _test(test: Any, probability: str) -> dict[str, float]:
+    return {
+        "p_value": max(test.p_value, LEAST_P),
+        probability: min(max(test.probability, LEAST_P), 1 - LEAST_P),
+    }
+
+
+def _check(estimator: Any) -> dict[str, Any] | None:
+    channel = channel_behind(estimator)
+    if channel is None or channel.check_ is None:
+        return None
+    return {"verdict": channel.check_.verdict, "statistic": channel.check_.statistic}
 
 
 def _weights(estimator: Any, counts: Floats) -> dict[str, Any] | None:

@@ -5,11 +5,14 @@ from unflip._app.report._document import Block, Cell, Heading, Picture, Table, T
 from unflip._app.report._svg import Mark, draw_histogram
 from unflip._app.words import (
     accuracy_sentences,
+    between,
     certainty,
-    headline,
+    doubts,
+    leaks,
     name_of,
     percent,
     rate_sentences,
+    verdict,
     weight_sentences,
 )
 from unflip._typing import Record
@@ -40,7 +43,7 @@ def page_blocks(content: Record, *, drawn: bool = True) -> list[Block]:
         blocks.append(Text(f"{plain(made['table'])}, label **{plain(made['label'])}**"))
     blocks += _short(content)
     blocks += [Heading("What is doubtful")]
-    blocks += [Text(plain(sentence), item=True) for sentence in content["warnings"]] or [
+    blocks += [Text(sentence, item=True) for sentence in doubts(content["summary"])] or [
         Text("Nothing in these data contradicts the estimate.")
     ]
     blocks += [Heading("What to do next")]
@@ -64,12 +67,15 @@ def short_blocks(content: Record) -> list[Block]:
         What :func:`~unflip._app.report.findings` returns.
     """
     blocks = [*_short(content), *_accuracy_table(content["accuracy"])]
-    return blocks + [Text(plain(sentence), item=True) for sentence in content["warnings"]]
+    return blocks + [Text(sentence, item=True) for sentence in doubts(content["summary"])]
 
 
 def _short(content: Record) -> list[Block]:
     found = content["summary"]
-    blocks: list[Block] = [Text(headline(found), lead=True)]
+    first, *rest = verdict(found)
+    blocks: list[Block] = [Text(first, lead=True), *map(Text, rest)]
+    if leaks(found):
+        return blocks
     blocks += [Text(sentence, item=True) for sentence in rate_sentences(found)]
     blocks += [Text(sentence) for sentence in certainty(found)]
     has_counts = "n_labels" in found["per_class"][0]
@@ -91,7 +97,8 @@ def _short(content: Record) -> list[Block]:
 
 
 def _between(interval: list[float] | None) -> str:
-    return f"{percent(interval[0])} to {percent(interval[1])}" if interval else ""
+    words = "" if interval is None else between(interval)
+    return words.removeprefix("between ").replace(" and ", " to ")
 
 
 def _accuracy(accuracy: Record | None) -> list[Block]:

@@ -7,6 +7,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
+from unflip._app.markup import rounded
 from unflip._app.report._document import to_fragment, to_html, to_markdown
 from unflip._app.report._findings import findings
 from unflip._app.report._page import TITLE, page_blocks, short_blocks
@@ -49,8 +50,8 @@ class Report:
         return to_markdown(page_blocks(self.content, drawn=False))
 
     def to_json(self) -> str:
-        """Return the dictionary that the page is made of."""
-        return json.dumps(self.content, indent=2, ensure_ascii=False) + "\n"
+        """Return the dictionary that the page is made of, its numbers in four digits."""
+        return json.dumps(rounded(self.content), indent=2, ensure_ascii=False) + "\n"
 
     def _repr_html_(self) -> str:
         return to_fragment(short_blocks(self.content))

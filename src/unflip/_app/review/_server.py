@@ -3,11 +3,13 @@
 import secrets
 import socket
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
+from unflip._app import words
+from unflip._app.markup import unmarked
 from unflip._app.review._export import check_export
 from unflip._app.review._file import check_place
 from unflip._app.review._queue import Opinion
@@ -17,6 +19,7 @@ from unflip._app.review._table import ReviewTable
 from unflip._typing import ArrayLike, Rows
 from unflip._validation import check_count
 from unflip.audit import LabelAudit
+from unflip.inspection import summary
 
 ADDRESS = "127.0.0.1"
 """Loopback: other machines cannot reach the page."""
@@ -33,6 +36,7 @@ def serve(
     sample_size: int = 200,
     port: int = 0,
     title: str = "Review of labels",
+    verdict: Sequence[str] | None = None,
     random_state: int | None = None,
     started: Callable[[str], object] = print,
     note: Callable[[str], object] = warnings.warn,
@@ -63,6 +67,8 @@ def serve(
         Port on 127.0.0.1; 0: any free port.
     title : str, default="Review of labels"
         Title of the page.
+    verdict : sequence of str, default=None
+        Sentences on how noisy the labels are, for its head. None: by the audit.
     random_state : int, default=None
         Seed of the random sample, which is drawn once and stored with the decisions.
     started : callable, default=print
@@ -80,6 +86,7 @@ def serve(
     check_count(sample_size, "sample_size", least=1)
     review_table = ReviewTable(table, label, id_column=id_column)
     opinion = Opinion(audit, review_table)  # checks the audit before a file is created
+    said = words.verdict(summary(audit)) if verdict is None else verdict
     with (
         Decisions(Path(decisions), review_table.fingerprint) as store,
         socket.create_server((ADDRESS, port)) as listening,
@@ -90,11 +97,12 @@ def serve(
             store,
             _export_folder(decisions, out),
             title=title,
+            verdict=[unmarked(sentence) for sentence in said],
             sample_size=sample_size,
             random_state=random_state,
         )
-        for words in store.notes:
-            note(words)
+        for changed in store.notes:
+            note(changed)
         host = f"{ADDRESS}:{listening.getsockname()[1]}"
         token = secrets.token_urlsafe(24)
         server = uvicorn.Server(

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,8 @@ class ReviewSession:
         Title of the page.
     sample_size : int
         Number of rows of the random sample.
+    verdict : sequence of str, default=()
+        Sentences on how noisy the labels are.
     random_state : int, default=None
         Seed of the sample.
     """
@@ -63,10 +66,11 @@ class ReviewSession:
         *,
         title: str,
         sample_size: int,
+        verdict: Sequence[str] = (),
         random_state: int | None = None,
     ) -> None:
         self._table, self._store, self._out, self._title = table, store, out, title
-        self._opinion = opinion
+        self._opinion, self._verdict = opinion, list(verdict)
         self._sample = store.sample(sample_size, random_state=random_state)
         self._queues = Queues(table, opinion, self._sample)
         self._explainer = Explainer(table)
@@ -91,7 +95,7 @@ class ReviewSession:
             "n_rows": self.n_rows,
             "n_features": len(self._table.columns),
             "classes": self._table.names,
-            "expected_wrong": float(self._opinion.wrong.sum()),
+            "verdict": self._verdict,
             "decisions": str(self._store.path),
             "sample_size": len(self._sample),
             "level": LEVEL,

@@ -473,7 +473,7 @@ async function start() {
   byId("title").textContent = about.title;
   byId("about").textContent =
     `${plural(about.n_rows, "row", "rows")}, ${plural(about.n_features, "feature", "features")}. ` +
-    `By the model, about ${plural(Math.round(about.expected_wrong), "label is", "labels are")} wrong. ` +
+    about.verdict.map((sentence) => `${sentence} `).join("") +
     `Decisions are kept in ${about.decisions}.`;
   byId("notes-text").replaceChildren(...about.notes.map((note) => make("p", {}, note)));
   byId("notes").hidden = !about.notes.length;
