@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from unflip._diagnostics import Diagnostic, judge_model, judge_rates
-from unflip._label_posterior import Totals
+from unflip._label_posterior import LabelPosterior, Totals
 from unflip._typing import Array, Floats
 from unflip._validation import Labels
+from unflip._wrong_share import wrong_share_range
 from unflip.noise import NoiseRates, RatesInterval, as_transition_matrix
 from unflip.noise_rates import (
     BaseRates,
@@ -131,6 +132,29 @@ def wrong_share_ranges(estimator: Any) -> tuple[Bounds | None, Bounds | None]:
     if channel is None:
         return None, None
     return channel.interval_.wrong_share, channel.wrong_share_range_
+
+
+def possible_wrong_share(
+    label_posterior: LabelPosterior, totals: Totals, posterior: BasePosterior | None
+) -> Bounds:
+    """Return (low, high) of the share of wrong labels, if mistakes may depend on the row.
+
+    By a checked channel, where there is one; else by the probabilities of the rows. Of rows that
+    the posterior was fitted to, not held out, these are too sure, and the high end is low.
+
+    Parameters
+    ----------
+    label_posterior : LabelPosterior
+        The rows.
+    totals : Totals
+        Sums over them.
+    posterior : BasePosterior or None
+        What was fitted to them; None: probabilities were given.
+    """
+    if isinstance(posterior, ChannelPosterior) and posterior.check_ is not None:
+        return posterior.wrong_share_range_
+    said = totals.n_errors / totals.label_mass.sum()
+    return wrong_share_range(label_posterior.noisy_proba, label_posterior.codes, (0.0, said))
 
 
 def channel_interval(estimator: BaseRates | None) -> RatesInterval | None:

@@ -16,7 +16,7 @@ from unflip._held_out import held_out_labels, judge_held_out, pooled
 from unflip._label_posterior import LabelPosterior, totals_of
 from unflip._mistakes import fit_mistakes
 from unflip._notebook import with_findings
-from unflip._stages import fit_stages, judge_estimate
+from unflip._stages import fit_stages, judge_estimate, possible_wrong_share
 from unflip._typing import Array, Floats
 from unflip._validation import (
     Labels,
@@ -30,7 +30,7 @@ from unflip._validation import (
 from unflip._wrong_share import range_of
 from unflip.noise import NoiseRates, TransitionMatrix
 from unflip.noise_rates import BaseRates, RatesLike, admissible_matrix, fit_rates, needs_rows
-from unflip.posterior import PosteriorLike, as_posterior
+from unflip.posterior import BasePosterior, PosteriorLike, as_posterior
 
 
 class LabelAudit(BaseEstimator):
@@ -160,7 +160,14 @@ class LabelAudit(BaseEstimator):
             estimate="mean",
         )
         label_posterior = LabelPosterior(stages.noisy_posterior, codes, stages.rates, classes)
-        self._take(label_posterior, stages.noisy_posterior, stages.rates, stages.estimator, weight)
+        self._take(
+            label_posterior,
+            stages.noisy_posterior,
+            stages.rates,
+            stages.estimator,
+            weight,
+            stages.posterior,
+        )
         self._index = row_index(y, X)
         check_table(self, X, reset=True)
         return self
@@ -287,25 +294,23 @@ class LabelAudit(BaseEstimator):
         rates: NoiseRates | TransitionMatrix,
         estimator: BaseRates | None,
         weight: Floats | None,
+        posterior: BasePosterior | None = None,
     ) -> None:
         """Keep what inverting T says of the rows."""
         classes, totals = label_posterior.classes, label_posterior.totals(weight)
-        codes, share = label_posterior.codes, totals.n_errors / totals.label_mass.sum()
-        disagrees = label_posterior.noisy_proba.argmax(axis=1) != codes
-        own = label_posterior.noisy_proba[np.arange(codes.size), codes]
         self._keep(
-            codes,
+            label_posterior.codes,
             classes,
             rates,
             estimator,
-            judge_estimate(totals, classes, rates, estimator),
+            judge_estimate(totals, classes, rates, estimator, posterior),
             noisy_proba=noisy_proba,
             transition_matrix=label_posterior.noise.matrix,
             mislabel_proba=label_posterior.mislabel_proba,
             label_proba=label_posterior.proba,
             clean_proba=label_posterior.clean_proba,
             n_errors=totals.n_errors,
-            wrong_share_range=range_of(own, disagrees, (0.0, share), weight),
+            wrong_share_range=possible_wrong_share(label_posterior, totals, posterior),
         )
 
     def _keep(

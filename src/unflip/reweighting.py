@@ -22,7 +22,7 @@ from unflip._estimators import (
 )
 from unflip._label_posterior import LabelPosterior
 from unflip._notebook import with_findings
-from unflip._stages import fit_stages, judge_estimate
+from unflip._stages import fit_stages, judge_estimate, possible_wrong_share
 from unflip._typing import Array, Classifier, Floats
 from unflip._validation import (
     check_choice,
@@ -34,7 +34,7 @@ from unflip._validation import (
 )
 from unflip.noise import NoiseRates, TransitionMatrix, as_transition_matrix
 from unflip.noise_rates import ALIASES, BaseRates, RatesLike, known_size
-from unflip.posterior import BasePosterior, ChannelPosterior, PosteriorLike, as_posterior
+from unflip.posterior import BasePosterior, PosteriorLike, as_posterior
 from unflip.weights import importance_weights_from_inverse, printed_lemma_2_weights
 
 _estimator_has = partial(delegated, to="estimator_", unfitted="_base_estimator")
@@ -92,6 +92,8 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         P(true label differs from the given one | x, given label), one per training row.
     noisy_proba_ : ndarray of shape (n_samples, n_classes)
         P(noisy y | x) of the training rows, cross-fitted where `cv` says so.
+    wrong_share_range_ : (low, high)
+        The share of labels that may be wrong, if mistakes may depend on the row.
     posterior_ : posterior
         The fitted estimator of P(noisy y | x).
     rate_estimator_ : rate estimator or None
@@ -137,6 +139,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
     sample_weight_: Floats
     mislabel_proba_: Floats
     noisy_proba_: Floats
+    wrong_share_range_: tuple[float, float]
     posterior_: BasePosterior
     rate_estimator_: BaseRates | None
     diagnostics_: list[str]
@@ -224,8 +227,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         self.effective_sample_size_ = totals.effective_sample_size
         self.clipped_share_ = totals.clipped_share
         self.estimator_ = estimator
-        if isinstance(stages.posterior, ChannelPosterior) and stages.posterior.check_ is not None:
-            self.wrong_share_range_ = stages.posterior.wrong_share_range_
+        self.wrong_share_range_ = possible_wrong_share(label_posterior, totals, stages.posterior)
         return self
 
     @property
