@@ -53,7 +53,10 @@ X3, Y3 = table(3)
         ({"cv": 3}, 4),  # all rows, and three folds
         ({"posterior": "probabilistic", "noise_rates": RATES}, 1),
         ({"posterior": "probabilistic", "noise_rates": "selective", "cv": 3}, 4),
-        ({"posterior": "probabilistic", "noise_rates": "channel"}, 3),  # rates, and the channel's own
+        (
+            {"posterior": "probabilistic", "noise_rates": "channel"},
+            3,
+        ),  # and its channel
         ({"posterior": "kliep", "noise_rates": "minimum"}, 1),
         # the posterior, the rates, and the posterior of the rates
         ({"posterior": "probabilistic", "noise_rates": MinimumRates("kde")}, 3),
