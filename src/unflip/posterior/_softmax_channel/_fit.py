@@ -29,6 +29,9 @@ with a forest, which gains more from more rows."""
 FEATURES = ("linear", "nystroem", "forest")
 """What t may be linear in: the columns; beside them, Gaussian bumps; or a forest's scores."""
 
+MOST_TRIED_CLASSES = 12
+"""Of more classes, features are compared with one rate for all, as few targets take long."""
+
 MOST_FREE_CLASSES = 50
 """Of more classes, targets are taken as even: there would be too many to find."""
 
@@ -302,7 +305,7 @@ def _best_features(
             found = {none.name: climb(design, none, none.start(), variance, T=known)}
         else:
             found = {one.name: climb(design, one, one.start(), variance)}
-            if few:
+            if few and (name == "linear" or sample.n_classes <= MOST_TRIED_CLASSES):
                 found[FEW_TARGETS] = climb(design, few[0], starts[-1], variance)
                 if name == "linear":
                     starts.append(found[FEW_TARGETS].fit.theta)
@@ -310,6 +313,9 @@ def _best_features(
         if best is None or candidate.height > best.height:
             best = candidate
     assert best is not None
+    if few and known is None and FEW_TARGETS not in best.found:
+        design = best.found[one.name].fit.design
+        best.found[FEW_TARGETS] = climb(design, few[0], starts[-1], design.first_variance())
     return best
 
 
