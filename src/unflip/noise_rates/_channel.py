@@ -60,7 +60,7 @@ class ChannelRates(BaseRates):
     >>> print(channel.rates_)
     NoiseRates(positive=0.314, negative=0.0798)
     >>> print(channel.interval_)
-    RatesInterval(positive=(0.285, 0.342), negative=(0.0655, 0.0951), level=0.95)
+    RatesInterval(positive=(0.285, 0.342), negative=(0.0655, 0.0951), level=0.95...)
     >>> channel.noise_test_.p_value < 0.001, channel.symmetry_test_.p_value < 0.001
     (True, True)
     """

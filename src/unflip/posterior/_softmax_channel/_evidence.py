@@ -32,6 +32,9 @@ TINY = 1e-300
 BLOCK = 1 << 22
 """Numbers that are worked on at a time."""
 
+MAX_CONJUGATE, CONJUGATE_TOL = 6, 1e-3
+"""Steps of conjugate gradients, and the share of the first decrement at which they end."""
+
 CURVATURE = 0.1
 """Typical information of a row about t, to scale the directions of w by."""
 
@@ -233,16 +236,47 @@ class SoftmaxFit:
         by_T, by_t = self._determinant_slopes()
         # dw/dtheta = H^-1 d(dL/dw)/dtheta, so that w's share is the change of dL/dtheta along
         # H^-1 (slope in w)
-        U, push = self.directions, self.scaled.T @ by_t @ self.directions
-        path = np.column_stack([C @ v for C, v in zip(self.covariances, push.T, strict=True)]) @ U.T
-        small = 1e-2 / max(1e-9, float(np.abs(self.scaled @ path).max()))
-        model = Likelihood(self.design, self.T)
-        ends = [
-            self.design.counts(model.at(self.scaled, self.coef + step * path)[1])
-            for step in (small, -small)
-        ]
+        path = self._solved(self.scaled.T @ by_t)
+        ends = [self.design.counts(gamma) for gamma, _ in self._beside(path)]
+        small = self._small(path)
         lost = self.T * by_T + (ends[0] - ends[1]) / (2 * small)
         return self.structure.gradient(self.counts - lost, self.theta) + slope
+
+    def _small(self, path: Floats) -> float:
+        """Return a step along which t changes little."""
+        return 1e-2 / max(1e-9, float(np.abs(self.scaled @ path).max()))
+
+    def _beside(self, path: Floats) -> list[tuple[Floats, Floats]]:
+        """Return P(true | x, label) and g a small step along a path of w, and against it."""
+        model, small = Likelihood(self.design, self.T), self._small(path)
+        return [model.at(self.scaled, self.coef + step * path)[1:] for step in (small, -small)]
+
+    def _solved(self, push: Floats) -> Floats:
+        """Return H^-1 times a slope in w, H the observed information (conjugate gradients)."""
+        U, weight = self.directions, self.design.weight[:, None]
+
+        def preconditioned(slope: Floats) -> Floats:
+            along = zip(self.covariances, (slope @ U).T, strict=True)
+            return np.column_stack([C @ v for C, v in along]) @ U.T
+
+        solution, residual = np.zeros_like(push), push.copy()
+        step = ahead = preconditioned(residual)
+        decrement = first = float((residual * step).sum())
+        for _ in range(MAX_CONJUGATE):
+            if decrement <= CONJUGATE_TOL * first:
+                break
+            (up, g_up), (down, g_down) = self._beside(step)
+            change = (up - g_up) - (down - g_down)
+            product = step - self.scaled.T @ (weight * change) / (2 * self._small(step))
+            curvature = float((step * product).sum())
+            if curvature <= 0:
+                break
+            solution += (decrement / curvature) * step
+            residual -= (decrement / curvature) * product
+            ahead = preconditioned(residual)
+            last, decrement = decrement, float((residual * ahead).sum())
+            step = ahead + (decrement / last) * step
+        return solution if solution.any() else preconditioned(push)
 
     def _determinant_slopes(self) -> tuple[Floats, Floats]:
         """Return the derivatives of half the log-determinant with respect to T, and to t."""

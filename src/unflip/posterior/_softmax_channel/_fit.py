@@ -29,6 +29,9 @@ with a forest, which gains more from more rows."""
 FEATURES = ("linear", "nystroem", "forest")
 """What t may be linear in: the columns; beside them, Gaussian bumps; or a forest's scores."""
 
+MOST_TRIED_CLASSES = 12
+"""Of more classes, features are compared with one rate for all, as few targets take long."""
+
 MOST_FREE_CLASSES = 50
 """Of more classes, targets are taken as even: there would be too many to find."""
 
@@ -188,15 +191,15 @@ def fit_softmax_channel(
         sample.rows, sample.codes, sample.weight, random_state
     )
     sample = SoftmaxSample(rows, codes, weight, sample.n_classes)
-    name, features, held_out, pilot = _best_features(
-        sample, candidates, n_centers, known, random_state
-    )
+    chosen = _best_features(sample, candidates, n_centers, known, random_state)
+    features, held_out = chosen.features, chosen.held_out
     if known is not None:
-        peaks, T, mean_matrix, probability = [pilot], known, known, np.ones(1)
+        peaks, probability = list(chosen.found.values()), np.ones(1)
+        T = mean_matrix = known
     else:
         n_final = min(len(rows), sample.affordable(features.block.size, FINAL_WORK))
-        peaks = _peaks(pilot)
-        if n_final > len(pilot.fit.scaled):
+        peaks = _peaks(chosen.found)
+        if n_final > len(peaks[0].fit.scaled):
             peaks = _refined(peaks, sample.design(features, n_final, held_out))
         probability = _probabilities(peaks)
         T, mean_matrix = _estimates(peaks, probability)
@@ -226,12 +229,39 @@ def fit_softmax_channel(
         structure_probability={} if known is not None else chances,
         noise_test=noise_test,
         alike_test=alike_test,
-        features_name=name,
+        features_name=chosen.name,
         features=features,
         coef=final.unscaled_coef,
         moderation=moderation,
     )
     return channel, _clean(final.design.features, channel.coef, moderation)[position]
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """Features with the maxima of the structures that were tried, on some rows.
+
+    Parameters
+    ----------
+    name : str
+        What they are called.
+    features : ChannelFeatures or ForestFeatures
+        The features.
+    held_out : ndarray or None
+        The scores that a forest has for the rows of its fit.
+    found : dict of str to Peak
+        Maxima, by the names of their structures.
+    """
+
+    name: str
+    features: Features
+    held_out: Floats | None
+    found: dict[str, Peak]
+
+    @property
+    def height(self) -> float:
+        """The highest evidence per row: the work may allow some features fewer rows."""
+        return max(peak.log_evidence / len(peak.fit.scaled) for peak in self.found.values())
 
 
 def _best_features(
@@ -240,18 +270,24 @@ def _best_features(
     n_centers: int,
     known: Floats | None,
     random_state: np.random.RandomState,
-) -> tuple[str, Features, Floats | None, Peak]:
-    """Return the features of the highest evidence with one rate for all, and that fit.
+) -> _Candidate:
+    """Return the features of the highest evidence, with one rate for all or few targets.
 
-    Between the two are the scores that a forest has for the rows of its fit.
+    Few targets are first looked for with the columns alone, which cannot explain by themselves what
+    noise does, and from there with other features, which might.
     """
-    structure = structures(sample.n_classes, free=False)[0 if known is not None else 1]
     head, weight = sample.rows[:PILOT_ROWS], sample.weight[:PILOT_ROWS]
     order = np.flatnonzero((np.diff(head, axis=0, prepend=np.nan) != 0).any(axis=1))
     columns = ChannelFeatures(None, n_centers).fit(head, weight, order)
-    best: tuple[str, Features, Floats | None, Peak] | None = None
     if len(candidates) > 1 and len(sample.rows) > MOST_BUMP_ROWS:
         candidates = [name for name in candidates if name != "nystroem"]
+    none, one, *others = structures(sample.n_classes, free=sample.n_classes <= MOST_FREE_CLASSES)
+    few = [structure for structure in others if structure.name == FEW_TARGETS]
+    starts = [few[0].start()] if few else []
+    if few and "linear" not in candidates and known is None:
+        design = sample.design(columns, _pilot_rows(sample, columns))
+        starts.append(climb(design, few[0], starts[0], design.first_variance()).fit.theta)
+    best: _Candidate | None = None
     for name in candidates:
         features: Features = columns
         held_out = None
@@ -263,21 +299,33 @@ def _best_features(
             held_out = features.fit(
                 sample.rows, sample.codes, sample.weight, sample.n_classes, seed
             )
-        n_rows = min(PILOT_ROWS, sample.affordable(features.block.size, PILOT_WORK))
-        design = sample.design(features, n_rows, held_out)
-        peak = climb(design, structure, structure.start(), design.first_variance(), T=known)
-        # evidence of as many rows, where the work allows some features fewer of them
-        height = peak.log_evidence / len(design.codes)
-        if best is None or height > best[-1].log_evidence / len(best[-1].fit.scaled):
-            best = name, features, held_out, peak
+        design = sample.design(features, _pilot_rows(sample, features), held_out)
+        variance = design.first_variance()
+        if known is not None:
+            found = {none.name: climb(design, none, none.start(), variance, T=known)}
+        else:
+            found = {one.name: climb(design, one, one.start(), variance)}
+            if few and (name == "linear" or sample.n_classes <= MOST_TRIED_CLASSES):
+                found[FEW_TARGETS] = climb(design, few[0], starts[-1], variance)
+                if name == "linear":
+                    starts.append(found[FEW_TARGETS].fit.theta)
+        candidate = _Candidate(name, features, held_out, found)
+        if best is None or candidate.height > best.height:
+            best = candidate
     assert best is not None
+    if few and known is None and FEW_TARGETS not in best.found:
+        design = best.found[one.name].fit.design
+        best.found[FEW_TARGETS] = climb(design, few[0], starts[-1], design.first_variance())
     return best
 
 
-def _peaks(first: Peak) -> list[Peak]:
-    """Return the maxima of all structures that the rows may find, from that of one rate."""
-    design = first.fit.design
-    found = {first.structure.name: first}
+def _pilot_rows(sample: SoftmaxSample, features: Features) -> int:
+    return min(PILOT_ROWS, sample.affordable(features.block.size, PILOT_WORK))
+
+
+def _peaks(found: dict[str, Peak]) -> list[Peak]:
+    """Return the maxima of all structures that the rows may find, from those that are known."""
+    found, design = dict(found), next(iter(found.values())).fit.design
     for structure in _structures(design):
         if structure.name not in found:
             found[structure.name] = _climbed(_simpler(structure, found), structure, design)
