@@ -20,6 +20,7 @@ from unflip.inspection._slice_likelihood import (
     spread_of_posterior,
 )
 from unflip.inspection._slices import _cut
+from unflip.noise import RatesInterval
 
 
 def simulated(n, rates, seed=0, shift=0.0):
@@ -132,7 +133,7 @@ def test_rates_that_differ_are_told_apart():
 
 def test_the_spread_of_the_posterior_is_what_the_channel_knows_beyond_the_likelihood():
     together = Region(0.0, (0.2, 0.1), 0.5, 0.15, (0.17, 0.23), (0.06, 0.14), (0.12, 0.18))
-    rates, interval = NoiseRates(0.2, 0.1), NoiseRates((0.15, 0.24), (0.07, 0.15))
+    rates, interval = NoiseRates(0.2, 0.1), RatesInterval.from_pairs((0.15, 0.24), (0.07, 0.15))
     spread = spread_of_posterior(rates, interval, together)
     assert_allclose(spread, [[0.04, np.sqrt(0.04**2 - 0.03**2)], [0, 0.03]], atol=1e-12)
     wider = together.widened(spread)
