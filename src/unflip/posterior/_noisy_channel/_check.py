@@ -44,6 +44,9 @@ DOUBTED, REFUTED = 3.0, 6.0
 LEAST_ROWS, LEAST_DISAGREEMENT = 100, 0.02
 """Fewer rows, or labels that the channel predicts but for so few, need no check."""
 
+MOST_CHECKED = 6000
+"""Of more rows, so many are enough to see what matters."""
+
 LEAST_SCORED = 500
 """Of fewer rows, trees may refute a channel, but their own scores are too rough for rates."""
 
@@ -261,13 +264,18 @@ def residual_score(units: ChannelSample, held_out: Floats) -> float:
     held_out : ndarray of shape (n_samples,)
         P(noisy=+1 | x) of each without its own label.
     """
+    units, held_out = units.head(MOST_CHECKED), held_out[:MOST_CHECKED]
     residual = units.positive - held_out
     columns = np.column_stack([units.rows, held_out])
     predicted = np.empty_like(residual)
     with threads_for(len(columns)):
         for others, fold in _folds(len(columns), N_CHECK_FOLDS):
             trees = HistGradientBoostingRegressor(
-                max_iter=30, max_leaf_nodes=8, early_stopping=False, random_state=0
+                learning_rate=0.15,
+                max_iter=20,
+                max_leaf_nodes=8,
+                early_stopping=False,
+                random_state=0,
             )
             trees.fit(columns[others], residual[others], _unequal(units.weight[others]))
             predicted[fold] = trees.predict(columns[fold])
@@ -378,9 +386,9 @@ def _score_columns(raw: Floats, smooth: Floats) -> Floats:
 
 def _linear_probability(evidence: Evidence) -> Floats:
     """Return P(noisy=+1 | x) by logistic regression with a prior."""
-    rows, weight = evidence.sample.rows, evidence.sample.weight
-    features = ChannelFeatures(None, 0).fit(rows, weight, np.arange(0))
-    design = evidence.sample.design(features)
+    few = evidence.sample.head(MOST_CHECKED)
+    features = ChannelFeatures(None, 0).fit(few.rows, few.weight, np.arange(0))
+    design = few.design(features)
     fit = fit_channel(design, (0.0, 0.0), first_guess(design))
     return np.asarray(expit(features.latent(evidence.units.rows, fit.coef)))
 

@@ -356,7 +356,8 @@ def _on_a_grid(
     kept = _relevant_models(fits)
     best = max(fits.values(), key=total_evidence)
     leader = max(kept, key=lambda k: best[k].log_evidence)
-    others = redraw(maps[leader])
+    # where a model without bumps is likely too, their centers matter little
+    others = [] if maps[kept[0]].width is None else redraw(maps[leader])
     if others or any(r[1] - r[0] < 0.7 * (b[1] - b[0]) for r, b in zip(region, box, strict=True)):
         maps = [maps[k] for k in kept] + others
         designs = [designs[k] for k in kept] + [sample.design(features) for features in others]
@@ -436,7 +437,10 @@ def _around_the_maximum(
     assert slope is not None
     clean = _clean_fit(best, leader) if box[0][0] == 0 == box[1][0] else None
     peaks = [(leader, slope)]
-    for features in redraw(leader.features):
+    # where a model without bumps is likely too, their centers matter little
+    smooth = scouts[0].features.width is None
+    likely_too = _log_evidence(scouts[0]) > _log_evidence(best) - MODEL_GAP
+    for features in [] if smooth and likely_too else redraw(leader.features):
         design = sample.design(features)
         fit, here = climb(design, replace(first_guess(design), rates=leader.fit.rates), box)
         peaks.append((_ModelMaximum(fit, design, features), here))
