@@ -61,10 +61,11 @@ def junk() -> Iterator[tuple[str, Array, Array, Array]]:
     picked = rng.integers(0, len(X), len(X) // 9)
     rows = np.r_[X, rng.permuted(X[picked], axis=1)]
     given = np.r_[y, rng.integers(0, 10, picked.size)]
-    wrong = np.arange(len(rows)) >= len(X)
+    order = rng.permutation(len(rows))
+    rows, given, wrong = rows[order], given[order], order >= len(X)
     models = {
         "logistic regression": LogisticRegression(C=0.03, max_iter=300),
-        "network": MLPClassifier((64,), max_iter=40, random_state=0),
+        "network": MLPClassifier((64,), early_stopping=True, random_state=0),
         "forest": RandomForestClassifier(200, min_samples_leaf=2, random_state=0),
     }
     for name, model in models.items():

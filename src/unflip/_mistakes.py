@@ -156,6 +156,10 @@ class Mistakes:
         codes : ndarray of shape (n_samples,)
             Positions of the given labels among the classes.
         """
+        with one_blas_thread():
+            return self._applied(noisy_posterior, codes)
+
+    def _applied(self, noisy_posterior: Floats, codes: Array) -> "Applied":
         n_rows, n_classes = noisy_posterior.shape
         kind = np.float32 if noisy_posterior.dtype == np.float32 else np.float64
         clean, given_label = (np.zeros((n_rows, n_classes), dtype=kind) for _ in range(2))
