@@ -329,7 +329,7 @@ def _by_class(sample: _Sample, rate: float, start: Explanation) -> Explanation:
     prior_rows = (n_classes - 1) * sample.noise(rate)
 
     def unpacked(at: Floats) -> tuple[Floats, Floats]:
-        matrix = _softmax(at[1 + n_classes :].reshape(n_classes, n_classes))
+        matrix = _softmax(at[1 + n_classes :].reshape(n_classes, n_classes).copy())
         beliefs = _softmax(np.exp(at[0]) * sample.logs + at[1 : 1 + n_classes])
         return matrix, beliefs
 
@@ -432,7 +432,7 @@ def _logs(p: Floats) -> Floats:
 
 
 def _softmax(logits: Floats) -> Floats:
-    """Return probabilities; centred logarithms need no shift by their largest."""
+    """Make probabilities of logits, in their place; centred ones need no shift by the largest."""
     np.clip(logits, -600.0, 600.0, out=logits)
     np.exp(logits, out=logits)
     logits /= (logits @ np.ones(logits.shape[1]))[:, None]  # faster than a sum along rows
