@@ -71,6 +71,7 @@ ARGUMENTS: dict[str, Callable[[Sizes], Any]] = {
     "y_score": scores,
     "y_proba": probabilities,
     "noisy_posterior": probabilities,
+    "pred_probs": probabilities,
     "clean_posterior": probabilities,
     "sample_weight": weights,
     "weights": lambda s: weights(s) if s.is_odd() else s.random.random(s.n),

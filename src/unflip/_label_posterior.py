@@ -243,13 +243,19 @@ def totals_of(
         n_rows=codes.size,
         label_mass=by_label(weight),
         taught_mass=by_label(taught),
-        sure_mass=weight @ (clean_proba >= SURE),
+        sure_mass=_column_sums(clean_proba >= SURE, sample_weight),
         weight_squares=float(weight @ weight),
         taught_squares=float(taught @ taught),
         n_possible=n_possible,
         n_clipped=n_clipped,
         n_errors=float(weight @ mislabel_proba),
     )
+
+
+def _column_sums(marks: NDArray[np.bool_], sample_weight: Floats | None) -> Floats:
+    if sample_weight is None:
+        return np.count_nonzero(marks, axis=0).astype(float)
+    return np.asarray(sample_weight @ marks)
 
 
 def _effective(mass: Floats, squares: float) -> float:

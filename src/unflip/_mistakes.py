@@ -21,14 +21,18 @@ from scipy.special import betaln, gammaln, softmax
 
 from unflip._diagnostics import LabelNoiseWarning
 from unflip._simplex import likeliest_mixture, scaled_rows
+from unflip._threads import one_blas_thread
 from unflip._typing import Array, Floats
 from unflip.noise_rates import SelectiveRates
 
 FLOOR = 1e-6
 """Probabilities below are taken as this: single and half precision have zeros."""
 
-FITTED = 300_000
+FITTED = 250_000
 """Numbers that the explanations are fitted to: of more, rows are drawn."""
+
+FEW_ROWS = 5000
+"""So many of them decide where the fit of T starts."""
 
 MANY_CLASSES = 100
 """Of more classes than this no full T is fitted, which has as many entries as there are pairs."""
@@ -82,14 +86,16 @@ class Explanation:
     def beliefs(self, noisy_posterior: Floats) -> Floats:
         """P(true | x), before the label is seen."""
         if self.taken_out is not None:
-            noisy_posterior = likeliest_mixture(scaled_rows(noisy_posterior), self.taken_out)
+            noisy_posterior = _taken_out(noisy_posterior, self.taken_out)
         return _softmax(self.scale * _logs(noisy_posterior) + self.shift)
 
     def label_posterior(self, beliefs: Floats, codes: Array) -> Floats:
         """P(true | x, given label)."""
         joint = beliefs * self.matrix.T[codes]
-        joint /= joint.sum(axis=1, keepdims=True)
-        return (1 - self.blame) * joint + self.blame * beliefs
+        joint *= ((1 - self.blame) / (joint @ np.ones(joint.shape[1])))[:, None]
+        if self.blame:
+            joint += self.blame * beliefs
+        return joint
 
 
 @dataclass(frozen=True)
@@ -150,10 +156,13 @@ class Mistakes:
         codes : ndarray of shape (n_samples,)
             Positions of the given labels among the classes.
         """
+        with one_blas_thread():
+            return self._applied(noisy_posterior, codes)
+
+    def _applied(self, noisy_posterior: Floats, codes: Array) -> "Applied":
         n_rows, n_classes = noisy_posterior.shape
         kind = np.float32 if noisy_posterior.dtype == np.float32 else np.float64
-        clean = np.zeros((n_rows, n_classes), dtype=kind)
-        given_label = np.zeros((n_rows, n_classes), dtype=kind)
+        clean, given_label = (np.zeros((n_rows, n_classes), dtype=kind) for _ in range(2))
         wrong, noisy_own = np.zeros(n_rows), np.zeros(n_rows)
         step = max(1, BLOCK // n_classes)
         for start in range(0, n_rows, step):
@@ -189,6 +198,13 @@ def fit_mistakes(
     random_state : RandomState instance, default=None
         What draws the rows that are fitted to where there are many; None: always the same.
     """
+    with one_blas_thread():
+        return _fitted(noisy_posterior, codes, weight, random_state)
+
+
+def _fitted(
+    noisy_posterior: Floats, codes: NDArray[np.intp], weight: Floats | None, random_state: Any
+) -> Mistakes:
     n_rows, n_classes = noisy_posterior.shape
     weight = np.ones(n_rows) if weight is None else weight
     most = max(FITTED // n_classes, 2000)
@@ -202,11 +218,13 @@ def fit_mistakes(
     if n_classes <= MANY_CLASSES:
         rate = float(np.clip(1 - found[0].matrix[0, 0], 0.01, LARGEST_RATE))
         counted = Explanation(_counted(p, sample), 2.0, np.zeros(n_classes))
-        by_class = max(
-            (_by_class(sample, rate, start) for start in (found[0], counted)),
+        few = sample.every(max(1, codes.size // FEW_ROWS))
+        start = max(
+            (_by_class(few, rate, start) for start in (found[0], counted)),
             key=lambda one: one.evidence,
         )
-        inverted = _Sample(_logs(likeliest_mixture(scaled_rows(p), by_class.matrix)), codes, weight)
+        by_class = _by_class(sample, rate, start)
+        inverted = _Sample(_logs(_taken_out(p, by_class.matrix)), codes, weight)
         exact = _by_class(inverted, rate, by_class)
         found += [by_class, replace(exact, taken_out=by_class.matrix)]
     if _classes_without_sure_rows(found[0].beliefs(p)):
@@ -251,6 +269,10 @@ class _Sample:
         self.order = np.argsort(codes, kind="stable")
         self.present, starts = np.unique(codes[self.order], return_index=True)
         self.starts = starts
+
+    def every(self, step: int) -> "_Sample":
+        """Return every so many rows."""
+        return _Sample(self.logs[::step], self.codes[::step], self.weight[::step])
 
     def by_label(self, rows: Floats) -> Floats:
         """Return the sums of rows, by given label."""
@@ -307,7 +329,7 @@ def _by_class(sample: _Sample, rate: float, start: Explanation) -> Explanation:
     prior_rows = (n_classes - 1) * sample.noise(rate)
 
     def unpacked(at: Floats) -> tuple[Floats, Floats]:
-        matrix = _softmax(at[1 + n_classes :].reshape(n_classes, n_classes))
+        matrix = _softmax(at[1 + n_classes :].reshape(n_classes, n_classes).copy())
         beliefs = _softmax(np.exp(at[0]) * sample.logs + at[1 : 1 + n_classes])
         return matrix, beliefs
 
@@ -348,7 +370,7 @@ def _plateaus(p: Floats, sample: _Sample) -> list[Explanation]:
     rate = float(np.clip(sample.shares @ (1 - np.diag(selective)), 0.01, LARGEST_RATE))
     found = []
     for matrix in (sample.noise(rate), selective):
-        logs = _logs(likeliest_mixture(scaled_rows(p), matrix))
+        logs = _logs(_taken_out(p, matrix))
         inverted = _Sample(logs, sample.codes, sample.weight)
         if matrix is not selective:
             one = _alike(inverted)
@@ -371,7 +393,7 @@ def _classes_without_sure_rows(beliefs: Floats) -> int:
 def _likelihood(beliefs: Floats, factors: Floats, sample: _Sample) -> tuple[float, Floats, Floats]:
     """Return minus the log-likelihood, its slope in the logits, and P(true | x, y) by weight."""
     joint = beliefs * factors
-    given = np.maximum(joint.sum(axis=1), 1e-300)
+    given = np.maximum(joint @ np.ones(joint.shape[1]), 1e-300)
     joint *= (sample.weight / given)[:, None]
     error = beliefs * sample.weight[:, None] - joint
     return float(-sample.weight @ np.log(given)), error, joint
@@ -384,7 +406,9 @@ def _prior(log_scale: float, shift: Floats) -> tuple[float, float, Floats]:
 
 
 def _minimum(loss: Any, start: Floats) -> Floats:
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 150})
+    found = minimize(
+        loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 150, "ftol": 1e-7}
+    )
     return np.asarray(found.x)
 
 
@@ -396,14 +420,20 @@ def _counted(p: Floats, sample: _Sample) -> Floats:
     return scaled_rows(counts)
 
 
+def _taken_out(p: Floats, matrix: Floats) -> Floats:
+    """Return q of p = q T, nearly: what is left of the error, recalibration takes up."""
+    return likeliest_mixture(scaled_rows(p), matrix, gap=1e-3, steps=5)
+
+
 def _logs(p: Floats) -> Floats:
     logs = np.log(np.maximum(p, FLOOR))
-    logs -= logs.mean(axis=1, keepdims=True)
+    logs -= (logs @ np.full(p.shape[1], 1 / p.shape[1]))[:, None]
     return np.asarray(logs)
 
 
 def _softmax(logits: Floats) -> Floats:
-    logits = logits - logits.max(axis=1, keepdims=True)
+    """Make probabilities of logits, in their place; centred ones need no shift by the largest."""
+    np.clip(logits, -600.0, 600.0, out=logits)
     np.exp(logits, out=logits)
-    logits /= logits.sum(axis=1, keepdims=True)
-    return np.asarray(logits)
+    logits /= (logits @ np.ones(logits.shape[1]))[:, None]  # faster than a sum along rows
+    return logits

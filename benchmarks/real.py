@@ -1,0 +1,138 @@
+"""Labels that people got wrong: the audit of a network's probabilities beside cleanlab's scores.
+
+`python -m benchmarks.real` reads `people.npz`, `simulated.npz` and `reviewed.npz` from the folder
+`UNFLIP_REAL` (default `../shared/real`) and prints, for every network, the area under the ROC
+curve and the average precision with which each score ranks the wrong labels first, the errors said
+and there, the range, and the calibration error; then the same of digits with rows that are none.
+Where the folder is absent it says so.
+"""
+
+import os
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from cleanlab.rank import get_label_quality_scores
+from numpy.typing import NDArray
+from sklearn.datasets import load_digits
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.model_selection import cross_val_predict
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from unflip import LabelAudit
+from unflip.inspection import mislabel_calibration
+
+Array = NDArray[Any]
+
+SCORES = ("self_confidence", "normalized_margin", "confidence_weighted_entropy")
+
+
+def main() -> None:
+    folder = Path(os.environ.get("UNFLIP_REAL", "../shared/real"))
+    print(f"{'':26} {'audit':13} self-confidence  margin        entropy        said  range  error")
+    if folder.is_dir():
+        for name in ("people", "simulated"):
+            measured(name, networks(folder / f"{name}.npz"))
+        reviewed(folder / "reviewed.npz")
+    else:
+        print(f"no real labels: {folder} is not there (set UNFLIP_REAL)")
+    measured("junk", junk())
+
+
+def networks(path: Path) -> Iterator[tuple[str, Array, Array, Array]]:
+    """Yield each network's name and probabilities, the given labels and whether they are wrong."""
+    data = np.load(path)
+    given = data["given"].astype(int)
+    for name in data.files:
+        if name.startswith("proba_"):
+            yield name[6:], scaled(data[name]), given, given != data["true"]
+
+
+def junk() -> Iterator[tuple[str, Array, Array, Array]]:
+    """Yield three models' probabilities of digits; a tenth are none, and labelled at random."""
+    X, y = load_digits(return_X_y=True)
+    rng = np.random.default_rng(0)
+    picked = rng.integers(0, len(X), len(X) // 9)
+    rows = np.r_[X, rng.permuted(X[picked], axis=1)]
+    given = np.r_[y, rng.integers(0, 10, picked.size)]
+    order = rng.permutation(len(rows))
+    rows, given, wrong = rows[order], given[order], order >= len(X)
+    models = {
+        "logistic regression": LogisticRegression(C=0.03, max_iter=300),
+        "network": MLPClassifier((64,), early_stopping=True, random_state=0),
+        "forest": RandomForestClassifier(200, min_samples_leaf=2, random_state=0),
+    }
+    for name, model in models.items():
+        whole = make_pipeline(StandardScaler(), model)
+        yield (
+            name,
+            cross_val_predict(whole, rows, given, cv=5, method="predict_proba"),
+            given,
+            wrong,
+        )
+
+
+def measured(title: str, cases: Iterator[tuple[str, Array, Array, Array]]) -> None:
+    table = []
+    for name, proba, given, wrong in cases:
+        audit = audited(proba, given)
+        ranks = [audit.mislabel_proba_, *cleanlab_scores(proba, given)]
+        figures = [
+            f(wrong, rank) for rank in ranks for f in (roc_auc_score, average_precision_score)
+        ]
+        said = audit.n_errors_ / wrong.sum()
+        low, high = audit.wrong_share_range_
+        error = mislabel_calibration(wrong, audit.mislabel_proba_).calibration_error
+        inside = "inside" if low <= wrong.mean() <= high else "OUTSIDE"
+        table.append(figures)
+        print(
+            f"{title:10} {name:20} {pairs(figures)}  {said:.2f}  {inside}  {error:.3f}", flush=True
+        )
+    print(f"{title:10} {'mean':20} {pairs(list(np.mean(table, axis=0)))}")
+
+
+def reviewed(path: Path) -> None:
+    """Print how well rows are ranked that five people judged: guessed or neither beats given."""
+    data = np.load(path)
+    for name in ("mnist", "cifar10", "20news"):
+        keys = {
+            part: next(k for k in data.files if k.startswith(name) and part in k)
+            for part in ("prob", "given")
+        }
+        proba, given = scaled(data[keys["prob"]]), data[keys["given"]].astype(int)
+        rows, votes = data[f"{name}_reviewed"], data[f"{name}_votes"]
+        wrong = (votes[:, 1] > votes[:, 0]) | (votes[:, 2] > votes[:, 0])
+        ranks = [audited(proba, given).mislabel_proba_, *cleanlab_scores(proba, given)]
+        figures = [
+            f(wrong, rank[rows]) for rank in ranks for f in (roc_auc_score, average_precision_score)
+        ]
+        print(f"{'reviewed':10} {name:20} {pairs(figures)}")
+
+
+def audited(proba: Array, given: Array) -> LabelAudit:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return LabelAudit().fit_posterior(proba, given)
+
+
+def cleanlab_scores(proba: Array, given: Array) -> list[Array]:
+    return [1 - get_label_quality_scores(given, proba, method=method) for method in SCORES]
+
+
+def scaled(proba: Array) -> Array:
+    double = proba.astype(float)
+    return double / double.sum(axis=1, keepdims=True)
+
+
+def pairs(figures: list[float]) -> str:
+    return "  ".join(f"{a:.4f}/{b:.4f}" for a, b in zip(figures[::2], figures[1::2], strict=True))
+
+
+if __name__ == "__main__":
+    main()
