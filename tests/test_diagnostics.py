@@ -15,9 +15,12 @@ from unflip import (
 from unflip._diagnostics import (
     SENTENCES,
     Diagnostic,
+    judge_given,
+    judge_model,
     judge_usefulness,
     judge_weights,
     raise_or_warn,
+    range_sentence,
     strength,
 )
 from unflip._label_posterior import LabelPosterior
@@ -127,7 +130,7 @@ def test_warnings_are_a_class_of_their_own_and_errors_are_raised_first():
 @pytest.mark.parametrize(
     ("p_value", "probability", "expected"),
     [
-        (1e-5, 1e-5, "almost sure"),
+        (1e-5, 1e-5, "clear"),
         (1e-5, 0.1, "open"),  # the probability of no noise is 10 %: no word of sureness
         (1e-5, 0.03, "likely"),
         (0.03, 1e-5, "likely"),
@@ -136,6 +139,51 @@ def test_warnings_are_a_class_of_their_own_and_errors_are_raised_first():
 )
 def test_what_is_said_to_be_sure_is_so_by_both_measures(p_value, probability, expected):
     assert strength(p_value, probability) == expected
+
+
+@pytest.mark.parametrize(
+    ("at_random", "possible", "words"),
+    [
+        ((0.0, 0.003), (0.0, 0.002), ["less than 1% are wrong", "up to 1% may be"]),
+        ((0.0, 0.01), (0.0, 0.14), ["0 to 1% are wrong", "up to 14% may be"]),
+        ((0.165, 0.2008), (0.0, 0.2012), ["16 to 21% are wrong", "up to 21% may be"]),
+        ((0.16, 0.16), (0.0, 0.2), ["about 16% are wrong", "up to 20% may be"]),
+    ],
+)
+def test_the_range_is_rounded_outwards_to_whole_per_cent(at_random, possible, words):
+    said = range_sentence(at_random, possible)
+    assert all(word in said for word in words), said
+    assert "Checking about 100 rows would tell." in said
+
+
+def test_without_a_range_the_assumption_is_said():
+    said = range_sentence(None, None)
+    assert "if labels were flipped at random within each class" in said
+    assert "Checking about 100 rows would tell." in said
+
+
+@pytest.mark.parametrize("verdict", ["refuted", "doubted", "believed"])
+def test_every_doubt_of_the_model_ends_with_the_range(verdict):
+    at_random, possible = (0.1, 0.2), (0.0, 0.5)
+    (doubt,) = judge_model(verdict, 7.0, NoiseRates(0.3, 0.1), 0.15, at_random, possible)
+    reason = str(doubt).removesuffix(range_sentence(at_random, possible))
+    assert reason
+    assert "%" not in reason
+    assert judge_model("believed", 0.0, NoiseRates(0.3, 0.1), 0.15, at_random, (0, 0.2)) == []
+
+
+def test_rates_given_are_contradicted_by_an_interval_that_is_far_from_them():
+    interval = RatesInterval.from_pairs((0.27, 0.31), (0.08, 0.11))
+
+    def said(positive, negative):
+        return [*map(str, judge_given(CLASSES, NoiseRates(positive, negative), interval))]
+
+    assert said(0.3, 0.1) == said(0.25, 0.13) == said(None, (0.0, 0.2)) == []
+    (spam,) = said(0.02, 0.1)
+    assert "given for 'spam', 2%, contradicts the labels" in spam
+    assert "it is 27% to 31%" in spam
+    (other,) = said(None, (0.2, 0.4))
+    assert "20% to 40%, contradicts the labels" in other
 
 
 def test_estimates_that_say_something_are_used():
