@@ -161,7 +161,7 @@ def _said(fitted: Any) -> dict[str, Any]:
     positive, negative = fitted.noise_rates_.both()
     # rates without an interval are said to be exact
     interval = getattr(fitted.rate_estimator_, "interval_", fitted.noise_rates_)
-    bounds = [pair if isinstance(pair, tuple) else (pair, pair) for pair in interval.bounds]
+    bounds = [pair if isinstance(pair, tuple) else (pair, pair) for pair in interval.both()]
     low, high = getattr(fitted, "wrong_share_range_", None) or (nan, nan)
     return {
         "positive": positive,

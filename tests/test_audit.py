@@ -163,7 +163,7 @@ def test_probabilities_from_elsewhere_give_the_same_audit():
 def test_rates_are_read_off_probabilities_where_none_are_given():
     X, y = noisy_sample()
     audit = LabelAudit("probabilistic", "selective", random_state=0).fit(X, y)
-    again = LabelAudit().fit_posterior(audit.noisy_proba_, y)
+    again = LabelAudit(noise_rates="selective").fit_posterior(audit.noisy_proba_, y)
     assert again.noise_rates_ == audit.noise_rates_
     with pytest.raises(ValueError, match="estimates the rates from rows"):
         LabelAudit(noise_rates="channel").fit_posterior(audit.noisy_proba_, y)

@@ -53,7 +53,7 @@ X3, Y3 = table(3)
         ({"cv": 3}, 4),  # all rows, and three folds
         ({"posterior": "probabilistic", "noise_rates": RATES}, 1),
         ({"posterior": "probabilistic", "noise_rates": "selective", "cv": 3}, 4),
-        ({"posterior": "probabilistic", "noise_rates": "channel"}, 2),  # with the channel's own
+        ({"posterior": "probabilistic", "noise_rates": "channel"}, 3),  # rates, channel
         ({"posterior": "kliep", "noise_rates": "minimum"}, 1),
         # the posterior, the rates, and the posterior of the rates
         ({"posterior": "probabilistic", "noise_rates": MinimumRates("kde")}, 3),
@@ -87,10 +87,10 @@ def test_rates_from_rows_check_labels_once_besides_the_fit_of_their_posterior(co
     assert counts["check_labels"] == 2
     counts.clear()
     ChannelRates().fit(X, Y)
-    assert counts["check_labels"] == 1
+    assert counts["check_labels"] == 2  # the number of classes says which channel
 
 
 def test_three_classes_check_labels_once_besides_the_fits_of_the_candidates(counts):
     ImportanceReweightingClassifier(posterior=SelectedPosterior([None], cv=3)).fit(X3, Y3)
-    # the chosen one on all rows and three folds, and the choice itself
-    assert counts["check_labels"] == 1 + 1 + 4
+    # the chosen one on all rows and three folds, the choice itself, and the channel of the rates
+    assert counts["check_labels"] == 1 + 1 + 4 + 2

@@ -231,7 +231,7 @@ def test_a_class_whose_labels_the_flips_explain_comes_with_a_warning():
     ):
         clf.fit(X, y_noisy)
     assert (clf.predict(X) != 2).all()
-    assert (clf.mislabel_proba_[y_noisy == 2] == 1).all()
+    assert (clf.mislabel_proba_[y_noisy == 2] > 1 - 1e-6).all()  # never 1: no two rows tie
 
 
 def test_little_information_comes_with_a_warning(data):

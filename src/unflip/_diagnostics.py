@@ -43,6 +43,9 @@ LARGEST_CONTRADICTION = 0.03
 LEAST_EFFECTIVE_SHARE, LEAST_EFFECTIVE_ROWS = 0.3, 50
 """Weights must leave this share of the rows, and as many rows."""
 
+LEAST_TAUGHT_SHARE = 1e-6
+"""A class whose weights sum to a smaller share of its labels' is not learnt."""
+
 LARGEST_CLIPPED_SHARE = 0.6
 """With the right rates an estimated posterior scatters about the plateaus, half of it outside."""
 
@@ -52,9 +55,13 @@ LARGEST_DRIFT = 0.1
 CLEARLY, PROBABLY = 0.01, 0.05
 """A hypothesis whose p-value and probability are smaller is clearly, or probably, wrong."""
 
-LEAST_HIDDEN, MOST_HIDDEN = 0.04, 0.35
+LEAST_HIDDEN = 0.04
 """Overlap of the classes may hide mistakes that depend on the row: a doubt where it may hide more
-than twice what is said to be wrong, plus the first; or in any case more than the second."""
+than is said to be wrong, plus this (of classes of equal size; in proportion, of a rare one)."""
+
+MOST_DISAGREEMENT, MOST_UNEXPLAINED = 0.35, 0.12
+"""A doubt where the model disagrees with this share of the labels, and with so many more than are
+said to be wrong."""
 
 POINT = 0.0005
 """A shorter range of shares is one share, that of rates that were given."""
@@ -93,6 +100,8 @@ SENTENCES = {
     "{statistic:.0f} standard errors): the classes, or the mistakes, follow a shape that it does "
     "not. The rates are read off the trees' scores instead, and mistakes that follow a rule cannot "
     "be told from the classes themselves. " + RANGE,
+    "labels_by_a_rule": "A small decision tree gives nearly all labels: they may have been made by "
+    "a rule, and labels that follow a rule do not show the rule's own mistakes. " + RANGE,
     "doubted_channel": "Two models of the classes that explain the labels about equally well give "
     "other rates, ({positive:.2f}, {negative:.2f}) being one of the two. " + RANGE,
     "hidden_mistakes": "Where the classes overlap, mistakes that depend on the row look like "
@@ -107,8 +116,14 @@ SENTENCES = {
     "them one, or confusion between them counts as noise.",
     "classes_of_few_rows": "Too few rows to tell how often they are mislabelled (fewer than "
     "{least}) have the classes {labels}. Merge them with others, leave them out, or add rows.",
+    "not_held_out": "The model agrees with {agree:.1%} of the labels and gives them a probability "
+    "of {confidence:.3f} on average, as hardly any model does on rows that it has not seen. If it "
+    "was trained on these labels, it repeats their mistakes: take probabilities by "
+    "cross-validation, such as cross_val_predict(model, X, y, method='predict_proba').",
     "contradicted_rates": "{rates} contradicts the data: under these rates the share of positive "
     "labels lies between {low:.3f} and {high:.3f}, and it is {share:.3f}.",
+    "unlikely_rates": "{rates} is contradicted by the labels: they are far likelier if flipped by "
+    "({positive:.2f}, {negative:.2f}). Check where the given rates come from, or leave them out.",
     "contradicted_by_labels": "The rate given for {label!r}, {given}, contradicts the labels: if "
     "they were flipped at random within each class, it is {low:.0%} to {high:.0%}. Leave the rates "
     "out, or check some rows by hand.",
@@ -286,8 +301,10 @@ def _hundredths(share: float) -> float:
 def judge_model(
     verdict: str,
     statistic: float,
+    disagreement: float,
     rates: NoiseRates,
-    said: float,
+    totals: Totals,
+    *,
     at_random: tuple[float, float],
     possible: tuple[float, float],
 ) -> list[Diagnostic]:
@@ -295,27 +312,34 @@ def judge_model(
 
     Parameters
     ----------
-    verdict : {"believed", "doubted", "refuted"}
+    verdict : {"believed", "doubted", "refuted", "rule"}
         Of the check of the channel.
     statistic : float
         Its statistic.
+    disagreement : float
+        Share of labels that the channel disagrees with.
     rates : NoiseRates
         The estimate.
-    said : float
-        Share of wrong labels, estimated under random flips.
+    totals : Totals
+        Sums over the rows.
     at_random : (low, high)
-        Its bounds.
+        Bounds of the share of wrong labels under random flips.
     possible : (low, high)
         The range of that share, if mistakes may depend on the row.
     """
     numbers: dict[str, Any] = _range_words(at_random, possible)
+    if verdict == "rule":
+        return [Diagnostic("labels_by_a_rule", numbers=numbers)]
     if verdict == "refuted":
         return [Diagnostic("refuted_channel", numbers={**numbers, "statistic": statistic})]
     if verdict == "doubted":
         positive, negative = rates.both()
         numbers |= {"positive": positive, "negative": negative}
         return [Diagnostic("doubted_channel", numbers=numbers)]
-    if possible[1] > min(MOST_HIDDEN, 2 * said + LEAST_HIDDEN):
+    said = totals.n_errors / totals.label_mass.sum()
+    hidden = LEAST_HIDDEN * 2 * totals.noisy_prior.min()
+    most = max(MOST_DISAGREEMENT, said + MOST_UNEXPLAINED)
+    if disagreement > min(2 * said + hidden, most):
         return [Diagnostic("hidden_mistakes", numbers=numbers)]
     return []
 
@@ -335,7 +359,7 @@ def judge_weights(totals: Totals, classes: Array, rates: Any) -> list[Diagnostic
     if not totals.n_possible:
         return [Diagnostic("impossible_labels", "error")]
     found = []
-    taught = totals.taught_mass > 0
+    taught = totals.taught_mass > LEAST_TAUGHT_SHARE * totals.label_mass
     if not taught.all():
         # two classes cannot be learnt from one; more can be learnt but for one
         severity: Severity = "warning" if taught.sum() >= 2 else "error"

@@ -1,14 +1,22 @@
 """Handling other people's estimators: seeds and sample weights into any of them."""
 
+from collections.abc import Callable
 from inspect import Parameter, signature
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn import config_context
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import check_random_state
+from sklearn.utils import _safe_indexing, check_random_state
+
+from unflip._typing import Array, Floats, RandomState, Rows
+
+MOST_COPIES, LEAST_PROBA = 4, 0.01
+"""Soft labels repeat a row for at most so many classes, each of at least this probability."""
+
+E = TypeVar("E", bound=BaseEstimator)
 
 
 def optional_generator(
@@ -32,7 +40,7 @@ def stage_generator(
     return generator
 
 
-def clone_seeded(estimator: Any, random_state: int | np.random.RandomState | None) -> Any:
+def clone_seeded(estimator: E, random_state: RandomState) -> E:
     """Return a clone whose unset `random_state` parameters, nested ones too, are seeded.
 
     Without a `random_state` they stay unset.
@@ -53,7 +61,7 @@ def clone_seeded(estimator: Any, random_state: int | np.random.RandomState | Non
     return copy.set_params(**seeds)
 
 
-def delegated(method: str, *, to: str, unfitted: str) -> Any:
+def delegated(method: str, *, to: str, unfitted: str) -> Callable[[BaseEstimator], bool]:
     """Return the condition that a meta-estimator has a method: that its part has it.
 
     Parameters
@@ -66,7 +74,7 @@ def delegated(method: str, *, to: str, unfitted: str) -> Any:
         The name of the method that returns the part before `fit`.
     """
 
-    def check(self: Any) -> bool:
+    def check(self: BaseEstimator) -> bool:
         part = getattr(self, to) if hasattr(self, to) else getattr(self, unfitted)()
         getattr(part, method)  # its AttributeError says what is missing
         return True
@@ -75,8 +83,13 @@ def delegated(method: str, *, to: str, unfitted: str) -> Any:
 
 
 def fit_weighted(
-    estimator: Any, X: Any, y: Any, sample_weight: ArrayLike, *, row_weight: ArrayLike | None = None
-) -> Any:
+    estimator: BaseEstimator,
+    X: Rows,
+    y: ArrayLike,
+    sample_weight: ArrayLike,
+    *,
+    row_weight: ArrayLike | None = None,
+) -> BaseEstimator:
     """Fit `estimator` (in place) with weights for its loss, and return it.
 
     Parameters
@@ -100,7 +113,54 @@ def fit_weighted(
         return estimator.fit(X, y, **weights)
 
 
-def weight_parameters(estimator: Any) -> dict[str, bool]:
+def fit_soft_labels(
+    estimator: BaseEstimator,
+    X: Rows,
+    proba: Floats,
+    classes: Array,
+    *,
+    row_weight: Floats | None = None,
+) -> BaseEstimator:
+    """Fit `estimator` (in place) to every row with every class k at weight proba_k, and return it.
+
+    A row is repeated for its likeliest classes, at most `MOST_COPIES` of them and none below
+    `LEAST_PROBA`; their weights are scaled to the weight of the row.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Anything whose `fit` takes `sample_weight`.
+    X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+        Rows.
+    proba : ndarray of shape (n_samples, n_classes)
+        Probabilities of the classes.
+    classes : ndarray of shape (n_classes,)
+        The labels.
+    row_weight : ndarray of shape (n_samples,), default=None
+        How often each row counts.
+    """
+    kept = np.where(proba >= LEAST_PROBA, proba, 0.0)
+    if proba.shape[1] > MOST_COPIES:
+        lowest = np.partition(kept, -MOST_COPIES, axis=1)[:, -MOST_COPIES, None]
+        kept[kept < lowest] = 0.0
+    # a class without rows could not be predicted
+    likeliest = proba.argmax(axis=0), np.arange(classes.size)
+    kept[likeliest] = np.maximum(proba[likeliest], LEAST_PROBA)
+    kept /= kept.sum(axis=1, keepdims=True)
+    if row_weight is not None:
+        kept *= row_weight[:, None]
+    rows, codes = np.nonzero(kept)
+    copies = None if row_weight is None else np.asarray(row_weight)[rows]
+    return fit_weighted(
+        estimator,
+        _safe_indexing(X, rows),
+        classes[codes],
+        kept[rows, codes],
+        row_weight=copies,
+    )
+
+
+def weight_parameters(estimator: BaseEstimator) -> dict[str, bool]:
     """Return the names under which `fit` takes weights, and whether each reaches the loss.
 
     Raises where no weight would reach the loss.
@@ -115,7 +175,7 @@ def weight_parameters(estimator: Any) -> dict[str, bool]:
     return parameters
 
 
-def _weight_parameters(estimator: Any) -> dict[str, bool]:
+def _weight_parameters(estimator: BaseEstimator) -> dict[str, bool]:
     if isinstance(estimator, Pipeline):
         names = {}
         for position, (name, step) in enumerate(estimator.steps):
@@ -134,7 +194,7 @@ def _weight_parameters(estimator: Any) -> dict[str, bool]:
     return {"sample_weight": True} if inner is None else _weight_parameters(inner)
 
 
-def _innermost(estimator: Any) -> str:
+def _innermost(estimator: BaseEstimator) -> str:
     """Return the class's name of the estimator that meets the loss."""
     if isinstance(estimator, Pipeline):
         return f"{_innermost(estimator.steps[-1][1])} (last step of the Pipeline)"

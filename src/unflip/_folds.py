@@ -1,26 +1,28 @@
 """Folds that every class has rows in."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
 
-from unflip._typing import Array
+from unflip._typing import Array, ArrayLike, CrossValidation, Splitter
+
+C = TypeVar("C", bound=CrossValidation)
 
 
-def folds_within_classes(cv: Any, codes: Array) -> Any:
+def folds_within_classes(cv: C, codes: Array) -> C | int:
     """Return the folds of cross-fitting: where they are a number, no more than the rarest class."""
     if not isinstance(cv, (int, np.integer)):
         return cv
     return min(int(cv), max(2, int(np.bincount(codes).min())))
 
 
-def check_splits(cv: Any) -> Any:
+def check_splits(cv: CrossValidation) -> Splitter | list[tuple[ArrayLike, ArrayLike]]:
     """Return a splitter, or an iterable of splits as a list, which serves more than once."""
     is_text = isinstance(cv, (str, bytes))
-    if hasattr(cv, "split") and not is_text:
+    if isinstance(cv, Splitter) and not is_text:
         return cv
     is_scalar = isinstance(cv, np.ndarray) and not cv.ndim
     splits = list(cv) if isinstance(cv, Iterable) and not (is_text or is_scalar) else []

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from unflip._threads import by_threads
-from unflip._typing import Array
+from unflip._typing import Array, Rows
 
 BLOCK_BYTES = 2**20
 """Size of one block of kernel values (1 MiB: 1310 rows of 100 centres in float64)."""
@@ -50,14 +50,14 @@ def worth_caching(n_rows: int, n_columns: int, itemsize: int) -> bool:
 class DistancesTo:
     """D[i, l] = |x_i - c_l|^2 to fixed centres, by one matrix product per block of rows."""
 
-    def __init__(self, centers: Any, *, sparse_rows: bool = False) -> None:
+    def __init__(self, centers: Rows, *, sparse_rows: bool = False) -> None:
         # centring reduces cancellation; sparse rows cannot be shifted
         self.origin = None if sparse_rows else centers.mean(axis=0)
         shifted = centers if self.origin is None else centers - self.origin
         self.minus_twice = -2.0 * shifted.T
         self.norms = row_norms(shifted, squared=True)
 
-    def __call__(self, X: Any) -> Array:
+    def __call__(self, X: Rows) -> Array:
         """Return the squared distances of the rows of X."""
         shifted = X if self.origin is None else X - self.origin
         distances = safe_sparse_dot(shifted, self.minus_twice, dense_output=True)
@@ -67,7 +67,7 @@ class DistancesTo:
         return np.maximum(distances, 0.0, out=distances)
 
 
-def squared_distances(X: Any, centers: Any) -> Array:
+def squared_distances(X: Rows, centers: Rows) -> Array:
     """Return D[i, l] = |x_i - c_l|^2."""
     return DistancesTo(centers, sparse_rows=sparse.issparse(X))(X)
 
@@ -133,7 +133,7 @@ class GaussianBasis:
         basis.n_centers = basis.right.shape[1]
         return basis
 
-    def exponents(self, X: Any, out: Array | None = None) -> Array:
+    def exponents(self, X: Rows, out: Array | None = None) -> Array:
         """Return log phi at a block of rows, in `out` if given."""
         if sparse.issparse(X):
             values = safe_sparse_dot(X, self.right[:-2], dense_output=True)
@@ -146,14 +146,14 @@ class GaussianBasis:
         left[:, -1] = 1
         return np.matmul(left, self.right, out=None if out is None else out[: len(left)])
 
-    def __call__(self, X: Any, out: Array | None = None) -> Array:
+    def __call__(self, X: Rows, out: Array | None = None) -> Array:
         """Return phi at a block of rows, in `out` if given."""
         values = self.exponents(X, out)
         if self.rounds:
             np.minimum(values, 0.0, out=values)
         return np.exp(values, out=values)
 
-    def blocks(self, X: Any) -> Iterator[tuple[slice, Array]]:
+    def blocks(self, X: Rows) -> Iterator[tuple[slice, Array]]:
         """Yield a slice of rows and phi at these rows, in a buffer that is reused."""
         slices = list(row_blocks(X.shape[0], self.n_centers, self.dtype.itemsize))
         buffer = np.empty((slices[0].stop, self.n_centers), dtype=self.dtype)
@@ -233,7 +233,7 @@ class GaussianDesign(Design):
     """
 
     def __init__(
-        self, X: Any, centers: Array, bandwidth: float, *, many_passes: bool = False
+        self, X: Rows, centers: Array, bandwidth: float, *, many_passes: bool = False
     ) -> None:
         self.X, self.centers, self.bandwidth = X, centers, bandwidth
         self.many_passes = many_passes
@@ -271,7 +271,7 @@ def width_grid(centers: Array) -> Array:
     return median_distance(centers) * 2.0 ** np.linspace(-3, 1, 9)
 
 
-def smooth(X: Any, rows: Any, values: Array, weight: Array, bandwidth: float) -> Array:
+def smooth(X: Rows, rows: Rows, values: Array, weight: Array, bandwidth: float) -> Array:
     """Nadaraya-Watson: sum_i w_i k(x, x_i) v_i / sum_i w_i k(x, x_i) for every row x of X.
 
     Kernels are relative to that of the nearest row: far from all rows the result is the value of

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unflip._simplex import onto_simplex, scaled_rows
+from unflip._simplex import likeliest_mixture, scaled_rows
 from unflip._typing import Array, Floats
 from unflip.noise import TransitionMatrix, as_transition_matrix
 
@@ -89,8 +89,8 @@ class Totals:
 class LabelPosterior:
     r"""P(true=k | x, y) = q_k T[k, y] / sum_j q_j T[j, y], with q = P(true | x).
 
-    q is the probability vector for which q T comes nearest to P(noisy | x): P(noisy | x) T^-1 where
-    that is one.
+    q is the probability vector under which P(noisy | x) is likeliest, the largest
+    sum_j P(noisy=j | x) log (q T)_j: P(noisy | x) T^-1 where that is a probability vector.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class LabelPosterior:
     def clean_proba(self) -> Floats:
         """P(true | x), one column per class."""
         if self.classes.size > 2:
-            return onto_simplex(self._inverted)
+            return likeliest_mixture(self.noisy_proba, self.noise.matrix, self._inverted)
         own = np.clip(self._inverted[self._own], 0.0, 1.0)
         return np.where(self._is_given, own[:, None], 1 - own[:, None])
 
@@ -184,22 +184,14 @@ class LabelPosterior:
         beta : ndarray of shape (n_samples,), default=None
             Other weights than Lemma 1's.
         """
-        weight = np.ones(self.codes.size) if sample_weight is None else sample_weight
-        taught = weight * (self.weights if beta is None else beta)
-
-        def by_label(values: Floats) -> Any:
-            return np.bincount(self.codes, values, minlength=self.classes.size)
-
-        return Totals(
-            n_rows=self.codes.size,
-            label_mass=by_label(weight),
-            taught_mass=by_label(taught),
-            sure_mass=weight @ (self.clean_proba >= SURE),
-            weight_squares=float(weight @ weight),
-            taught_squares=float(taught @ taught),
+        return totals_of(
+            self.codes,
+            self.clean_proba,
+            self.mislabel_proba,
+            self.weights if beta is None else beta,
+            sample_weight,
             n_possible=int(np.count_nonzero(self.given)),
             n_clipped=int(np.count_nonzero(self.clipped)),
-            n_errors=float(weight @ self.mislabel_proba),
         )
 
     @cached_property
@@ -214,6 +206,50 @@ class LabelPosterior:
     @cached_property
     def _right(self) -> Floats:
         return np.asarray(self.proba[self._own])
+
+
+def totals_of(
+    codes: NDArray[np.intp],
+    clean_proba: Floats,
+    mislabel_proba: Floats,
+    beta: Floats,
+    sample_weight: Floats | None = None,
+    *,
+    n_possible: int,
+    n_clipped: int,
+) -> Totals:
+    """Return the sums over rows of what is known of each.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_samples,)
+        Positions of the given labels among the classes.
+    clean_proba : ndarray of shape (n_samples, n_classes)
+        P(true | x).
+    mislabel_proba, beta : ndarray of shape (n_samples,)
+        P(the label is wrong | x, the label), and the weights of the rows.
+    sample_weight : ndarray of shape (n_samples,), default=None
+        How much each row counts; None: once.
+    n_possible, n_clipped : int
+        As in :class:`Totals`.
+    """
+    weight = np.ones(codes.size) if sample_weight is None else sample_weight
+    taught = weight * beta
+
+    def by_label(values: Floats) -> Any:
+        return np.bincount(codes, values, minlength=clean_proba.shape[1])
+
+    return Totals(
+        n_rows=codes.size,
+        label_mass=by_label(weight),
+        taught_mass=by_label(taught),
+        sure_mass=weight @ (clean_proba >= SURE),
+        weight_squares=float(weight @ weight),
+        taught_squares=float(taught @ taught),
+        n_possible=n_possible,
+        n_clipped=n_clipped,
+        n_errors=float(weight @ mislabel_proba),
+    )
 
 
 def _effective(mass: Floats, squares: float) -> float:

@@ -1,9 +1,9 @@
 """What a fitted estimator has found, below the diagram that a notebook shows of it."""
 
 import html
-from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from unflip._diagnostics import range_sentence
 from unflip._stages import wrong_share_ranges
@@ -13,7 +13,7 @@ MOST_CLASSES = 10
 """Rows of the table."""
 
 
-def with_findings(diagram: str, estimator: Any) -> str:
+def with_findings(diagram: str, estimator: BaseEstimator) -> str:
     """Return scikit-learn's diagram, and below it the rates and the expected errors.
 
     Before `fit` it is the diagram alone. To be called by an estimator's `_html_repr`.

@@ -5,17 +5,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import add
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from scipy.sparse import issparse
 
 from unflip._sampling import shuffled
 from unflip._threads import by_threads
-from unflip._typing import Array
+from unflip._typing import Array, Rows
 
+S = TypeVar("S")
 T = TypeVar("T")
-TwoSampleFunction = Callable[[Any, Array, Array, Any], T]
+TwoSampleFunction = Callable[[Rows, Array, Array, S], T]
 """function(rows, weight_num, weight_den, shared): a pure function; its values are summed."""
 
 
@@ -48,7 +49,7 @@ class Samples(ABC):
         """Whether the rows are sparse."""
 
     @abstractmethod
-    def num_rows(self, positions: Array) -> tuple[Any, Array]:
+    def num_rows(self, positions: Array) -> tuple[Rows, Array]:
         """Return rows of the numerator, and their weights."""
 
     @abstractmethod
@@ -56,7 +57,7 @@ class Samples(ABC):
         """Return rows of the numerator and of the denominator, in memory."""
 
     @abstractmethod
-    def sum(self, function: TwoSampleFunction[T], shared: Any) -> T:
+    def sum(self, function: TwoSampleFunction[S, T], shared: S) -> T:
         """Return the sum of a function over blocks of rows.
 
         A row's weight is 0 in a sample that it does not belong to.
@@ -72,15 +73,15 @@ class Samples(ABC):
 class TwoSamples(Samples):
     """Both samples in memory."""
 
-    num: Any
-    den: Any
+    num: Rows
+    den: Rows
     weight_num: Array
     weight_den: Array
     num_mask: Array | None = None
     """Mask of the rows of `den` that are those of `num`, if `num` is a part of `den`."""
 
     @classmethod
-    def within(cls, X: Any, is_num: Array, weight: Array) -> "TwoSamples":
+    def within(cls, X: Rows, is_num: Array, weight: Array) -> "TwoSamples":
         """Return samples with all rows in the denominator, the marked ones in the numerator too."""
         return cls(X[is_num], X, weight[is_num], weight, is_num)
 
@@ -109,7 +110,7 @@ class TwoSamples(Samples):
         """Whether the rows are sparse."""
         return bool(issparse(self.num))
 
-    def num_rows(self, positions: Array) -> tuple[Any, Array]:
+    def num_rows(self, positions: Array) -> tuple[Rows, Array]:
         """Return rows of the numerator, and their weights."""
         return self.num[positions], self.weight_num[positions]
 
@@ -117,7 +118,7 @@ class TwoSamples(Samples):
         """Return rows of the numerator and of the denominator."""
         return TwoSamples(self.num[num], self.den[den], self.weight_num[num], self.weight_den[den])
 
-    def sum(self, function: TwoSampleFunction[T], shared: Any) -> T:
+    def sum(self, function: TwoSampleFunction[S, T], shared: S) -> T:
         """Return the sum of a function over all rows."""
         sums: list[T] = []
         for part in self._parts():
@@ -125,7 +126,7 @@ class TwoSamples(Samples):
             sums += by_threads(partial(_on_some, function, part, shared), n_rows, n_rows)
         return reduce(add, sums)
 
-    def _parts(self) -> list[tuple[Any, Array, Array]]:
+    def _parts(self) -> list[tuple[Rows, Array, Array]]:
         """Return rows with their weights in each sample."""
         if self.num_mask is not None:
             return [(self.den, np.where(self.num_mask, self.weight_den, 0.0), self.weight_den)]
@@ -134,7 +135,7 @@ class TwoSamples(Samples):
 
 
 def _on_some(
-    function: TwoSampleFunction[T], part: tuple[Any, Array, Array], shared: Any, some: slice
+    function: TwoSampleFunction[S, T], part: tuple[Rows, Array, Array], shared: S, some: slice
 ) -> T:
     rows, weight_num, weight_den = part
     return function(rows[some], weight_num[some], weight_den[some], shared)

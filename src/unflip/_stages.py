@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from unflip._diagnostics import Diagnostic, judge_model, judge_rates
-from unflip._label_posterior import Totals
+from unflip._label_posterior import LabelPosterior, Totals
 from unflip._typing import Array, Floats
 from unflip._validation import Labels
+from unflip._wrong_share import wrong_share_range
 from unflip.noise import NoiseRates, RatesInterval, as_transition_matrix
 from unflip.noise_rates import (
     BaseRates,
@@ -19,7 +20,16 @@ from unflip.noise_rates import (
     given_rates,
     known_size,
 )
-from unflip.posterior import BasePosterior, ChannelPosterior, cross_fit, make_posterior
+from unflip.posterior import (
+    BasePosterior,
+    ChannelPosterior,
+    MulticlassChannelPosterior,
+    cross_fit,
+    make_posterior,
+)
+
+CHANNELS = (ChannelPosterior, MulticlassChannelPosterior)
+"""What finds P(noisy y | x) and the rates together."""
 
 Bounds = tuple[float, float]
 
@@ -47,7 +57,11 @@ class Stages:
 
 
 def judge_estimate(
-    totals: Totals, classes: Array, rates: Any, estimator: BaseRates | None
+    totals: Totals,
+    classes: Array,
+    rates: Any,
+    estimator: BaseRates | None,
+    posterior: BasePosterior | None = None,
 ) -> list[Diagnostic]:
     """Return why rates may be far off, as data.
 
@@ -61,19 +75,31 @@ def judge_estimate(
         The rates in use.
     estimator : BaseRates or None
         What they were estimated by; None where they were given.
+    posterior : BasePosterior, default=None
+        The fitted posterior; the noisy channel contradicts given rates that it finds unlikely.
     """
     interval = channel_interval(estimator)
     found = judge_rates(totals, classes, rates, estimated=estimator is not None, interval=interval)
+    check = getattr(posterior, "check_", None)
+    if estimator is None and check is not None and check.likelier_rates is not None:
+        positive, negative = check.likelier_rates
+        numbers = {"rates": str(rates), "positive": positive, "negative": negative}
+        found.append(Diagnostic("unlikely_rates", numbers=numbers))
     if isinstance(estimator, ChannelRates) and interval is not None:
         channel = estimator.posterior_
-        if channel.check_ is not None and interval.wrong_share is not None:
+        if (
+            isinstance(channel, ChannelPosterior)
+            and channel.check_ is not None
+            and interval.wrong_share is not None
+        ):
             found += judge_model(
                 channel.check_.verdict,
                 channel.check_.statistic,
+                channel.check_.disagreement,
                 channel.rates_,
-                totals.n_errors / totals.label_mass.sum(),
-                interval.wrong_share,
-                channel.wrong_share_range_,
+                totals,
+                at_random=interval.wrong_share,
+                possible=channel.wrong_share_range_,
             )
     return found
 
@@ -108,6 +134,29 @@ def wrong_share_ranges(estimator: Any) -> tuple[Bounds | None, Bounds | None]:
     return channel.interval_.wrong_share, channel.wrong_share_range_
 
 
+def possible_wrong_share(
+    label_posterior: LabelPosterior, totals: Totals, posterior: BasePosterior | None
+) -> Bounds:
+    """Return (low, high) of the share of wrong labels, if mistakes may depend on the row.
+
+    By a checked channel, where there is one; else by the probabilities of the rows. Of rows that
+    the posterior was fitted to, not held out, these are too sure, and the high end is low.
+
+    Parameters
+    ----------
+    label_posterior : LabelPosterior
+        The rows.
+    totals : Totals
+        Sums over them.
+    posterior : BasePosterior or None
+        What was fitted to them; None: probabilities were given.
+    """
+    if isinstance(posterior, ChannelPosterior) and posterior.check_ is not None:
+        return posterior.wrong_share_range_
+    said = totals.n_errors / totals.label_mass.sum()
+    return wrong_share_range(label_posterior.noisy_proba, label_posterior.codes, (0.0, said))
+
+
 def channel_interval(estimator: BaseRates | None) -> RatesInterval | None:
     """Return the interval of rates that the channel estimated; others would take a bootstrap.
 
@@ -136,9 +185,9 @@ def fit_stages(
     Parameters
     ----------
     posterior : str, BasePosterior or classifier
-        See :func:`~unflip.posterior.make_posterior`. "auto" for two classes is the channel where
-        it also gives the rates, or they are known; else "probabilistic", so that a way to estimate
-        the rates is not handed another way's estimate.
+        See :func:`~unflip.posterior.make_posterior`. "auto" is the channel where it also gives the
+        rates, or they are known; else "probabilistic" for two classes and "selected" for more, so
+        that a way to estimate the rates is not handed another way's estimate.
     noise_rates : str, NoiseRates, TransitionMatrix, array-like or rate estimator
         See :func:`~unflip.noise_rates.estimate_rates`.
     X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
@@ -160,10 +209,9 @@ def fit_stages(
     chosen = choose_posterior(
         posterior, noise_rates, n_classes, random_state=random_state, estimate=estimate
     )
-    by_channel = _is_for_the_channel(noise_rates)
-    joint = isinstance(chosen, ChannelPosterior) and by_channel and n_classes == 2
-    if joint and chosen.known is None and known_size(noise_rates) == 2:
-        chosen.set_params(known=_two_rates(noise_rates))
+    joint = isinstance(chosen, CHANNELS) and _is_for_the_channel(noise_rates)
+    if joint and chosen.known is None and known_size(noise_rates) is not None:
+        chosen.set_params(known=_as_known(noise_rates, n_classes))
     fitted, noisy_posterior = cross_fit(
         chosen, X, labels, sample_weight, cv=cv, random_state=random_state
     )
@@ -199,11 +247,11 @@ def choose_posterior(
     n_classes : int
         How many classes the labels have.
     """
-    if isinstance(posterior, str) and posterior == "auto" and n_classes == 2:
+    if isinstance(posterior, str) and posterior == "auto":
         by_channel = _is_for_the_channel(noise_rates)
         posterior = "channel" if by_channel else default_posterior(n_classes)
     chosen = make_posterior(posterior, random_state, n_classes=n_classes)
-    if isinstance(posterior, str) and isinstance(chosen, ChannelPosterior):
+    if isinstance(posterior, str) and isinstance(chosen, CHANNELS):
         chosen.set_params(estimate=estimate)
     return chosen
 
@@ -212,10 +260,11 @@ def _is_for_the_channel(noise_rates: Any) -> bool:
     """Return whether the channel is to find the rates, or would be told them."""
     if isinstance(noise_rates, str):
         return noise_rates in ("auto", "channel")
-    return known_size(noise_rates) == 2
+    return known_size(noise_rates) is not None
 
 
-def _two_rates(noise_rates: Any) -> NoiseRates:
-    if isinstance(noise_rates, NoiseRates):
+def _as_known(noise_rates: Any, n_classes: int) -> Any:
+    if isinstance(noise_rates, NoiseRates) and n_classes == 2:
         return noise_rates
-    return as_transition_matrix(noise_rates, 2).rates
+    known = as_transition_matrix(noise_rates, n_classes)
+    return known.rates if n_classes == 2 else known

@@ -1,48 +1,81 @@
 """Types that more than one module speaks of."""
 
-from typing import Any, Protocol
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+Rows = Any
+"""Rows as scikit-learn takes them: arrays, sparse matrices, dataframes of any library.
+
+No type is common to them. This is the one place that says so.
+"""
+
+Record = dict[str, Any]
+"""Values by name: parameters, fitted attributes, or what is written as JSON."""
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 """Positions of labels among the classes."""
 
+PlainLabel = str | float
+"""A label as plain Python has it."""
+
 RandomState = int | np.random.RandomState | None
 """A seed, a generator, or neither."""
 
 
-class Classifier(Protocol):
-    """Anything that is fitted to rows and labels and then predicts, as in scikit-learn."""
+class Vector(Protocol):
+    """An array or a series: a value for every row."""
 
-    def fit(self, X: Any, y: Any) -> Any:
+    def __len__(self) -> int:
+        """Return the number of rows."""
+
+    def __array__(self) -> Array:
+        """Return the values."""
+
+
+@runtime_checkable
+class Splitter(Protocol):
+    """A splitter of scikit-learn, such as KFold."""
+
+    def split(self, X: Rows, y: ArrayLike) -> Iterator[tuple[Array, Array]]:
+        """Yield rows to train on, and rows to test on."""
+
+
+CrossValidation = int | Splitter | Iterable[tuple[ArrayLike, ArrayLike]] | None
+"""What users may give for `cv`: a number of folds, a splitter, or pairs (train, test) of rows."""
+
+
+class Fittable(Protocol):
+    """Anything that is fitted to rows and labels, as in scikit-learn."""
+
+    def fit(self, X: Rows, y: ArrayLike) -> Self:
         """Fit to rows and labels."""
 
-    def predict(self, X: Any) -> Any:
+
+class Classifier(Fittable, Protocol):
+    """Anything that then predicts."""
+
+    def predict(self, X: Rows) -> Array:
         """Return a label for every row."""
 
 
-class ProbabilisticClassifier(Protocol):
+class ProbabilisticClassifier(Fittable, Protocol):
     """A classifier or posterior with probabilities."""
 
-    def fit(self, X: Any, y: Any) -> Any:
-        """Fit to rows and labels."""
-
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Rows) -> Array:
         """Return a probability for every row and class."""
 
 
-class RateEstimator(Protocol):
+class RateEstimator(Fittable, Protocol):
     """What estimates noise rates: `fit`, then `rates_`."""
 
     @property
-    def rates_(self) -> Any:
+    def rates_(self) -> object:
         """The estimate."""
-
-    def fit(self, X: Any, y: Any) -> Any:
-        """Fit to rows and labels."""
 
 
 __all__ = [
@@ -50,8 +83,14 @@ __all__ = [
     "ArrayLike",
     "Classifier",
     "Codes",
+    "CrossValidation",
     "Floats",
+    "PlainLabel",
     "ProbabilisticClassifier",
     "RandomState",
     "RateEstimator",
+    "Record",
+    "Rows",
+    "Splitter",
+    "Vector",
 ]

@@ -1,11 +1,12 @@
 """The one door for what users pass in: labels, probabilities, weights, parameters."""
 
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsFloat, TypeGuard
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import (
@@ -14,7 +15,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from unflip._typing import Array
+from unflip._typing import Array, Rows, Vector
 
 FLOATS = (np.float64, np.float32)
 """Precisions that are kept as they come."""
@@ -162,7 +163,7 @@ def _without_objects(labels: Array, name: str) -> Array:
     )
 
 
-def _is_missing(label: Any) -> bool:
+def _is_missing(label: object) -> bool:
     """Return whether an object stands for a label that is not there."""
     if label is None or type(label).__name__ in ("NAType", "NaTType"):  # pandas' own
         return True
@@ -245,13 +246,13 @@ def check_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
         raise ValueError(f"{name} must hold numbers, got {_in_short(values)}.") from None
 
 
-def _in_short(value: Any) -> str:
+def _in_short(value: object) -> str:
     """Return what was given, the beginning of what is long."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def check_probability(value: Any, name: str) -> float:
+def check_probability(value: ArrayLike, name: str) -> float:
     """Return one probability."""
     probability = check_probabilities(value, name)
     if probability.shape != ():
@@ -285,13 +286,13 @@ def check_probability_per_class(
 
 
 def training_rows(
-    X: Any,
+    X: Rows,
     *,
-    estimator: Any = None,
-    accept_sparse: Any = "csr",
-    dtype: Any = FLOATS,
+    estimator: BaseEstimator | None = None,
+    accept_sparse: str | bool | list[str] = "csr",
+    dtype: DTypeLike | list[type] = FLOATS,
     name: str = "X",
-) -> Any:
+) -> Rows:
     """Return rows to compute with: finite numbers of a size whose squares are finite too.
 
     Parameters
@@ -318,7 +319,13 @@ def training_rows(
     return within_range(rows, name)
 
 
-def new_rows(estimator: Any, X: Any, *, accept_sparse: Any = "csr", dtype: Any = FLOATS) -> Any:
+def new_rows(
+    estimator: BaseEstimator,
+    X: Rows,
+    *,
+    accept_sparse: str | bool | list[str] = "csr",
+    dtype: DTypeLike | list[type] = FLOATS,
+) -> Rows:
     """Return rows to predict, with the columns that the fitted `estimator` has seen.
 
     Parameters
@@ -332,7 +339,7 @@ def new_rows(estimator: Any, X: Any, *, accept_sparse: Any = "csr", dtype: Any =
     return within_range(rows, "X")
 
 
-def within_range(rows: Any, name: str) -> Any:
+def within_range(rows: Rows, name: str) -> Rows:
     """Return rows as they are, or in double precision, or say which columns are too large.
 
     Parameters
@@ -360,7 +367,7 @@ def within_range(rows: Any, name: str) -> Any:
     return rows
 
 
-def check_enough_rows(X: Any, y: Any) -> None:
+def check_enough_rows(X: Rows, y: Vector) -> None:
     """Refuse samples on which no noise rate can be told apart from chance."""
     check_rows_of(X, y)
     n_samples = len(y)
@@ -371,7 +378,7 @@ def check_enough_rows(X: Any, y: Any) -> None:
         )
 
 
-def check_rows_of(X: Any, y: Any) -> None:
+def check_rows_of(X: Rows, y: ArrayLike) -> None:
     """Refuse rows that are not as many as their labels, or none at all."""
     if X is None:
         raise ValueError("X is None: rows are needed, of shape (n_samples, n_features).")
@@ -380,25 +387,25 @@ def check_rows_of(X: Any, y: Any) -> None:
     check_consistent_length(X, y)
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     """Return whether a parameter is one real number: neither an array nor True or False."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def check_flag(value: Any, name: str) -> None:
+def check_flag(value: object, name: str) -> None:
     """Refuse a parameter that is neither True nor False."""
     if not (isinstance(value, (bool, np.bool_)) or (is_number(value) and value in (0, 1))):
         raise ValueError(f"{name} must be True or False, got {_in_short(value)}.")
 
 
-def check_level(level: Any) -> float:
+def check_level(level: object) -> float:
     """Return a confidence in (0, 1), or say what was given."""
     if not (is_number(level) and 0 < level < 1):
         raise ValueError(f"level must lie between 0 and 1, got {_in_short(level)}.")
     return float(level)
 
 
-def check_precision_or_n(precision: Any, n: Any) -> None:
+def check_precision_or_n(precision: object, n: object) -> None:
     """Refuse a choice of rows other than by a share in (0, 1], by a number, or by neither.
 
     Parameters
@@ -414,14 +421,14 @@ def check_precision_or_n(precision: Any, n: Any) -> None:
         raise ValueError(f"precision must lie in (0, 1], got {_in_short(precision)}.")
 
 
-def check_not_negative(value: Any, name: str) -> float:
+def check_not_negative(value: object, name: str) -> float:
     """Return a finite number >= 0, or say what was given."""
     if not (is_number(value) and 0 <= value < np.inf):
         raise ValueError(f"{name} must be a finite number >= 0, got {_in_short(value)}.")
     return float(value)
 
 
-def check_width(value: Any, name: str) -> float:
+def check_width(value: SupportsFloat, name: str) -> float:
     """Return a kernel's width, whose square must be a number too."""
     width = check_positive(value, name)
     if not 1 / LARGEST_VALUE <= width <= LARGEST_VALUE:
@@ -432,7 +439,7 @@ def check_width(value: Any, name: str) -> float:
     return width
 
 
-def check_positive(value: Any, name: str) -> float:
+def check_positive(value: SupportsFloat, name: str) -> float:
     """Return a number > 0, or say what was given."""
     try:
         number = float(value)
@@ -456,14 +463,13 @@ def check_positives(values: ArrayLike, name: str) -> Array:
     return np.array([check_positive(number, name) for number in numbers])
 
 
-def check_count(value: Any, name: str, *, least: int) -> None:
+def check_count(value: object, name: str, *, least: int) -> None:
     """Refuse a parameter that is not an integer of at least `least`."""
-    is_integer = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not (is_integer and value >= least):
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name} must be an integer >= {least}, got {value!r}.")
 
 
-def check_table(estimator: Any, X: Any, *, reset: bool) -> None:
+def check_table(estimator: BaseEstimator, X: Rows, *, reset: bool) -> None:
     """Check rows that are handed on as they are: two dimensions, and the columns seen in `fit`.
 
     With `reset` the columns are recorded on `estimator`.
@@ -481,7 +487,7 @@ def check_table(estimator: Any, X: Any, *, reset: bool) -> None:
     validate_data(estimator, X, reset=reset, skip_check_array=True)
 
 
-def check_choice(value: Any, choices: tuple[str, ...], name: str) -> None:
+def check_choice(value: object, choices: tuple[str, ...], name: str) -> None:
     """Refuse a string parameter that is not one of its choices."""
     if not (isinstance(value, str) and value in choices):
         raise ValueError(f"{name}={value!r} is not one of {list(choices)}.")

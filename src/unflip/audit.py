@@ -8,25 +8,29 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._diagnostics import raise_or_warn
+from unflip._diagnostics import Diagnostic, judge_rates, raise_or_warn
 from unflip._estimators import stage_generator
 from unflip._folds import folds_within_classes
-from unflip._label_posterior import LabelPosterior
+from unflip._frames import audit_frame, row_index
+from unflip._held_out import held_out_labels, judge_held_out, pooled
+from unflip._label_posterior import LabelPosterior, totals_of
+from unflip._mistakes import fit_mistakes
 from unflip._notebook import with_findings
-from unflip._stages import fit_stages, judge_estimate
+from unflip._stages import fit_stages, judge_estimate, possible_wrong_share
 from unflip._typing import Array, Floats
 from unflip._validation import (
+    Labels,
     check_class_weights,
     check_enough_rows,
     check_labels,
     check_precision_or_n,
-    check_probability_per_class,
     check_table,
     check_weights,
 )
+from unflip._wrong_share import range_of
 from unflip.noise import NoiseRates, TransitionMatrix
-from unflip.noise_rates import BaseRates, RatesLike, fit_rates, needs_rows
-from unflip.posterior import PosteriorLike, as_posterior
+from unflip.noise_rates import BaseRates, RatesLike, admissible_matrix, fit_rates, needs_rows
+from unflip.posterior import BasePosterior, PosteriorLike, as_posterior
 
 
 class LabelAudit(BaseEstimator):
@@ -54,10 +58,15 @@ class LabelAudit(BaseEstimator):
         P(the label is wrong | x, the label).
     suggested_label_ : ndarray of shape (n_samples,)
         The likeliest true label given x and the label.
+    unclear_ : ndarray of shape (n_samples,)
+        Whether the label is probably wrong and no other one probably right: no suggestion.
     clean_proba_ : ndarray of shape (n_samples, n_classes)
         P(true y | x), whatever the label.
     n_errors_ : float
         Expected number of wrong labels: the sum of `mislabel_proba_`, weighted by `sample_weight`.
+    wrong_share_range_ : (low, high)
+        The share of labels that may be wrong if mistakes may depend on x: labels alone do not tell
+        mistakes at hard rows from classes that overlap there.
     noisy_proba_ : ndarray of shape (n_samples, n_classes)
         P(noisy y | x), as used.
     label_proba_ : ndarray of shape (n_samples, n_classes)
@@ -96,6 +105,8 @@ class LabelAudit(BaseEstimator):
 
     mislabel_proba_: Floats
     suggested_label_: Array
+    unclear_: NDArray[np.bool_]
+    wrong_share_range_: tuple[float, float]
     noisy_proba_: Floats
     label_proba_: Floats
     clean_proba_: Floats
@@ -149,50 +160,132 @@ class LabelAudit(BaseEstimator):
             estimate="mean",
         )
         label_posterior = LabelPosterior(stages.noisy_posterior, codes, stages.rates, classes)
-        self._take(label_posterior, stages.noisy_posterior, stages.rates, stages.estimator, weight)
+        self._take(
+            label_posterior,
+            stages.noisy_posterior,
+            stages.rates,
+            stages.estimator,
+            weight,
+            stages.posterior,
+        )
+        self._index = row_index(y, X)
         check_table(self, X, reset=True)
         return self
 
     def fit_posterior(
-        self, noisy_posterior: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        pred_probs: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        classes: ArrayLike | None = None,
     ) -> Self:
-        """Estimate how likely each row's label is wrong from P(noisy y | x), estimated elsewhere.
+        """Estimate how likely each row's label is wrong from any model's P(noisy y | x).
 
-        Rates that are to be estimated are read off these probabilities: "auto" is "selective".
+        The probabilities must be held out: of models that did not see the row's label. With
+        noise_rates="auto" they are recalibrated on the labels, and mistakes are looked for that
+        strike all labels alike, or each class in its own way, or that the model itself has
+        learnt; the explanations are averaged by their evidence. Where classes are hard to tell
+        apart, doubt that noise does not explain is shared between label and model.
 
         Parameters
         ----------
-        noisy_posterior : array-like of shape (n_samples, n_classes)
-            P(noisy y | x) of held-out rows, one column per class in sorted order.
+        pred_probs : array-like of shape (n_samples, n_classes), or list of them
+            P(noisy y | x) of held-out rows, one column per class in sorted order, or a table whose
+            columns are named after the classes. Of several models' the pool is taken (each alone,
+            their product or their mean) under which held-out labels are likeliest.
         y : array-like of shape (n_samples,)
             Noisy labels.
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts.
+        classes : array-like of shape (n_classes,), default=None
+            The class of each column, where they are not the sorted labels.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from sklearn.model_selection import cross_val_predict
+        >>> from unflip import LabelAudit, TransitionMatrix, flip_labels
+        >>> X, y = load_digits(return_X_y=True)
+        >>> y_noisy = flip_labels(y, TransitionMatrix.uniform(10, 0.1), random_state=0)
+        >>> model = LogisticRegression(C=0.01, max_iter=200)
+        >>> pred_probs = cross_val_predict(model, X / 16, y_noisy, cv=3, method="predict_proba")
+        >>> audit = LabelAudit().fit_posterior(pred_probs, y_noisy)
+        >>> worst = audit.issues(n=100)
+        >>> bool((y_noisy[worst] != y[worst]).mean() > 0.95)
+        True
         """
-        labels = check_labels(y, binary=False)
-        classes, codes = labels
-        probabilities = check_probability_per_class(
-            noisy_posterior, codes.size, classes.size, "noisy_posterior"
+        names, codes, models = held_out_labels(
+            pred_probs, y, classes, normalized=self._is_estimated_from_probabilities()
         )
         weight = None if sample_weight is None else check_weights(sample_weight, codes.size)
-        by_name = isinstance(self.noise_rates, str) and self.noise_rates == "auto"
-        noise_rates = "selective" if by_name else self.noise_rates
-        if needs_rows(noise_rates, classes.size):
+        if self._is_estimated_from_probabilities():
+            self._explain(pooled(models, codes), codes, names, weight)
+        else:
+            self._invert(pooled(models, codes), codes, names, weight)
+        self._index = row_index(y)
+        return self
+
+    def _is_estimated_from_probabilities(self) -> bool:
+        return isinstance(self.noise_rates, str) and self.noise_rates == "auto"
+
+    def _explain(
+        self, noisy_proba: Floats, codes: NDArray[np.intp], classes: Array, weight: Floats | None
+    ) -> None:
+        """Audit probabilities by the explanations of `_mistakes`."""
+        doubts = judge_held_out(noisy_proba, codes, classes)
+        mistakes = fit_mistakes(noisy_proba, codes, weight, stage_generator(self.random_state))
+        found = mistakes.apply(noisy_proba, codes)
+        noise = admissible_matrix(mistakes.matrix)
+        rates = noise.rates if classes.size == 2 else noise
+        beta = (1 - found.mislabel_proba) / noise.matrix[codes, codes]
+        totals = totals_of(
+            codes,
+            found.clean_proba,
+            found.mislabel_proba,
+            beta,
+            weight,
+            n_possible=codes.size,
+            n_clipped=0,
+        )
+        doubts += judge_rates(totals, classes, rates, estimated=True)
+        disagrees = noisy_proba.argmax(axis=1) != codes
+        self._keep(
+            codes,
+            classes,
+            rates,
+            None,
+            doubts,
+            noisy_proba=noisy_proba,
+            transition_matrix=noise.matrix,
+            mislabel_proba=found.mislabel_proba,
+            label_proba=found.proba,
+            clean_proba=found.clean_proba,
+            n_errors=totals.n_errors,
+            wrong_share_range=range_of(found.given, disagrees, mistakes.expected, weight),
+        )
+
+    def _invert(
+        self, noisy_proba: Floats, codes: NDArray[np.intp], classes: Array, weight: Floats | None
+    ) -> None:
+        """Audit probabilities by rates that are given, or estimated from them."""
+        if needs_rows(self.noise_rates, classes.size):
             raise ValueError(
-                f"noise_rates={noise_rates!r} estimates the rates from rows, and there are only "
-                "probabilities. Use noise_rates='selective', give the rates you know, or fit(X, y)."
+                f"noise_rates={self.noise_rates!r} estimates the rates from rows, and there are "
+                "only probabilities. Use noise_rates='auto' or 'selective', give the rates you "
+                "know, or fit(X, y)."
             )
         rates, estimator = fit_rates(
-            noise_rates,
+            self.noise_rates,
             None,
-            labels,
+            Labels(classes, codes),
             weight,
             stage_generator(self.random_state),
-            noisy_posterior=probabilities,
+            noisy_posterior=noisy_proba,
         )
-        label_posterior = LabelPosterior(probabilities, codes, rates, classes)
-        self._take(label_posterior, probabilities, rates, estimator, weight)
-        return self
+        label_posterior = LabelPosterior(noisy_proba, codes, rates, classes)
+        self._take(label_posterior, noisy_proba, rates, estimator, weight)
 
     def _take(
         self,
@@ -201,17 +294,55 @@ class LabelAudit(BaseEstimator):
         rates: NoiseRates | TransitionMatrix,
         estimator: BaseRates | None,
         weight: Floats | None,
+        posterior: BasePosterior | None = None,
     ) -> None:
+        """Keep what inverting T says of the rows."""
         classes, totals = label_posterior.classes, label_posterior.totals(weight)
-        diagnostics = raise_or_warn(judge_estimate(totals, classes, rates, estimator), stacklevel=3)
-        self.classes_, self.noise_rates_ = classes, rates
-        self.noisy_proba_ = noisy_proba
-        self.transition_matrix_ = label_posterior.noise.matrix
-        self.mislabel_proba_ = label_posterior.mislabel_proba
-        self.label_proba_, self.clean_proba_ = label_posterior.proba, label_posterior.clean_proba
-        self.suggested_label_ = label_posterior.suggested_label
-        self.rate_estimator_, self.diagnostics_ = estimator, diagnostics
-        self.n_errors_ = totals.n_errors
+        self._keep(
+            label_posterior.codes,
+            classes,
+            rates,
+            estimator,
+            judge_estimate(totals, classes, rates, estimator, posterior),
+            noisy_proba=noisy_proba,
+            transition_matrix=label_posterior.noise.matrix,
+            mislabel_proba=label_posterior.mislabel_proba,
+            label_proba=label_posterior.proba,
+            clean_proba=label_posterior.clean_proba,
+            n_errors=totals.n_errors,
+            wrong_share_range=possible_wrong_share(label_posterior, totals, posterior),
+        )
+
+    def _keep(
+        self,
+        codes: NDArray[np.intp],
+        classes: Array,
+        rates: NoiseRates | TransitionMatrix,
+        estimator: BaseRates | None,
+        doubts: list[Diagnostic],
+        **found: Any,
+    ) -> None:
+        self.diagnostics_ = raise_or_warn(doubts, stacklevel=4)
+        self.classes_, self.noise_rates_, self.rate_estimator_ = classes, rates, estimator
+        for name, value in found.items():
+            setattr(self, f"{name}_", value)
+        self._codes = codes
+        best = self.label_proba_.argmax(axis=1)
+        self.suggested_label_ = classes[best]
+        # 1/2: the label is probably wrong, and no other one is probably right
+        others = np.where(best != codes, self.label_proba_[np.arange(codes.size), best], 0.0)
+        self.unclear_ = (self.mislabel_proba_ >= 0.5) & (others < 0.5)
+
+    def to_frame(self) -> Any:
+        """Return one row per label: given, suggested, how likely wrong, and why.
+
+        A pandas table with the index of `y` (or `X`), or a polars table where `y` was one of
+        polars'. The columns: `given_label`; `suggested_label`, missing where it is `unclear`;
+        `mislabel_proba`; `unclear`; the two classes that the model alone finds likeliest,
+        `model_first` and `model_second`, with their probabilities.
+        """
+        check_is_fitted(self)
+        return audit_frame(self, self._codes, self._index)
 
     def issues(self, *, precision: float | None = None, n: int | None = None) -> NDArray[np.intp]:
         """Return the rows whose labels to look at, the most suspicious first.
@@ -249,9 +380,11 @@ class LabelAudit(BaseEstimator):
 
 
 def find_label_issues(
-    X: Any,
-    y: ArrayLike,
+    X: Any = None,
+    y: ArrayLike | None = None,
     *,
+    pred_probs: Any = None,
+    classes: ArrayLike | None = None,
     posterior: PosteriorLike = "auto",
     noise_rates: RatesLike = "auto",
     precision: float | None = None,
@@ -262,10 +395,15 @@ def find_label_issues(
 
     Parameters
     ----------
-    X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-        Rows.
+    X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features), default=None
+        Rows; None where there are `pred_probs`.
     y : array-like of shape (n_samples,)
         Noisy labels.
+    pred_probs : array-like of shape (n_samples, n_classes), or list of them, default=None
+        Held-out probabilities of any model, or of several, in the place of `X`: see
+        :meth:`LabelAudit.fit_posterior`.
+    classes : array-like of shape (n_classes,), default=None
+        The class of each column of `pred_probs`, where they are not the sorted labels.
     posterior, noise_rates, cv, random_state
         As for :class:`LabelAudit`, which also has the probabilities and the suggested labels.
     precision : float, default=None
@@ -283,5 +421,15 @@ def find_label_issues(
     >>> bool((y_noisy[found] != y[found]).all())
     True
     """
+    if X is None and pred_probs is None:
+        raise ValueError("X is None, and so is pred_probs: give rows or held-out probabilities.")
+    if X is not None and pred_probs is not None:
+        raise ValueError("X and pred_probs are both given: give rows or held-out probabilities.")
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None.")
     audit = LabelAudit(posterior, noise_rates, cv=cv, random_state=random_state)
+    if pred_probs is not None:
+        return audit.fit_posterior(pred_probs, y, classes=classes).issues(precision=precision)
+    if classes is not None:
+        raise ValueError("classes names the columns of pred_probs, and there are none.")
     return audit.fit(X, y).issues(precision=precision)

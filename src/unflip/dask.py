@@ -11,6 +11,7 @@ from operator import add
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 
 from unflip._blocks import (
@@ -18,6 +19,9 @@ from unflip._blocks import (
     Blocks,
     BlockwiseAudit,
     BlockwiseReweighting,
+    FoldFunction,
+    ItemFunction,
+    LabelFunction,
     LabelModel,
     Suspects,
     block_mislabel_proba,
@@ -27,23 +31,30 @@ from unflip._blocks import (
     first_rows,
     learns_by_blocks,
 )
-from unflip._typing import Array
+from unflip._typing import Array, Rows
 
 if TYPE_CHECKING:
     import dask
     import dask.array
     import distributed
+    from dask.delayed import Delayed
     from dask.diagnostics import ProgressBar
+    from dask.typing import DaskCollection
+    from pandas import DataFrame, Series
 else:
     try:
         import dask
         import dask.array
         import distributed
+        from dask.delayed import Delayed
         from dask.diagnostics import ProgressBar
+        from dask.typing import DaskCollection
     except ImportError as error:
         raise ImportError(f"unflip.dask needs {error.name}: pip install 'unflip[dask]'") from error
 
+S = TypeVar("S")
 T = TypeVar("T")
+Item = TypeVar("Item")
 
 FAN_IN = 8
 """Fan-in of the tree reduction."""
@@ -71,7 +82,12 @@ class DaskBlocks(Blocks):
     """
 
     def __init__(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, progress: bool = False
+        self,
+        X: DaskCollection,
+        y: DaskCollection | None = None,
+        sample_weight: DaskCollection | None = None,
+        *,
+        progress: bool = False,
     ) -> None:
         for name, value in {"X": X, "y": y, "sample_weight": sample_weight}.items():
             if value is not None and not dask.is_dask_collection(value):
@@ -90,35 +106,35 @@ class DaskBlocks(Blocks):
             for values in (self.y, _in_blocks_of(X, sample_weight, "sample_weight"))
         )
 
-    def map_labels(self, function: Callable[[Any, Any], T]) -> list[T]:
+    def map_labels(self, function: LabelFunction[T]) -> list[T]:
         """Return function(y, sample_weight) of every block, in order."""
         task = dask.delayed(function)
         return self._computed(
             [task(y, weight) for y, weight in zip(self._labels, self._weights, strict=True)]
         )
 
-    def map(self, function: BlockFunction[T], shared: Any) -> list[T]:
+    def map(self, function: BlockFunction[S, T], shared: S) -> list[T]:
         """Return function(X, y, sample_weight, shared) of every block, in order."""
         return self._computed(self._delayed(function, shared))
 
     def map_each(
-        self, function: Callable[[Any, Any, Any, Any, Any], T], items: Sequence[Any], shared: Any
+        self, function: ItemFunction[Item, S, T], items: Sequence[Item], shared: S
     ) -> list[T]:
         """Return function(X, y, sample_weight, items[k], shared) of every block k, in order."""
         return self._computed(self._delayed(function, shared, items))
 
-    def sum(self, function: BlockFunction[T], shared: Any) -> T:
+    def sum(self, function: BlockFunction[S, T], shared: S) -> T:
         """Return the sum of function(X, y, sample_weight, shared), added on the cluster."""
         tasks, total = self._delayed(function, shared), dask.delayed(_sum_parts)
         while len(tasks) > 1:
             tasks = [total(tasks[k : k + FAN_IN]) for k in range(0, len(tasks), FAN_IN)]
         return self._computed(tasks)[0]
 
-    def head(self, k: int) -> Any:
+    def head(self, k: int) -> Rows:
         """Return the first rows of block k."""
         return self._computed([dask.delayed(first_rows)(self._rows[k])])[0]
 
-    def fold(self, function: Callable[[T, Any, Any, Any, Any], T], state: T, shared: Any) -> T:
+    def fold(self, function: FoldFunction[T, S], state: T, shared: S) -> T:
         """Return state = function(state, X, y, sample_weight, shared), one block after another.
 
         The state is sent to the worker that holds the block, not the block to the client.
@@ -129,8 +145,8 @@ class DaskBlocks(Blocks):
         return state
 
     def row_values(
-        self, function: BlockFunction[Array], shared: Any, name: Any, like: Array
-    ) -> Any:
+        self, function: BlockFunction[S, Array], shared: S, name: str | Array, like: Array
+    ) -> DaskCollection:
         """Return function(X, y, sample_weight, shared) of every row, lazily.
 
         The result is a dask array if X is one, else a series or dataframe with the index of X.
@@ -152,13 +168,15 @@ class DaskBlocks(Blocks):
         parts = [task(values, rows, name) for values, rows in zip(tasks, self._rows, strict=True)]
         return from_delayed(parts, meta=meta, divisions=self.X.divisions)
 
-    def no_rows(self) -> Any:
+    def no_rows(self) -> Rows:
         """Return a table with the columns of X."""
         if isinstance(self.X, dask.array.Array):
             return np.empty((0, self.X.shape[1]))
         return self.X._meta
 
-    def _delayed(self, function: Callable[..., T], shared: Any, *each: Sequence[Any]) -> list[Any]:
+    def _delayed(
+        self, function: Callable[..., T], shared: S, *each: Sequence[Item]
+    ) -> list[Delayed]:
         """Return function(X, y, sample_weight, *each[k], shared) of every block k, delayed.
 
         `shared` is a part of the graph: it is sent once, and is not lost with a worker.
@@ -167,7 +185,7 @@ class DaskBlocks(Blocks):
         blocks = zip(self._rows, self._labels, self._weights, *each, strict=True)
         return [task(*block, common) for block in blocks]
 
-    def _computed(self, tasks: list[Any]) -> list[Any]:
+    def _computed(self, tasks: list[Delayed]) -> list[Any]:
         client = _client() if self.progress else None
         if client is None:
             with ProgressBar() if self.progress else nullcontext():
@@ -219,7 +237,9 @@ class DaskReweighting(BlockwiseReweighting):
     dask.array<concatenate, shape=(30000,), dtype=float64, chunksize=(5000,), ...>
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: DaskCollection, y: DaskCollection, sample_weight: DaskCollection | None = None
+    ) -> Self:
         """Estimate the posterior, the rates and the sums, then train the classifier.
 
         Parameters
@@ -234,7 +254,7 @@ class DaskReweighting(BlockwiseReweighting):
         """
         return self._fit(DaskBlocks(X, y, sample_weight, progress=self.progress))
 
-    def _check_classifier(self, estimator: Any) -> None:
+    def _check_classifier(self, estimator: BaseEstimator) -> None:
         from_sklearn = type(estimator).__module__.startswith("sklearn.")
         if from_sklearn and not learns_by_blocks(estimator):
             raise TypeError(
@@ -243,13 +263,15 @@ class DaskReweighting(BlockwiseReweighting):
                 "SGDClassifier."
             )
 
-    def _trained(self, estimator: Any, blocks: Any, model: LabelModel) -> Any:
+    def _trained(self, estimator: BaseEstimator, blocks: Any, model: LabelModel) -> BaseEstimator:
         if learns_by_blocks(estimator):
             return super()._trained(estimator, blocks, model)
         weights = blocks.row_values(block_weights, model, "weight", FLOAT_META)
         return estimator.fit(blocks.X, blocks.y, sample_weight=weights)
 
-    def sample_weight(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def sample_weight(
+        self, X: DaskCollection, y: DaskCollection, sample_weight: DaskCollection | None = None
+    ) -> DaskCollection:
         """Return beta times `sample_weight`, lazily: an array, or a series if X is a dataframe.
 
         Parameters
@@ -261,7 +283,7 @@ class DaskReweighting(BlockwiseReweighting):
         return blocks.row_values(block_weights, self._model, "weight", FLOAT_META)
 
     @available_if(classifier_has("predict"))
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: DaskCollection) -> DaskCollection:
         """Return the most likely true labels, lazily: an array, or a series if X is a dataframe.
 
         Parameters
@@ -272,7 +294,7 @@ class DaskReweighting(BlockwiseReweighting):
         return self._predictions(DaskBlocks(X), "predict")
 
     @available_if(classifier_has("predict_proba"))
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: DaskCollection) -> DaskCollection:
         """Return P(true y | x), lazily: an array or dataframe, a column per class of `classes_`.
 
         Parameters
@@ -282,7 +304,7 @@ class DaskReweighting(BlockwiseReweighting):
         """
         return self._predictions(DaskBlocks(X), "predict_proba")
 
-    def _predictions(self, blocks: Any, method: str) -> Any:
+    def _predictions(self, blocks: Any, method: str) -> DaskCollection:
         rows = self._checked(blocks).X
         if learns_by_blocks(self.estimator_):
             return super()._predictions(blocks, method)
@@ -321,7 +343,9 @@ class DaskAudit(BlockwiseAudit):
     1.0
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: DaskCollection, y: DaskCollection, sample_weight: DaskCollection | None = None
+    ) -> Self:
         """Estimate the posterior, the rates and the expected number of wrong labels.
 
         Parameters
@@ -331,7 +355,7 @@ class DaskAudit(BlockwiseAudit):
         """
         return self._fit(DaskBlocks(X, y, sample_weight, progress=self.progress))
 
-    def mislabel_proba(self, X: Any, y: Any) -> Any:
+    def mislabel_proba(self, X: DaskCollection, y: DaskCollection) -> DaskCollection:
         """Return P(the label is wrong | x, the label), lazily.
 
         Parameters
@@ -342,7 +366,7 @@ class DaskAudit(BlockwiseAudit):
         blocks = self._checked(DaskBlocks(X, y))
         return blocks.row_values(block_mislabel_proba, self._model, "mislabel_proba", FLOAT_META)
 
-    def suggested_label(self, X: Any, y: Any) -> Any:
+    def suggested_label(self, X: DaskCollection, y: DaskCollection) -> DaskCollection:
         """Return the likeliest true label given x and the label, lazily.
 
         Parameters
@@ -354,7 +378,12 @@ class DaskAudit(BlockwiseAudit):
         return blocks.row_values(block_suggested_label, self._model, "suggested_label", like)
 
     def issues(
-        self, X: Any, y: Any, *, precision: float | None = None, n: int | None = None
+        self,
+        X: DaskCollection,
+        y: DaskCollection,
+        *,
+        precision: float | None = None,
+        n: int | None = None,
     ) -> Suspects:
         """Return the rows whose labels to look at, the most suspicious first.
 
@@ -370,7 +399,9 @@ class DaskAudit(BlockwiseAudit):
         return self._issues(DaskBlocks(X, y, progress=self.progress), precision, n)
 
 
-def _in_blocks_of(X: Any, values: Any, name: str) -> Any:
+def _in_blocks_of(
+    X: DaskCollection, values: DaskCollection | None, name: str
+) -> DaskCollection | None:
     """Return `values` in the blocks of X, or raise an error if they do not match."""
     if values is None:
         return None
@@ -390,7 +421,7 @@ def _in_blocks_of(X: Any, values: Any, name: str) -> Any:
     return values
 
 
-def _delayed(collection: Any) -> list[Any]:
+def _delayed(collection: DaskCollection) -> list[Delayed]:
     """Return the blocks of a collection, delayed."""
     if isinstance(collection, dask.array.Array):
         return list(collection.to_delayed().ravel())
@@ -399,16 +430,21 @@ def _delayed(collection: Any) -> list[Any]:
     return list(collection.simplify().to_delayed(optimize_graph=False))
 
 
-def _sum_parts(parts: list[Any]) -> Any:
+def _sum_parts(parts: list[T]) -> T:
     return reduce(add, parts)
 
 
-def _of_rows(rows: Any, function: BlockFunction[Array], shared: Any, name: Any) -> Any:
+def _of_rows(
+    rows: "DataFrame",
+    function: Callable[[Rows, None, None, S], Array],
+    shared: S,
+    name: str | Array,
+) -> "Series | DataFrame":
     """Return a function of a block without labels, with the index of its rows."""
     return _beside(function(rows, None, None, shared), rows, name)
 
 
-def _beside(values: Array, rows: Any, name: Any) -> Any:
+def _beside(values: Array, rows: "DataFrame", name: str | Array) -> "Series | DataFrame":
     """Return a series of the values, or a dataframe of their columns, with the index of `rows`."""
     from pandas import DataFrame, Series
 
@@ -417,7 +453,7 @@ def _beside(values: Array, rows: Any, name: Any) -> Any:
     return DataFrame(values, index=rows.index, columns=name)
 
 
-def _client() -> Any:
+def _client() -> distributed.Client | None:
     """Return the client of the current cluster, or None."""
     try:
         return distributed.get_client()

@@ -23,13 +23,11 @@ array([0.014, 0.776])
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
-Floats = NDArray[Any]
+from unflip._typing import Array
 
 
 class Loss(ABC):
@@ -57,34 +55,34 @@ class Loss(ABC):
     symmetric: bool = False
     even_curvature: bool = False
     bounded: bool = True
-    probability: Callable[[Floats], Floats] | None = None
+    probability: Callable[[Array], Array] | None = None
     """P(y=+1 | x) where t minimises the expected loss; None where t does not tell it."""
 
     @abstractmethod
-    def _value(self, t: Floats, y: Floats) -> Floats:
+    def _value(self, t: Array, y: Array) -> Array:
         """Return l(t, y)."""
 
     @abstractmethod
-    def _derivative(self, t: Floats, y: Floats) -> Floats:
+    def _derivative(self, t: Array, y: Array) -> Array:
         """Return dl / dt, or a subgradient."""
 
-    def _second(self, t: Floats, y: Floats) -> Floats:
+    def _second(self, t: Array, y: Array) -> Array:
         """Return d2l / dt2 where it exists."""
         raise NotImplementedError(f"{type(self).__name__} gives no second derivative.")
 
-    def value(self, t: Floats, y: Floats, weight: Floats | float = 1.0) -> Floats:
+    def value(self, t: Array, y: Array, weight: Array | float = 1.0) -> Array:
         """Return weight * l(t, y), row by row."""
         return weight * self._value(t, y)
 
-    def derivative(self, t: Floats, y: Floats, weight: Floats | float = 1.0) -> Floats:
+    def derivative(self, t: Array, y: Array, weight: Array | float = 1.0) -> Array:
         """Return weight * dl / dt, row by row; where l has a kink, a subgradient."""
         return weight * self._derivative(t, y)
 
-    def second(self, t: Floats, y: Floats, weight: Floats | float = 1.0) -> Floats:
+    def second(self, t: Array, y: Array, weight: Array | float = 1.0) -> Array:
         """Return weight * d2l / dt2, row by row; where l'' jumps, the value from one side."""
         return weight * self._second(t, y)
 
-    def risk(self, t: Floats, y: Floats, weight: Floats | None = None) -> float:
+    def risk(self, t: Array, y: Array, weight: Array | None = None) -> float:
         """Return the weighted mean of l(t, y)."""
         return float(np.average(self._value(t, y), weights=weight))
 
@@ -96,28 +94,28 @@ class MarginLoss(Loss):
     """A loss that depends on the margin m = y t alone."""
 
     @abstractmethod
-    def of_margin(self, m: Floats) -> Floats:
+    def of_margin(self, m: Array) -> Array:
         """Return l as a function of the margin."""
 
     @abstractmethod
-    def slope(self, m: Floats) -> Floats:
+    def slope(self, m: Array) -> Array:
         """Return dl / dm, or a subgradient."""
 
-    def curvature(self, m: Floats) -> Floats:
+    def curvature(self, m: Array) -> Array:
         """Return d2l / dm2 where it exists."""
         return super()._second(m, m)
 
-    def _value(self, t: Floats, y: Floats) -> Floats:
+    def _value(self, t: Array, y: Array) -> Array:
         return self.of_margin(t * y)
 
-    def _derivative(self, t: Floats, y: Floats) -> Floats:
+    def _derivative(self, t: Array, y: Array) -> Array:
         return y * self.slope(t * y)
 
-    def _second(self, t: Floats, y: Floats) -> Floats:
+    def _second(self, t: Array, y: Array) -> Array:
         return self.curvature(t * y)
 
 
-def _clipped_half(t: Floats) -> Floats:
+def _clipped_half(t: Array) -> Array:
     """P(y=+1) of losses whose minimiser is 2P - 1 on [-1, 1]."""
     return (np.clip(t, -1, 1) + 1) / 2
 
@@ -127,11 +125,11 @@ class Hinge(MarginLoss):
 
     smooth = False
 
-    def of_margin(self, m: Floats) -> Floats:
+    def of_margin(self, m: Array) -> Array:
         """max(0, 1 - m)."""
         return np.maximum(0.0, 1 - m)
 
-    def slope(self, m: Floats) -> Floats:
+    def slope(self, m: Array) -> Array:
         """-1 below m = 1, else 0."""
         return -(m < 1).astype(float)
 
@@ -141,15 +139,15 @@ class SquaredHinge(MarginLoss):
 
     probability = staticmethod(_clipped_half)
 
-    def of_margin(self, m: Floats) -> Floats:
+    def of_margin(self, m: Array) -> Array:
         """max(0, 1 - m)^2."""
         return np.maximum(0.0, 1 - m) ** 2
 
-    def slope(self, m: Floats) -> Floats:
+    def slope(self, m: Array) -> Array:
         """-2 max(0, 1 - m)."""
         return -2 * np.maximum(0.0, 1 - m)
 
-    def curvature(self, m: Floats) -> Floats:
+    def curvature(self, m: Array) -> Array:
         """2 below m = 1, else 0."""
         return 2.0 * (m < 1)
 
@@ -160,19 +158,19 @@ class Logistic(MarginLoss):
     even_curvature = True
 
     @staticmethod
-    def probability(t: Floats) -> Floats:
+    def probability(t: Array) -> Array:
         """1 / (1 + exp(-t))."""
         return expit(t)
 
-    def of_margin(self, m: Floats) -> Floats:
+    def of_margin(self, m: Array) -> Array:
         """log(1 + exp(-m))."""
         return np.logaddexp(0.0, -m)
 
-    def slope(self, m: Floats) -> Floats:
+    def slope(self, m: Array) -> Array:
         """-1 / (1 + exp(m))."""
         return -expit(-m)
 
-    def curvature(self, m: Floats) -> Floats:
+    def curvature(self, m: Array) -> Array:
         """exp(m) / (1 + exp(m))^2."""
         return expit(m) * expit(-m)
 
@@ -183,15 +181,15 @@ class Squared(MarginLoss):
     even_curvature = True
     probability = staticmethod(_clipped_half)
 
-    def of_margin(self, m: Floats) -> Floats:
+    def of_margin(self, m: Array) -> Array:
         """(1 - m)^2."""
         return (1 - m) ** 2
 
-    def slope(self, m: Floats) -> Floats:
+    def slope(self, m: Array) -> Array:
         """-2 (1 - m)."""
         return -2 * (1 - m)
 
-    def curvature(self, m: Floats) -> Floats:
+    def curvature(self, m: Array) -> Array:
         """2."""
         return np.full_like(m, 2.0)
 
@@ -200,19 +198,19 @@ class Exponential(MarginLoss):
     """exp(-m): boosting's."""
 
     @staticmethod
-    def probability(t: Floats) -> Floats:
+    def probability(t: Array) -> Array:
         """1 / (1 + exp(-2t))."""
         return expit(2 * t)
 
-    def of_margin(self, m: Floats) -> Floats:
+    def of_margin(self, m: Array) -> Array:
         """exp(-m)."""
         return np.exp(-m)
 
-    def slope(self, m: Floats) -> Floats:
+    def slope(self, m: Array) -> Array:
         """-exp(-m)."""
         return -np.exp(-m)
 
-    def curvature(self, m: Floats) -> Floats:
+    def curvature(self, m: Array) -> Array:
         """exp(-m)."""
         return np.exp(-m)
 
@@ -228,15 +226,15 @@ class AsymmetricExponential(MarginLoss):
     smooth = False
     calibrated = False
 
-    def of_margin(self, m: Floats) -> Floats:
+    def of_margin(self, m: Array) -> Array:
         """exp(-2m), or exp(-m) above m = 0."""
         return np.exp(-np.where(m <= 0, 2.0, 1.0) * m)
 
-    def slope(self, m: Floats) -> Floats:
+    def slope(self, m: Array) -> Array:
         """-2 exp(-2m), or -exp(-m) above m = 0."""
         return -np.where(m <= 0, 2.0, 1.0) * self.of_margin(m)
 
-    def curvature(self, m: Floats) -> Floats:
+    def curvature(self, m: Array) -> Array:
         """4 exp(-2m), or exp(-m) above m = 0."""
         return np.where(m <= 0, 4.0, 1.0) * self.of_margin(m)
 
@@ -247,15 +245,15 @@ class ModifiedHuber(MarginLoss):
     even_curvature = True
     probability = staticmethod(_clipped_half)
 
-    def of_margin(self, m: Floats) -> Floats:
+    def of_margin(self, m: Array) -> Array:
         """max(0, 1 - m)^2, or -4m below m = -1."""
         return np.where(m >= -1, np.maximum(0.0, 1 - m) ** 2, -4 * m)
 
-    def slope(self, m: Floats) -> Floats:
+    def slope(self, m: Array) -> Array:
         """-2 max(0, 1 - m), or -4 below m = -1."""
         return np.where(m >= -1, -2 * np.maximum(0.0, 1 - m), -4.0)
 
-    def curvature(self, m: Floats) -> Floats:
+    def curvature(self, m: Array) -> Array:
         """2 on [-1, 1], else 0."""
         return 2.0 * (np.abs(m) <= 1)
 
@@ -274,15 +272,15 @@ class Cauchy(MarginLoss):
     def __init__(self, scale: float = 1.0) -> None:
         self.scale = scale
 
-    def of_margin(self, m: Floats) -> Floats:
+    def of_margin(self, m: Array) -> Array:
         """log(1 + (1 - m)^2 / scale^2)."""
         return np.log1p(((1 - m) / self.scale) ** 2)
 
-    def slope(self, m: Floats) -> Floats:
+    def slope(self, m: Array) -> Array:
         """-2 (1 - m) / (scale^2 + (1 - m)^2)."""
         return -2 * (1 - m) / (self.scale**2 + (1 - m) ** 2)
 
-    def curvature(self, m: Floats) -> Floats:
+    def curvature(self, m: Array) -> Array:
         """2 (scale^2 - (1 - m)^2) / (scale^2 + (1 - m)^2)^2."""
         squared = (1 - m) ** 2
         return 2 * (self.scale**2 - squared) / (self.scale**2 + squared) ** 2
@@ -302,15 +300,15 @@ class Welsch(MarginLoss):
     def __init__(self, scale: float = 1.0) -> None:
         self.scale = scale
 
-    def of_margin(self, m: Floats) -> Floats:
+    def of_margin(self, m: Array) -> Array:
         """1 - exp(-(1 - m)^2 / (2 scale^2))."""
         return -np.expm1(-(((1 - m) / self.scale) ** 2) / 2)
 
-    def slope(self, m: Floats) -> Floats:
+    def slope(self, m: Array) -> Array:
         """-(1 - m) / scale^2 * exp(-(1 - m)^2 / (2 scale^2))."""
         return -(1 - m) / self.scale**2 * (1 - self.of_margin(m))
 
-    def curvature(self, m: Floats) -> Floats:
+    def curvature(self, m: Array) -> Array:
         """(1 - (1 - m)^2 / scale^2) / scale^2 * exp(-(1 - m)^2 / (2 scale^2))."""
         squared = ((1 - m) / self.scale) ** 2
         return (1 - squared) / self.scale**2 * (1 - self.of_margin(m))
@@ -323,15 +321,15 @@ class Unhinged(MarginLoss):
     even_curvature = True
     bounded = False
 
-    def of_margin(self, m: Floats) -> Floats:
+    def of_margin(self, m: Array) -> Array:
         """1 - m."""
         return 1 - m
 
-    def slope(self, m: Floats) -> Floats:
+    def slope(self, m: Array) -> Array:
         """-1."""
         return np.full_like(m, -1.0)
 
-    def curvature(self, m: Floats) -> Floats:
+    def curvature(self, m: Array) -> Array:
         """0."""
         return np.zeros_like(m)
 
@@ -342,15 +340,15 @@ class Sigmoid(MarginLoss):
     convex = False
     symmetric = True
 
-    def of_margin(self, m: Floats) -> Floats:
+    def of_margin(self, m: Array) -> Array:
         """1 / (1 + exp(m))."""
         return expit(-m)
 
-    def slope(self, m: Floats) -> Floats:
+    def slope(self, m: Array) -> Array:
         """-exp(m) / (1 + exp(m))^2."""
         return -expit(m) * expit(-m)
 
-    def curvature(self, m: Floats) -> Floats:
+    def curvature(self, m: Array) -> Array:
         """exp(m) (exp(m) - 1) / (1 + exp(m))^3."""
         return expit(m) * expit(-m) * (expit(m) - expit(-m))
 

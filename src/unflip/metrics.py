@@ -20,12 +20,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import make_scorer
 from sklearn.utils import check_array
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from unflip._typing import Array, Floats
+from unflip._typing import Array, Floats, Rows
 from unflip._validation import (
     FLOATS,
     check_classes,
@@ -34,7 +35,7 @@ from unflip._validation import (
     check_weights,
     plain_labels,
 )
-from unflip.noise import as_transition_matrix
+from unflip.noise import KnownRates, as_transition_matrix
 
 MAX_CONDITION = 1e3
 """Maximum condition number of T; above it, the variance of the corrected scores is too large."""
@@ -78,7 +79,7 @@ class CleanScore(float):
 def clean_accuracy_score(
     y_noisy: ArrayLike,
     y_pred: ArrayLike,
-    rates: Any,
+    rates: KnownRates,
     *,
     sample_weight: ArrayLike | None = None,
     classes: ArrayLike | None = None,
@@ -118,7 +119,7 @@ def clean_accuracy_score(
 def clean_balanced_accuracy_score(
     y_noisy: ArrayLike,
     y_pred: ArrayLike,
-    rates: Any,
+    rates: KnownRates,
     *,
     sample_weight: ArrayLike | None = None,
     classes: ArrayLike | None = None,
@@ -149,7 +150,7 @@ def clean_balanced_accuracy_score(
 def clean_precision_score(
     y_noisy: ArrayLike,
     y_pred: ArrayLike,
-    rates: Any,
+    rates: KnownRates,
     *,
     sample_weight: ArrayLike | None = None,
     classes: ArrayLike | None = None,
@@ -192,7 +193,7 @@ def clean_precision_score(
 def clean_recall_score(
     y_noisy: ArrayLike,
     y_pred: ArrayLike,
-    rates: Any,
+    rates: KnownRates,
     *,
     sample_weight: ArrayLike | None = None,
     classes: ArrayLike | None = None,
@@ -222,7 +223,7 @@ def clean_recall_score(
 def clean_f1_score(
     y_noisy: ArrayLike,
     y_pred: ArrayLike,
-    rates: Any,
+    rates: KnownRates,
     *,
     sample_weight: ArrayLike | None = None,
     classes: ArrayLike | None = None,
@@ -257,7 +258,7 @@ def clean_f1_score(
 def clean_roc_auc_score(
     y_noisy: ArrayLike,
     y_score: ArrayLike,
-    rates: Any,
+    rates: KnownRates,
     *,
     sample_weight: ArrayLike | None = None,
     classes: ArrayLike | None = None,
@@ -312,7 +313,7 @@ def clean_roc_auc_score(
 def clean_log_loss(
     y_noisy: ArrayLike,
     y_proba: ArrayLike,
-    rates: Any,
+    rates: KnownRates,
     *,
     sample_weight: ArrayLike | None = None,
     classes: ArrayLike | None = None,
@@ -345,7 +346,7 @@ def clean_log_loss(
 def clean_brier_score_loss(
     y_noisy: ArrayLike,
     y_proba: ArrayLike,
-    rates: Any,
+    rates: KnownRates,
     *,
     sample_weight: ArrayLike | None = None,
     classes: ArrayLike | None = None,
@@ -378,7 +379,7 @@ def clean_brier_score_loss(
 
 
 def make_clean_scorer(
-    metric: str | Callable[..., CleanScore], rates: Any, *, classes: ArrayLike | None = None
+    metric: str | Callable[..., CleanScore], rates: KnownRates, *, classes: ArrayLike | None = None
 ) -> "CleanScorer":
     """Return a scorer on the true labels for `GridSearchCV`, `cross_val_score` and the like.
 
@@ -445,12 +446,16 @@ class CleanScorer:
     """
 
     metric: str
-    rates: Any
+    rates: KnownRates
     classes: Array | None = None
     _weight_request: Any = field(default=None, repr=False)
 
     def __call__(
-        self, estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        estimator: BaseEstimator,
+        X: Rows,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
     ) -> float:
         """Return the clean score of `estimator` on rows `X` with noisy labels `y`."""
         entry = _METRICS[self.metric]
@@ -513,14 +518,17 @@ class _Sample(NamedTuple):
 
 
 def _sample(
-    y_noisy: ArrayLike, rates: Any, sample_weight: ArrayLike | None, classes: ArrayLike | None
+    y_noisy: ArrayLike,
+    rates: KnownRates,
+    sample_weight: ArrayLike | None,
+    classes: ArrayLike | None,
 ) -> _Sample:
     known, codes = check_labels(y_noisy, classes=classes, binary=False)
     stand_in = _inverse_transition(rates, known.size)[codes]
     return _Sample(known, stand_in, check_weights(sample_weight, codes.size))
 
 
-def _inverse_transition(rates: Any, n_classes: int | None) -> Floats:
+def _inverse_transition(rates: KnownRates, n_classes: int | None) -> Floats:
     """Return T^-1; raise an error if T is too ill-conditioned."""
     transition = as_transition_matrix(rates, n_classes).matrix
     condition = np.linalg.cond(transition)

@@ -10,16 +10,17 @@ number of classes, T[i, j] = P(noisy=j | true=i) takes the place of the two rate
 P(noisy | x) = P(true | x) T.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from unflip._simplex import onto_simplex
-from unflip._typing import Floats
+from unflip._simplex import likeliest_mixture, onto_simplex, scaled_rows
+from unflip._typing import Array, Floats
 from unflip._validation import (
     check_count,
     check_labels,
@@ -316,10 +317,13 @@ class TransitionMatrix:
         """P(true | x) = P(noisy | x) T^-1, from probabilities of shape (..., n_classes).
 
         An estimated posterior may be one that T does not allow, and some of these are negative;
-        `clip` then makes them 0 and scales the others to sum to one.
+        `clip` then takes the probability vector q under which it is likeliest, the largest
+        sum_j P(noisy=j | x) log (q T)_j. Of two classes that is the nearest end of [0, 1].
         """
         noisy = self._of_all_classes(noisy_posterior, "noisy_posterior")
         rows = noisy.reshape(-1, self.n_classes)
+        if clip and self.n_classes > 2:
+            return likeliest_mixture(scaled_rows(rows), self.matrix).reshape(noisy.shape)
         columns = np.asarray(np.linalg.solve(self.matrix.T, rows.T), dtype=np.float64)
         clean = columns.T.reshape(noisy.shape)
         return onto_simplex(clean) if clip else clean
@@ -363,6 +367,13 @@ class TransitionMatrix:
                 "probability per class."
             )
         return probabilities
+
+
+Noise = NoiseRates | TransitionMatrix
+"""The noise of two classes, or of any number."""
+
+KnownRates = Noise | Array | Sequence[Sequence[float]]
+"""What users may give for rates that are known: an array is T."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -490,7 +501,7 @@ class RatesInterval:
         """The upper less the lower end of every T[i, j]."""
         return self.high - self.low
 
-    def contains(self, rates: Any) -> bool:
+    def contains(self, rates: KnownRates) -> bool:
         """Return whether every T[i, j] of the noise lies within its ends.
 
         Parameters
@@ -511,7 +522,7 @@ class RatesInterval:
         return float(self.low[i, j]), float(self.high[i, j])
 
 
-def as_transition_matrix(rates: Any, n_classes: int | None = None) -> TransitionMatrix:
+def as_transition_matrix(rates: KnownRates, n_classes: int | None = None) -> TransitionMatrix:
     """Return rates, in any form that users may give them, as a checked K x K matrix.
 
     Parameters
@@ -524,7 +535,9 @@ def as_transition_matrix(rates: Any, n_classes: int | None = None) -> Transition
     if isinstance(rates, NoiseRates):
         size = 2
     elif isinstance(rates, TransitionMatrix) or is_matrix(rates):
-        rates = rates if isinstance(rates, TransitionMatrix) else TransitionMatrix(rates)
+        rates = (
+            rates if isinstance(rates, TransitionMatrix) else TransitionMatrix(np.asarray(rates))
+        )
         size = rates.n_classes
     else:
         raise TypeError(
@@ -541,15 +554,15 @@ def as_transition_matrix(rates: Any, n_classes: int | None = None) -> Transition
     return TransitionMatrix(rates.transition_matrix) if isinstance(rates, NoiseRates) else rates
 
 
-def is_matrix(rates: Any) -> bool:
+def is_matrix(rates: object) -> TypeGuard[Array | Sequence[Sequence[float]]]:
     """Whether a user's rates are an array-like of two dimensions."""
     is_array = isinstance(rates, (list, tuple)) or hasattr(rates, "__array__")
-    return is_array and np.ndim(rates) == 2
+    return is_array and np.asarray(rates).ndim == 2
 
 
 def flip_labels(
     y: Any,
-    rates: Any,
+    rates: KnownRates,
     random_state: int | np.random.RandomState | None = None,
     *,
     classes: ArrayLike | None = None,

@@ -15,13 +15,14 @@ from unflip._diagnostics import judge_weights, raise_or_warn
 from unflip._estimators import (
     clone_seeded,
     delegated,
+    fit_soft_labels,
     fit_weighted,
     optional_generator,
     weight_parameters,
 )
 from unflip._label_posterior import LabelPosterior
 from unflip._notebook import with_findings
-from unflip._stages import fit_stages, judge_estimate
+from unflip._stages import fit_stages, judge_estimate, possible_wrong_share
 from unflip._typing import Array, Classifier, Floats
 from unflip._validation import (
     check_choice,
@@ -33,7 +34,7 @@ from unflip._validation import (
 )
 from unflip.noise import NoiseRates, TransitionMatrix, as_transition_matrix
 from unflip.noise_rates import ALIASES, BaseRates, RatesLike, known_size
-from unflip.posterior import BasePosterior, ChannelPosterior, PosteriorLike, as_posterior
+from unflip.posterior import BasePosterior, PosteriorLike, as_posterior
 from unflip.weights import importance_weights_from_inverse, printed_lemma_2_weights
 
 _estimator_has = partial(delegated, to="estimator_", unfitted="_base_estimator")
@@ -54,22 +55,25 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
     posterior : str, posterior or classifier, default="auto"
         How to estimate P(noisy y | x): "channel", "probabilistic", "selected", "kde", "kliep",
         "ulsif", "rulsif", "kmm", one of :mod:`unflip.posterior`, or a classifier with
-        `predict_proba`. "auto" for two classes is "channel", which finds the rates at the same
+        `predict_proba`. "auto" is "channel", which finds the rates at the same
         time or is told them; with another way to estimate the rates it is "probabilistic",
-        logistic regression. For more classes it is "selected": logistic regression or boosted
-        trees, by held-out likelihood.
+        logistic regression, for two classes, and for more "selected": logistic regression or
+        boosted trees, by held-out likelihood.
     noise_rates : str, NoiseRates, TransitionMatrix, array-like or rate estimator, default="auto"
         The rates you know, as :class:`~unflip.NoiseRates` (of which one may be None, or bounds, and
         is then estimated), or for any number of classes as a :class:`~unflip.TransitionMatrix` or
         an array of its shape; or how to estimate them: "channel", "selective", "minimum",
         "quantile", "scott", "cv" and more (:func:`~unflip.noise_rates.make_rates`), or one of
-        :mod:`unflip.noise_rates`. "auto" is "channel" for two classes and "selective" for more, or
-        where the rows have gaps or categories, which the `posterior` takes and the channel not.
-    weighting : {"rho", "pi", "pi_printed"}, default="rho"
-        "rho": Lemma 1 with the noise rates. "pi": through the inverse rates and back, which gives
-        the same weights. "pi_printed": the paper's Lemma 2 as printed, wrong under
-        class-conditional noise and kept for comparison. More than two classes take "rho", with
-        the transition matrix.
+        :mod:`unflip.noise_rates`. "auto" is "channel", or "selective" where the
+        rows have gaps or categories, which the `posterior` takes and the channel not.
+    weighting : {"auto", "rho", "pi", "pi_printed", "relabel"}, default="auto"
+        "rho": Lemma 1 with the noise rates, every row with its given label at weight beta.
+        "relabel": soft labels, every row with each class k at weight P(true=k | x, given label);
+        rows are repeated for their likeliest classes, four at most. Both have the clean risk as
+        their expectation, and soft labels lose no row. "auto": "rho" for two classes, as in the
+        paper, and "relabel" for more. "pi": through the inverse rates and back, which gives the
+        same weights as "rho". "pi_printed": the paper's Lemma 2 as printed, wrong under
+        class-conditional noise and kept for comparison. The last two are for two classes.
     cv : int or cross-validation splitter, default=None
         Cross-fitting of the posterior, so that no row's probability comes from a model that saw
         its label. None: in-sample, as in the paper.
@@ -83,11 +87,13 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
     transition_matrix_ : ndarray of shape (n_classes, n_classes)
         The same as T[i, j] = P(noisy=j | true=i).
     sample_weight_ : ndarray of shape (n_samples,)
-        beta >= 0, one per training row.
+        beta >= 0, one per training row; not used where soft labels are.
     mislabel_proba_ : ndarray of shape (n_samples,)
         P(true label differs from the given one | x, given label), one per training row.
     noisy_proba_ : ndarray of shape (n_samples, n_classes)
         P(noisy y | x) of the training rows, cross-fitted where `cv` says so.
+    wrong_share_range_ : (low, high)
+        The share of labels that may be wrong, if mistakes may depend on the row.
     posterior_ : posterior
         The fitted estimator of P(noisy y | x).
     rate_estimator_ : rate estimator or None
@@ -133,6 +139,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
     sample_weight_: Floats
     mislabel_proba_: Floats
     noisy_proba_: Floats
+    wrong_share_range_: tuple[float, float]
     posterior_: BasePosterior
     rate_estimator_: BaseRates | None
     diagnostics_: list[str]
@@ -147,7 +154,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         *,
         posterior: PosteriorLike = "auto",
         noise_rates: RatesLike = "auto",
-        weighting: Literal["rho", "pi", "pi_printed"] = "rho",
+        weighting: Literal["auto", "rho", "pi", "pi_printed", "relabel"] = "auto",
         cv: Any = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -170,7 +177,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         sample_weight : array-like of shape (n_samples,), default=None
             Your own weights: how often each row counts. They multiply beta.
         """
-        check_choice(self.weighting, ("rho", "pi", "pi_printed"), "weighting")
+        check_choice(self.weighting, ("auto", "rho", "pi", "pi_printed", "relabel"), "weighting")
         for_two = self._parts_for_two_classes()
         labels = check_labels(
             y, binary=bool(for_two), because=f" For two classes only: {', '.join(for_two)}."
@@ -201,11 +208,15 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         diagnostics = raise_or_warn(
             [
                 *judge_weights(totals, classes, rates),
-                *judge_estimate(totals, classes, rates, stages.estimator),
+                *judge_estimate(totals, classes, rates, stages.estimator, stages.posterior),
             ]
         )
-        total_weight = beta if weight is None else beta * weight
-        fit_weighted(estimator, X, labels.given, total_weight, row_weight=weight)
+        by_relabelling = self.weighting == "auto" and classes.size > 2
+        if by_relabelling or self.weighting == "relabel":
+            fit_soft_labels(estimator, X, label_posterior.proba, classes, row_weight=weight)
+        else:
+            total_weight = beta if weight is None else beta * weight
+            fit_weighted(estimator, X, labels.given, total_weight, row_weight=weight)
 
         check_table(self, X, reset=True)
         self.classes_ = classes
@@ -216,8 +227,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         self.effective_sample_size_ = totals.effective_sample_size
         self.clipped_share_ = totals.clipped_share
         self.estimator_ = estimator
-        if isinstance(stages.posterior, ChannelPosterior) and stages.posterior.check_ is not None:
-            self.wrong_share_range_ = stages.posterior.wrong_share_range_
+        self.wrong_share_range_ = possible_wrong_share(label_posterior, totals, stages.posterior)
         return self
 
     @property
@@ -255,7 +265,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
     def _weights(
         self, label_posterior: LabelPosterior, rates: Any, sample_weight: Floats | None
     ) -> Floats:
-        if self.weighting == "rho":
+        if self.weighting in ("auto", "rho", "relabel"):
             return label_posterior.weights
         noisy_prior = float(np.average(label_posterior.codes == 1, weights=sample_weight))
         inverse = rates.inverse(noisy_prior=noisy_prior)
@@ -278,7 +288,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         for_two = [name for name, tags in parts.items() if tags and not tags.multi_class]
         if known_size(rates) == 2:
             for_two.append("noise_rates")
-        if self.weighting != "rho":
+        if self.weighting in ("pi", "pi_printed"):
             for_two.append("weighting")
         return [f"{name}={getattr(self, name)}" for name in for_two]
 

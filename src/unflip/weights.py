@@ -5,26 +5,24 @@ has the clean risk as its expectation, whatever the loss. Pure functions of arra
 class is the greater label, and more than two classes are in sorted order.
 """
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unflip._label_posterior import LabelPosterior
 from unflip._row_weights import effective_rows
 from unflip._simplex import scaled_rows
-from unflip._typing import Floats
+from unflip._typing import Array, Floats
 from unflip._validation import (
     check_labels,
     check_numbers,
     check_probability_per_class,
     check_probability_per_row,
 )
-from unflip.noise import InverseRates, as_transition_matrix
+from unflip.noise import InverseRates, KnownRates, as_transition_matrix
 
 
 def importance_weights(
-    noisy_posterior: ArrayLike, y: ArrayLike, rates: Any, *, classes: ArrayLike | None = None
+    noisy_posterior: ArrayLike, y: ArrayLike, rates: KnownRates, *, classes: ArrayLike | None = None
 ) -> Floats:
     r"""Lemma 1: beta = (P(noisy=y|x) - rho_other) / ((1 - rho_pos - rho_neg) P(noisy=y|x)).
 
@@ -126,7 +124,7 @@ def printed_lemma_2_weights(
 
 
 def mislabel_probability(
-    noisy_posterior: ArrayLike, y: ArrayLike, rates: Any, *, classes: ArrayLike | None = None
+    noisy_posterior: ArrayLike, y: ArrayLike, rates: KnownRates, *, classes: ArrayLike | None = None
 ) -> Floats:
     """P(true label differs from the given one | x, given label) = 1 - (1 - rho_own) beta.
 
@@ -148,7 +146,7 @@ def mislabel_probability(
 
 
 def clipped_share(
-    noisy_posterior: ArrayLike, y: ArrayLike, rates: Any, *, classes: ArrayLike | None = None
+    noisy_posterior: ArrayLike, y: ArrayLike, rates: KnownRates, *, classes: ArrayLike | None = None
 ) -> float:
     """Return the share of rows whose P(noisy=y|x) the rates do not allow, so that beta is clipped.
 
@@ -187,7 +185,7 @@ def effective_sample_size(weights: ArrayLike) -> float:
     return effective_rows(weight)
 
 
-def _checked_inverse(rates: Any) -> InverseRates:
+def _checked_inverse(rates: object) -> InverseRates:
     """Return inverse rates, or say that these are others."""
     if not isinstance(rates, InverseRates):
         raise TypeError(
@@ -199,7 +197,7 @@ def _checked_inverse(rates: Any) -> InverseRates:
 
 
 def _label_posterior(
-    noisy_posterior: ArrayLike, y: ArrayLike, rates: Any, classes: ArrayLike | None
+    noisy_posterior: ArrayLike, y: ArrayLike, rates: KnownRates, classes: ArrayLike | None
 ) -> LabelPosterior:
     """Return the label posterior from what users may give."""
     if np.ndim(noisy_posterior) == 2:
@@ -223,7 +221,7 @@ def _label_posterior(
 
 def _given_labels(
     noisy_posterior: ArrayLike, y: ArrayLike, classes: ArrayLike | None
-) -> tuple[NDArray[Any], NDArray[np.intp], Floats]:
+) -> tuple[Array, NDArray[np.intp], Floats]:
     """Return the two classes, each row's place among them, and P(noisy=y | x) of its label."""
     known, codes = check_labels(
         y,

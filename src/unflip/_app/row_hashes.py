@@ -8,6 +8,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from unflip._typing import Array
+
 Hashes = NDArray[np.uint64]
 
 KINDS = ("whole", "fraction", "missing", "text")
@@ -86,7 +88,7 @@ def _cells(values: Any) -> tuple[Hashes, NDArray[np.intp]]:
     return bits[codes].astype(np.uint64), np.where(codes < 0, _place("missing"), _place("text"))
 
 
-def _whole(numbers: NDArray[Any], missing: NDArray[np.bool_]) -> tuple[Hashes, NDArray[np.intp]]:
+def _whole(numbers: Array, missing: NDArray[np.bool_]) -> tuple[Hashes, NDArray[np.intp]]:
     bits = np.where(missing, 0, numbers).astype(np.int64).view(np.uint64)
     return _twice(bits), np.where(missing, _place("missing"), _place("whole"))
 
@@ -121,7 +123,7 @@ def _mixed(bits: Hashes) -> Hashes:
     return bits ^ (bits >> np.uint64(31))
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     # an array's own text leaves out its middle
     return str(value.tolist() if isinstance(value, np.ndarray) else value)
 

@@ -11,16 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from unflip._app.columns import ColumnEncoder
 from unflip._files import write_whole
+from unflip._typing import Array, Record
 
 if TYPE_CHECKING:
     import polars as pl
@@ -71,13 +71,13 @@ class LabelledTable:
     """
 
     features: "pl.DataFrame"
-    y: NDArray[Any]
+    y: Array
     label: str
     whole: "pl.DataFrame"
     set_aside: tuple[str, ...] = ()
 
     @property
-    def classes(self) -> NDArray[Any]:
+    def classes(self) -> Array:
         """The distinct labels, sorted."""
         return np.unique(self.y)
 
@@ -296,7 +296,7 @@ def matched(table: "pl.DataFrame", kinds: dict[str, str], ignored: Sequence[str]
     return features
 
 
-def add_columns(table: "pl.DataFrame", columns: dict[str, Any]) -> "pl.DataFrame":
+def add_columns(table: "pl.DataFrame", columns: Record) -> "pl.DataFrame":
     """Return the table with new columns behind its own, whose names must be free."""
     taken = [name for name in columns if name in table.columns]
     for name in columns:
@@ -312,7 +312,7 @@ def add_columns(table: "pl.DataFrame", columns: dict[str, Any]) -> "pl.DataFrame
     return table.with_columns(pl.Series(name, values) for name, values in columns.items())
 
 
-def listed(names: Sequence[Any], most: int = 20) -> str:
+def listed(names: Sequence[object], most: int = 20) -> str:
     """Return names as a comma-separated list, truncated after the first ones."""
     shown = ", ".join(repr(name) for name in names[:most])
     return shown + (f", ... ({len(names)} in all)" if len(names) > most else "")
@@ -385,7 +385,7 @@ def _read_text(path: Path, file: BinaryIO, separator: str) -> "pl.DataFrame":
     return table
 
 
-def _labels(column: "pl.Series") -> NDArray[Any]:
+def _labels(column: "pl.Series") -> Array:
     """Return the labels as numbers, booleans or strings, without gaps."""
     gaps = column.is_null()
     if gaps.any():

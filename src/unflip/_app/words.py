@@ -4,10 +4,11 @@ They are made of a summary (:func:`unflip.inspection.summary`), and hold **bold*
 the data are escaped with :func:`~unflip._app.report.plain`.
 """
 
-from typing import Any
+from collections.abc import Sequence
 
 from unflip._app.markup import plain
 from unflip._diagnostics import strength
+from unflip._typing import Record
 
 LEAST_SHOWN = 0.0005
 """Smaller shares are shown as less than 0.1 %."""
@@ -33,17 +34,17 @@ def count(number: float) -> str:
     return f"{round(number):,}"
 
 
-def name_of(label: Any) -> str:
+def name_of(label: object) -> str:
     """Return a class's name, fit for a sentence."""
     return plain(str(label))
 
 
-def verdict(found: dict[str, Any]) -> list[str]:
+def verdict(found: Record) -> list[str]:
     """Return what is said wherever there is room for little: how noisy, how sure, if what holds."""
     return [headline(found)] if leaks(found) else [headline(found), found["range"]]
 
 
-def headline(found: dict[str, Any]) -> str:
+def headline(found: Record) -> str:
     """Return the main sentence of the summary, which is not sure where anything is doubtful."""
     wrong, rows = round(found["expected_errors"]), count(found["n_samples"])
     if leaks(found):
@@ -69,17 +70,17 @@ def headline(found: dict[str, Any]) -> str:
     return f"**{given} {share} of the labels are wrong**: some {count(wrong)} of {rows} rows."
 
 
-def leaks(found: dict[str, Any]) -> list[str]:
+def leaks(found: Record) -> list[str]:
     """Return the columns that are the label under another name."""
     return list(found.get("leaks", []))
 
 
-def doubts(found: dict[str, Any]) -> list[str]:
+def doubts(found: Record) -> list[str]:
     """Return the warnings, without the sentence on the range, which stands beside the headline."""
     return [plain(said.removesuffix(found["range"]).strip()) for said in found["warnings"]]
 
 
-def between(interval: Any) -> str:
+def between(interval: Sequence[float]) -> str:
     """Return the ends of an interval, such as "between 8.2% and 11%"."""
     low, high = map(percent, interval)
     if interval[1] < LEAST_SHOWN:
@@ -87,7 +88,7 @@ def between(interval: Any) -> str:
     return f"about {low}" if low == high else f"between {low} and {high}"
 
 
-def rate_sentences(found: dict[str, Any]) -> list[str]:
+def rate_sentences(found: Record) -> list[str]:
     """Return how often each class is flipped, a sentence per class."""
     names = [name_of(label) for label in found["classes"]]
     sentences = []
@@ -105,7 +106,7 @@ def rate_sentences(found: dict[str, Any]) -> list[str]:
     return sentences
 
 
-def certainty(found: dict[str, Any]) -> list[str]:
+def certainty(found: Record) -> list[str]:
     """Return what the intervals mean, and the results of the two tests."""
     sentences = []
     interval, tests = found.get("interval"), found.get("tests")
@@ -137,7 +138,7 @@ def certainty(found: dict[str, Any]) -> list[str]:
     return sentences + [sentence[0].upper() + sentence[1:] for sentence in said]
 
 
-def weight_sentences(found: dict[str, Any]) -> list[str]:
+def weight_sentences(found: Record) -> list[str]:
     """Return what the weights do, and what they cost."""
     weights = found["weights"]
     if weights is None:
@@ -159,7 +160,7 @@ def weight_sentences(found: dict[str, Any]) -> list[str]:
     return sentences
 
 
-def accuracy_sentences(accuracy: dict[str, Any]) -> list[str]:
+def accuracy_sentences(accuracy: Record) -> list[str]:
     """Return how often a model would be right on clean labels, before and after."""
     gain, error = accuracy["gain"]["score"], accuracy["gain"]["standard_error"]
     points = f"{abs(100 * gain):.1f} points (± {100 * error:.1f})"
@@ -176,7 +177,7 @@ def accuracy_sentences(accuracy: dict[str, Any]) -> list[str]:
     ]
 
 
-def next_steps(found: dict[str, Any]) -> list[str]:
+def next_steps(found: Record) -> list[str]:
     """Return the recommended next steps."""
     steps = []
     if leaks(found):
@@ -204,13 +205,13 @@ def next_steps(found: dict[str, Any]) -> list[str]:
     return steps
 
 
-def _seems_clean(found: dict[str, Any]) -> bool:
+def _seems_clean(found: Record) -> bool:
     """Return whether no label is expected to be wrong, and no class to be flipped."""
     flipped = max(row["flip_rate"] for row in found["per_class"])
     return round(found["expected_errors"]) == 0 and flipped < LEAST_SHOWN
 
 
-def _strength(found: dict[str, Any], name: str) -> str | None:
+def _strength(found: Record, name: str) -> str | None:
     """Return how sure noise, or a difference between the classes, is; None if it is not tested."""
     tests = found.get("tests")
     return None if tests is None else strength(*tests[name].values())

@@ -8,12 +8,12 @@ import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, overload
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
@@ -29,11 +29,11 @@ from unflip._folds import folds_within_classes, stratified_folds
 from unflip._label_checks import judge_table
 from unflip._stages import channel_interval
 from unflip._threads import threads_for
-from unflip._typing import Array, Floats
+from unflip._typing import Array, Classifier, Floats, PlainLabel, Record
 from unflip._validation import check_enough_rows
 from unflip.audit import LabelAudit
 from unflip.inspection import summary
-from unflip.noise import NoiseRates
+from unflip.noise import NoiseRates, as_transition_matrix
 from unflip.noise_rates import ChannelRates
 from unflip.posterior import ChannelPosterior, fit_posterior, make_posterior
 from unflip.reweighting import ImportanceReweightingClassifier
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-ESTIMATORS: dict[str, Callable[[], Any]] = {
+ESTIMATORS: dict[str, Callable[[], BaseEstimator]] = {
     "logistic": lambda: make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
     "boosting": HistGradientBoostingClassifier,
     "svm": lambda: make_pipeline(StandardScaler(), SVC()),
@@ -88,9 +88,9 @@ class Learnt:
     X: Floats
     y: Array
     weights: Floats
-    found: dict[str, Any]
-    reviewed: dict[int, Any]
-    positive: Any
+    found: Record
+    reviewed: dict[int, PlainLabel]
+    positive: PlainLabel | None
     seed: int
 
     def audit(self) -> LabelAudit:
@@ -104,17 +104,17 @@ class Learnt:
         if rates.information_left == 1 and isinstance(estimator, ChannelRates):
             rates = estimator.posterior_.mean_rates()
             # without noise P(noisy y | x) is P(true y | x)
-            noisy = noisy @ rates.transition_matrix
+            noisy = noisy @ as_transition_matrix(rates).matrix
         return LabelAudit(noise_rates=rates).fit_posterior(noisy, self.y)
 
 
 def learn(
     data: LabelledTable,
     *,
-    estimator: Any = None,
+    estimator: Classifier | None = None,
     rates: NoiseRates | None = None,
     positive: str | None = None,
-    reviewed: dict[int, Any] | None = None,
+    reviewed: dict[int, PlainLabel] | None = None,
     random_state: int = 0,
     say: Callable[[str], None] = lambda step: None,
 ) -> Learnt:
@@ -203,7 +203,7 @@ def learn(
     return Learnt(model, classifier, X, y, weights, found, reviewed, positive_class, random_state)
 
 
-def make_estimator(name: str) -> Any:
+def make_estimator(name: str) -> BaseEstimator:
     """Return a classifier by its alias, or by the path of its class.
 
     Parameters
@@ -264,7 +264,7 @@ def parse_rates(text: str) -> NoiseRates:
         ) from None
 
 
-def class_named(classes: Array, text: Any) -> Any:
+def class_named(classes: Array, text: object) -> PlainLabel:
     """Return the class with this text; raise an error that lists the classes if there is none."""
     wanted = str(text)
     for label in classes.tolist():
@@ -276,7 +276,7 @@ def class_named(classes: Array, text: Any) -> Any:
     raise TableError(f"{text!r} is not one of the classes: {listed(classes.tolist())}.")
 
 
-def read_reviewed(path: Path, data: LabelledTable) -> dict[int, Any]:
+def read_reviewed(path: Path, data: LabelledTable) -> dict[int, PlainLabel]:
     """Return the reviewed labels of rows, by position.
 
     Parameters
@@ -299,7 +299,7 @@ def read_reviewed(path: Path, data: LabelledTable) -> dict[int, Any]:
         raise TableError(f"the column row of {path} must hold whole numbers, counted from 0.")
     if table["label"].null_count():
         raise TableError(f"{path} has rows without a label: leave out what was not decided.")
-    labels: dict[int, Any] = {}
+    labels: dict[int, PlainLabel] = {}
     for row, label in zip(table["row"].to_list(), table["label"].to_list(), strict=True):
         if not 0 <= row < data.y.size:
             raise TableError(
@@ -312,7 +312,7 @@ def read_reviewed(path: Path, data: LabelledTable) -> dict[int, Any]:
     return labels
 
 
-def oriented(found: dict[str, Any], positive: Any) -> dict[str, Any]:
+def oriented(found: Record, positive: PlainLabel | None) -> Record:
     """Return a summary whose rates are those of `positive` first, with intervals per class.
 
     Parameters
@@ -342,9 +342,21 @@ def oriented(found: dict[str, Any], positive: Any) -> dict[str, Any]:
     return found
 
 
+@overload
+def rates_by_class(
+    rates: NoiseRates, classes: Array, positive: str | None
+) -> tuple[NoiseRates, PlainLabel]: ...
+
+
+@overload
 def rates_by_class(
     rates: NoiseRates | None, classes: Array, positive: str | None
-) -> tuple[NoiseRates | None, Any]:
+) -> tuple[NoiseRates | None, PlainLabel | None]: ...
+
+
+def rates_by_class(
+    rates: NoiseRates | None, classes: Array, positive: str | None
+) -> tuple[NoiseRates | None, PlainLabel | None]:
     """Return the rates with the greater class as the positive one, and the class asked for.
 
     Parameters
@@ -395,7 +407,7 @@ def _check_same_rows(path: Path, reviewed: "pl.DataFrame", data: LabelledTable) 
         )
 
 
-def _as_class(data: LabelledTable, text: str) -> Any:
+def _as_class(data: LabelledTable, text: str) -> PlainLabel | None:
     try:
         return class_named(data.classes, text)
     except TableError:

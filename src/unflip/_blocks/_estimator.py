@@ -28,14 +28,14 @@ from unflip._estimators import clone_seeded, optional_generator, stage_generator
 from unflip._label_posterior import Totals
 from unflip._typing import Array, Classifier, Floats, RandomState
 from unflip._validation import check_count, check_flag, check_precision_or_n, check_table
-from unflip.noise import as_transition_matrix
-from unflip.noise_rates import RatesLike
-from unflip.posterior import PosteriorLike
+from unflip.noise import Noise, as_transition_matrix
+from unflip.noise_rates import BaseRates, RatesLike
+from unflip.posterior import BasePosterior, PosteriorLike
 
 B = TypeVar("B", bound=Blocks)
 
 
-def learns_by_blocks(estimator: Any) -> bool:
+def learns_by_blocks(estimator: BaseEstimator) -> bool:
     """Return whether `partial_fit` takes `sample_weight`.
 
     Parameters
@@ -63,9 +63,9 @@ class BlockwiseEstimator(BaseEstimator):
     """Point estimate of the rates if the channel is given by name."""
 
     classes_: Array
-    noise_rates_: Any
-    posterior_: Any
-    rate_estimator_: Any
+    noise_rates_: Noise
+    posterior_: BasePosterior
+    rate_estimator_: BaseRates | None
     diagnostics_: list[str]
     totals_: Totals
 
@@ -128,7 +128,7 @@ class BlockwiseEstimator(BaseEstimator):
 class BlockwiseReweighting(BlockwiseEstimator):
     """Weights of rows in blocks, and a classifier that is trained with them."""
 
-    estimator_: Any
+    estimator_: BaseEstimator
 
     def __init__(
         self,
@@ -172,11 +172,11 @@ class BlockwiseReweighting(BlockwiseEstimator):
         self.estimator_ = estimator
         return self
 
-    def _check_classifier(self, estimator: Any) -> None:
+    def _check_classifier(self, estimator: BaseEstimator) -> None:
         """Raise an error if the classifier cannot be trained."""
         raise NotImplementedError
 
-    def _trained(self, estimator: Any, blocks: Any, model: LabelModel) -> Any:
+    def _trained(self, estimator: BaseEstimator, blocks: B, model: LabelModel) -> BaseEstimator:
         """Return the classifier trained by `partial_fit` on one block after another."""
         for _ in range(self.n_epochs):
             estimator = blocks.fold(block_partial_fit, estimator, model)

@@ -1,7 +1,6 @@
 """Stages 1 and 2 on blocks of rows, and the sums over all rows."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -19,10 +18,11 @@ from unflip._blocks._samples import ClassSamples, numbers
 from unflip._diagnostics import Diagnostic
 from unflip._label_posterior import Totals
 from unflip._sampling import drawn_rows
-from unflip._stages import choose_posterior, fit_stages, judge_estimate
+from unflip._stages import CHANNELS, choose_posterior, fit_stages, judge_estimate
+from unflip._typing import RandomState
 from unflip._validation import MINIMUM_ROWS, check_count, check_labels
-from unflip.noise_rates import fit_rates, needs_rows
-from unflip.posterior import ChannelPosterior, DensityRatioPosterior
+from unflip.noise_rates import BaseRates, RatesLike, fit_rates, needs_rows
+from unflip.posterior import BasePosterior, DensityRatioPosterior, PosteriorLike
 
 MAX_ROWS = 20_000
 """Default number of rows to fit P(noisy y | x) and the rates to."""
@@ -48,15 +48,15 @@ class BlockFit:
     """
 
     model: LabelModel
-    rate_estimator: Any
+    rate_estimator: BaseRates | None
     totals: Totals
     diagnostics: list[Diagnostic]
 
 
 def fit_blocks(
     blocks: Blocks,
-    posterior: Any,
-    noise_rates: Any,
+    posterior: PosteriorLike,
+    noise_rates: RatesLike,
     *,
     max_rows: int = MAX_ROWS,
     random_state: np.random.RandomState | None = None,
@@ -89,7 +89,7 @@ def fit_blocks(
         )
     else:
         # draw the rows that a channel would draw in memory
-        drawing: Any = chosen if isinstance(chosen, ChannelPosterior) else None
+        drawing = chosen if isinstance(chosen, CHANNELS) else None
         few = _draw(
             blocks,
             counts,
@@ -111,11 +111,11 @@ def _fit_sums(
     blocks: Blocks,
     counts: LabelCounts,
     posterior: DensityRatioPosterior,
-    noise_rates: Any,
+    noise_rates: RatesLike,
     *,
     max_rows: int,
     random_state: np.random.RandomState | None,
-) -> tuple[LabelModel, Any]:
+) -> tuple[LabelModel, BaseRates | None]:
     """Fit density ratios to all rows, and the rates to drawn rows."""
     classes = counts.classes
     samples = [ClassSamples(blocks, counts, k) for k in range(classes.size)]
@@ -135,7 +135,11 @@ def _fit_sums(
 
 
 def _draw(
-    blocks: Blocks, counts: LabelCounts, size: int, random_state: Any, predictor: Any = None
+    blocks: Blocks,
+    counts: LabelCounts,
+    size: int,
+    random_state: RandomState,
+    predictor: BasePosterior | None = None,
 ) -> Fetched:
     """Return `size` rows of positive weight, drawn at random, in their order."""
     n_rows = counts.n_rows.sum(axis=1)

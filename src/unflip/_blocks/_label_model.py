@@ -4,16 +4,18 @@ from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length
 
 from unflip._blocks._rows import block_weight, check_labelled, label_codes
 from unflip._label_posterior import LabelPosterior, Totals
-from unflip._typing import Array, Floats
+from unflip._typing import Array, Floats, Rows, Vector
 from unflip._validation import plain_labels
+from unflip.noise import Noise
+from unflip.posterior import BasePosterior
 
 N_BINS = 2**16
 """Bins of the histogram of P(mislabelled)."""
@@ -33,11 +35,11 @@ class LabelModel:
         The labels, sorted.
     """
 
-    posterior: Any
-    rates: Any
+    posterior: BasePosterior
+    rates: Noise
     classes: Array
 
-    def label_posterior(self, X: Any, y: Any) -> LabelPosterior:
+    def label_posterior(self, X: Rows, y: Vector) -> LabelPosterior:
         """Return P(true | x, given label) of the rows."""
         check_labelled(y)
         check_consistent_length(X, y)
@@ -49,29 +51,35 @@ class LabelModel:
         return LabelPosterior(noisy_posterior, codes, self.rates, self.classes)
 
 
-def block_totals(X: Any, y: Any, sample_weight: Any, model: LabelModel) -> Totals:
+def block_totals(X: Rows, y: Vector, sample_weight: Vector | None, model: LabelModel) -> Totals:
     """Return the sums over a block."""
     return model.label_posterior(X, y).totals(block_weight(sample_weight, len(y)))
 
 
-def block_mislabel_proba(X: Any, y: Any, sample_weight: Any, model: LabelModel) -> Floats:
+def block_mislabel_proba(
+    X: Rows, y: Vector, sample_weight: Vector | None, model: LabelModel
+) -> Floats:
     """Return P(the label is wrong | x, the label) of a block."""
     return model.label_posterior(X, y).mislabel_proba
 
 
-def block_suggested_label(X: Any, y: Any, sample_weight: Any, model: LabelModel) -> Array:
+def block_suggested_label(
+    X: Rows, y: Vector, sample_weight: Vector | None, model: LabelModel
+) -> Array:
     """Return the likeliest true label given x and the label of a block."""
     return model.label_posterior(X, y).suggested_label
 
 
-def block_weights(X: Any, y: Any, sample_weight: Any, model: LabelModel) -> Floats:
+def block_weights(X: Rows, y: Vector, sample_weight: Vector | None, model: LabelModel) -> Floats:
     """Return beta times `sample_weight` of a block."""
     beta = model.label_posterior(X, y).weights
     weight = block_weight(sample_weight, len(y))
     return beta if weight is None else beta * weight
 
 
-def block_partial_fit(estimator: Any, X: Any, y: Any, sample_weight: Any, model: LabelModel) -> Any:
+def block_partial_fit(
+    estimator: BaseEstimator, X: Rows, y: Vector, sample_weight: Vector | None, model: LabelModel
+) -> BaseEstimator:
     """Return a copy of the classifier trained on a block; a copy, as a task may run twice."""
     if not len(y):
         return estimator
@@ -81,7 +89,12 @@ def block_partial_fit(estimator: Any, X: Any, y: Any, sample_weight: Any, model:
     )
 
 
-def block_predictions(X: Any, y: Any, sample_weight: Any, shared: tuple[Any, str, Array]) -> Array:
+def block_predictions(
+    X: Rows,
+    y: Vector | None,
+    sample_weight: Vector | None,
+    shared: tuple[BaseEstimator, str, Array],
+) -> Array:
     """Return what a method of a classifier gives for a block, of the type of an example."""
     estimator, method, like = shared
     if not (X.shape[0] if hasattr(X, "shape") else len(X)):
@@ -177,7 +190,7 @@ class MislabelHistogram:
 
 
 def block_mislabel_histogram(
-    X: Any, y: Any, sample_weight: Any, model: LabelModel
+    X: Rows, y: Vector, sample_weight: Vector | None, model: LabelModel
 ) -> MislabelHistogram:
     """Return the histogram of P(mislabelled) of a block."""
     wrong = model.label_posterior(X, y).mislabel_proba
@@ -186,7 +199,9 @@ def block_mislabel_histogram(
     return MislabelHistogram(counts, np.asarray(np.bincount(bins, wrong, N_BINS), dtype=float))
 
 
-def block_suspects(X: Any, y: Any, sample_weight: Any, shared: tuple[LabelModel, int]) -> Suspects:
+def block_suspects(
+    X: Rows, y: Vector, sample_weight: Vector | None, shared: tuple[LabelModel, int]
+) -> Suspects:
     """Return the n most probable suspects of a block."""
     model, n = shared
     rows = model.label_posterior(X, y)

@@ -15,12 +15,24 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
-from unflip._typing import Array, Floats
+from unflip._typing import Array, Floats, PlainLabel, Rows, Vector
 from unflip._validation import MINIMUM_ROWS, check_labels, check_weights, plain_labels
+from unflip.posterior import BasePosterior
 
+S = TypeVar("S")
 T = TypeVar("T")
-BlockFunction = Callable[[Any, Any, Any, Any], T]
+Item = TypeVar("Item")
+BlockFunction = Callable[[Rows, Vector, Vector | None, S], T]
 """function(X, y, sample_weight, shared): a pure function of a block."""
+
+LabelFunction = Callable[[Vector, Vector | None], T]
+"""function(y, sample_weight): a pure function of a block's labels."""
+
+ItemFunction = Callable[[Rows, Vector, Vector | None, Item, S], T]
+"""function(X, y, sample_weight, item, shared): a function of a block and of what belongs to it."""
+
+FoldFunction = Callable[[T, Rows, Vector, Vector | None, S], T]
+"""function(state, X, y, sample_weight, shared): the state after one more block."""
 
 
 class Blocks(ABC):
@@ -31,33 +43,33 @@ class Blocks(ABC):
     """
 
     @abstractmethod
-    def map_labels(self, function: Callable[[Any, Any], T]) -> list[T]:
+    def map_labels(self, function: LabelFunction[T]) -> list[T]:
         """Return function(y, sample_weight) of every block, in order."""
 
     @abstractmethod
-    def map(self, function: BlockFunction[T], shared: Any) -> Iterable[T]:
+    def map(self, function: BlockFunction[S, T], shared: S) -> Iterable[T]:
         """Return function(X, y, sample_weight, shared) of every block, in order."""
 
     @abstractmethod
     def map_each(
-        self, function: Callable[[Any, Any, Any, Any, Any], T], items: Sequence[Any], shared: Any
+        self, function: ItemFunction[Item, S, T], items: Sequence[Item], shared: S
     ) -> list[T]:
         """Return function(X, y, sample_weight, items[k], shared) of every block k, in order."""
 
     @abstractmethod
-    def head(self, k: int) -> Any:
+    def head(self, k: int) -> Rows:
         """Return the first rows of block k, unchanged."""
 
-    def sum(self, function: BlockFunction[T], shared: Any) -> T:
+    def sum(self, function: BlockFunction[S, T], shared: S) -> T:
         """Return the sum of function(X, y, sample_weight, shared) over all blocks."""
         return reduce(add, self.map(function, shared))
 
     @abstractmethod
-    def fold(self, function: Callable[[T, Any, Any, Any, Any], T], state: T, shared: Any) -> T:
+    def fold(self, function: FoldFunction[T, S], state: T, shared: S) -> T:
         """Return state = function(state, X, y, sample_weight, shared), one block after another."""
 
     def row_values(
-        self, function: BlockFunction[Array], shared: Any, name: Any, like: Array
+        self, function: BlockFunction[S, Array], shared: S, name: str | Array, like: Array
     ) -> Any:
         """Return function(X, y, sample_weight, shared), one value per row, block by block.
 
@@ -66,12 +78,12 @@ class Blocks(ABC):
         """
         return self.map(function, shared)
 
-    def no_rows(self) -> Any:
+    def no_rows(self) -> Rows | None:
         """Return a table with the columns of X but no rows; None if the columns are not known."""
         return None
 
 
-def first_rows(X: Any) -> Any:
+def first_rows(X: Rows) -> Rows:
     """Return at most two rows of a block, which tell its columns.
 
     Parameters
@@ -138,7 +150,7 @@ class _BlockCounts:
     n_all: int
 
 
-def _label_counts(y: Any, sample_weight: Any) -> _BlockCounts:
+def _label_counts(y: Vector, sample_weight: Vector | None) -> _BlockCounts:
     if not len(y):
         return _BlockCounts(np.empty(0), np.empty(0, dtype=np.int64), np.empty(0), 0)
     labels = plain_labels(y)
@@ -154,7 +166,7 @@ def _label_counts(y: Any, sample_weight: Any) -> _BlockCounts:
     )
 
 
-def check_labelled(y: Any) -> None:
+def check_labelled(y: Vector | None) -> None:
     """Raise an error if a block has no labels.
 
     Parameters
@@ -169,7 +181,7 @@ def check_labelled(y: Any) -> None:
         )
 
 
-def label_codes(y: Any, classes: Array) -> NDArray[np.intp]:
+def label_codes(y: Vector, classes: Array) -> NDArray[np.intp]:
     """Return the index into `classes` of every label of a block.
 
     Parameters
@@ -198,7 +210,7 @@ class RowRequest:
 
     positions: Array
     n_rows: Array
-    label: Any = None
+    label: PlainLabel | None = None
 
     def by_block(self) -> list["_BlockRequest"]:
         """Return the requests of each block, with ascending positions within the block."""
@@ -212,7 +224,7 @@ class RowRequest:
             )
         ]
 
-    def in_order(self, rows: Any) -> Any:
+    def in_order(self, rows: Rows) -> Rows:
         """Reorder the rows fetched at ascending positions into the order requested."""
         if (np.diff(self.positions) > 0).all():
             return rows
@@ -225,9 +237,9 @@ class RowRequest:
 class _BlockRequest:
     positions: Array
     n_rows: int
-    label: Any
+    label: PlainLabel | None
 
-    def rows(self, y: Any, weight: Floats | None) -> Array:
+    def rows(self, y: Vector, weight: Floats | None) -> Array:
         """Return the requested rows of a block, after checking its number of rows."""
         included = np.ones(len(y), dtype=bool) if weight is None else weight > 0
         if self.label is not None:
@@ -258,13 +270,13 @@ def check_same_rows(found: int, counted: int) -> None:
 class Fetched:
     """Fetched rows; `weight` is None if every row counts once."""
 
-    X: Any
+    X: Rows
     y: Array
     weight: Floats | None
 
 
 def fetch_rows(
-    blocks: Blocks, requests: Sequence[RowRequest], predictor: Any = None
+    blocks: Blocks, requests: Sequence[RowRequest], predictor: BasePosterior | None = None
 ) -> list[Fetched]:
     """Fetch rows, in one pass for all requests.
 
@@ -292,7 +304,11 @@ def fetch_rows(
 
 
 def _fetch(
-    X: Any, y: Any, sample_weight: Any, requests: tuple[_BlockRequest, ...], predictor: Any
+    X: Rows,
+    y: Vector,
+    sample_weight: Vector | None,
+    requests: tuple[_BlockRequest, ...],
+    predictor: BasePosterior | None,
 ) -> list[Fetched | None]:
     """Return the rows of each request; None for no rows, so that nothing is transferred."""
     if not any(request.positions.size for request in requests):
@@ -314,7 +330,7 @@ def _fetch(
     return fetched
 
 
-def _stacked(parts: Sequence[Any]) -> Any:
+def _stacked(parts: Sequence[Rows]) -> Rows:
     if sparse.issparse(parts[0]):
         return sparse.vstack(parts, format="csr")
     if hasattr(parts[0], "columns"):
@@ -322,7 +338,7 @@ def _stacked(parts: Sequence[Any]) -> Any:
     return np.concatenate(parts)
 
 
-def block_weight(sample_weight: Any, n_rows: int) -> Floats | None:
+def block_weight(sample_weight: Vector | None, n_rows: int) -> Floats | None:
     """Return the checked weights of a block; None if every row counts once.
 
     Parameters

@@ -1,7 +1,7 @@
 """The samples of a density ratio of one class against all rows, in blocks."""
 
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from scipy.sparse import issparse
@@ -10,9 +10,10 @@ from sklearn.utils.validation import check_consistent_length
 
 from unflip._blocks._rows import Blocks, LabelCounts, RowRequest, fetch_rows, label_codes
 from unflip._samples import Samples, TwoSampleFunction, TwoSamples
-from unflip._typing import Array
+from unflip._typing import Array, Rows, Vector
 from unflip._validation import FLOATS, check_weights, within_range
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -60,7 +61,7 @@ class ClassSamples(Samples):
         """Whether the rows are sparse; known after the first rows were fetched."""
         return self._sparse
 
-    def num_rows(self, positions: Array) -> tuple[Any, Array]:
+    def num_rows(self, positions: Array) -> tuple[Rows, Array]:
         """Return rows of the class, and their weights."""
         return self._fetch([self._request(positions)])[0]
 
@@ -70,21 +71,21 @@ class ClassSamples(Samples):
         (X_num, weight_num), (X_den, weight_den) = self._fetch([self._request(num), of_all])
         return TwoSamples(X_num, X_den, weight_num, weight_den)
 
-    def sum(self, function: TwoSampleFunction[T], shared: Any) -> T:
+    def sum(self, function: TwoSampleFunction[S, T], shared: S) -> T:
         """Return the sum over all blocks."""
         return self.blocks.sum(_of_class, (function, shared, self.counts.classes, self.k))
 
     def _request(self, positions: Array) -> RowRequest:
         return RowRequest(positions, self.counts.n_rows[:, self.k], self.counts.classes[self.k])
 
-    def _fetch(self, requests: list[RowRequest]) -> list[tuple[Any, Array]]:
+    def _fetch(self, requests: list[RowRequest]) -> list[tuple[Rows, Array]]:
         parts = fetch_rows(self.blocks, requests)
         pairs = [(numbers(part.X), check_weights(part.weight, len(part.y))) for part in parts]
         self._sparse = bool(issparse(pairs[0][0]))
         return pairs
 
 
-def numbers(X: Any) -> Any:
+def numbers(X: Rows) -> Rows:
     """Return the rows as a dense or sparse array of floats.
 
     Parameters
@@ -97,7 +98,10 @@ def numbers(X: Any) -> Any:
 
 
 def _of_class(
-    X: Any, y: Any, sample_weight: Any, shared: tuple[TwoSampleFunction[T], Any, Array, int]
+    X: Rows,
+    y: Vector,
+    sample_weight: Vector | None,
+    shared: tuple[TwoSampleFunction[S, T], S, Array, int],
 ) -> T:
     """Return the value of a function of both samples for one block."""
     function, inner, classes, k = shared

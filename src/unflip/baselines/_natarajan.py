@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._estimators import clone_seeded, delegated, optional_generator
-from unflip._typing import Array
+from unflip._typing import Array, RandomState, Record, Rows
 from unflip._validation import (
     check_class_weights,
     check_enough_rows,
@@ -24,7 +24,7 @@ from unflip._validation import (
 from unflip.learners import LinearClassifier, LossClassifier
 from unflip.losses import Loss, get_loss
 from unflip.noise import NoiseRates
-from unflip.noise_rates import estimate_rates
+from unflip.noise_rates import RatesLike, estimate_rates
 
 Generator = np.random.RandomState | None
 
@@ -95,15 +95,15 @@ class _RatesClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """Base class of learners that take noise rates."""
 
     loss: str | Loss
-    noise_rates: Any
+    noise_rates: RatesLike
     learner: LossClassifier | None
-    random_state: Any
+    random_state: RandomState
 
     classes_: Array
     noise_rates_: NoiseRates
-    learner_: Any
+    learner_: BaseEstimator
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Estimate the rates that are not known, then train the learner.
 
         Parameters
@@ -128,22 +128,25 @@ class _RatesClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             setattr(self, name, value)
         return self
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Rows) -> Array:
         """Return the most likely true label of every row."""
         return np.asarray(self._fitted_for(X).predict(X))
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: Rows) -> Array:
         """Return the decision value of every row: positive for the positive class."""
         return np.asarray(self._fitted_for(X).decision_function(X))
 
     @abstractmethod
     def _fit(
-        self, learner: Any, X: Any, y: Array, weight: Array, random_state: Generator
-    ) -> dict[str, Any]:
+        self, learner: BaseEstimator, X: Rows, y: Array, weight: Array, random_state: Generator
+    ) -> Record:
         """Return the fitted attributes, including `learner_`."""
 
-    def _rates(self, X: Any, y: Array, weight: Array, random_state: Generator) -> NoiseRates:
-        return estimate_rates(self.noise_rates, X, y, weight, random_state, classifier=clone(self))
+    def _rates(self, X: Rows, y: Array, weight: Array, random_state: Generator) -> NoiseRates:
+        classifier = clone(self)
+        rates = estimate_rates(self.noise_rates, X, y, weight, random_state, classifier=classifier)
+        assert isinstance(rates, NoiseRates)  # of two classes
+        return rates
 
     def _template(self) -> LossClassifier:
         if not (self.learner is None or isinstance(self.learner, LossClassifier)):
@@ -154,12 +157,12 @@ class _RatesClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         template = LinearClassifier() if self.learner is None else clone(self.learner)
         return template.set_params(loss=self.loss)
 
-    def _fitted_for(self, X: Any) -> Any:
+    def _fitted_for(self, X: Rows) -> BaseEstimator:
         check_is_fitted(self)
         check_table(self, X, reset=False)
         return self.learner_
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = get_tags(self._template()).input_tags.sparse
@@ -220,7 +223,7 @@ class UnbiasedLossClassifier(_RatesClassifier):
     def __init__(
         self,
         loss: str | Loss = "logistic",
-        noise_rates: Any = "auto",
+        noise_rates: RatesLike = "auto",
         *,
         learner: LossClassifier | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -231,13 +234,13 @@ class UnbiasedLossClassifier(_RatesClassifier):
         self.random_state = random_state
 
     @available_if(delegated("predict_proba", to="learner_", unfitted="_template"))
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Rows) -> Array:
         """Return P(true y | x), one column per class in the order of `classes_`."""
         return np.asarray(self._fitted_for(X).predict_proba(X))
 
     def _fit(
-        self, learner: Any, X: Any, y: Array, weight: Array, random_state: Generator
-    ) -> dict[str, Any]:
+        self, learner: BaseEstimator, X: Rows, y: Array, weight: Array, random_state: Generator
+    ) -> Record:
         rates = self._rates(X, y, weight, random_state)
         if any(rates.both()):
             learner.set_params(loss=UnbiasedLoss(self.loss, rates))
@@ -294,7 +297,7 @@ class LabelDependentCostClassifier(_RatesClassifier):
     def __init__(
         self,
         loss: str | Loss = "logistic",
-        noise_rates: Any = "auto",
+        noise_rates: RatesLike = "auto",
         *,
         cost: str | float = "rates",
         learner: LossClassifier | None = None,
@@ -307,9 +310,9 @@ class LabelDependentCostClassifier(_RatesClassifier):
         self.random_state = random_state
 
     def _fit(
-        self, learner: Any, X: Any, y: Array, weight: Array, random_state: Generator
-    ) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        self, learner: BaseEstimator, X: Rows, y: Array, weight: Array, random_state: Generator
+    ) -> Record:
+        found: Record = {}
         if not (isinstance(self.cost, str) or (is_number(self.cost) and 0 < self.cost < 1)):
             raise ValueError(f"cost must lie in (0, 1), or be 'rates' or 'cv', got {self.cost!r}.")
         if self.cost == "rates":
@@ -327,7 +330,7 @@ class LabelDependentCostClassifier(_RatesClassifier):
         factor = np.where(y == np.unique(y)[1], 2 * (1 - cost), 2 * cost)
         return found | {"cost_": cost, "learner_": learner.fit(X, y, sample_weight=weight * factor)}
 
-    def _choose_cost(self, X: Any, y: Array, weight: Array, random_state: Generator) -> float:
+    def _choose_cost(self, X: Rows, y: Array, weight: Array, random_state: Generator) -> float:
         seed = None if random_state is None else random_state.randint(np.iinfo(np.int32).max)
         folds = StratifiedKFold(3, shuffle=True, random_state=seed)
         search = GridSearchCV(clone(self), {"cost": list(np.linspace(0.05, 0.95, 19))}, cv=folds)

@@ -2,19 +2,20 @@
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unflip._estimators import optional_generator
 from unflip._gaussian_kernel import DistancesTo, gaussian, row_blocks, squared_distances
 from unflip._threads import one_blas_thread
-from unflip._typing import Array, Floats
+from unflip._typing import Array, Floats, Rows
 from unflip._validation import (
     check_count,
     check_enough_rows,
@@ -25,7 +26,7 @@ from unflip._validation import (
     training_rows,
 )
 from unflip.noise import NoiseRates
-from unflip.noise_rates import estimate_rates
+from unflip.noise_rates import RatesLike, estimate_rates
 
 MAX_TRAINING_ROWS = 10_000
 """Maximum number of rows: ten kernels of 10 000 rows take 8 GB."""
@@ -139,7 +140,7 @@ class StPMKL(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        noise_rates: Any = "auto",
+        noise_rates: RatesLike = "auto",
         *,
         widths: ArrayLike | None = None,
         C: float = 1.0,
@@ -154,7 +155,7 @@ class StPMKL(ClassifierMixin, BaseEstimator):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(self, X: Any, y: ArrayLike) -> Self:
+    def fit(self, X: Rows, y: ArrayLike) -> Self:
         """Estimate the share of wrong labels, then learn the kernel weights and the classifier.
 
         Parameters
@@ -183,6 +184,7 @@ class StPMKL(ClassifierMixin, BaseEstimator):
         rates = estimate_rates(
             self.noise_rates, X, classes[codes], random_state=random_state, classifier=clone(self)
         )
+        assert isinstance(rates, NoiseRates)  # of two classes
         flip_probability = _flip_probability(rates, noisy_prior=float(codes.mean()))
 
         signs = np.where(codes == 1, 1.0, -1.0)
@@ -205,7 +207,7 @@ class StPMKL(ClassifierMixin, BaseEstimator):
         return self
 
     @one_blas_thread()
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: Rows) -> Floats:
         """Return f(x), positive for the positive class."""
         check_is_fitted(self)
         rows = new_rows(self, X, accept_sparse=False, dtype=np.float64)
@@ -219,12 +221,12 @@ class StPMKL(ClassifierMixin, BaseEstimator):
                 score[block] += weight * (gaussian(distances.copy(), width) @ coef)
         return score
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Rows) -> Array:
         """Return the likelier true label of every row."""
         positive = self.decision_function(X) > 0
         return self.classes_[positive.astype(np.intp)]
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = False

@@ -1,7 +1,7 @@
 """`unflip audit`: which rows to look at again."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import polars as pl
 import typer
@@ -11,7 +11,7 @@ from rich.text import Text
 
 from unflip._app.tables import TableError, add_columns, check_ending, check_writable, write_table
 from unflip._files import check_outputs
-from unflip._typing import Array
+from unflip._typing import Array, Record
 from unflip.audit import LabelAudit
 from unflip.cli import _options as options
 from unflip.cli._estimate import say_found
@@ -28,7 +28,7 @@ ADDED = ("row", "p_wrong", "suggested")
 
 
 def audit(
-    table: options.Table,
+    table: options.TableFile,
     label: options.Label,
     out: Annotated[
         Path | None,
@@ -107,9 +107,7 @@ def _ranked(
     return chosen, dict(zip(ADDED, values, strict=True))
 
 
-def _as_json(
-    out: Path | None, columns: dict[str, Array], labels: Array, found: dict[str, Any]
-) -> dict[str, Any]:
+def _as_json(out: Path | None, columns: dict[str, Array], labels: Array, found: Record) -> Record:
     """Return the result for --json, one object a row."""
     lists = {name: values.tolist() for name, values in {**columns, "label": labels}.items()}
     rows = [dict(zip(lists, values, strict=True)) for values in zip(*lists.values(), strict=True)]

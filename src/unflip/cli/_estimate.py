@@ -1,14 +1,13 @@
 """`unflip estimate`: how often labels are wrong, in words."""
 
-from typing import Any
-
 from unflip._app.words import certainty, doubts, leaks, next_steps, rate_sentences, verdict
+from unflip._typing import Record
 from unflip.cli import _options as options
 from unflip.cli._session import Session, session
 
 
 def estimate(
-    table: options.Table,
+    table: options.TableFile,
     label: options.Label,
     positive: options.Positive = None,
     drop: options.Drop = None,
@@ -35,7 +34,7 @@ def estimate(
             shell.say(sentence, item=True)
 
 
-def say_found(shell: Session, found: dict[str, Any]) -> None:
+def say_found(shell: Session, found: Record) -> None:
     """Print the verdict, the rates, and what is doubtful about them."""
     for sentence in verdict(found):
         shell.say(sentence)
@@ -51,7 +50,7 @@ def say_found(shell: Session, found: dict[str, Any]) -> None:
     say_doubts(shell, found)
 
 
-def say_doubts(shell: Session, found: dict[str, Any]) -> None:
+def say_doubts(shell: Session, found: Record) -> None:
     """Print what is doubtful, which then is not noted again on stderr."""
     if found["warnings"]:
         shell.say()

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import polars as pl
@@ -20,6 +20,7 @@ from unflip._app.tables import (
 )
 from unflip._app.workflow import Learnt, read_reviewed
 from unflip._files import check_outputs
+from unflip._typing import PlainLabel, Record
 from unflip.cli import _options as options
 from unflip.cli._estimate import say_found
 from unflip.cli._report import check_report_ending, report_on, write_report
@@ -27,7 +28,7 @@ from unflip.cli._session import command_line, session
 
 
 def fit(
-    table: options.Table,
+    table: options.TableFile,
     label: options.Label,
     out: Annotated[Path, typer.Option(help="File of the model.")] = Path("model.skops"),
     weights: Annotated[
@@ -101,7 +102,7 @@ def _check_outputs(
         check_report_ending(report)
 
 
-def _save(out: Path, learnt: Learnt, provenance: dict[str, Any]) -> list[str]:
+def _save(out: Path, learnt: Learnt, provenance: Record) -> list[str]:
     """Write the model; warn of, and return, the types that it is not loaded with unless trusted."""
     strangers = save_model(out, learnt.model, provenance)
     if strangers:
@@ -115,7 +116,7 @@ def _save(out: Path, learnt: Learnt, provenance: dict[str, Any]) -> list[str]:
 
 def _provenance(
     learnt: Learnt, data: LabelledTable, method: options.Method, *, n_reviewed: int
-) -> dict[str, Any]:
+) -> Record:
     """Return where a model comes from, and which columns it expects."""
     return {
         "label": data.label,
@@ -134,7 +135,7 @@ def _provenance(
 
 
 def _weights_table(
-    learnt: Learnt, data: LabelledTable, identifier: str | None, reviewed: Mapping[int, Any]
+    learnt: Learnt, data: LabelledTable, identifier: str | None, reviewed: Mapping[int, PlainLabel]
 ) -> pl.DataFrame:
     """Return the weight of each row, under its name where it has one."""
     n_rows = data.y.size

@@ -17,7 +17,7 @@ from unflip.noise import flip_labels
 
 
 def flip(
-    table: options.Table,
+    table: options.TableFile,
     label: options.Label,
     rates: Annotated[
         str, typer.Option(help="How often to flip the positive and the negative class: 0.3,0.1")

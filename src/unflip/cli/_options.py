@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from unflip._app.tables import LabelledTable
     from unflip._app.workflow import Learnt
 
-Table = Annotated[
+TableFile = Annotated[
     Path, typer.Argument(help="A table: .csv, .tsv, .parquet, .arrow, .feather or .jsonl.")
 ]
 Label = Annotated[str, typer.Option(help="Column of the labels.")]

@@ -2,11 +2,12 @@
 
 import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import polars as pl
 import typer
+from sklearn.pipeline import Pipeline
 
 from unflip._app.markup import plain
 from unflip._app.persistence import ModelFileError, changed_versions, load_model
@@ -19,13 +20,14 @@ from unflip._app.tables import (
     write_table,
 )
 from unflip._files import check_outputs
+from unflip._typing import Record
 from unflip.cli import _options as options
 from unflip.cli._session import session
 
 
 def predict(
     model: Annotated[Path, typer.Argument(help="File written by `unflip fit`.")],
-    table: options.Table,
+    table: options.TableFile,
     out: Annotated[Path, typer.Option(help="The table with predictions; its ending tells how.")],
     separator: options.Separator = None,
     trust: Annotated[
@@ -75,7 +77,7 @@ def predict(
         shell.written(out)
 
 
-def _predictions(pipeline: Any, features: pl.DataFrame) -> dict[str, Any]:
+def _predictions(pipeline: Pipeline, features: pl.DataFrame) -> Record:
     """Return the columns to add: labels, and probabilities where the model has them."""
     columns = {"predicted": pipeline.predict(features)}
     if hasattr(pipeline, "predict_proba"):

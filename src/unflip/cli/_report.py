@@ -19,7 +19,7 @@ REPORT_ENDINGS = (".html", ".md", ".json")
 
 
 def report(
-    table: options.Table,
+    table: options.TableFile,
     label: options.Label,
     out: Annotated[
         Path, typer.Option(help="The page; its ending tells how: .html, .md or .json.")

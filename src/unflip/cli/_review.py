@@ -19,7 +19,7 @@ EXPORTED = ("corrected", "reviewed", "log")
 
 
 def review(
-    table: options.Table,
+    table: options.TableFile,
     label: options.Label,
     decisions: Annotated[
         Path | None,

@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import typer
 from polars.exceptions import PanicException
@@ -21,6 +20,7 @@ from rich.text import Text
 
 from unflip._app.markup import ESCAPED, rounded
 from unflip._app.workflow import CannotEstimateError
+from unflip._typing import Record
 
 
 class Session:
@@ -65,7 +65,7 @@ class Session:
         if not self.as_json:
             self.known.update(sentences)
 
-    def result(self, values: dict[str, Any]) -> None:
+    def result(self, values: Record) -> None:
         """Print the result where JSON is asked for."""
         if self.as_json:
             self._status.stop()

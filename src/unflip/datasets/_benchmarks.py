@@ -14,7 +14,7 @@ from sklearn.datasets import fetch_openml, get_data_home
 
 from unflip._files import write_whole
 from unflip._validation import check_choice
-from unflip.datasets._convert import RECIPES, Table, convert
+from unflip.datasets._convert import RECIPES, LabelledArrays, convert
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ BENCHMARKS = tuple(COUNTS)
 """Names of the benchmark tables, as in the paper."""
 
 
-def load_benchmark(name: str, *, data_home: str | os.PathLike[str] | None = None) -> Table:
+def load_benchmark(name: str, *, data_home: str | os.PathLike[str] | None = None) -> LabelledArrays:
     """Return (X, y) of one of the paper's benchmark tables, y in {-1, +1}.
 
     The tables are UCI's, made binary and standardised as in Rätsch's collection. They are read
@@ -104,7 +104,7 @@ def _in_folder(name: str, folder: Path, origin: str) -> Path:
 
 
 @lru_cache(maxsize=2 * len(BENCHMARKS))
-def _read(name: str, path: Path, modified: int) -> Table:
+def _read(name: str, path: Path, modified: int) -> LabelledArrays:
     """Parse and check a file; `modified` makes a changed file a new one."""
     advice = f"Replace the file, or delete it from its folder; it needs {_columns(name)}."
     with path.open(newline="", encoding="utf-8-sig") as file:
@@ -119,7 +119,7 @@ def _read(name: str, path: Path, modified: int) -> Table:
     return _checked(name, table[:, :-1], table[:, -1], source=str(path), advice=advice)
 
 
-def _download(name: str) -> Table:
+def _download(name: str) -> LabelledArrays:
     """Fetch the raw table from OpenML and convert it."""
     try:
         # this parser and arrays, not frames, because they do without pandas
@@ -148,7 +148,7 @@ def _checked(
     *,
     source: str,
     advice: str,
-) -> Table:
+) -> LabelledArrays:
     """Return the table if it is the paper's: finite, labelled -1 and +1, and of the same counts."""
     if not (np.isfinite(X).all() and np.isin(y, (-1, 1)).all()):
         raise ValueError(

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Table = tuple[NDArray[np.float64], NDArray[np.int_]]
-Codes = Mapping[str, float]
+LabelledArrays = tuple[NDArray[np.float64], NDArray[np.int_]]
+TextCodes = Mapping[str, float]
 
 MISSING = {"", "?", "<null>", "nan", "None"}
 
@@ -45,12 +45,12 @@ class Recipe:
 
     openml_id: int
     positive: frozenset[str]
-    codes: Mapping[int, Codes] = field(default_factory=dict)
+    codes: Mapping[int, TextCodes] = field(default_factory=dict)
     constant: int | None = None
     scaled_by: Part | None = None
 
 
-def convert(name: str, rows: ArrayLike, labels: ArrayLike) -> Table:
+def convert(name: str, rows: ArrayLike, labels: ArrayLike) -> LabelledArrays:
     """Return (X, y) of the benchmark table `name` from its raw rows and class names."""
     recipe = RECIPES[name]
     X = np.array(
@@ -76,7 +76,7 @@ def convert(name: str, rows: ArrayLike, labels: ArrayLike) -> Table:
     return ((X - mean) / sd)[kept], y[kept]
 
 
-def _code(value: Any, codes: Codes, column: int) -> float:
+def _code(value: Any, codes: TextCodes, column: int) -> float:
     """Return the number that stands for a raw value, NaN for a gap."""
     text = str(value).strip()
     if text in MISSING:
@@ -94,7 +94,7 @@ def _code(value: Any, codes: Codes, column: int) -> float:
         ) from None
 
 
-def _ordered(*categories: str) -> Codes:
+def _ordered(*categories: str) -> TextCodes:
     """Code categories 0, 1, 2, ... as they are listed."""
     return {category: float(code) for code, category in enumerate(categories)}
 

@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unflip._gaussian_kernel import GaussianDesign
 from unflip._samples import Samples, TwoSamples
 from unflip._sampling import shuffled
 from unflip._threads import by_threads, one_blas_thread
-from unflip._typing import Array
+from unflip._typing import Array, Record, Rows
 from unflip._validation import LARGEST_SINGLE, check_count, check_weights, new_rows, training_rows
 
 
@@ -32,8 +32,8 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
 
     def fit(
         self,
-        X_num: Any,
-        X_den: Any,
+        X_num: Rows,
+        X_den: Rows,
         *,
         weight_num: ArrayLike | None = None,
         weight_den: ArrayLike | None = None,
@@ -65,7 +65,7 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
         denominator, w_den = _without_zero_weights(denominator, weight_den)
         return self._fit_samples(TwoSamples(numerator, denominator, w_num, w_den), X_den)
 
-    def _fit_samples(self, samples: Any, X: Any) -> Self:
+    def _fit_samples(self, samples: Samples, X: Rows) -> Self:
         """Fit to validated samples; X gives the feature names."""
         with one_blas_thread():
             fitted = self._fit(samples)
@@ -74,13 +74,13 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
             setattr(self, name, value)
         return self
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Rows) -> Array:
         """Return the estimated ratio p_num(x) / p_den(x) >= 0 for every row."""
         rows = self._check_new_rows(X)
         with one_blas_thread():
             return self._ratio(rows)
 
-    def score(self, X_num: Any, X_den: Any) -> float:
+    def score(self, X_num: Rows, X_den: Rows) -> float:
         """Return mean_num r - mean_den r^2 / 2 on new rows: higher is better.
 
         Up to a constant this is minus half the mean squared error of r under p_den.
@@ -89,21 +89,21 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
         return float(np.mean(r_num, dtype=float) - np.mean(r_den**2, dtype=float) / 2)
 
     @abstractmethod
-    def _fit(self, samples: Any) -> dict[str, Any]:
+    def _fit(self, samples: Any) -> Record:
         """Return the fitted attributes by name; `samples` are in memory unless `_by_sums`."""
 
     @abstractmethod
-    def _ratio(self, X: Any) -> Array:
+    def _ratio(self, X: Rows) -> Array:
         """Return the ratio at validated rows."""
 
-    def _check_new_rows(self, X: Any) -> Any:
+    def _check_new_rows(self, X: Rows) -> Rows:
         check_is_fitted(self)
         return new_rows(self, X)
 
-    def _check_rows(self, X: Any, name: str) -> Any:
+    def _check_rows(self, X: Rows, name: str) -> Rows:
         return training_rows(X, estimator=self, name=name)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.required = True
@@ -123,7 +123,7 @@ class KernelDensityRatio(BaseDensityRatio):
     coef_: Array
     bandwidth_: float
 
-    def _fit(self, samples: Samples) -> dict[str, Any]:
+    def _fit(self, samples: Samples) -> Record:
         check_count(self.n_centers, "n_centers", least=1)
         random_state = check_random_state(self.random_state)
         rows, _ = samples.num_rows(shuffled(samples.n_num, self.n_centers, random_state))
@@ -134,13 +134,13 @@ class KernelDensityRatio(BaseDensityRatio):
     @abstractmethod
     def _fit_kernel(
         self, samples: Any, centers: Array, random_state: np.random.RandomState
-    ) -> dict[str, Any]:
+    ) -> Record:
         """Return at least `coef_` and `bandwidth_`."""
 
-    def _ratio(self, X: Any) -> Array:
+    def _ratio(self, X: Rows) -> Array:
         return self._linear_ratio(X)
 
-    def _linear_ratio(self, X: Any) -> Array:
+    def _linear_ratio(self, X: Rows) -> Array:
         if self.coef_.max() > LARGEST_SINGLE:  # would overflow in float32
             X = X.astype(np.float64)
         centers, coef = self.centers_.astype(X.dtype), self.coef_.astype(X.dtype)
@@ -151,7 +151,7 @@ class KernelDensityRatio(BaseDensityRatio):
         return np.concatenate(by_threads(ratio, X.shape[0], X.shape[0]))
 
 
-def _without_zero_weights(X: Any, weight: ArrayLike | None) -> tuple[Any, Array]:
+def _without_zero_weights(X: Rows, weight: ArrayLike | None) -> tuple[Rows, Array]:
     weight = check_weights(weight, X.shape[0])
     if weight.all():
         return X, weight

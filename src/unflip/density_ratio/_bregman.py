@@ -3,14 +3,13 @@
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from unflip._gaussian_kernel import GaussianDesign, median_distance, reached
 from unflip._samples import TwoSamples
-from unflip._typing import Array
+from unflip._typing import Array, Record
 from unflip._validation import check_choice, check_count, check_not_negative, check_width, is_number
 from unflip.density_ratio._base import KernelDensityRatio
 from unflip.density_ratio._newton import nonnegative_newton_target
@@ -18,7 +17,7 @@ from unflip.density_ratio._newton import nonnegative_newton_target
 TOLERANCE = 1e-6
 """KKT gap at which Newton's method stops."""
 
-TINY = 1e-150
+BREGMAN_FLOOR = 1e-150
 """Floor of r for rows that no basis function reaches, as f' may have a pole at 0."""
 
 
@@ -200,7 +199,7 @@ class BregmanRatio(KernelDensityRatio):
 
     def _fit_kernel(
         self, samples: TwoSamples, centers: Array, random_state: np.random.RandomState
-    ) -> dict[str, Any]:
+    ) -> Record:
         f = _check_divergence(self.divergence)
         check_not_negative(self.regularization, "regularization")
         check_count(self.max_iter, "max_iter", least=1)
@@ -229,7 +228,7 @@ class BregmanRatio(KernelDensityRatio):
             hessian = self.regularization * np.eye(theta.size)
             for design, weight, terms in sides:
                 for rows, block in design.blocks():
-                    r = np.maximum(block @ theta, TINY)
+                    r = np.maximum(block @ theta, BREGMAN_FLOOR)
                     values, slopes, bends = (weight[rows] * term for term in terms(f, r))
                     value += values.sum()
                     gradient = gradient + slopes @ block

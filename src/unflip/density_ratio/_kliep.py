@@ -19,7 +19,7 @@ from unflip._gaussian_kernel import (
 )
 from unflip._samples import Samples, TwoSamples
 from unflip._sampling import shuffled
-from unflip._typing import Array
+from unflip._typing import Array, Record, Rows
 from unflip._validation import check_choice, check_count, check_positive, check_width, check_widths
 from unflip.density_ratio._base import KernelDensityRatio
 from unflip.density_ratio._likelihood import (
@@ -38,7 +38,7 @@ rows if a sixth is below the minimum."""
 SINGLE_ROWS = 5000
 """Above this number of numerator rows, basis values are computed in single precision."""
 
-TINY = 1e-300
+RATIO_FLOOR = 1e-300
 """Floor of r inside a logarithm, for rows that no basis function reaches."""
 
 
@@ -150,7 +150,7 @@ class KLIEP(KernelDensityRatio):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def score(self, X_num: Any, X_den: Any = None) -> float:
+    def score(self, X_num: Rows, X_den: Rows = None) -> float:
         """Return mean_num log r(x) on new rows: higher is better. `X_den` is not used."""
         return _mean_log(self.predict(X_num))
 
@@ -160,7 +160,7 @@ class KLIEP(KernelDensityRatio):
 
     def _fit_kernel(
         self, samples: Any, centers: Array, random_state: np.random.RandomState
-    ) -> dict[str, Any]:
+    ) -> Record:
         check_choice(self.solver, ("newton", "projected_gradient"), "solver")
         check_choice(self.search, ("grid", "downward"), "search")
         check_positive(self.tol, "tol")
@@ -187,7 +187,7 @@ class KLIEP(KernelDensityRatio):
         centers: Array,
         bandwidth: float,
         random_state: np.random.RandomState,
-    ) -> dict[str, Any]:
+    ) -> Record:
         """Solve by Newton's method, first on a sample if there are many rows."""
         n_num, mean_weight = samples.n_num, samples.total_num / samples.n_num
         tol = max(self.tol, 1e-5) if centers.dtype == np.float32 else self.tol
@@ -289,7 +289,7 @@ def _published_coef(phi: Array, weight: Array, mean_den: Array) -> Array:
     return np.asarray(projected_gradient(MatrixDesign(phi), mean_den, weight)["coef_"])
 
 
-def projected_gradient(design: Design, mean_den: Array, weight: Array) -> dict[str, Any]:
+def projected_gradient(design: Design, mean_den: Array, weight: Array) -> Record:
     """Gradient ascent as published: theta += e Phi'(1 / Phi theta), then projected."""
     relative_weight = weight * (weight.size / weight.sum())
 
@@ -301,7 +301,7 @@ def projected_gradient(design: Design, mean_den: Array, weight: Array) -> dict[s
     def gradient(ratio: Array) -> Array:
         total = np.zeros(mean_den.size)
         for rows, block in design.blocks():
-            total += (relative_weight[rows] / np.maximum(ratio[rows], TINY)) @ block
+            total += (relative_weight[rows] / np.maximum(ratio[rows], RATIO_FLOOR)) @ block
         return total
 
     theta = project(np.ones_like(mean_den))
@@ -328,5 +328,7 @@ def projected_gradient(design: Design, mean_den: Array, weight: Array) -> dict[s
 
 
 def _mean_log(ratio: Array, weight: Array | None = None) -> float:
-    """Return the weighted mean of log r, with the floor TINY of r."""
-    return float(np.average(np.log(np.maximum(ratio, TINY, dtype=np.float64)), weights=weight))
+    """Return the weighted mean of log r, with the floor RATIO_FLOOR of r."""
+    return float(
+        np.average(np.log(np.maximum(ratio, RATIO_FLOOR, dtype=np.float64)), weights=weight)
+    )

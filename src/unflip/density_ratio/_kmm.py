@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -20,7 +19,7 @@ from unflip._gaussian_kernel import (
     weighted_gram,
 )
 from unflip._samples import TwoSamples
-from unflip._typing import Array
+from unflip._typing import Array, Record, Rows
 from unflip._validation import (
     check_choice,
     check_count,
@@ -115,7 +114,7 @@ class KMM(BaseDensityRatio):
     weights_: Array
     residual_: float
     gap_: float
-    support_: Any
+    support_: Rows
     support_weights_: Array
 
     def __init__(
@@ -139,7 +138,7 @@ class KMM(BaseDensityRatio):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def _fit(self, samples: TwoSamples) -> dict[str, Any]:
+    def _fit(self, samples: TwoSamples) -> Record:
         upper = check_positive(self.upper_bound, "upper_bound")
         if upper < 1:
             raise ValueError(f"upper_bound must be >= 1 (the mean weight), got {upper:g}.")
@@ -201,7 +200,7 @@ class KMM(BaseDensityRatio):
             "_support_mass": weight_den[support],
         }
 
-    def _ratio(self, X: Any) -> Array:
+    def _ratio(self, X: Rows) -> Array:
         rate = -1 / (self.support_.shape[1] + 4)  # Scott's rule
         width = self.bandwidth_ * max(1.0, self._support_mass.sum()) ** rate
         values = self.support_weights_[:, None]
@@ -209,11 +208,11 @@ class KMM(BaseDensityRatio):
 
 
 def _match(
-    X_den: Any,
-    X_num: Any,
+    X_den: Rows,
+    X_num: Rows,
     mass_den: Array,
     mass_num: Array,
-    landmarks: Any,
+    landmarks: Rows,
     bandwidth: float,
     upper: float,
     epsilon: float,
@@ -244,14 +243,14 @@ def _match(
     )
 
 
-def _landmark_features(landmarks: Any, bandwidth: float) -> Callable[[Any], Array]:
+def _landmark_features(landmarks: Rows, bandwidth: float) -> Callable[[Rows], Array]:
     """Return z(x), the coordinates of phi(x) projected on the span of the landmarks' phi."""
     values, vectors = eigh(gaussian(squared_distances(landmarks, landmarks), bandwidth))
     kept = values > 1e-10 * values[-1]
     root = (vectors[:, kept] / np.sqrt(values[kept])).astype(float)
     distances = DistancesTo(landmarks, sparse_rows=sparse.issparse(landmarks))
 
-    def features(X: Any) -> Array:
+    def features(X: Rows) -> Array:
         Z = np.empty((X.shape[0], root.shape[1]))
         for rows in row_blocks(X.shape[0], landmarks.shape[0]):
             Z[rows] = gaussian(distances(X[rows]), bandwidth) @ root

@@ -11,6 +11,7 @@ from operator import add
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from unflip._gaussian_kernel import (
     GaussianBasis,
@@ -21,7 +22,7 @@ from unflip._gaussian_kernel import (
 )
 from unflip._samples import Samples, TwoSamples
 from unflip._threads import by_threads
-from unflip._typing import Array
+from unflip._typing import Array, Rows
 from unflip.density_ratio._newton import nonnegative_newton_target
 
 LOG_TINY = float(np.log(1e-300))
@@ -57,7 +58,7 @@ class RelativeBlock:
         return cls(np.exp(out, out=out), log_scale.astype(np.float64), weight)
 
     @classmethod
-    def from_values(cls, phi: Array, weight: Array, dtype: Any) -> "RelativeBlock":
+    def from_values(cls, phi: Array, weight: Array, dtype: DTypeLike) -> "RelativeBlock":
         """Compute psi from phi, with b = 1; a row that underflowed to zeros is out of reach."""
         scale = phi.max(axis=1)
         log_scale = np.full(scale.shape, -np.inf)
@@ -155,10 +156,10 @@ class NumeratorRows:
 
     def __init__(
         self,
-        X: Any,
+        X: Rows,
         weight: Array,
         basis: GaussianBasis,
-        dtype: Any,
+        dtype: DTypeLike,
         blocks: Sequence[RelativeBlock] = (),
         *,
         many_passes: bool = True,
@@ -234,7 +235,7 @@ def _mean_and_blocks(
 
 
 def _denominator_sum(
-    rows: Any, weight_num: Array, weight_den: Array, basis: GaussianBasis
+    rows: Rows, weight_num: Array, weight_den: Array, basis: GaussianBasis
 ) -> Array:
     """Return sum_i w_i phi_i over the denominator's rows of a block."""
     total = np.zeros(basis.n_centers)
@@ -250,7 +251,7 @@ class OutOfCoreSums:
     Every pass computes the Hessian too, which is cheaper than a second pass for it.
     """
 
-    def __init__(self, samples: Samples, basis: GaussianBasis, dtype: Any) -> None:
+    def __init__(self, samples: Samples, basis: GaussianBasis, dtype: DTypeLike) -> None:
         self.samples = samples
         self.shared = basis, np.dtype(dtype), samples.total_num / samples.n_num
         self._latest: tuple[Array, LikelihoodSums] | None = None
@@ -264,7 +265,7 @@ class OutOfCoreSums:
 
 
 def _numerator_sums(
-    rows: Any,
+    rows: Rows,
     weight_num: Array,
     weight_den: Array,
     shared: tuple[GaussianBasis, np.dtype[Any], float, Array],

@@ -1,7 +1,5 @@
 """Least-squares density ratios in closed form: RuLSIF and its special case uLSIF."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
@@ -17,7 +15,7 @@ from unflip._gaussian_kernel import (
     width_grid,
 )
 from unflip._samples import Samples, TwoSamples
-from unflip._typing import Array
+from unflip._typing import Array, Record, Rows
 from unflip._validation import (
     check_choice,
     check_positive,
@@ -113,11 +111,11 @@ class RuLSIF(KernelDensityRatio):
         self.regularizations = regularizations
         self.random_state = random_state
 
-    def predict_relative(self, X: Any) -> Array:
+    def predict_relative(self, X: Rows) -> Array:
         """Return r_a(x) = p_num / (a p_num + (1-a) p_den)."""
         return self._linear_ratio(self._check_new_rows(X))
 
-    def score(self, X_num: Any, X_den: Any) -> float:
+    def score(self, X_num: Rows, X_den: Rows) -> float:
         """Return mean_num r_a - a mean_num r_a^2 / 2 - (1-a) mean_den r_a^2 / 2: higher is better.
 
         Minus 1/2 this is the estimated relative Pearson divergence.
@@ -125,7 +123,7 @@ class RuLSIF(KernelDensityRatio):
         r_num, r_den = self.predict_relative(X_num), self.predict_relative(X_den)
         return -_squared_loss(r_num, r_den, self.alpha)
 
-    def _ratio(self, X: Any) -> Array:
+    def _ratio(self, X: Rows) -> Array:
         relative = self._linear_ratio(X)
         if self.alpha == 0:
             return relative
@@ -138,7 +136,7 @@ class RuLSIF(KernelDensityRatio):
 
     def _fit_kernel(
         self, samples: Samples, centers: Array, random_state: np.random.RandomState
-    ) -> dict[str, Any]:
+    ) -> Record:
         if not (is_number(self.alpha) and 0 <= self.alpha < 1):
             raise ValueError(f"alpha must lie in [0, 1), got {self.alpha!r}.")
         widths = self._candidates("bandwidth", width_grid(centers))
@@ -235,7 +233,7 @@ class ULSIF(RuLSIF):
 
 
 def _moments(
-    rows: Any,
+    rows: Rows,
     weight_num: Array,
     weight_den: Array,
     shared: tuple[Array, float, float, float, float],

@@ -20,7 +20,7 @@ from unflip.density_ratio._likelihood import (
 Solver = Callable[[Array, Array, Array], Array]
 """(phi at training rows, their weights, mean_den phi) -> theta."""
 
-TOLERANCE = 1e-4
+FOLD_TOLERANCE = 1e-4
 """KKT gap at which the solver of a fold stops."""
 
 
@@ -114,7 +114,7 @@ class WidthScores:
         overall = maximise(
             partial(sums_over, blocks),
             _inside(self._start[usable], 0.1),
-            tol=10 * TOLERANCE,
+            tol=10 * FOLD_TOLERANCE,
             max_iter=self.max_iter,
         )
         self._start = np.zeros(usable.size)
@@ -124,7 +124,7 @@ class WidthScores:
             solution = maximise(
                 partial(_scaled_sums, blocks[:k] + blocks[k + 1 :], mean_all / mean),
                 _inside(overall.alpha, 0.001),
-                tol=TOLERANCE,
+                tol=FOLD_TOLERANCE,
                 max_iter=self.max_iter,
                 hessian=overall.hessian,
             )

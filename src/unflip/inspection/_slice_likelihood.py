@@ -214,7 +214,7 @@ def spread_of_posterior(rates: NoiseRates, interval: Any, together: Region) -> F
     """
     if interval is None:
         return np.zeros((2, 2))
-    of_both = np.abs(np.array(interval.bounds) - np.array(rates.both())[:, None])
+    of_both = np.abs(np.array(interval.both()) - np.array(rates.both())[:, None])
     given = np.array([together.positive, together.negative])
     of_one = np.abs(given - np.array(together.rates)[:, None])
     return np.sqrt(np.maximum(of_both**2 - of_one**2, 0.0))

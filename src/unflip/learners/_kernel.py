@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unflip._gaussian_kernel import row_blocks
 from unflip._threads import one_blas_thread
-from unflip._typing import Array
+from unflip._typing import Array, Rows
 from unflip._validation import check_choice, check_count, is_number, new_rows
 from unflip.learners._linear import LossClassifier
 from unflip.learners._metric_lbfgs import KernelProblem, minimise
@@ -124,7 +124,7 @@ class KernelClassifier(LossClassifier):
         self.random_state = random_state
 
     @one_blas_thread()
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Minimise the penalised weighted risk.
 
         Parameters
@@ -175,7 +175,7 @@ class KernelClassifier(LossClassifier):
         return self
 
     @one_blas_thread()
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: Rows) -> Array:
         """Return f(x) + b: positive for the positive class."""
         check_is_fitted(self)
         X = new_rows(self, X, accept_sparse=False)
@@ -240,13 +240,7 @@ def _factor(K: Array) -> Array:
 
 
 def _libsvm(
-    K: Array,
-    position: Array,
-    signs: Array,
-    weight: Array,
-    alpha: float,
-    tol: float,
-    max_iter: int,
+    K: Array, position: Array, signs: Array, weight: Array, alpha: float, tol: float, max_iter: int
 ) -> tuple[Array, float, float, int]:
     """Solve the hinge by libsvm, and compute the duality gap."""
     share = weight / weight.sum()

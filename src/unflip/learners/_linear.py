@@ -1,16 +1,17 @@
 """Linear classifier for any surrogate loss."""
 
 from abc import ABCMeta, abstractmethod
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from unflip._threads import one_blas_thread
-from unflip._typing import Array
+from unflip._typing import Array, Rows
 from unflip._validation import (
     check_choice,
     check_class_weights,
@@ -43,16 +44,16 @@ class LossClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     classes_: Array
 
     @abstractmethod
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: Rows) -> Array:
         """Return the decision value of every row: positive for the positive class."""
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Rows) -> Array:
         """Return the label of every row."""
         positive = (self.decision_function(X) > 0).astype(int)
         return self.classes_[positive]
 
     @available_if(_gives_probabilities)
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Rows) -> Array:
         """Return P(y | x) by the link of the loss, one column per class."""
         t = self.decision_function(X)
         probability = get_loss(self.loss).probability
@@ -61,8 +62,8 @@ class LossClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return np.column_stack([1 - positive, positive])
 
     def _check_training(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, *, accept_sparse: Any
-    ) -> tuple[Any, Array, Array, Array]:
+        self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None, *, accept_sparse: str | bool
+    ) -> tuple[Rows, Array, Array, Array]:
         """Return X, classes, labels as -1 and +1, and weights, of the rows of positive weight."""
         check_positive(self.tol, "tol")
         check_count(self.max_iter, "max_iter", least=1)
@@ -81,7 +82,7 @@ class LossClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             rows, codes, weight = rows[positive], codes[positive], weight[positive]
         return rows, classes, 2.0 * codes - 1, weight
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
@@ -173,7 +174,7 @@ class LinearClassifier(LossClassifier):
         self.max_iter = max_iter
 
     @one_blas_thread()
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Minimise the penalised weighted risk.
 
         Parameters
@@ -204,13 +205,13 @@ class LinearClassifier(LossClassifier):
         return self
 
     @one_blas_thread()
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: Rows) -> Array:
         """Return x'v + b: positive for the positive class."""
         check_is_fitted(self)
         X = new_rows(self, X)
         return np.asarray(X @ self.coef_[0]) + self.intercept_[0]
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags

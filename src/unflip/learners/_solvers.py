@@ -10,10 +10,11 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from unflip._typing import Array
+from unflip._typing import Array, Rows
 from unflip.losses import Hinge, Logistic, Loss, MarginLoss, Squared
 
 SCALE_ABOVE = 100.0
@@ -31,7 +32,7 @@ class LinearProblem:
     below.
     """
 
-    X: Any
+    X: Rows
     y: Array
     weight: Array
     loss: Loss
@@ -127,7 +128,7 @@ def starting_points(
     return [origin, guide, 4 * guide]
 
 
-def _by_scikit_learn(problem: LinearProblem, estimator: Any) -> LinearSolution:
+def _by_scikit_learn(problem: LinearProblem, estimator: BaseEstimator) -> LinearSolution:
     estimator.fit(problem.X, problem.y, sample_weight=problem.weight)
     intercept = float(np.ravel(estimator.intercept_)[0]) if problem.fit_intercept else 0.0
     parameters = np.append(np.ravel(estimator.coef_), intercept)
@@ -280,7 +281,7 @@ def _newton(
     return parameters, max_iter
 
 
-def _gram(X: Any, weight: Array, with_ones: bool) -> Array:
+def _gram(X: Rows, weight: Array, with_ones: bool) -> Array:
     """Return the weighted sum of outer products of the rows, with ones as the last column."""
     gram = np.zeros((X.shape[1] + 1, X.shape[1] + 1))
     product = X.T @ (X.multiply(weight[:, None]) if sparse.issparse(X) else X * weight[:, None])

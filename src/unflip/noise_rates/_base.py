@@ -2,18 +2,18 @@
 
 from abc import ABCMeta, abstractmethod
 from numbers import Integral
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import ClassifierTags
+from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._diagnostics import LEVEL, Diagnostic, raise_or_warn
 from unflip._folds import folds_within_classes
 from unflip._row_weights import relative_weights
-from unflip._typing import Array, Floats
+from unflip._typing import Array, CrossValidation, Floats, RandomState, Rows
 from unflip._validation import Labels, check_enough_rows, check_labels, check_numbers, check_table
 from unflip.noise import (
     LARGEST_TOTAL,
@@ -28,7 +28,7 @@ from unflip.noise_rates._intervals import (
     bootstrap_matrices,
     corrected_interval,
 )
-from unflip.posterior import cross_fit, make_posterior
+from unflip.posterior import PosteriorLike, cross_fit, make_posterior
 
 
 class BaseRates(BaseEstimator, metaclass=ABCMeta):
@@ -48,7 +48,7 @@ class BaseRates(BaseEstimator, metaclass=ABCMeta):
         return as_transition_matrix(self.rates_).matrix
 
     @abstractmethod
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Estimate the rates."""
 
     def interval(self, level: float = LEVEL) -> RatesInterval:
@@ -71,7 +71,7 @@ class BaseRates(BaseEstimator, metaclass=ABCMeta):
         if not hasattr(self, "rates_"):
             raise AttributeError(f"this {type(self).__name__} is not fitted, so has no interval_.")
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.required = True
@@ -88,11 +88,11 @@ class PosteriorRates(BaseRates):
     case of their own; they have the parameters `posterior`, `cv` and `random_state`.
     """
 
-    posterior: Any
-    cv: Any
-    random_state: Any
+    posterior: PosteriorLike | None
+    cv: CrossValidation
+    random_state: RandomState
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Estimate P(noisy y | x), then the rates.
 
         Parameters
@@ -227,7 +227,7 @@ class PosteriorRates(BaseRates):
     def _takes_many_classes(self) -> bool:
         return type(self)._transition is not PosteriorRates._transition
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = self._takes_many_classes()
         return tags

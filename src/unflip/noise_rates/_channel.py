@@ -1,47 +1,53 @@
 """Noise rates by the noisy channel."""
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._diagnostics import LEVEL
 from unflip._estimators import clone_seeded
-from unflip._validation import check_enough_rows, check_table, plain_labels
-from unflip.noise import NoiseRates, RatesInterval
+from unflip._typing import Rows
+from unflip._validation import check_enough_rows, check_labels, check_table
+from unflip.noise import RatesInterval
 from unflip.noise_rates._base import BaseRates
-from unflip.posterior import ChannelPosterior, EvidenceTest
+from unflip.posterior import ChannelPosterior, EvidenceTest, MulticlassChannelPosterior
+
+Channel = ChannelPosterior | MulticlassChannelPosterior
 
 
 class ChannelRates(BaseRates):
-    r"""The rates of P(noisy=+1 | x) = rho_neg + (1 - rho_pos - rho_neg) g(x), g and rates at once.
+    r"""T of P(noisy | x) = g(x) T, g and T at once; of two classes, rho_pos and rho_neg.
 
-    How, and under which prior: see :class:`~unflip.posterior.ChannelPosterior`, of which these are
-    the rates.
+    How, and under which prior: see :class:`~unflip.posterior.ChannelPosterior` for two classes and
+    :class:`~unflip.posterior.MulticlassChannelPosterior` for more, of which these are the rates.
 
     Parameters
     ----------
-    posterior : ChannelPosterior, default=None
-        The channel, in which `known` rates or bounds of them can be given. None: with its defaults.
+    posterior : ChannelPosterior or MulticlassChannelPosterior, default=None
+        The channel, in which `known` rates or bounds of them can be given. None: with its defaults,
+        by the number of classes.
     random_state : int, RandomState instance or None, default=None
         Seed, where the channel has none of its own.
 
     Attributes
     ----------
-    rates_ : NoiseRates
-        The estimate: by default (0, 0) where no noise is more likely than any, else the medians.
+    rates_ : NoiseRates or TransitionMatrix
+        The estimate, NoiseRates of two classes: by default (0, 0) where no noise is more likely
+        than any, else the medians. A TransitionMatrix of more, alike.
     interval_ : RatesInterval
-        Bounds (low, high) of either: the shortest range that holds the rate with probability 0.95.
+        Bounds of every rate: the shortest range that holds it with probability 0.95.
     noise_test_ : EvidenceTest or None
         The hypothesis that no label is flipped: `statistic`, `p_value`, and `probability` given the
         labels. None where what is known rules it out.
     symmetry_test_ : EvidenceTest or None
-        The same of the hypothesis that both classes are flipped equally often.
-    posterior_ : ChannelPosterior
+        The same of the hypothesis that all classes are flipped equally often.
+    posterior_ : ChannelPosterior or MulticlassChannelPosterior
         The fitted channel, with P(noisy y | x) and P(true y | x).
-    classes_ : ndarray of shape (2,)
-        The labels, the positive class last.
+    classes_ : ndarray of shape (n_classes,)
+        The labels in sorted order; of two, the positive class last.
 
     Examples
     --------
@@ -54,17 +60,16 @@ class ChannelRates(BaseRates):
     >>> print(channel.rates_)
     NoiseRates(positive=0.314, negative=0.0798)
     >>> print(channel.interval_)
-    RatesInterval(positive=(0.285, 0.342), negative=(0.0655, 0.0951), level=0.95)
+    RatesInterval(positive=(0.285, 0.342), negative=(0.0655, 0.0951), level=0.95...)
     >>> channel.noise_test_.p_value < 0.001, channel.symmetry_test_.p_value < 0.001
     (True, True)
     """
 
-    rates_: NoiseRates
-    posterior_: ChannelPosterior
+    posterior_: Channel
 
     def __init__(
         self,
-        posterior: ChannelPosterior | None = None,
+        posterior: Channel | None = None,
         *,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -72,19 +77,19 @@ class ChannelRates(BaseRates):
         self.random_state = random_state
 
     @classmethod
-    def of(cls, posterior: ChannelPosterior) -> Self:
+    def of(cls, posterior: Channel) -> Self:
         """Return the rates of a channel that is fitted already.
 
         Parameters
         ----------
-        posterior : ChannelPosterior
+        posterior : ChannelPosterior or MulticlassChannelPosterior
             A fitted one.
         """
         rates = cls(posterior)
         rates._take(posterior)
         return rates
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Estimate the rates, and the clean posterior with them.
 
         Parameters
@@ -92,23 +97,21 @@ class ChannelRates(BaseRates):
         X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
             Rows.
         y : array-like of shape (n_samples,)
-            Noisy labels, of two classes.
+            Noisy labels.
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts.
         """
-        posterior = ChannelPosterior() if self.posterior is None else self.posterior
-        if not isinstance(posterior, ChannelPosterior):
-            raise TypeError(f"posterior must be a ChannelPosterior or None, got {posterior!r}.")
-        labels = plain_labels(y)  # checked by the channel
-        check_enough_rows(X, labels)
+        labels = check_labels(y, binary=False)
+        posterior = self._channel_of(labels.classes.size)
+        check_enough_rows(X, labels.codes)
         fitted = clone_seeded(posterior, self.random_state)
-        fitted.fit(X, labels, sample_weight)
+        fitted.fit(X, labels.given, sample_weight)
         check_table(self, X, reset=True)
         self._take(fitted)
         return self
 
     def interval(self, level: float = LEVEL) -> RatesInterval:
-        """Return for either rate the shortest range that holds it with probability `level`."""
+        """Return for every rate the shortest range that holds it with probability `level`."""
         check_is_fitted(self, "rates_")
         return self.posterior_.interval(level)
 
@@ -119,8 +122,23 @@ class ChannelRates(BaseRates):
 
     @property
     def symmetry_test_(self) -> EvidenceTest | None:
-        """The hypothesis that both classes are flipped equally often, tested."""
+        """The hypothesis that all classes are flipped equally often, tested."""
         return self.posterior_.symmetry_test_
 
-    def _take(self, fitted: ChannelPosterior) -> None:
+    def _take(self, fitted: Channel) -> None:
         self.classes_, self.rates_, self.posterior_ = fitted.classes_, fitted.rates_, fitted
+
+    def _channel_of(self, n_classes: int) -> Channel:
+        if self.posterior is None:
+            return ChannelPosterior() if n_classes == 2 else MulticlassChannelPosterior()
+        if not isinstance(self.posterior, ChannelPosterior | MulticlassChannelPosterior):
+            raise TypeError(
+                "posterior must be a ChannelPosterior, a MulticlassChannelPosterior or None, got "
+                f"{self.posterior!r}."
+            )
+        return self.posterior
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = not isinstance(self.posterior, ChannelPosterior)
+        return tags

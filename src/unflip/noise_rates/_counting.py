@@ -1,13 +1,12 @@
 """Noise rates from counts of given against predicted labels."""
 
-from typing import Any
-
 import numpy as np
 
-from unflip._typing import Array, Floats
+from unflip._typing import Array, CrossValidation, Floats
 from unflip._validation import is_number
 from unflip.noise import TransitionMatrix
 from unflip.noise_rates._base import PosteriorRates, admissible_matrix
+from unflip.posterior import PosteriorLike
 
 
 class DualTRates(PosteriorRates):
@@ -72,11 +71,11 @@ class DualTRates(PosteriorRates):
 
     def __init__(
         self,
-        posterior: Any = None,
+        posterior: PosteriorLike | None = None,
         hardened: bool = True,
         *,
         quantile: float = 0.03,
-        cv: Any = 5,
+        cv: CrossValidation = 5,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.posterior = posterior
@@ -158,9 +157,9 @@ class ConfidentJointRates(PosteriorRates):
 
     def __init__(
         self,
-        posterior: Any = None,
+        posterior: PosteriorLike | None = None,
         *,
-        cv: Any = 5,
+        cv: CrossValidation = 5,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.posterior = posterior

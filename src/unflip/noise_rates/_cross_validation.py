@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, indexable
@@ -16,7 +16,7 @@ from unflip._diagnostics import LEVEL
 from unflip._estimators import clone_seeded, optional_generator
 from unflip._folds import check_splits, stratified_folds
 from unflip._row_weights import relative_weights
-from unflip._typing import Array, Floats
+from unflip._typing import Array, Classifier, CrossValidation, Floats, Rows
 from unflip._validation import (
     MINIMUM_ROWS,
     check_choice,
@@ -116,11 +116,11 @@ class CrossValidatedRates(BaseRates):
 
     def __init__(
         self,
-        estimator: Any = None,
+        estimator: Classifier | None = None,
         grid: ArrayLike | None = None,
         *,
         scoring: str = "forward_loglik",
-        cv: Any = 3,
+        cv: CrossValidation = 3,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.estimator = estimator
@@ -129,7 +129,7 @@ class CrossValidatedRates(BaseRates):
         self.cv = cv
         self.random_state = random_state
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train the classifier with every pair on every fold, and keep the best pair.
 
         Parameters
@@ -187,7 +187,7 @@ class CrossValidatedRates(BaseRates):
         positive, negative = zip(low, high, strict=True)
         return RatesInterval.from_pairs(positive, negative, level)
 
-    def _checked_estimator(self) -> Any:
+    def _checked_estimator(self) -> BaseEstimator:
         if self.estimator is None:
             raise ValueError(
                 "CrossValidatedRates has no estimator to cross-validate. Pass one that has a "
@@ -211,9 +211,9 @@ class CrossValidatedRates(BaseRates):
 
     def _score_pairs(
         self,
-        estimator: Any,
+        estimator: BaseEstimator,
         candidates: list[NoiseRates],
-        X: Any,
+        X: Rows,
         classes: Array,
         codes: Array,
         weight: Floats | None,
@@ -250,7 +250,9 @@ def _forward_loglik(clean_posterior: Array, positive: Array, rates: NoiseRates) 
     return np.log(np.clip(given, SMALLEST_PROBABILITY, 1.0))
 
 
-def _with_fitted_posterior(estimator: Any, X: Any, labels: Array, **fit_params: Any) -> Any:
+def _with_fitted_posterior(
+    estimator: BaseEstimator, X: Rows, labels: Array, **fit_params: Any
+) -> BaseEstimator:
     """Return the estimator with its posterior, if any, fitted and frozen: no pair changes it.
 
     Where the estimator cross-fits the posterior it stays as it is: a frozen one saw all labels.
@@ -279,8 +281,8 @@ def _check_grid(grid: ArrayLike | None) -> tuple[Floats, list[NoiseRates]]:
 
 
 def _splits(
-    cv: Any,
-    X: Any,
+    cv: CrossValidation,
+    X: Rows,
     classes: Array,
     codes: Array,
     weight: Floats | None,

@@ -1,31 +1,30 @@
 """From what a user passes as `noise_rates` to rates."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_array, get_tags
 
+from unflip._typing import Classifier, Rows
 from unflip._validation import Labels, check_labels
-from unflip.noise import NoiseRates, TransitionMatrix, as_transition_matrix, is_matrix
+from unflip.noise import Noise, NoiseRates, TransitionMatrix, as_transition_matrix, is_matrix
 from unflip.noise_rates._base import BaseRates, PosteriorRates
 from unflip.noise_rates._channel import ChannelRates
-from unflip.noise_rates._registry import make_rates
+from unflip.noise_rates._registry import RatesLike, make_rates
 from unflip.noise_rates._selective import SelectiveRates
 from unflip.posterior import ChannelPosterior
 
 
 def estimate_rates(
-    noise_rates: Any,
-    X: Any,
+    noise_rates: RatesLike,
+    X: Rows,
     y: ArrayLike,
     sample_weight: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
     *,
     noisy_posterior: ArrayLike | None = None,
-    classifier: Any = None,
-) -> Any:
+    classifier: Classifier | None = None,
+) -> Noise:
     """Return the rates that are known, and estimate those that are not.
 
     They come as :class:`~unflip.NoiseRates` for two classes and as a
@@ -59,15 +58,15 @@ def estimate_rates(
 
 
 def fit_rates(
-    noise_rates: Any,
-    X: Any,
+    noise_rates: RatesLike,
+    X: Rows,
     labels: Labels,
     sample_weight: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
     *,
     noisy_posterior: ArrayLike | None = None,
-    classifier: Any = None,
-) -> tuple[Any, BaseRates | None]:
+    classifier: Classifier | None = None,
+) -> tuple[Noise, BaseRates | None]:
     """Return the rates and the fitted rate estimator, which is None if the rates were given.
 
     Parameters
@@ -93,7 +92,7 @@ def fit_rates(
     return estimator.rates_, estimator
 
 
-def needs_rows(noise_rates: Any, n_classes: int) -> bool:
+def needs_rows(noise_rates: RatesLike, n_classes: int) -> bool:
     """Return whether the estimator needs the rows, and not only P(noisy y | x).
 
     Parameters
@@ -108,7 +107,7 @@ def needs_rows(noise_rates: Any, n_classes: int) -> bool:
     return not _takes_probabilities(_unfitted_estimator(noise_rates, None, n_classes))
 
 
-def known_size(noise_rates: Any) -> int | None:
+def known_size(noise_rates: RatesLike) -> int | None:
     """Return the number of classes of known rates; None if the rates are to be estimated."""
     if isinstance(noise_rates, NoiseRates):
         return 2
@@ -117,7 +116,7 @@ def known_size(noise_rates: Any) -> int | None:
     return len(noise_rates) if is_matrix(noise_rates) else None
 
 
-def given_rates(noise_rates: Any, n_classes: int) -> NoiseRates | TransitionMatrix | None:
+def given_rates(noise_rates: RatesLike, n_classes: int) -> Noise | None:
     """Return the rates if all are known, checked against the number of classes; else None.
 
     Parameters
@@ -127,7 +126,7 @@ def given_rates(noise_rates: Any, n_classes: int) -> NoiseRates | TransitionMatr
     n_classes : int
         How many classes the labels have.
     """
-    if known_size(noise_rates) is None:
+    if not (isinstance(noise_rates, (NoiseRates, TransitionMatrix)) or is_matrix(noise_rates)):
         return None
     if isinstance(noise_rates, NoiseRates) and n_classes == 2:
         return noise_rates if noise_rates.known else None
@@ -135,7 +134,7 @@ def given_rates(noise_rates: Any, n_classes: int) -> NoiseRates | TransitionMatr
     return noise.rates if n_classes == 2 else noise
 
 
-def _takes_rows(noise_rates: Any, X: Any) -> bool:
+def _takes_rows(noise_rates: RatesLike, X: Rows) -> bool:
     """Return whether the rates that "auto" asks for can be estimated from these rows themselves.
 
     The channel needs finite numbers. Where the posterior took gaps or categories, it cannot follow.
@@ -150,12 +149,12 @@ def _takes_rows(noise_rates: Any, X: Any) -> bool:
 
 
 def _unfitted_estimator(
-    noise_rates: Any, random_state: int | np.random.RandomState | None, n_classes: int
-) -> Any:
+    noise_rates: RatesLike, random_state: int | np.random.RandomState | None, n_classes: int
+) -> BaseRates:
     """Return the estimator that `noise_rates` asks for."""
     if isinstance(noise_rates, NoiseRates):
         noise_rates = ChannelRates(ChannelPosterior(known=noise_rates))
-    estimator = make_rates(noise_rates, random_state, n_classes=n_classes)
+    estimator = make_rates(noise_rates, random_state)
     if n_classes > 2 and not get_tags(estimator).classifier_tags.multi_class:
         raise ValueError(
             f"{type(estimator).__name__} estimates the rates of two classes, and y holds "
@@ -164,6 +163,6 @@ def _unfitted_estimator(
     return estimator
 
 
-def _takes_probabilities(estimator: Any) -> bool:
+def _takes_probabilities(estimator: BaseEstimator) -> bool:
     """Return whether the estimator needs P(noisy y | x) only, and no posterior of its own."""
     return isinstance(estimator, PosteriorRates) and estimator.posterior is None

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,7 +9,7 @@ from scipy.special import ndtr, ndtri
 from sklearn.utils import check_random_state
 
 from unflip._diagnostics import LEVEL
-from unflip._typing import Array, Floats
+from unflip._typing import Array, Floats, RandomState
 from unflip._validation import check_count, check_level
 
 DRAWS = 200
@@ -27,7 +26,7 @@ def bootstrap_matrices(
     weight: Floats,
     *,
     n_draws: int = DRAWS,
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> Floats:
     """Return the transition matrices of resamples, of shape (n_draws, n_classes, n_classes).
 

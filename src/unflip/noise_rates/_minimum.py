@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from unflip._typing import Array
+from unflip._typing import Array, CrossValidation
 from unflip._validation import is_number
 from unflip.noise import NoiseRates, TransitionMatrix
 from unflip.noise_rates._base import PosteriorRates, admissible_matrix, admissible_rates
+from unflip.posterior import PosteriorLike
 
 
 class MinimumRates(PosteriorRates):
@@ -64,10 +65,10 @@ class MinimumRates(PosteriorRates):
 
     def __init__(
         self,
-        posterior: Any = None,
+        posterior: PosteriorLike | None = None,
         quantile: float = 0.0,
         *,
-        cv: Any = None,
+        cv: CrossValidation = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.posterior = posterior

@@ -1,12 +1,11 @@
 """Noise rates by best bins: each noisy class as a mixture with a copy of the other in it."""
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unflip._typing import Array, Floats
+from unflip._typing import Array, CrossValidation, Floats
 from unflip._validation import check_positive, is_number
 from unflip.noise import NoiseRates
 from unflip.noise_rates._base import PosteriorRates, admissible_rates
@@ -16,6 +15,7 @@ from unflip.noise_rates._scott import (
     counts_above,
     rates_from_proportions,
 )
+from unflip.posterior import PosteriorLike
 
 
 class BestBinRates(PosteriorRates):
@@ -88,11 +88,11 @@ class BestBinRates(PosteriorRates):
 
     def __init__(
         self,
-        posterior: Any = None,
+        posterior: PosteriorLike | None = None,
         delta: float = 0.1,
         *,
         gamma: float = 0.01,
-        cv: Any = 5,
+        cv: CrossValidation = 5,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.posterior = posterior

@@ -5,14 +5,14 @@ A new estimator joins the imports, `__all__`, and, where it has a name of its ow
 """
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from unflip._estimators import clone_seeded
-from unflip._typing import Array, RateEstimator
+from unflip._typing import RateEstimator
 from unflip._validation import check_choice
-from unflip.noise import NoiseRates, TransitionMatrix
+from unflip.noise import KnownRates
 from unflip.noise_rates._base import BaseRates, PosteriorRates
 from unflip.noise_rates._channel import ChannelRates
 from unflip.noise_rates._counting import ConfidentJointRates, DualTRates
@@ -50,7 +50,7 @@ RatesName = Literal[
 ]
 """For type checkers, which cannot read `ALIASES`."""
 
-RatesLike = RatesName | NoiseRates | TransitionMatrix | RateEstimator | Array | list[list[float]]
+RatesLike = RatesName | KnownRates | RateEstimator
 """What users may give for rates: what they know, a name, or an estimator."""
 
 ALIASES: dict[str, Callable[[], BaseRates]] = {
@@ -67,10 +67,7 @@ ALIASES: dict[str, Callable[[], BaseRates]] = {
 
 
 def make_rates(
-    noise_rates: Any,
-    random_state: int | np.random.RandomState | None = None,
-    *,
-    n_classes: int = 2,
+    noise_rates: RatesLike | str, random_state: int | np.random.RandomState | None = None
 ) -> BaseRates:
     """Return an unfitted rate estimator for an alias or an estimator.
 
@@ -80,12 +77,10 @@ def make_rates(
         "channel" (rates and clean posterior fitted together), "selective" (labels of the surest
         rows), "minimum", "quantile" (the 5 % quantile of the posterior), "scott" and "best_bin"
         (mixture proportions), "dual_t" and "confident_joint" (counts), "cv" (cross-validation of
-        a classifier); "auto", which is "channel" for two classes and "selective" for
-        more; or a rate estimator. "channel", "scott", "best_bin" and "cv" are for two classes.
+        a classifier); "auto", which is "channel"; or a rate estimator. "scott", "best_bin" and
+        "cv" are for two classes.
     random_state : int, RandomState instance or None, default=None
         Seed for every random choice of the estimator that has no seed of its own.
-    n_classes : int, default=2
-        How many classes the labels have.
 
     Examples
     --------
@@ -95,10 +90,7 @@ def make_rates(
     """
     if isinstance(noise_rates, str):
         check_choice(noise_rates, ("auto", *ALIASES), "noise_rates")
-        if noise_rates == "auto":
-            noise_rates = ChannelRates() if n_classes == 2 else SelectiveRates()
-        else:
-            noise_rates = ALIASES[noise_rates]()
+        noise_rates = ALIASES["channel" if noise_rates == "auto" else noise_rates]()
     elif not isinstance(noise_rates, BaseRates):
         raise TypeError(
             f"noise_rates must be one of {['auto', *ALIASES]}, NoiseRates(positive=..., "

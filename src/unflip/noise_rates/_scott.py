@@ -2,16 +2,16 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
-from unflip._typing import Array, Floats
+from unflip._typing import Array, CrossValidation, Floats
 from unflip._validation import is_number
 from unflip.noise import InverseRates, NoiseRates
 from unflip.noise_rates._base import PosteriorRates, admissible_rates
+from unflip.posterior import PosteriorLike
 
 LARGEST_PROPORTION = float(np.nextafter(1.0, 0.0))
 """A class that is all a copy of the other leaves nothing to tell them apart by."""
@@ -94,11 +94,11 @@ class ScottRates(PosteriorRates):
 
     def __init__(
         self,
-        posterior: Any = None,
+        posterior: PosteriorLike | None = None,
         delta: float | None = 0.1,
         *,
         clean_prior: float | None = None,
-        cv: Any = 5,
+        cv: CrossValidation = 5,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.posterior = posterior

@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unflip._typing import Array, Floats
+from unflip._typing import Array, CrossValidation, Floats
 from unflip._validation import is_number
 from unflip.noise import TransitionMatrix
 from unflip.noise_rates._base import PosteriorRates, admissible_matrix
 from unflip.noise_rates._scott import counts_above, upper_limit
+from unflip.posterior import PosteriorLike
 
 
 class SelectiveRates(PosteriorRates):
@@ -87,10 +88,10 @@ class SelectiveRates(PosteriorRates):
 
     def __init__(
         self,
-        posterior: Any = None,
+        posterior: PosteriorLike | None = None,
         delta: float | None = 0.1,
         *,
-        cv: Any = 5,
+        cv: CrossValidation = 5,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.posterior = posterior

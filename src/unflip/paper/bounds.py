@@ -14,7 +14,7 @@ function implements what holds, and its notes describe the difference.
 
 from collections.abc import Callable, Iterator
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -552,7 +552,7 @@ def _check_class(radius: float, lipschitz: float) -> float:
     return scaled
 
 
-def _check_number(value: Any, name: str, *, least: float) -> float:
+def _check_number(value: object, name: str, *, least: float) -> float:
     if isinstance(value, RademacherEstimate):
         raise TypeError(
             f"{name} must be a number, got {value}. Pass its .value, or .value plus some "
@@ -566,7 +566,7 @@ def _check_number(value: Any, name: str, *, least: float) -> float:
     return number
 
 
-def _check_count(value: Any, name: str, *, least: int = 1) -> int:
+def _check_count(value: object, name: str, *, least: int = 1) -> int:
     if not isinstance(value, Integral) or isinstance(value, bool):
         raise TypeError(f"{name} must be an integer >= {least}, got {value!r}.")
     if value < least:
@@ -574,7 +574,7 @@ def _check_count(value: Any, name: str, *, least: int = 1) -> int:
     return int(value)
 
 
-def _check_delta(delta: Any) -> float:
+def _check_delta(delta: object) -> float:
     chance = _check_number(delta, "delta", least=0.0)
     if not 0 < chance < 1:
         raise ValueError(

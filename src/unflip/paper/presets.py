@@ -1,9 +1,8 @@
 """The paper's methods, as presets."""
 
-from typing import Any
-
 import numpy as np
 
+from unflip._typing import Classifier
 from unflip.density_ratio import KLIEP
 from unflip.noise_rates import CrossValidatedRates
 from unflip.posterior import DensityRatioPosterior
@@ -11,7 +10,7 @@ from unflip.reweighting import ImportanceReweightingClassifier
 
 
 def eiw(
-    estimator: Any = None, *, random_state: int | np.random.RandomState | None = None
+    estimator: Classifier | None = None, *, random_state: int | np.random.RandomState | None = None
 ) -> ImportanceReweightingClassifier:
     """Return the paper's eIW: KLIEP as published, rates by the minimum of the posterior.
 
@@ -31,7 +30,7 @@ def eiw(
 
 
 def iw(
-    estimator: Any = None, *, random_state: int | np.random.RandomState | None = None
+    estimator: Classifier | None = None, *, random_state: int | np.random.RandomState | None = None
 ) -> ImportanceReweightingClassifier:
     """Return the paper's IW: KLIEP as published, rates by 3-fold cross-validated noisy accuracy.
 

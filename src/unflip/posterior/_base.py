@@ -1,18 +1,18 @@
 """The contract of stage 1, P(noisy y | x), and cross-fitting for all of it in one place."""
 
 from abc import ABCMeta, abstractmethod
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import cross_val_predict
-from sklearn.utils import ClassifierTags
+from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_consistent_length
 
 from unflip._folds import check_splits, stratified_folds
 from unflip._row_weights import relative_weights
-from unflip._typing import Array
+from unflip._typing import Array, CrossValidation, Rows
 from unflip._validation import Labels, check_labels, check_rows_of, training_rows
 
 
@@ -30,15 +30,15 @@ class BasePosterior(BaseEstimator, metaclass=ABCMeta):
     classes_: Array
 
     @abstractmethod
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn P(noisy y | x)."""
 
     @abstractmethod
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Rows) -> Array:
         """Return P(noisy y | x), one column per class in the order of `classes_`."""
 
     def fit_predict_proba(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> NDArray[np.float64]:
         """Fit, and return P(noisy y | x) of the rows it was fitted to."""
         return np.asarray(self.fit(X, y, sample_weight).predict_proba(X), dtype=float)
@@ -47,12 +47,12 @@ class BasePosterior(BaseEstimator, metaclass=ABCMeta):
         """Return what cross-fitting fits to each fold, this one being fitted to all rows."""
         return clone(self)
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Rows) -> Array:
         """Return the most likely noisy label of every row."""
         codes = np.argmax(self.predict_proba(X), axis=1)
         return self.classes_[codes]
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.required = True
@@ -62,8 +62,8 @@ class BasePosterior(BaseEstimator, metaclass=ABCMeta):
 
 
 def check_rows(
-    estimator: BasePosterior, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
-) -> tuple[Any, Array, Array, Array]:
+    estimator: BasePosterior, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None
+) -> tuple[Rows, Array, Array, Array]:
     """Return the numeric rows that count, the classes, and each row's class and weight."""
     rows = training_rows(X, estimator=estimator)
     classes, codes = check_labels(y, binary=False)
@@ -77,11 +77,11 @@ def check_rows(
 
 def fit_posterior(
     posterior: BasePosterior,
-    X: Any,
+    X: Rows,
     y: ArrayLike,
     sample_weight: ArrayLike | None = None,
     *,
-    cv: Any = None,
+    cv: CrossValidation = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> tuple[BasePosterior, NDArray[np.float64]]:
     """Fit `posterior` (in place) and return it with P(noisy y | x) of the training rows.
@@ -118,20 +118,21 @@ def fit_posterior(
 
 def cross_fit(
     posterior: BasePosterior,
-    X: Any,
+    X: Rows,
     labels: Labels,
     sample_weight: ArrayLike | None = None,
     *,
-    cv: Any = None,
+    cv: CrossValidation = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> tuple[BasePosterior, NDArray[np.float64]]:
     """Do what :func:`fit_posterior` does, with labels that have been checked."""
     classes, codes = labels
     y = labels.given
     by_number = isinstance(cv, (int, np.integer))
-    if by_number and not posterior.out_of_fold:
-        cv = stratified_folds(int(cv), classes, codes, random_state, none_allowed=True)
-    elif not (by_number or cv is None):
+    if isinstance(cv, (int, np.integer)):
+        if not posterior.out_of_fold:
+            cv = stratified_folds(int(cv), classes, codes, random_state, none_allowed=True)
+    elif cv is not None:
         cv = check_splits(cv)
     own = posterior.fit_predict_proba(X, y, sample_weight)
     if cv is None or (by_number and posterior.out_of_fold):  # it may be told by the fit only

@@ -4,11 +4,8 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.decomposition import TruncatedSVD
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
@@ -40,9 +37,7 @@ from unflip.posterior._noisy_channel import (
     fit_noisy_channel,
     fit_scored_channel,
 )
-
-MOST_COLUMNS, N_COMPONENTS = 500, 100
-"""More columns than MOST_COLUMNS are reduced to N_COMPONENTS by truncated SVD."""
+from unflip.posterior._wide_rows import RidgeScores, reducer
 
 
 class ChannelPosterior(BasePosterior):
@@ -88,8 +83,8 @@ class ChannelPosterior(BasePosterior):
         The same of the hypothesis that both classes are flipped equally often.
     check_ : ModelCheck or None
         Whether the channel explains the labels: `statistic`, by how many standard errors boosted
-        trees predict what it leaves unexplained, `p_value`, and `verdict`, "believed", "doubted" or
-        "refuted". None where `features` is not "auto".
+        trees predict what it leaves unexplained, `p_value`, and `verdict`, "believed", "doubted",
+        "refuted" or "rule". None where `features` is not "auto".
     classes_ : ndarray of shape (2,)
         The labels, the positive class last.
 
@@ -108,8 +103,9 @@ class ChannelPosterior(BasePosterior):
     effective number of distinct rows. Where repeated rows carry both labels, as rows of a few
     categories do, each of them counts.
 
-    Rows of more than 500 columns are reduced to 100 by
-    :class:`~sklearn.decomposition.TruncatedSVD`, dense ones after standardisation.
+    Dense rows of more than 100 columns are reduced to a leave-one-out score of the noisy label by
+    ridge regression and 30 principal components, sparse ones of more than 500 to 100 by
+    :class:`~sklearn.decomposition.TruncatedSVD`.
 
     References
     ----------
@@ -192,12 +188,14 @@ class ChannelPosterior(BasePosterior):
         sample = ChannelSample(dense(rows[counts]), codes[counts] == 1, weight[counts])
         with one_blas_thread():
             channel, check, held_out = self._fit_sample(
-                sample, random, one_scale=transformer is not None
+                sample, random, one_scale=isinstance(transformer, TruncatedSVD)
             )
         check_table(self, X, reset=True)
         self.classes_, self.rates_ = classes, NoiseRates(*channel.rates)
         self._channel, self._transformer, self.check_ = channel, transformer, check
         self._noisy_prior = float(np.average(sample.positive, weights=sample.weight))
+        if held_out is None and isinstance(transformer, RidgeScores):
+            held_out = channel.clean_posterior(sample.rows)  # by leave-one-out scores
         return None if held_out is None else (counts, held_out)
 
     def fit_predict_proba(
@@ -319,13 +317,7 @@ class ChannelPosterior(BasePosterior):
         if not isinstance(self.features, str):
             return clone(self.features)
         check_choice(self.features, ("auto", "nystroem", "linear", "trees"), "features")
-        n_rows, n_columns = rows.shape
-        if n_columns <= MOST_COLUMNS:
-            return None
-        reduced = TruncatedSVD(
-            min(N_COMPONENTS, n_rows - 1), random_state=random.randint(np.iinfo(np.int32).max)
-        )
-        return reduced if issparse(rows) else make_pipeline(StandardScaler(), reduced)
+        return reducer(rows, random)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

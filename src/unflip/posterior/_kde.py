@@ -1,6 +1,6 @@
 """P(noisy y | x) by kernel densities of the noisy classes and Bayes' rule."""
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +17,7 @@ from unflip._gaussian_kernel import (
     smooth,
 )
 from unflip._threads import one_blas_thread
-from unflip._typing import Array
+from unflip._typing import Array, Rows
 from unflip._validation import check_choice, check_count, check_width, check_widths, new_rows
 from unflip.posterior._base import BasePosterior, check_rows
 from unflip.posterior._kde_grid import MOST_POINTS, KernelGrid, grid_shape
@@ -99,7 +99,7 @@ class KernelDensityPosterior(BasePosterior):
         self.random_state = random_state
 
     @one_blas_thread()
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Keep the rows, scaled, and choose the width.
 
         Parameters
@@ -138,7 +138,7 @@ class KernelDensityPosterior(BasePosterior):
         return self
 
     @one_blas_thread()
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Rows) -> Array:
         """Return P(noisy y | x), one column per class in the order of `classes_`."""
         check_is_fitted(self)
         X = new_rows(self, X)
@@ -154,13 +154,13 @@ class KernelDensityPosterior(BasePosterior):
         probabilities[far] = self._directly(scaled[far])
         return probabilities
 
-    def _directly(self, scaled: Any) -> Array:
+    def _directly(self, scaled: Rows) -> Array:
         """Return the probabilities by sums over the rows that were kept."""
         rows = scaled.astype(self._rows.dtype, copy=False)
         return smooth(rows, self._rows, self._indicator, self._weight, self.bandwidth_)
 
     def _choose_bandwidth(
-        self, rows: Any, codes: Array, weight: Array, random_state: np.random.RandomState
+        self, rows: Rows, codes: Array, weight: Array, random_state: np.random.RandomState
     ) -> float:
         """Return the width under which the labels of left-out rows are most likely."""
         grid = 2.0 ** np.linspace(-3, 1, 9) if self.bandwidths is None else self.bandwidths
@@ -183,7 +183,7 @@ class KernelDensityPosterior(BasePosterior):
         return float(widths[np.argmax(log_likelihood)])
 
 
-def _fits_grid(rows: Any, width: float) -> bool:
+def _fits_grid(rows: Rows, width: float) -> bool:
     return (
         not sparse.issparse(rows)
         and rows.shape[1] <= 2

@@ -1,21 +1,21 @@
 """P(noisy y | x) by any probabilistic classifier."""
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._estimators import fit_weighted
 from unflip._row_weights import relative_weights
-from unflip._typing import Array
+from unflip._typing import Array, Classifier, ProbabilisticClassifier, Rows
 from unflip._validation import check_labels, check_rows_of, check_table, training_rows
 from unflip.posterior._base import BasePosterior
 
@@ -58,16 +58,20 @@ class ProbabilisticPosterior(BasePosterior):
            [0.6 , 0.4 ]])
     """
 
-    estimator_: Any
+    estimator_: BaseEstimator
 
     def __init__(
-        self, estimator: Any = None, *, calibration: str | None = None, cv: int = 5
+        self,
+        estimator: Classifier | ProbabilisticClassifier | None = None,
+        *,
+        calibration: str | None = None,
+        cv: int = 5,
     ) -> None:
         self.estimator = estimator
         self.calibration = calibration
         self.cv = cv
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the classifier to the noisy labels.
 
         Parameters
@@ -104,7 +108,7 @@ class ProbabilisticPosterior(BasePosterior):
         self.classes_, self.estimator_ = classes, estimator
         return self
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Rows) -> Array:
         """Return P(noisy y | x), one column per class in the order of `classes_`."""
         check_is_fitted(self)
         check_table(self, X, reset=False)
@@ -116,7 +120,7 @@ class ProbabilisticPosterior(BasePosterior):
             )
         return probabilities
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         if self.estimator is not None:
             inner = get_tags(self.estimator)
@@ -127,7 +131,7 @@ class ProbabilisticPosterior(BasePosterior):
         return tags
 
 
-def default_classifier(X: Any) -> Any:
+def default_classifier(X: Rows) -> BaseEstimator:
     """Return ridge-shrunk logistic regression on standardised features (sparse: scaled only).
 
     C = 0.1 rather than 1: on flipped labels of the paper's six tables it gives the better

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unflip._samples import Samples, TwoSamples
-from unflip._typing import Array
+from unflip._typing import Array, Rows
 from unflip._validation import check_class_weights, new_rows
 from unflip.density_ratio import KLIEP, BaseDensityRatio
 from unflip.posterior._base import BasePosterior, check_rows
@@ -60,7 +60,7 @@ class DensityRatioPosterior(BasePosterior):
         self.ratio = ratio
         self.normalize = normalize
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit one density ratio per noisy class.
 
         Parameters
@@ -80,7 +80,7 @@ class DensityRatioPosterior(BasePosterior):
     def _by_sums(self) -> bool:
         return self._unfitted_ratio()._by_sums
 
-    def _fit_samples(self, samples: Sequence[Samples], classes: Array, X: Any, rows: Any) -> Self:
+    def _fit_samples(self, samples: Sequence[Samples], classes: Array, X: Rows, rows: Rows) -> Self:
         """Fit every class against all rows, wherever they lie; `X` are some, `rows` as numbers."""
         mass = np.array([sample.total_num for sample in samples])
         check_class_weights(mass, np.arange(classes.size), classes)
@@ -97,7 +97,7 @@ class DensityRatioPosterior(BasePosterior):
             )
         return clone(KLIEP() if self.ratio is None else self.ratio)
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Rows) -> Array:
         """Return P(noisy y | x), one column per class in the order of `classes_`."""
         check_is_fitted(self)
         X = new_rows(self, X)

@@ -5,7 +5,7 @@ and `ALIASES`; the reference page, the common tests and the type checker read it
 """
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from unflip.density_ratio import KLIEP, KMM, ULSIF, RuLSIF
 from unflip.posterior._base import BasePosterior, fit_posterior
 from unflip.posterior._channel import ChannelPosterior
 from unflip.posterior._kde import KernelDensityPosterior
+from unflip.posterior._multiclass_channel import MulticlassChannelPosterior
 from unflip.posterior._noisy_channel import EvidenceTest
 from unflip.posterior._probabilistic import ProbabilisticPosterior
 from unflip.posterior._ratio import DensityRatioPosterior
@@ -27,6 +28,7 @@ __all__ = [
     "DensityRatioPosterior",
     "EvidenceTest",
     "KernelDensityPosterior",
+    "MulticlassChannelPosterior",
     "ProbabilisticPosterior",
     "SelectedPosterior",
     "fit_posterior",
@@ -54,7 +56,7 @@ ALIASES: dict[str, Callable[[], BasePosterior]] = {
 
 
 def make_posterior(
-    posterior: Any,
+    posterior: PosteriorLike | str,
     random_state: int | np.random.RandomState | None = None,
     *,
     n_classes: int = 2,
@@ -64,9 +66,9 @@ def make_posterior(
     Parameters
     ----------
     posterior : str, BasePosterior or classifier
-        "channel", "probabilistic", "selected", "kde", "kliep", "ulsif", "rulsif", "kmm"; "auto",
-        which is "channel" for two classes and "selected" for more; or a posterior; or any
-        classifier with `predict_proba`.
+        "channel" (:class:`ChannelPosterior` for two classes, :class:`MulticlassChannelPosterior`
+        for more), "probabilistic", "selected", "kde", "kliep", "ulsif", "rulsif", "kmm"; "auto",
+        which is "channel"; or a posterior; or any classifier with `predict_proba`.
     random_state : int, RandomState instance or None, default=None
         Seed for every random choice of the posterior that has no seed of its own.
     n_classes : int, default=2
@@ -81,13 +83,13 @@ def make_posterior(
     return clone_seeded(as_posterior(posterior, n_classes), random_state)
 
 
-def as_posterior(posterior: Any, n_classes: int = 2) -> BasePosterior:
+def as_posterior(posterior: PosteriorLike | str, n_classes: int = 2) -> BasePosterior:
     """Return the posterior that :func:`make_posterior` clones, to read its tags."""
     if isinstance(posterior, str):
-        if posterior == "auto":
-            posterior = "channel" if n_classes == 2 else "selected"
         check_choice(posterior, ("auto", *ALIASES), "posterior")
-        return ALIASES[posterior]()
+        if posterior in ("auto", "channel") and n_classes > 2:
+            return MulticlassChannelPosterior()
+        return ALIASES["channel" if posterior == "auto" else posterior]()
     if isinstance(posterior, BasePosterior):
         return posterior
     if not hasattr(posterior, "fit"):

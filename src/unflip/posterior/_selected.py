@@ -1,7 +1,7 @@
 """P(noisy y | x) by whichever of several classifiers predicts held-out noisy labels best."""
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,14 +9,14 @@ from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import check_cv, cross_val_predict
-from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
+from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._estimators import clone_seeded
 from unflip._folds import check_splits, folds_within_classes, stratified_folds
 from unflip._row_weights import relative_weights
 from unflip._threads import threads_for
-from unflip._typing import Array, Floats
+from unflip._typing import Array, CrossValidation, Floats, ProbabilisticClassifier, Rows
 from unflip._validation import (
     check_count,
     check_labels,
@@ -74,9 +74,9 @@ class SelectedPosterior(BasePosterior):
 
     def __init__(
         self,
-        candidates: Sequence[Any] | None = None,
+        candidates: Sequence[ProbabilisticClassifier | None] | None = None,
         *,
-        cv: Any = 3,
+        cv: CrossValidation = 3,
         max_rows: int = 10_000,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -90,7 +90,7 @@ class SelectedPosterior(BasePosterior):
         """True: the folds that choose give every row's probability, too."""
         return True
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Choose the classifier, and fit it to the noisy labels.
 
         Parameters
@@ -106,7 +106,7 @@ class SelectedPosterior(BasePosterior):
         return self
 
     def fit_predict_proba(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Floats:
         """Fit, and return P(noisy y | x) of every row by a classifier that did not see its label.
 
@@ -126,7 +126,7 @@ class SelectedPosterior(BasePosterior):
         ]
         scores = np.full(len(candidates), np.nan)
         (X,) = indexable(X)
-        folds: Any = folds_within_classes(self.cv, codes)
+        folds: CrossValidation = folds_within_classes(self.cv, codes)
         if not isinstance(folds, int):
             # an iterator of splits can be used only once
             splits = folds if folds is None else check_splits(folds)
@@ -148,7 +148,7 @@ class SelectedPosterior(BasePosterior):
         self.classes_, self.scores_, self.posterior_ = classes, scores, fitted
         return held_out
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Rows) -> Array:
         """Return P(noisy y | x), one column per class in the order of `classes_`."""
         check_is_fitted(self)
         check_table(self, X, reset=False)
@@ -158,7 +158,7 @@ class SelectedPosterior(BasePosterior):
         """Return the classifier that all rows chose."""
         return clone(self.posterior_)
 
-    def _candidates(self, X: Any) -> Sequence[Any]:
+    def _candidates(self, X: Rows) -> Sequence[ProbabilisticClassifier | None]:
         if self.candidates is not None:
             self._check_candidates()
             return self.candidates
@@ -194,11 +194,11 @@ class SelectedPosterior(BasePosterior):
 
     def _scores(
         self,
-        candidates: list[Any],
-        X: Any,
+        candidates: list[BasePosterior],
+        X: Rows,
         codes: Array,
         sample_weight: ArrayLike | None,
-        folds: Any,
+        folds: CrossValidation,
         random: np.random.RandomState,
     ) -> Floats:
         """Return the mean log-likelihood of held-out labels."""
@@ -224,7 +224,7 @@ class SelectedPosterior(BasePosterior):
             scores.append(np.average(np.log(np.maximum(own, LEAST)), weights=weight))
         return np.array(scores)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         if self.candidates is not None:
             self._check_candidates()

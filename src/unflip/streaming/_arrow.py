@@ -3,13 +3,19 @@
 import glob
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from unflip._typing import Array
 from unflip._validation import check_count
-from unflip.streaming._batches import BATCH_ROWS, Batches
+from unflip.streaming._batches import BATCH_ROWS, Batch, Batches, LabelBatch
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow import dataset as ds
+    from pyarrow import fs
 
 BUFFER_BYTES = 1 << 20
 """Read buffer of a column: a row group need not fit in memory."""
@@ -45,7 +51,7 @@ class ArrowBatches(Batches):
 
     def __init__(
         self,
-        source: Any,
+        source: "ds.Dataset",
         label: str | None = None,
         *,
         columns: Sequence[str] | None = None,
@@ -59,7 +65,7 @@ class ArrowBatches(Batches):
         for fragment in source.get_fragments():
             self._check_fragment(fragment)
 
-    def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
+    def __iter__(self) -> Iterator[Batch]:
         """Yield (X, y, sample_weight); X is float32 if all features are, else float64."""
         for batch in self._read([*self.columns, *self._label_columns()]):
             features = [_numbers(batch.column(name)) for name in self.columns]
@@ -69,14 +75,14 @@ class ArrowBatches(Batches):
                 X[:, k] = column
             yield X, *self._labels_and_weight(batch)
 
-    def labels(self) -> Iterator[tuple[Any, Any]]:
+    def labels(self) -> Iterator[LabelBatch]:
         """Yield (y, sample_weight), reading only these columns."""
         for batch in self._read(self._label_columns()):
             yield self._labels_and_weight(batch)
 
     def _set(
         self,
-        schema: Any,
+        schema: "pa.Schema",
         label: str | None,
         columns: Sequence[str] | None,
         weight: str | None,
@@ -90,7 +96,9 @@ class ArrowBatches(Batches):
         self._label_kind = None if label is None else _kind(schema.field(label).type)
         self._check_kinds(schema)
 
-    def _check_names(self, schema: Any, beside: Collection[str] = (), place: str = "") -> None:
+    def _check_names(
+        self, schema: "pa.Schema", beside: Collection[str] = (), place: str = ""
+    ) -> None:
         """Raise an error if a column is missing or duplicated."""
         for name in [*self._label_columns(), *self.columns]:
             if name not in schema.names and name not in beside:
@@ -99,7 +107,7 @@ class ArrowBatches(Batches):
             if schema.names.count(name) > 1:
                 raise ValueError(f"{place}there are two columns {name!r}: rename one of them.")
 
-    def _check_kinds(self, schema: Any, place: str = "") -> None:
+    def _check_kinds(self, schema: "pa.Schema", place: str = "") -> None:
         """Raise an error if a feature is not numeric or the labels are of another kind."""
         for name in schema.names:
             kind = schema.field(name).type if name in self.columns or name == self.weight else None
@@ -117,7 +125,7 @@ class ArrowBatches(Batches):
                     f"file they are {self._label_kind}. Write all files with the same type."
                 )
 
-    def _check_fragment(self, fragment: Any) -> None:
+    def _check_fragment(self, fragment: "ds.Fragment") -> None:
         """Raise an error if a file lacks a column or has values of another kind."""
         from pyarrow.dataset import get_partition_keys
 
@@ -127,12 +135,12 @@ class ArrowBatches(Batches):
         if getattr(getattr(fragment, "format", None), "default_extname", "") not in TEXT_FORMATS:
             self._check_kinds(schema, place)
 
-    def _read(self, columns: list[str]) -> Iterator[Any]:
+    def _read(self, columns: list[str]) -> Iterator["pa.RecordBatch"]:
         for batch in self.source.to_batches(columns=columns, batch_size=self.batch_rows):
             if batch.num_rows:  # an empty file gives an empty batch
                 yield batch
 
-    def no_rows(self) -> Any:
+    def no_rows(self) -> "pa.Table":
         """Return a table with the feature columns."""
         arrow, _ = arrow_modules()
         return arrow.table({name: arrow.array([], "float64") for name in self.columns})
@@ -140,7 +148,7 @@ class ArrowBatches(Batches):
     def _label_columns(self) -> list[str]:
         return [name for name in (self.label, self.weight) if name is not None]
 
-    def _labels_and_weight(self, batch: Any) -> tuple[Array | None, Array | None]:
+    def _labels_and_weight(self, batch: "pa.RecordBatch") -> tuple[Array | None, Array | None]:
         weight = None if self.weight is None else _numbers(batch.column(self.weight))
         if self.label is None:
             return None, weight
@@ -203,7 +211,7 @@ class ParquetBatches(ArrowBatches):
         for file in self.files[1:]:
             self._check_file(parquet.read_schema(file), file)
 
-    def _check_file(self, schema: Any, path: str | Path) -> None:
+    def _check_file(self, schema: "pa.Schema", path: str | Path) -> None:
         self._check_names(schema, place=f"{path}: ")
         self._check_kinds(schema, f"{path}: ")
         extra = set(schema.names).difference(self.columns, self._label_columns())
@@ -213,7 +221,7 @@ class ParquetBatches(ArrowBatches):
                 "Name the features with columns=[...]."
             )
 
-    def _read(self, columns: list[str]) -> Iterator[Any]:
+    def _read(self, columns: list[str]) -> Iterator["pa.RecordBatch"]:
         arrow, parquet = arrow_modules()
         for path in self.files:
             try:
@@ -248,7 +256,7 @@ TEXT_FORMATS = ("csv", "json")
 """File extensions of formats without column types."""
 
 
-def _kind(kind: Any) -> str:
+def _kind(kind: "pa.DataType") -> str:
     """Return the kind of an Arrow type; types of one kind give the same labels."""
     from pyarrow.types import is_dictionary
 
@@ -258,7 +266,7 @@ def _kind(kind: Any) -> str:
     return "numbers" if name in NUMBERS and name != "bool" else name
 
 
-def _local_filesystem() -> Any:
+def _local_filesystem() -> "type[fs.LocalFileSystem]":
     from pyarrow.fs import LocalFileSystem
 
     return LocalFileSystem
@@ -278,7 +286,7 @@ def _files(path: str | Path | Sequence[str | Path]) -> list[str]:
     return files
 
 
-def _numbers(column: Any) -> Array:
+def _numbers(column: "pa.Array") -> Array:
     """Return a column as floats, with NaN for missing values."""
     values = column.to_numpy(zero_copy_only=False)
     if values.dtype.kind == "f" and values.dtype.itemsize <= 4:
@@ -286,7 +294,7 @@ def _numbers(column: Any) -> Array:
     return np.asarray(values, dtype=np.float64)
 
 
-def _labels(column: Any) -> Array:
+def _labels(column: "pa.Array") -> Array:
     """Return labels as a numpy array, text as strings rather than objects."""
     if hasattr(column, "dictionary_decode"):
         column = column.dictionary_decode()
@@ -294,7 +302,7 @@ def _labels(column: Any) -> Array:
     return values.astype(str) if values.dtype == object else values
 
 
-def arrow_modules() -> tuple[Any, Any]:
+def arrow_modules() -> tuple[ModuleType, ModuleType]:
     """Return pyarrow and pyarrow.parquet, or say how to install them."""
     try:
         import pyarrow

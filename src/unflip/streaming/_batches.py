@@ -2,7 +2,7 @@
 
 import sys
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,10 +12,27 @@ from scipy.sparse import issparse
 from sklearn.utils import check_array, indexable
 from sklearn.utils.validation import check_consistent_length
 
-from unflip._blocks import BlockFunction, Blocks, check_labelled, first_rows
+from unflip._blocks import (
+    BlockFunction,
+    Blocks,
+    FoldFunction,
+    ItemFunction,
+    LabelFunction,
+    check_labelled,
+    first_rows,
+)
+from unflip._typing import Rows, Vector
 from unflip._validation import check_count, check_rows_of
 
+S = TypeVar("S")
 T = TypeVar("T")
+Item = TypeVar("Item")
+
+LabelBatch = tuple[Any, Vector | None]
+"""(y, sample_weight) of a batch; y is None if the rows are only to be predicted."""
+
+Batch = tuple[Rows, Any, Vector | None]
+"""(X, y, sample_weight) of a batch."""
 
 BATCH_ROWS = 65_536
 """Default number of rows of a batch."""
@@ -48,22 +65,22 @@ class Batches(Blocks):
     files: Sequence[str | Path] = ()
 
     @abstractmethod
-    def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
+    def __iter__(self) -> Iterator[Batch]:
         """Yield (X, y, sample_weight).
 
         sample_weight is None if every row counts once, y is None if rows are only to be predicted.
         """
 
-    def labels(self) -> Iterator[tuple[Any, Any]]:
+    def labels(self) -> Iterator[LabelBatch]:
         """Yield (y, sample_weight) of the same batches."""
         for _, y, sample_weight in self:
             yield y, sample_weight
 
-    def map_labels(self, function: Callable[[Any, Any], T]) -> list[T]:
+    def map_labels(self, function: LabelFunction[T]) -> list[T]:
         """Return function(y, sample_weight) of every batch, in order."""
         return [function(y, sample_weight) for y, sample_weight in self.labels()]
 
-    def map(self, function: BlockFunction[T], shared: Any) -> Iterator[T]:
+    def map(self, function: BlockFunction[S, T], shared: S) -> Iterator[T]:
         """Yield function(X, y, sample_weight, shared) of every batch, holding one at a time."""
         batch = None
         for batch in self:
@@ -75,18 +92,18 @@ class Batches(Blocks):
             )
 
     def map_each(
-        self, function: Callable[[Any, Any, Any, Any, Any], T], items: Sequence[Any], shared: Any
+        self, function: ItemFunction[Item, S, T], items: Sequence[Item], shared: S
     ) -> list[T]:
         """Return function(X, y, sample_weight, items[k], shared) of every batch k, in order."""
         return [function(*batch, item, shared) for batch, item in zip(self, items, strict=True)]
 
-    def fold(self, function: Callable[[T, Any, Any, Any, Any], T], state: T, shared: Any) -> T:
+    def fold(self, function: FoldFunction[T, S], state: T, shared: S) -> T:
         """Return state = function(state, X, y, sample_weight, shared), one batch after another."""
         for batch in self:
             state = function(state, *batch, shared)
         return state
 
-    def head(self, k: int) -> Any:
+    def head(self, k: int) -> Rows:
         """Return the first rows of batch k."""
         return first_rows(next(islice(self, k, None))[0])
 
@@ -116,7 +133,7 @@ class ArrayBatches(Batches):
 
     def __init__(
         self,
-        X: Any,
+        X: Rows,
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
@@ -133,19 +150,19 @@ class ArrayBatches(Batches):
         mapped = (getattr(values, "filename", None) for values in (X, y, sample_weight))
         self.files = [name for name in mapped if isinstance(name, str | Path)]
 
-    def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
+    def __iter__(self) -> Iterator[Batch]:
         """Yield (X, y, sample_weight) of consecutive rows."""
         for rows, (y, sample_weight) in zip(self._slices(), self.labels(), strict=True):
             yield self.X[rows], y, sample_weight
 
-    def labels(self) -> Iterator[tuple[Any, Any]]:
+    def labels(self) -> Iterator[LabelBatch]:
         """Yield (y, sample_weight) of consecutive rows."""
         y: Any = self.y
         weight: Any = self.sample_weight
         for rows in self._slices():
             yield None if y is None else y[rows], None if weight is None else weight[rows]
 
-    def no_rows(self) -> Any:
+    def no_rows(self) -> Rows:
         """Return no rows of X."""
         return self.X[:0]
 
@@ -171,15 +188,15 @@ class RepeatedBatches(Batches):
         self._n_rows: list[int] | None = None
         self._progress, self._n_passes = progress, 0
 
-    def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
+    def __iter__(self) -> Iterator[Batch]:
         """Yield (X, y, sample_weight)."""
         return self._checked(self._shown(self._data), 1)
 
-    def labels(self) -> Iterator[tuple[Any, Any]]:
+    def labels(self) -> Iterator[LabelBatch]:
         """Yield (y, sample_weight)."""
         return self._checked(self._shown(self._data.labels()), 0)
 
-    def no_rows(self) -> Any:
+    def no_rows(self) -> Rows:
         """Return the columns of the user's batches."""
         return self._data.no_rows()
 
@@ -225,7 +242,7 @@ CHANGED = (
 )
 
 
-def check_batches(data: Any) -> Batches:
+def check_batches(data: object) -> Batches:
     """Return `data`, or raise an error unless they are Batches.
 
     Parameters

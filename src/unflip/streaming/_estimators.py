@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
+from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 
 from unflip._blocks import (
@@ -18,7 +19,7 @@ from unflip._blocks import (
 )
 from unflip._files import check_no_input, whole_file
 from unflip._label_posterior import LabelPosterior
-from unflip._typing import Array, Floats
+from unflip._typing import Array, Floats, Rows, Vector
 from unflip.streaming._arrow import arrow_modules
 from unflip.streaming._batches import Batches, RepeatedBatches, check_batches
 
@@ -88,7 +89,7 @@ class StreamingReweighting(BlockwiseReweighting):
         """
         return self._fit(RepeatedBatches(data, progress=self.progress))
 
-    def _check_classifier(self, estimator: Any) -> None:
+    def _check_classifier(self, estimator: BaseEstimator) -> None:
         if not learns_by_blocks(estimator):
             raise TypeError(
                 f"{type(estimator).__name__} has no partial_fit that takes sample_weight, so it "
@@ -96,7 +97,7 @@ class StreamingReweighting(BlockwiseReweighting):
                 "and take each batch's weights from `sample_weight`."
             )
 
-    def sample_weight(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
+    def sample_weight(self, X: Rows, y: Vector, sample_weight: Vector | None = None) -> Floats:
         """Return beta times `sample_weight` of a batch.
 
         Parameters
@@ -229,5 +230,7 @@ class StreamingAudit(BlockwiseAudit):
         return target
 
 
-def _label_posterior(X: Any, y: Any, sample_weight: Any, model: LabelModel) -> LabelPosterior:
+def _label_posterior(
+    X: Rows, y: Vector, sample_weight: Vector | None, model: LabelModel
+) -> LabelPosterior:
     return model.label_posterior(X, y)

@@ -13,13 +13,16 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
+from types import ModuleType
 from typing import Any
+
+from sklearn.base import BaseEstimator
 
 from unflip._app.persistence._archive import (
     BYTES_PER_NODE,
     LEAST_NODES,
     NOTE,
-    SCHEMA,
+    SCHEMA_FILE,
     Archive,
     BrokenFileError,
     pack,
@@ -29,6 +32,7 @@ from unflip._app.persistence._schema import CHILDREN as CHILDREN
 from unflip._app.persistence._schema import PROTOCOL, Survey, share
 from unflip._app.persistence._types import TYPES as TYPES
 from unflip._files import write_whole
+from unflip._typing import Record
 
 __all__ = [
     "ModelFileError",
@@ -43,7 +47,7 @@ FORMAT = 1
 
 PACKAGES = ("unflip", "scikit-learn", "numpy", "scipy", "skrub", "polars", "skops")
 
-VERSION = re.compile(r"[\w.+!-]{1,60}", re.ASCII)
+VERSION_PATTERN = re.compile(r"[\w.+!-]{1,60}", re.ASCII)
 KIND = re.compile(r"[a-z]{1,20}")
 
 MOST_NAMES = 30
@@ -65,7 +69,7 @@ def versions() -> dict[str, str]:
     return found
 
 
-def save_model(path: Path, model: Any, provenance: dict[str, Any]) -> list[str]:
+def save_model(path: Path, model: BaseEstimator, provenance: Record) -> list[str]:
     """Write a model and where it comes from, whole or not at all.
 
     Parameters
@@ -86,7 +90,7 @@ def save_model(path: Path, model: Any, provenance: dict[str, Any]) -> list[str]:
     skops = _skops()
     try:
         with zipfile.ZipFile(BytesIO(skops.dumps(model))) as archive:
-            schema = share(json.loads(archive.read(SCHEMA)))
+            schema = share(json.loads(archive.read(SCHEMA_FILE)))
             survey = Survey()
             survey.visit(schema)
             members = {name: archive.read(name) for name in survey.files}
@@ -96,7 +100,7 @@ def save_model(path: Path, model: Any, provenance: dict[str, Any]) -> list[str]:
         ) from error
     note = {"format": FORMAT, "versions": versions(), **provenance}
     members[NOTE] = json.dumps(note, indent=2).encode()
-    members[SCHEMA] = json.dumps(schema, separators=(",", ":")).encode()
+    members[SCHEMA_FILE] = json.dumps(schema, separators=(",", ":")).encode()
     needed = sorted({*survey.strangers(), *unsound_types(model)})
     data = pack(members.items(), compression=zipfile.ZIP_DEFLATED).getvalue()
     try:
@@ -114,7 +118,7 @@ def save_model(path: Path, model: Any, provenance: dict[str, Any]) -> list[str]:
     return needed
 
 
-def load_model(path: Path, *, trusted: Sequence[str] = ()) -> tuple[Any, dict[str, Any]]:
+def load_model(path: Path, *, trusted: Sequence[str] = ()) -> tuple[BaseEstimator, Record]:
     """Return a model and its provenance.
 
     Parameters
@@ -150,7 +154,7 @@ def load_model(path: Path, *, trusted: Sequence[str] = ()) -> tuple[Any, dict[st
     return model, provenance
 
 
-def changed_versions(provenance: dict[str, Any]) -> list[str]:
+def changed_versions(provenance: Record) -> list[str]:
     """Return the packages whose version is not the one a model was trained with, in words."""
     now, then = versions(), provenance["versions"]
     return [
@@ -165,9 +169,9 @@ def trust_options(names: Sequence[str]) -> str:
     return _listed([f"--trust {name}" for name in names], " ")
 
 
-def _survey(archive: Archive) -> tuple[Survey, dict[str, Any]]:
+def _survey(archive: Archive) -> tuple[Survey, Record]:
     """Return what a file asks for, and its schema."""
-    schema = archive.read_json(SCHEMA)
+    schema = archive.read_json(SCHEMA_FILE)
     survey = Survey()
     survey.visit(schema)
     archive.check("nodes", survey.n_nodes, LEAST_NODES + archive.size // BYTES_PER_NODE)
@@ -176,11 +180,11 @@ def _survey(archive: Archive) -> tuple[Survey, dict[str, Any]]:
     return survey, schema
 
 
-def _checked(archive: Archive, survey: Survey, schema: dict[str, Any]) -> BytesIO:
+def _checked(archive: Archive, survey: Survey, schema: Record) -> BytesIO:
     """Return what was looked at, packed again, so that skops sees nothing else."""
 
     def members() -> Iterator[tuple[str, bytes]]:
-        yield SCHEMA, json.dumps(schema).encode()
+        yield SCHEMA_FILE, json.dumps(schema).encode()
         for name, loader in survey.files.items():
             yield name, archive.read_array(name) if loader == "NdArrayNode" else archive.read(name)
 
@@ -200,7 +204,7 @@ def _check_trusted(strangers: Sequence[str], path: Path) -> None:
         )
 
 
-def _provenance(note: Any, path: Path) -> dict[str, Any]:
+def _provenance(note: object, path: Path) -> Record:
     """Return the note of a file, if it is one that `predict` can rely on."""
     if not isinstance(note, dict) or type(note.get("format")) is not int:
         raise BrokenFileError(f"{NOTE} does not tell the format")
@@ -214,7 +218,7 @@ def _provenance(note: Any, path: Path) -> dict[str, Any]:
         "label": isinstance(note.get("label"), str),
         "columns": isinstance(columns, dict) and all(map(_matches(KIND), columns.values())),
         "set_aside": isinstance(set_aside, list) and all(isinstance(x, str) for x in set_aside),
-        "versions": isinstance(then, dict) and all(map(_matches(VERSION), then.values())),
+        "versions": isinstance(then, dict) and all(map(_matches(VERSION_PATTERN), then.values())),
     }
     for name, is_right in right.items():
         if not is_right:
@@ -237,7 +241,7 @@ def _listed(names: Sequence[str], separator: str = ", ") -> str:
     return separator.join(names[:MOST_NAMES]) + (f" ... ({more} more)" if more > 0 else "")
 
 
-def _skops() -> Any:
+def _skops() -> ModuleType:
     try:
         import skops.io
     except ImportError as error:

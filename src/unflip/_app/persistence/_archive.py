@@ -14,7 +14,7 @@ from typing import Any
 
 from numpy.lib import format as npy
 
-SCHEMA = "schema.json"
+SCHEMA_FILE = "schema.json"
 NOTE = "unflip.json"
 
 LEAST_BYTES = 16 * 2**20

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import Pipeline
@@ -19,10 +19,11 @@ from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._app.persistence._archive import BrokenFileError
+from unflip._typing import Array
 from unflip.reweighting import ImportanceReweightingClassifier
 
 
-def check_model(model: Any) -> None:
+def check_model(model: BaseEstimator) -> None:
     """Refuse what is not a fitted classifier of unflip, alone or at the end of a pipeline."""
     last = model.steps[-1][1] if type(model) is Pipeline else model
     if type(last) is not ImportanceReweightingClassifier:
@@ -30,7 +31,7 @@ def check_model(model: Any) -> None:
     check_is_fitted(last, ["classes_", "estimator_", "n_features_in_"])
 
 
-def unsound_types(model: Any) -> list[str]:
+def unsound_types(model: BaseEstimator) -> list[str]:
     """Return the names of classes whose objects could lead code astray.
 
     They have indices that lead elsewhere, or a method replaced. An estimator whose settings are
@@ -46,7 +47,7 @@ def unsound_types(model: Any) -> list[str]:
     return sorted(names)
 
 
-def _parts(model: Any) -> Iterator[Any]:
+def _parts(model: BaseEstimator) -> Iterator[Any]:
     """Yield all objects with attributes that a model is made of."""
     left, seen = [model], {id(model)}
     while left:
@@ -84,7 +85,7 @@ def _has_sound_trees(model: HistGradientBoostingClassifier) -> bool:
     )
 
 
-def _is_sound_tree(nodes: NDArray[Any], n_features: int) -> bool:
+def _is_sound_tree(nodes: Array, n_features: int) -> bool:
     place = np.arange(nodes.size)
     goes_on = nodes["is_leaf"] == 0
     inner, place = nodes[goes_on], place[goes_on]
@@ -152,7 +153,7 @@ def _has_sound_categories(model: OneHotEncoder) -> bool:
     )
 
 
-def _is_sorted(values: NDArray[Any]) -> bool:
+def _is_sorted(values: Array) -> bool:
     """Return whether a search in sorted values finds places among them."""
     if values.dtype.hasobject:
         return len(set(values.tolist())) == values.size  # looked up in a dict instead

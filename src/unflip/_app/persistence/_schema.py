@@ -12,8 +12,9 @@ from typing import Any
 
 from unflip._app.persistence._archive import BrokenFileError
 from unflip._app.persistence._types import TYPES
+from unflip._typing import Record
 
-Node = dict[str, Any]
+Node = Record
 
 PROTOCOL = 2
 """Of skops's format. Nodes of other protocols are loaded by other rules."""
@@ -202,7 +203,7 @@ def slots(node: Node) -> Iterator[tuple[Any, Any]]:
             raise BrokenFileError("the content of a node has the wrong type")
 
 
-def _keys(container: dict[str, Any] | list[Any]) -> Iterable[Any]:
+def _keys(container: Record | list[Any]) -> Iterable[Any]:
     return list(container) if isinstance(container, dict) else range(len(container))
 
 

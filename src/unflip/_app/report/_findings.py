@@ -1,12 +1,11 @@
 """All that a report says, as one plain dictionary."""
 
 from collections.abc import Collection
-from typing import Any
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 from sklearn.utils.validation import check_is_fitted
@@ -15,6 +14,7 @@ from unflip._app.words import ASSUMPTIONS, next_steps
 from unflip._estimators import clone_seeded
 from unflip._folds import stratified_folds
 from unflip._threads import threads_for
+from unflip._typing import Array, Record, Rows
 from unflip._validation import check_labels
 from unflip.audit import LabelAudit
 from unflip.inspection import posterior_histogram, summary, weight_histogram
@@ -27,17 +27,17 @@ SUSPECTS = 50
 
 
 def findings(
-    classifier: Any,
-    X: Any,
+    classifier: BaseEstimator,
+    X: Rows,
     y: ArrayLike,
     *,
     audit: LabelAudit | None = None,
-    found: dict[str, Any] | None = None,
-    rows: Any = None,
+    found: Record | None = None,
+    rows: Rows = None,
     settled: Collection[int] = (),
-    made: dict[str, Any] | None = None,
+    made: Record | None = None,
     seed: int = 0,
-) -> dict[str, Any]:
+) -> Record:
     """Return what was found about noisy labels, ready for `json.dumps`.
 
     Parameters
@@ -86,8 +86,8 @@ def findings(
 
 
 def _accuracy(
-    classifier: Any, X: Any, labels: NDArray[Any], codes: NDArray[np.intp], seed: int
-) -> dict[str, Any] | None:
+    classifier: BaseEstimator, X: Rows, labels: Array, codes: NDArray[np.intp], seed: int
+) -> Record | None:
     """Estimate the accuracy on clean labels of held-out rows, without weights and with them."""
     rates, smallest = classifier.noise_rates_, np.bincount(codes).min()
     if smallest < 2 * SCORING_FOLDS:
@@ -103,7 +103,7 @@ def _accuracy(
         )
     stand_in = np.linalg.inv(as_transition_matrix(rates).matrix)
     hits: list[NDArray[np.float64]] = []
-    scores: dict[str, Any] = {"folds": SCORING_FOLDS}
+    scores: Record = {"folds": SCORING_FOLDS}
     for name, model in (
         ("labels_as_they_are", clone_seeded(plain, seed)),
         ("reweighted", reweighted),
@@ -120,8 +120,8 @@ def _accuracy(
 
 
 def _suspects(
-    audit: LabelAudit, labels: NDArray[Any], rows: Any, settled: Collection[int]
-) -> list[dict[str, Any]]:
+    audit: LabelAudit, labels: Array, rows: Rows, settled: Collection[int]
+) -> list[Record]:
     """Return the rows that most probably are mislabelled, the surest first."""
     order = audit.issues(n=labels.size).tolist()
     # an audit that expects no errors calls nothing suspicious
@@ -145,14 +145,14 @@ def _suspects(
     return suspects
 
 
-def _plain_value(value: Any) -> float | str | None:
+def _plain_value(value: object) -> float | str | None:
     """Return a number, text, or None for a gap, all of which JSON knows."""
     if value is None or value != value:
         return None
     return value if isinstance(value, (int, float)) else str(value)
 
 
-def _histograms(classifier: Any, X: Any, labels: NDArray[Any], audit: LabelAudit) -> dict[str, Any]:
+def _histograms(classifier: BaseEstimator, X: Rows, labels: Array, audit: LabelAudit) -> Record:
     rates = classifier.noise_rates_
     edges = np.linspace(0, 1, BINS + 1)
     wrong = {
@@ -162,7 +162,7 @@ def _histograms(classifier: Any, X: Any, labels: NDArray[Any], audit: LabelAudit
     weights = weight_histogram(
         classifier.sample_weight_, labels, rates, bins=BINS, classes=classifier.classes_
     )
-    shown: dict[str, Any] = {
+    shown: Record = {
         "mislabelled": wrong,
         "weights": {
             "label_share": weights.label_share.tolist(),

@@ -1,7 +1,5 @@
 """From the dictionary to the page's blocks."""
 
-from typing import Any
-
 from unflip._app.markup import plain
 from unflip._app.report._document import Block, Cell, Heading, Picture, Table, Text
 from unflip._app.report._svg import Mark, draw_histogram
@@ -17,6 +15,7 @@ from unflip._app.words import (
     verdict,
     weight_sentences,
 )
+from unflip._typing import Record
 
 TITLE = "How far to believe these labels"
 
@@ -28,7 +27,7 @@ MOST_SERIES = 4
 """Classes drawn apart."""
 
 
-def page_blocks(content: dict[str, Any], *, drawn: bool = True) -> list[Block]:
+def page_blocks(content: Record, *, drawn: bool = True) -> list[Block]:
     """Return the whole page, from top to bottom.
 
     Parameters
@@ -59,7 +58,7 @@ def page_blocks(content: dict[str, Any], *, drawn: bool = True) -> list[Block]:
     return [block for block in blocks if drawn or not isinstance(block, Picture)]
 
 
-def short_blocks(content: dict[str, Any]) -> list[Block]:
+def short_blocks(content: Record) -> list[Block]:
     """Return the few blocks that a notebook shows.
 
     Parameters
@@ -71,7 +70,7 @@ def short_blocks(content: dict[str, Any]) -> list[Block]:
     return blocks + [Text(sentence, item=True) for sentence in doubts(content["summary"])]
 
 
-def _short(content: dict[str, Any]) -> list[Block]:
+def _short(content: Record) -> list[Block]:
     found = content["summary"]
     first, *rest = verdict(found)
     blocks: list[Block] = [Text(first, lead=True), *map(Text, rest)]
@@ -102,7 +101,7 @@ def _between(interval: list[float] | None) -> str:
     return words.removeprefix("between ").replace(" and ", " to ")
 
 
-def _accuracy(accuracy: dict[str, Any] | None) -> list[Block]:
+def _accuracy(accuracy: Record | None) -> list[Block]:
     blocks: list[Block] = [Heading("What a model gains")]
     if accuracy is None:
         return [*blocks, Text("Not estimated: a class has too few rows for cross-validation.")]
@@ -110,7 +109,7 @@ def _accuracy(accuracy: dict[str, Any] | None) -> list[Block]:
     return blocks + [Text(sentence) for sentence in accuracy_sentences(accuracy)]
 
 
-def _accuracy_table(accuracy: dict[str, Any] | None) -> list[Block]:
+def _accuracy_table(accuracy: Record | None) -> list[Block]:
     if accuracy is None:
         return []
     rows = tuple(
@@ -128,7 +127,7 @@ def _accuracy_table(accuracy: dict[str, Any] | None) -> list[Block]:
     return [Table(("trained on", "accuracy on clean labels"), rows)]
 
 
-def _weights(content: dict[str, Any]) -> list[Block]:
+def _weights(content: Record) -> list[Block]:
     found, weights = content["summary"], content["histograms"]["weights"]
     names = [name_of(label) for label in found["classes"]]
     rows = tuple(
@@ -147,7 +146,7 @@ def _weights(content: dict[str, Any]) -> list[Block]:
     return [*blocks, Picture("weights.svg", picture, "Rows by their weight in training")]
 
 
-def _suspects(content: dict[str, Any]) -> list[Block]:
+def _suspects(content: Record) -> list[Block]:
     suspects, wrong = content["suspects"], content["histograms"]["mislabelled"]
     blocks: list[Block] = [Heading("The most suspicious rows")]
     if not suspects:
@@ -176,7 +175,7 @@ def _suspects(content: dict[str, Any]) -> list[Block]:
     return [*blocks, Table(head, rows, caption, n_labels=3)]
 
 
-def _posterior(content: dict[str, Any]) -> list[Block]:
+def _posterior(content: Record) -> list[Block]:
     posterior = content["histograms"]["posterior"]
     if posterior is None:
         return []
@@ -204,7 +203,7 @@ def _posterior(content: dict[str, Any]) -> list[Block]:
     ]
 
 
-def _made(made: dict[str, Any]) -> list[Block]:
+def _made(made: Record) -> list[Block]:
     if not made:
         return []
     blocks: list[Block] = [Heading("How this was made")]
@@ -218,7 +217,7 @@ def _made(made: dict[str, Any]) -> list[Block]:
     return blocks
 
 
-def _value(value: Any) -> Cell:
+def _value(value: object) -> Cell:
     if isinstance(value, str):
         return Cell(plain(_cut(value)), words=True)
     return Cell("" if value is None else str(value))

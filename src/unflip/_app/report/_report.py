@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from unflip._app.markup import rounded
 from unflip._app.report._document import to_fragment, to_html, to_markdown
 from unflip._app.report._findings import findings
 from unflip._app.report._page import TITLE, page_blocks, short_blocks
+from unflip._typing import Record, Rows
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Report:
     True
     """
 
-    content: dict[str, Any]
+    content: Record
 
     def to_html(self) -> str:
         """Return one file that needs nothing else."""
@@ -55,7 +57,7 @@ class Report:
         return to_fragment(short_blocks(self.content))
 
 
-def make_report(classifier: Any, X: Any, y: ArrayLike, **options: Any) -> Report:
+def make_report(classifier: BaseEstimator, X: Rows, y: ArrayLike, **options: Any) -> Report:
     """Return the report on a fitted classifier and the data it was fitted to.
 
     Parameters

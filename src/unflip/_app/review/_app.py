@@ -15,11 +15,12 @@ from unflip._app.review._guard import App, Guard
 from unflip._app.review._queue import QUEUES, STATUSES, QueueFilter
 from unflip._app.review._session import ReviewSession, decision_dict
 from unflip._app.review._store import VERDICTS, StaleDecisionError
+from unflip._typing import Record
 
 MAX_SEARCH = 200
 """Maximum number of characters of a search."""
 
-FILES = {
+PAGE_FILES = {
     "/": ("page.html", "text/html; charset=utf-8"),
     "/page.css": ("page.css", "text/css; charset=utf-8"),
     "/page.js": ("page.js", "text/javascript; charset=utf-8"),
@@ -44,7 +45,7 @@ def make_app(session: ReviewSession, *, token: str, host: str) -> App:
     host : str
         The Host header to accept.
     """
-    routes = [Route(path, _file(*file)) for path, file in FILES.items()]
+    routes = [Route(path, _file(*file)) for path, file in PAGE_FILES.items()]
     reads: dict[str, Callable[[ReviewSession, Mapping[str, str]], Any]] = {
         "about": lambda session, _: session.about(),
         "queue": _queue,
@@ -122,7 +123,7 @@ def _unavailable(error: OSError) -> JSONResponse:
     return JSONResponse({"error": message}, status_code=503)
 
 
-def _json(body: bytes) -> dict[str, Any]:
+def _json(body: bytes) -> Record:
     try:
         content = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -132,7 +133,7 @@ def _json(body: bytes) -> dict[str, Any]:
     return content
 
 
-def _queue(session: ReviewSession, query: Mapping[str, str]) -> dict[str, Any]:
+def _queue(session: ReviewSession, query: Mapping[str, str]) -> Record:
     words = query.get("words", "")
     if len(words) > MAX_SEARCH:
         raise BadRequestError(f"words has more than {MAX_SEARCH} characters")
@@ -150,14 +151,14 @@ def _queue(session: ReviewSession, query: Mapping[str, str]) -> dict[str, Any]:
     )
 
 
-def _row(session: ReviewSession, query: Mapping[str, str]) -> dict[str, Any]:
+def _row(session: ReviewSession, query: Mapping[str, str]) -> Record:
     return session.row(
         _number(query.get("row", ""), "row", 0, session.n_rows - 1),
         _choice(query.get("queue"), "queue", QUEUES),
     )
 
 
-def _decide(session: ReviewSession, body: dict[str, Any]) -> dict[str, Any]:
+def _decide(session: ReviewSession, body: Record) -> Record:
     row, version = _row_and_version(session, body)
     verdict = _choice(body.get("verdict"), "verdict", VERDICTS)
     label = None
@@ -170,7 +171,7 @@ def _decide(session: ReviewSession, body: dict[str, Any]) -> dict[str, Any]:
     return {"row": row, **decision_dict(decision), "tally": session.tally()}
 
 
-def _undo(session: ReviewSession, body: dict[str, Any]) -> dict[str, Any]:
+def _undo(session: ReviewSession, body: Record) -> Record:
     row, version = _row_and_version(session, body)
     try:
         decision = session.undo(row, version)
@@ -179,7 +180,7 @@ def _undo(session: ReviewSession, body: dict[str, Any]) -> dict[str, Any]:
     return {"row": row, **decision_dict(decision), "tally": session.tally()}
 
 
-def _row_and_version(session: ReviewSession, body: dict[str, Any]) -> tuple[int, int]:
+def _row_and_version(session: ReviewSession, body: Record) -> tuple[int, int]:
     """Return the row and the version of it that the page has."""
     return (
         _whole(body.get("row"), "row", 0, session.n_rows - 1),
@@ -187,13 +188,13 @@ def _row_and_version(session: ReviewSession, body: dict[str, Any]) -> tuple[int,
     )
 
 
-def _choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
+def _choice(value: object, name: str, choices: tuple[str, ...]) -> str:
     if not isinstance(value, str) or value not in choices:
         raise BadRequestError(f"{name} must be one of {', '.join(choices)}")
     return value
 
 
-def _whole(value: Any, name: str, least: int, most: int) -> int:
+def _whole(value: object, name: str, least: int, most: int) -> int:
     if type(value) is not int or not least <= value <= most:  # bool is a subclass of int
         raise BadRequestError(f"{name} must be a whole number between {least} and {most}")
     return value

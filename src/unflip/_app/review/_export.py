@@ -16,8 +16,9 @@ from unflip._app.review._store import Decisions
 from unflip._app.review._table import ReviewTable, named_columns
 from unflip._app.row_hashes import hash_texts
 from unflip._files import check_free, write_whole
+from unflip._typing import ArrayLike, Rows
 
-FILES = ("corrected", "reviewed", "log")
+EXPORTED_FILES = ("corrected", "reviewed", "log")
 
 LOG_COLUMNS = (
     "number",
@@ -64,7 +65,12 @@ class Exported:
 
 
 def export(
-    table: Any, label: Any, decisions: str | Path, out: str | Path, *, id_column: str | None = None
+    table: Rows,
+    label: ArrayLike,
+    decisions: str | Path,
+    out: str | Path,
+    *,
+    id_column: str | None = None,
 ) -> Exported:
     """Write the corrected table, the reviewed labels and the log of a review.
 
@@ -111,7 +117,7 @@ def export(
 
 def check_export(out: Path) -> None:
     """Raise an error if the files cannot be written to the folder."""
-    for name in FILES:
+    for name in EXPORTED_FILES:
         check_free(out / f"{name}.csv", force=True)
 
 
@@ -134,7 +140,7 @@ def write_export(table: ReviewTable, store: Decisions, out: Path) -> Exported:
         ),
         "log": _log(table, store),
     }
-    paths = {name: out / f"{name}.csv" for name in FILES}
+    paths = {name: out / f"{name}.csv" for name in EXPORTED_FILES}
     for name, text in files.items():
         write_whole(paths[name], text)
     verdicts = Counter(decision.verdict for decision in current)
@@ -187,7 +193,7 @@ def _log(table: ReviewTable, store: Decisions) -> str:
     return _csv(LOG_COLUMNS, lines)
 
 
-def _csv(header: Iterable[str], lines: Iterable[Iterable[Any]]) -> str:
+def _csv(header: Iterable[str], lines: Iterable[Iterable[object]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)

@@ -5,10 +5,10 @@ import os
 import sqlite3
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from unflip._app.review._fingerprint import Fingerprint
 from unflip._files import check_free
+from unflip._typing import Record
 
 APPLICATION = 0x756E6672
 """SQLite's application_id of files of decisions."""
@@ -114,7 +114,7 @@ def check_place(path: Path) -> None:
         ) from error
 
 
-def make_file(path: Path, about: dict[str, Any]) -> None:
+def make_file(path: Path, about: Record) -> None:
     """Create a file without decisions atomically, unless another process creates it first."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
@@ -179,7 +179,7 @@ class OpenFile:
                 raise unavailable(path, error) from error
             raise
 
-    def _opened(self, fingerprint: Fingerprint) -> dict[str, Any]:
+    def _opened(self, fingerprint: Fingerprint) -> Record:
         connection = self.connection
         # a commit returns only after the log is on disk
         connection.execute("PRAGMA synchronous = FULL")
@@ -221,7 +221,7 @@ class OpenFile:
                 )
 
 
-def difference(known: dict[str, Any], fingerprint: Fingerprint) -> str:
+def difference(known: Record, fingerprint: Fingerprint) -> str:
     """Return the first difference between the table of a file and another one, in words."""
     if known["n_rows"] != fingerprint.n_rows:
         return f"it had {known['n_rows']} rows, this one has {fingerprint.n_rows}"
@@ -238,7 +238,7 @@ def difference(known: dict[str, Any], fingerprint: Fingerprint) -> str:
     return "the cells or labels of its rows were different"
 
 
-def _read_about(connection: sqlite3.Connection) -> dict[str, Any]:
+def _read_about(connection: sqlite3.Connection) -> Record:
     entry = connection.execute("SELECT fingerprint FROM source").fetchone()
     try:
         about = json.loads(entry[0])
@@ -264,7 +264,7 @@ def _statements() -> list[str]:
     return [statement.strip() for statement in SCHEMA.split(";") if statement.strip()]
 
 
-def _make_tables(connection: sqlite3.Connection, about: dict[str, Any]) -> None:
+def _make_tables(connection: sqlite3.Connection, about: Record) -> None:
     for statement in _statements():
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
@@ -272,7 +272,7 @@ def _make_tables(connection: sqlite3.Connection, about: dict[str, Any]) -> None:
     connection.execute("INSERT INTO source VALUES (?)", (json.dumps(about),))
 
 
-def _check_same_labels(path: Path, known: dict[str, Any], fingerprint: Fingerprint) -> None:
+def _check_same_labels(path: Path, known: Record, fingerprint: Fingerprint) -> None:
     """Raise an error if the labels differ: files of version 1 store positions only."""
     same = (
         known["columns"] == list(fingerprint.columns)

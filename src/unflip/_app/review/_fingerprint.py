@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unflip._app.row_hashes import Hashes
+from unflip._typing import Record
 
 RowKey = tuple[bytes, int]
 """The hash of a row's cells, and the number of earlier rows with the same hash."""
@@ -65,7 +65,7 @@ class Fingerprint:
         order = np.lexsort((self.hashes[:, 1], self.hashes[:, 0]))
         return hashlib.blake2b(self.hashes[order].tobytes(), digest_size=16).hexdigest()
 
-    def about(self) -> dict[str, Any]:
+    def about(self) -> Record:
         """Return the facts on the table that a file of decisions stores."""
         return {
             "columns": list(self.columns),

@@ -1,7 +1,6 @@
 """The queues of rows to review, and their filters."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 from unflip._app.review._store import Decision
 from unflip._app.review._table import ReviewTable
 from unflip._typing import Floats
+from unflip.audit import LabelAudit
 
-Rows = NDArray[np.intp]
+Positions = NDArray[np.intp]
 
 QUEUES = ("informative", "suspicious", "sample")
 """Descending information, descending P(mislabelled), and the random sample."""
@@ -43,7 +43,7 @@ class Opinion:
         P(noisy != i | true=i).
     """
 
-    def __init__(self, audit: Any, table: ReviewTable) -> None:
+    def __init__(self, audit: LabelAudit, table: ReviewTable) -> None:
         check_is_fitted(audit, "mislabel_proba_")
         self.wrong: Floats = np.asarray(audit.mislabel_proba_, dtype=float)
         if self.wrong.shape != (table.n_rows,):
@@ -59,7 +59,7 @@ class Opinion:
                 f"{table.classes.tolist()}. Fit it to the labels under review."
             )
         self.rates: Floats = 1 - np.diagonal(audit.transition_matrix_)
-        self.suggested: Rows = np.searchsorted(audit.classes_, audit.suggested_label_)
+        self.suggested: Positions = np.searchsorted(audit.classes_, audit.suggested_label_)
         self.truth: Floats = np.asarray(audit.label_proba_)
 
     def information(self) -> Floats:
@@ -113,13 +113,13 @@ class Queues:
 
     def __init__(self, table: ReviewTable, opinion: Opinion, sample: list[int]) -> None:
         self._table, self._opinion = table, opinion
-        self._orders: dict[str, Rows] = {
+        self._orders: dict[str, Positions] = {
             "informative": np.argsort(-opinion.information(), kind="stable"),
             "suspicious": np.argsort(-opinion.wrong, kind="stable"),
             "sample": np.asarray(sample, dtype=np.intp),
         }
 
-    def members(self, queue_filter: QueueFilter) -> Rows:
+    def members(self, queue_filter: QueueFilter) -> Positions:
         """Return the rows of a queue, with any verdict.
 
         The random sample is never filtered: a part selected by content is not a random sample.
@@ -136,7 +136,7 @@ class Queues:
 
     def page(
         self, queue_filter: QueueFilter, decisions: dict[int, Decision], *, after: int, limit: int
-    ) -> tuple[Rows, int, int, bool]:
+    ) -> tuple[Positions, int, int, bool]:
         """Return the next rows, the number of decided rows and of rows, and whether more follow.
 
         Parameters

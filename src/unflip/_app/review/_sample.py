@@ -7,11 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
+from unflip._diagnostics import LEVEL
 from unflip._typing import Floats
 from unflip._validation import check_numbers, is_number
-
-LEVEL = 0.95
-"""Confidence of the intervals."""
 
 
 @dataclass(frozen=True)

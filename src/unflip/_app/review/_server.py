@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from unflip._app import words
 from unflip._app.markup import unmarked
@@ -17,7 +16,9 @@ from unflip._app.review._queue import Opinion
 from unflip._app.review._session import ReviewSession
 from unflip._app.review._store import Decisions
 from unflip._app.review._table import ReviewTable
+from unflip._typing import ArrayLike, Rows
 from unflip._validation import check_count
+from unflip.audit import LabelAudit
 from unflip.inspection import summary
 
 ADDRESS = "127.0.0.1"
@@ -25,9 +26,9 @@ ADDRESS = "127.0.0.1"
 
 
 def serve(
-    table: Any,
-    label: Any,
-    audit: Any,
+    table: Rows,
+    label: ArrayLike,
+    audit: LabelAudit,
     decisions: str | Path,
     *,
     id_column: str | None = None,

@@ -12,9 +12,11 @@ import numpy as np
 from unflip._app.review._explain import Explainer
 from unflip._app.review._export import write_export
 from unflip._app.review._queue import Opinion, QueueFilter, Queues
-from unflip._app.review._sample import LEVEL, sample_estimate
+from unflip._app.review._sample import sample_estimate
 from unflip._app.review._store import Decision, Decisions
 from unflip._app.review._table import ReviewTable
+from unflip._diagnostics import LEVEL
+from unflip._typing import Record
 
 PAGE_ROWS = 50
 """Rows of a queue per request."""
@@ -86,7 +88,7 @@ class ReviewSession:
         """Number of classes."""
         return int(self._table.classes.size)
 
-    def about(self) -> dict[str, Any]:
+    def about(self) -> Record:
         """Return the facts that do not change while the page is open."""
         return {
             "title": self._title,
@@ -100,7 +102,7 @@ class ReviewSession:
             "notes": self._store.notes,
         }
 
-    def queue(self, queue_filter: QueueFilter, after: int) -> dict[str, Any]:
+    def queue(self, queue_filter: QueueFilter, after: int) -> Record:
         """Return the next rows of a queue, and its progress."""
         decisions = self._store.all()
         rows, n_decided, n_members, more = self._queues.page(
@@ -117,7 +119,7 @@ class ReviewSession:
             "more": more,
         }
 
-    def row(self, row: int, queue: str) -> dict[str, Any]:
+    def row(self, row: int, queue: str) -> Record:
         """Return everything shown for one row.
 
         In the random sample the model's opinion is hidden: the sample checks the model, and a
@@ -154,7 +156,7 @@ class ReviewSession:
             "n_more_values": len(self._table.columns) - len(columns),
         }
 
-    def tally(self) -> dict[str, Any]:
+    def tally(self) -> Record:
         """Return the counts of decisions, the one to undo, and the estimate from the sample."""
         decisions = self._store.all()
         verdicts = Counter(decision.verdict for decision in decisions.values())
@@ -189,7 +191,7 @@ class ReviewSession:
         """Return the class index of a row's given label."""
         return int(self._table.codes[row])
 
-    def export(self) -> dict[str, Any]:
+    def export(self) -> Record:
         """Write the export, and return the file names and the counts of decisions."""
         written = write_export(self._table, self._store, self._out)
         return {
@@ -200,7 +202,7 @@ class ReviewSession:
             "unsure": written.n_unsure,
         }
 
-    def _head(self, row: int, blind: bool) -> dict[str, Any]:
+    def _head(self, row: int, blind: bool) -> Record:
         return {
             "row": row,
             "id": None if self._table.ids is None else _short(self._table.ids[row]),
@@ -209,7 +211,7 @@ class ReviewSession:
             "probability": None if blind else float(self._opinion.wrong[row]),
         }
 
-    def _estimate(self, decisions: dict[int, Decision]) -> dict[str, Any]:
+    def _estimate(self, decisions: dict[int, Decision]) -> Record:
         """Return the noise rates estimated from the reviewed part of the sample, and the model's.
 
         The reviewed part ends with the last row that was decided in the sample queue. Decisions
@@ -250,7 +252,7 @@ class ReviewSession:
         }
 
 
-def _estimate_dict(estimate: float, interval: Any, model: float) -> dict[str, Any]:
+def _estimate_dict(estimate: float, interval: Any, model: float) -> Record:
     return {
         "sample": None if math.isnan(estimate) else float(estimate),
         "low": float(interval[0]),
@@ -259,7 +261,7 @@ def _estimate_dict(estimate: float, interval: Any, model: float) -> dict[str, An
     }
 
 
-def decision_dict(decision: Decision) -> dict[str, Any]:
+def decision_dict(decision: Decision) -> Record:
     """Return a decision as a dictionary for the page."""
     return {
         "version": decision.version,

@@ -7,12 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from unflip._app.review._file import OpenFile, OtherTableError, add_row, difference, unavailable
 from unflip._app.review._fingerprint import Fingerprint, RowKey
+from unflip._typing import Record
 
 VERDICTS = ("keep", "change", "unsure")
 """The possible verdicts on a label."""
@@ -241,7 +242,7 @@ class Decisions:
                     return self._known[known.row]
         return None
 
-    def log(self) -> list[dict[str, Any]]:
+    def log(self) -> list[Record]:
         """Return every event, in the order of time.
 
         `row` is the position of the row in the table, or its former position if `matched` is False.

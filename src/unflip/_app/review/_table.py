@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from unflip._app.review._fingerprint import Fingerprint
 from unflip._app.row_hashes import coded_texts, hash_rows
-from unflip._typing import Codes, Floats
+from unflip._typing import ArrayLike, Codes, Floats, Record, Rows
 from unflip._validation import check_labels
 
 LABEL = "label"
@@ -88,7 +88,7 @@ class ReviewTable:
         The id column as text.
     """
 
-    def __init__(self, table: Any, label: Any, *, id_column: str | None = None) -> None:
+    def __init__(self, table: Rows, label: ArrayLike, *, id_column: str | None = None) -> None:
         series = named_columns(table)
         self.header = list(series)
         self.label_name = label if isinstance(label, str) else LABEL
@@ -160,7 +160,7 @@ def number_text(value: float) -> str | None:
     return str(int(value)) if whole else f"{value:.6g}"
 
 
-def named_columns(table: Any) -> dict[str, Any]:
+def named_columns(table: Rows) -> Record:
     """Return the columns by name: narwhals series of a dataframe, else arrays."""
     if isinstance(table, Mapping):
         return {str(name): np.asarray(values) for name, values in table.items()}

@@ -5,9 +5,9 @@ are close to the paper's, without regard to the corrected methods. The rest foll
 references.
 """
 
-from typing import Any
-
 import numpy as np
+
+from unflip._typing import Record
 
 REPEATS = 10
 """Number of random splits of each data set, as in the paper."""
@@ -44,7 +44,7 @@ SYNTHETIC_ROWS = 1000
 """Number of rows, as in the paper; drawn for every split, so no mean depends on one draw."""
 
 
-def stated_choices() -> dict[str, Any]:
+def stated_choices() -> Record:
     """Return the choices as a dictionary for the results."""
     return {
         "training_share": TRAINING_SHARE,

@@ -1,11 +1,11 @@
 """The page that compares our measurements with the paper's."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from unflip._app.report import Block, Cell, Heading, Picture, Table, Text
+from unflip._typing import Record
 from unflip.paper.experiments._choices import (
     ALPHA,
     CROSS_VALIDATION_FOLDS,
@@ -20,7 +20,7 @@ from unflip.paper.experiments._compare import Measurement, MethodSummary, Result
 from unflip.paper.experiments._config import EXPERIMENTS, LEARNERS, METHOD_NAMES
 from unflip.paper.experiments._pictures import figure_1, noise_levels
 
-TITLE = "The paper's experiments, run again"
+REPRODUCTION_TITLE = "The paper's experiments, run again"
 RATES_STEP = 0.03
 """Differences of rates are shaded beyond one step and marked beyond two."""
 
@@ -40,7 +40,7 @@ def reproduction_page(results: Results, repeats: int) -> list[Block]:
     """
     names = results.experiments
     blocks: list[Block] = [
-        Heading(TITLE, 1),
+        Heading(REPRODUCTION_TITLE, 1),
         Text(
             "Liu and Tao, Classification with Noisy Labels by Importance Reweighting, printed six "
             f"tables and one figure. Here they are run again: {repeats} random splits of each data "
@@ -471,11 +471,11 @@ def _level(level: float) -> str:
     return f"≥ {highest:.2f}" if level >= highest else f"{level:.2f}"
 
 
-def _listed(methods: Sequence[str], average: dict[str, Any]) -> str:
+def _listed(methods: Sequence[str], average: Record) -> str:
     return ", ".join(f"{METHOD_NAMES[method]} ({average[method]:.2f})" for method in methods)
 
 
-def _among_two_highest(method: str, values: dict[str, Any]) -> bool:
+def _among_two_highest(method: str, values: Record) -> bool:
     """Whether the value, as printed, is one of the row's two highest."""
     printed = sorted((round(value, 2) for value in values.values()), reverse=True)
     return round(values[method], 2) >= printed[min(1, len(printed) - 1)]

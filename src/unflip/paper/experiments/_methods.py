@@ -1,8 +1,7 @@
 """The methods of the tables, built from the library's parts."""
 
-from typing import Any
-
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
@@ -25,7 +24,7 @@ from unflip.posterior import KernelDensityPosterior
 
 def make_classifier(
     method: str, learner: str, n_rows: int, known: NoiseRates | None, seed: int
-) -> Any:
+) -> BaseEstimator:
     """Return the unfitted classifier of an accuracy table or figure.
 
     Parameters
@@ -68,7 +67,7 @@ def make_classifier(
     raise ValueError(f"unknown method {method!r}.")
 
 
-def make_rate_estimator(method: str, dataset: str, clean_prior: float, seed: int) -> Any:
+def make_rate_estimator(method: str, dataset: str, clean_prior: float, seed: int) -> BaseEstimator:
     """Return the unfitted rate estimator of table 1 or 2.
 
     Parameters
@@ -112,11 +111,11 @@ def cross_validated_rates(pairs: list[tuple[float, float]] | None = None) -> Cro
     return CrossValidatedRates(grid=grid, scoring="noisy_accuracy", cv=CROSS_VALIDATION_FOLDS)
 
 
-def _scaled(classifier: Any) -> Pipeline:
+def _scaled(classifier: BaseEstimator) -> Pipeline:
     return make_pipeline(MinMaxScaler(FEATURE_RANGE), classifier)
 
 
-def _clean_learning(classifier: Any, seed: int) -> Any:
+def _clean_learning(classifier: BaseEstimator, seed: int) -> BaseEstimator:
     from cleanlab.classification import CleanLearning
 
     np.random.seed(seed)  # noqa: NPY002  (cleanlab draws from the global generator)

@@ -1,7 +1,12 @@
 """Figure 1 and the curves of the plain methods, as SVG."""
 
 import io
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 import numpy as np
 
@@ -107,7 +112,7 @@ def noise_levels(results: Results) -> str:
     return _as_svg(plt, figure)
 
 
-def _pyplot() -> Any:
+def _pyplot() -> ModuleType:
     require_matplotlib()
     import matplotlib as mpl
 
@@ -119,7 +124,7 @@ def _pyplot() -> Any:
     return plt
 
 
-def _as_svg(plt: Any, figure: Any) -> str:
+def _as_svg(plt: ModuleType, figure: "Figure") -> str:
     text = io.StringIO()
     figure.savefig(text, format="svg", metadata={"Date": None})
     plt.close(figure)

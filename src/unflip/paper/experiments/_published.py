@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-Cell = tuple[str, str, float, float, str]
+PublishedCell = tuple[str, str, float, float, str]
 """Experiment, data set, rho_pos, rho_neg, method."""
 
 
@@ -18,7 +18,7 @@ class Published:
 
 
 @cache
-def published() -> dict[tuple[Cell, str], Published]:
+def published() -> dict[tuple[PublishedCell, str], Published]:
     """Return the paper's numbers by cell and quantity: "accuracy", "rho_pos" or "rho_neg"."""
     text = resources.files("unflip.paper.experiments").joinpath("published.csv").read_text()
     numbers = {}

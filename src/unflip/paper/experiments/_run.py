@@ -4,13 +4,14 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from joblib import Parallel, delayed
 
 from unflip import __version__
 from unflip._files import write_whole
+from unflip._typing import Record
 from unflip.paper.experiments._choices import stated_choices
 from unflip.paper.experiments._protocol import Outcome, Run, perform
 
@@ -65,7 +66,7 @@ class Journal:
             self._append(self._header)
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
 
     def add(self, run: Run, outcome: Outcome) -> None:
@@ -73,7 +74,7 @@ class Journal:
         self._append({"run": asdict(run), "outcome": asdict(outcome)})
         self.outcomes[run] = outcome
 
-    def _append(self, record: dict[str, Any]) -> None:
+    def _append(self, record: Record) -> None:
         self._file.write(json.dumps(record) + "\n")
         self._file.flush()
 

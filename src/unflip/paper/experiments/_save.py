@@ -11,7 +11,7 @@ from unflip._app.report import Picture, to_html, to_markdown
 from unflip._files import write_whole
 from unflip.paper.experiments._choices import stated_choices
 from unflip.paper.experiments._compare import Measurement, Results
-from unflip.paper.experiments._document import TITLE, reproduction_page
+from unflip.paper.experiments._document import REPRODUCTION_TITLE, reproduction_page
 from unflip.paper.experiments._published import Published
 
 PAGE = "reproduction.md"
@@ -37,7 +37,7 @@ def save_results(results: Results, repeats: int, folder: Path) -> list[Path]:
     files = {"results.csv": as_csv(results), "results.json": as_json(results, repeats)}
     blocks = reproduction_page(results, repeats)
     files |= {block.name: block.svg for block in blocks if isinstance(block, Picture)}
-    files |= {PAGE: to_markdown(blocks), "index.html": to_html(TITLE, blocks)}
+    files |= {PAGE: to_markdown(blocks), "index.html": to_html(REPRODUCTION_TITLE, blocks)}
     for name, text in files.items():
         write_whole(folder / name, text)
     return [folder / name for name in files]

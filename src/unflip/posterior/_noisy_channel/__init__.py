@@ -10,7 +10,9 @@ from unflip.posterior._noisy_channel._check import (
     check_channel,
     fit_scored_channel,
 )
+from unflip.posterior._noisy_channel._features import ChannelFeatures, row_keys, shuffled_keys
 from unflip.posterior._noisy_channel._fit import (
+    MIN_MIXED_SHARE,
     N_GRID,
     ChannelSample,
     Evidence,
@@ -22,7 +24,9 @@ from unflip.posterior._noisy_channel._fit import (
 from unflip.posterior._noisy_channel._surface import EvidenceTest
 
 __all__ = [
+    "MIN_MIXED_SHARE",
     "N_GRID",
+    "ChannelFeatures",
     "ChannelSample",
     "Evidence",
     "EvidenceTest",
@@ -35,4 +39,6 @@ __all__ = [
     "dense",
     "fit_noisy_channel",
     "fit_scored_channel",
+    "row_keys",
+    "shuffled_keys",
 ]

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
-from scipy.stats import norm
+from scipy.stats import chi2, norm
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.tree import DecisionTreeClassifier
 
 from unflip._threads import threads_for
 from unflip._typing import Floats
@@ -25,12 +26,14 @@ from unflip.noise import NoiseRates
 from unflip.posterior._noisy_channel._evidence import first_guess, fit_channel
 from unflip.posterior._noisy_channel._features import ChannelFeatures
 from unflip.posterior._noisy_channel._fit import (
+    N_GRID,
     ChannelSample,
     Evidence,
     NoisyChannel,
+    box_of,
     fit_noisy_channel,
 )
-from unflip.posterior._noisy_channel._surface import Box
+from unflip.posterior._noisy_channel._surface import Box, climb
 
 N_CHECK_FOLDS, N_SCORE_FOLDS = 3, 5
 """Folds of the residuals' trees, and of the scores' trees."""
@@ -41,12 +44,22 @@ DOUBTED, REFUTED = 3.0, 6.0
 LEAST_ROWS, LEAST_DISAGREEMENT = 100, 0.02
 """Fewer rows, or labels that the channel predicts but for so few, need no check."""
 
+LEAST_SCORED = 500
+"""Of fewer rows, trees may refute a channel, but their own scores are too rough for rates."""
+
+FEW_DISAGREE, MOST_LEAVES = 0.04, 12
+"""Labels that a channel but for so few explains, and a linear model does not, may have been made by
+a rule: they were if a decision tree of so many leaves gives them."""
+
 MAX_LOGIT = 9.0
 """Scores are kept within these logits."""
 
 LARGEST_MOVE, SLACK, LEVEL = 0.05, 0.02, 0.95
 """Difference of two models' rates that is worth a doubt, where one is outside of the other's
 interval of this level, too, by more than the slack."""
+
+CONTRADICTED = 1e-3
+"""Probability of labels that contradict given rates, where the rates are right."""
 
 CLEARLY = 2.0
 """Standard errors by which one model explains the labels clearly better than another."""
@@ -62,15 +75,17 @@ class ModelCheck:
         By how many standard errors boosted trees predict its residuals out of fold.
     p_value : float
         Probability of a statistic at least as large where only chance is left in them.
-    verdict : {"believed", "doubted", "refuted"}
+    verdict : {"believed", "doubted", "refuted", "rule"}
         "refuted": trees see what the channel does not. "doubted": they may, and the rates that
-        follow from their scores are others.
+        follow from their scores are others. "rule": a small decision tree gives nearly all labels.
     disagreement : float
         Share of labels that differ from the likeliest one given x, of rows held out.
     simple_disagreement : float
         The same for the simplest model, linear in the columns, where the channel is not believed.
     n_rows : float
         How many rows that share rests on.
+    likelier_rates : (rho_pos, rho_neg) or None, default=None
+        Where rates were given: those under which the labels are likelier, if much.
     """
 
     statistic: float
@@ -79,6 +94,7 @@ class ModelCheck:
     disagreement: float
     simple_disagreement: float
     n_rows: float
+    likelier_rates: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -162,27 +178,77 @@ def check_channel(
     units = evidence.units
     held_out = channel.held_out(evidence)
     wrong = _disagreement(units, held_out)
-    statistic = 0.0
-    if len(units.rows) >= LEAST_ROWS and wrong > LEAST_DISAGREEMENT:
-        statistic = residual_score(units, held_out)
-    n_rows = float(units.weight.sum())
-    p_value = float(norm.sf(statistic))
-    if statistic < DOUBTED:
-        return None, ModelCheck(statistic, p_value, "believed", wrong, wrong, n_rows)
-    scored = fit_scored_channel(channel, evidence, held_out, known, n_centers, estimate)
-    scored_out = _noisy(scored.channel.rates, scored.held_out)
-    gain = _gain(units, held_out, scored_out)
-    if statistic >= REFUTED:
-        verdict, chosen = "refuted", gain > 0
-    else:
-        moved = _moved(channel, scored.channel.rates)
-        verdict = "doubted" if moved and gain > -CLEARLY else "believed"
-        chosen = moved and gain > CLEARLY
     simple = max(wrong, _disagreement(units, _linear_probability(evidence)))
-    if chosen:
-        wrong = _disagreement(units, scored_out)
-    check = ModelCheck(statistic, p_value, verdict, wrong, simple, n_rows)
-    return scored if chosen else None, check
+    given = known is not None and known.known
+    likelier = likelier_rates(channel, evidence) if given else None
+    statistic, verdict, scored = 0.0, "believed", None
+    if len(units.rows) < LEAST_ROWS:
+        pass
+    elif wrong < FEW_DISAGREE < simple and follows_a_rule(units):
+        verdict = "rule"
+    elif wrong > LEAST_DISAGREEMENT:
+        statistic = residual_score(units, held_out)
+    if statistic >= DOUBTED:
+        scored = fit_scored_channel(channel, evidence, held_out, known, n_centers, estimate)
+        scored_out = _noisy(scored.channel.rates, scored.held_out)
+        gain = _gain(units, held_out, scored_out)
+        moved = _moved(channel, scored.channel.rates)
+        if statistic >= REFUTED:
+            verdict, chosen = "refuted", gain > 0 and len(units.rows) >= LEAST_SCORED
+        else:
+            verdict = "doubted" if moved and gain > -CLEARLY else "believed"
+            chosen = moved and gain > CLEARLY
+        if chosen:
+            wrong = _disagreement(units, scored_out)
+        else:
+            scored = None
+    return scored, ModelCheck(
+        statistic=statistic,
+        p_value=float(norm.sf(statistic)),
+        verdict=verdict,
+        disagreement=wrong,
+        simple_disagreement=simple,
+        n_rows=float(units.weight.sum()),
+        likelier_rates=likelier,
+    )
+
+
+def follows_a_rule(units: ChannelSample) -> bool:
+    """Return whether a small decision tree gives nearly all labels of rows it has not seen.
+
+    Parameters
+    ----------
+    units : ChannelSample
+        Rows, in random order.
+    """
+    wrong = 0.0
+    for others, fold in _folds(len(units.rows), 2):
+        tree = DecisionTreeClassifier(max_leaf_nodes=MOST_LEAVES, random_state=0)
+        tree.fit(units.rows[others], units.positive[others], units.weight[others])
+        missed = tree.predict(units.rows[fold]) != units.positive[fold]
+        wrong += float(units.weight[fold] @ missed)
+    return wrong < LEAST_DISAGREEMENT * float(units.weight.sum())
+
+
+def likelier_rates(channel: NoisyChannel, evidence: Evidence) -> tuple[float, float] | None:
+    """Return the rates at which the labels are likelier than at given ones, if much; else None.
+
+    Parameters
+    ----------
+    channel : NoisyChannel
+        The channel at the given rates.
+    evidence : Evidence
+        What it was fitted to.
+    """
+    part = max(channel.parts, key=lambda part: part.share)
+    design = evidence.sample.head(N_GRID).design(part.features)
+    given = fit_channel(design, channel.rates, part.fit)
+    best, _ = climb(design, given, box_of(None))
+    deviance = 2 * (best.log_evidence - given.log_evidence)
+    apart = np.abs(best.rates - given.rates).max()
+    if chi2.sf(deviance, 2) > CONTRADICTED or apart < LARGEST_MOVE:
+        return None
+    return float(best.rates[0]), float(best.rates[1])
 
 
 def residual_score(units: ChannelSample, held_out: Floats) -> float:

@@ -1,0 +1,71 @@
+"""What is said of rows as a table, with the index that the rows came with."""
+
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+
+def row_index(*sources: Any) -> Any:
+    """Return the index of the first pandas object, "polars" of a polars one, or None.
+
+    Parameters
+    ----------
+    sources : any
+        Labels and rows, as users gave them.
+    """
+    for source in sources:
+        native = nw.from_native(source, allow_series=True, pass_through=True)
+        if isinstance(native, (nw.DataFrame, nw.Series)):
+            if native.implementation.is_pandas():
+                return source.index
+            if native.implementation.is_polars():
+                return "polars"
+    return None
+
+
+def audit_frame(audit: Any, codes: NDArray[np.intp], index: Any) -> Any:
+    """Return a fitted audit as a table of pandas or polars.
+
+    Parameters
+    ----------
+    audit : LabelAudit
+        A fitted one.
+    codes : ndarray of shape (n_samples,)
+        Positions of the given labels.
+    index : pandas.Index, "polars" or None
+        As from :func:`row_index`.
+    """
+    rows = np.arange(codes.size)
+    first = audit.clean_proba_.argmax(axis=1)
+    rest = audit.clean_proba_.copy()
+    rest[rows, first] = -1.0
+    second = rest.argmax(axis=1)
+    suggested = audit.suggested_label_.astype(object)
+    suggested[audit.unclear_] = None
+    columns = {
+        "given_label": audit.classes_[codes],
+        "suggested_label": suggested,
+        "mislabel_proba": audit.mislabel_proba_,
+        "unclear": audit.unclear_,
+        "model_first": audit.classes_[first],
+        "model_first_proba": audit.clean_proba_[rows, first],
+        "model_second": audit.classes_[second],
+        "model_second_proba": audit.clean_proba_[rows, second],
+    }
+    if isinstance(index, str):
+        import polars
+
+        return polars.DataFrame(
+            {k: v.tolist() if v.dtype == object else v for k, v in columns.items()}
+        )
+    try:
+        import pandas
+    except ImportError:
+        raise ImportError(
+            "a table needs pandas (pip install pandas), or labels in a polars series."
+        ) from None
+    frame = pandas.DataFrame(columns, index=index)
+    frame["suggested_label"] = frame["suggested_label"].astype(object)
+    return frame

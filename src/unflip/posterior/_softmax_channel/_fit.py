@@ -1,0 +1,463 @@
+"""Fit of T and the clean posterior: choice of rows, features and structures."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import chi2
+
+from unflip._typing import Codes, Floats
+from unflip.posterior._noisy_channel import ChannelFeatures, EvidenceTest
+from unflip.posterior._softmax_channel._climb import Peak, climb
+from unflip.posterior._softmax_channel._copies import distinct_rows
+from unflip.posterior._softmax_channel._evidence import SoftmaxDesign, fit_softmax, mean_softmax
+from unflip.posterior._softmax_channel._forest import ForestFeatures
+from unflip.posterior._softmax_channel._structure import (
+    FEW_TARGETS,
+    ONE_RATE,
+    NoiseStructure,
+    structures,
+)
+
+Features = ChannelFeatures | ForestFeatures
+Moderation = tuple[Floats, Floats, list[Floats]]
+
+WIDTH, MOST_BUMP_ROWS = 0.5, 3000
+"""Width of the bumps, in median distances of two rows, and up to how many rows they are compared
+with a forest, which gains more from more rows."""
+
+FEATURES = ("linear", "nystroem", "forest")
+"""What t may be linear in: the columns; beside them, Gaussian bumps; or a forest's scores."""
+
+MOST_TRIED_CLASSES = 12
+"""Of more classes, features are compared with one rate for all, as few targets take long."""
+
+MOST_FREE_CLASSES = 50
+"""Of more classes, targets are taken as even: there would be too many to find."""
+
+PILOT_WORK, PILOT_ROWS = 4e8, 3000
+"""Work, and rows at most, of one evaluation of the evidence where many things are tried."""
+
+FINAL_WORK = 6e9
+"""Work of one evaluation where little is left to find."""
+
+ROWS_PER_TARGET = 5
+"""Rows per free target from which on every class has targets and a rate of its own."""
+
+GAP_PER_ROW, LEAST_GAP = 0.01, 7.0
+"""How far below the best a structure may be on a pilot to be tried on all rows, in nats."""
+
+NEGLIGIBLE = 1e-3
+"""Structures of a smaller probability are left out."""
+
+NO_NOISE = 0.1
+"""Prior probability of no noise; the other structures share the rest."""
+
+N_DRAWS, MOST_NUMBERS = 2000, 2_000_000
+"""Matrices drawn from the distribution of T, and how many numbers they may hold."""
+
+MODERATED_ROWS = 3000
+"""Up to so many rows the uncertainty of w is part of the clean posterior."""
+
+
+@dataclass(frozen=True)
+class SoftmaxSample:
+    """Rows, noisy labels and weights.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_samples, n_columns)
+        The rows.
+    codes : ndarray of shape (n_samples,)
+        Positions of the noisy labels among the classes.
+    weight : ndarray of shape (n_samples,)
+        How often each row counts.
+    n_classes : int
+        Number of classes.
+    """
+
+    rows: Floats
+    codes: Codes
+    weight: Floats
+    n_classes: int
+
+    def design(
+        self, features: Features, n_rows: int, held_out: Floats | None = None
+    ) -> SoftmaxDesign:
+        """Return the features of the first rows; a forest has held-out scores for them."""
+        some = slice(n_rows)
+        rows = self.rows[some]
+        if isinstance(features, ForestFeatures):
+            made = features.transform(rows, held_out)
+        else:
+            made = features.transform(rows)
+        return SoftmaxDesign(
+            made,
+            features.block,
+            self.codes[some],
+            self.weight[some],
+            self.n_classes,
+        )
+
+    def affordable(self, n_features: int, work: float) -> int:
+        """Return how many rows an evaluation of the evidence may have."""
+        K = self.n_classes
+        each = 2 * (K - 1) * n_features**2 + 6 * K**3
+        return int(max(work / each, 1000, 40 * K))
+
+
+@dataclass(frozen=True)
+class SoftmaxChannel:
+    """The fitted channel.
+
+    Parameters
+    ----------
+    T : ndarray of shape (n_classes, n_classes)
+        The estimate.
+    mean_matrix : ndarray of shape (n_classes, n_classes)
+        The mean of the distribution of T, which never rules noise out.
+    draws : ndarray of shape (n_draws, n_classes, n_classes)
+        Matrices from the distribution of T.
+    wrong_share : ndarray of shape (n_draws,)
+        The share of wrong labels under each.
+    structure_probability : dict
+        Probability of each structure given the labels.
+    noise_test, alike_test : EvidenceTest or None
+        Tests of no noise, and of one rate for all classes; None where T is known.
+    features_name : str
+        Which features the evidence chose.
+    features : ChannelFeatures or ForestFeatures
+        What t is linear in.
+    coef : ndarray of shape (n_features, n_classes)
+        w.
+    moderation : (root, directions, covariances) or None
+        What is known of the uncertainty of w.
+    """
+
+    T: Floats
+    mean_matrix: Floats
+    draws: Floats
+    wrong_share: Floats
+    structure_probability: dict[str, float]
+    noise_test: EvidenceTest | None
+    alike_test: EvidenceTest | None
+    features_name: str
+    features: Features
+    coef: Floats
+    moderation: Moderation | None
+
+    def clean_posterior(self, rows: Floats) -> Floats:
+        """Return P(true | x) of new rows."""
+        return _clean(self.features.transform(rows), self.coef, self.moderation)
+
+
+def _clean(F: Floats, coef: Floats, moderation: Moderation | None) -> Floats:
+    if moderation is None:
+        return mean_softmax(F, coef, np.empty((coef.shape[1], 0)), [])
+    root, directions, covariances = moderation
+    return mean_softmax(F * root, coef / root[:, None], directions, covariances)
+
+
+def fit_softmax_channel(
+    sample: SoftmaxSample,
+    known: Floats | None,
+    random_state: np.random.RandomState,
+    *,
+    candidates: Sequence[str] = FEATURES,
+    n_centers: int = 60,
+    estimate: str = "median",
+) -> tuple[SoftmaxChannel, Floats]:
+    """Fit P(noisy | x) = softmax(t(x)) T, and return it with P(true | x) of the rows.
+
+    The rows' features do not know their labels, where a forest is among them.
+
+    Parameters
+    ----------
+    sample : SoftmaxSample
+        The noisy data.
+    known : ndarray of shape (n_classes, n_classes) or None
+        T, where it is known.
+    random_state : RandomState instance
+        Generator of the centers, of the order of the rows and of the draws.
+    candidates : sequence of {"linear", "nystroem", "forest"}
+        Features that are compared.
+    n_centers : int, default=60
+        Maximum number of bumps.
+    estimate : {"median", "mean"}, default="median"
+        "mean": the mean over all structures. "median": no noise if that has a probability above
+        1/2, else the mean over the others.
+    """
+    rows, codes, weight, position = distinct_rows(
+        sample.rows, sample.codes, sample.weight, random_state
+    )
+    sample = SoftmaxSample(rows, codes, weight, sample.n_classes)
+    chosen = _best_features(sample, candidates, n_centers, known, random_state)
+    features, held_out = chosen.features, chosen.held_out
+    if known is not None:
+        peaks, probability = list(chosen.found.values()), np.ones(1)
+        T = mean_matrix = known
+    else:
+        n_final = min(len(rows), sample.affordable(features.block.size, FINAL_WORK))
+        peaks = _peaks(chosen.found)
+        if n_final > len(peaks[0].fit.scaled):
+            peaks = _refined(peaks, sample.design(features, n_final, held_out))
+        probability = _probabilities(peaks)
+        T, mean_matrix = _estimates(peaks, probability)
+        T = mean_matrix if estimate == "mean" else T
+    draws, shares = _draws(peaks, probability, known, random_state)
+    best = peaks[int(np.argmax(probability))].fit
+    final = fit_softmax(
+        sample.design(features, len(rows), held_out),
+        best.structure,
+        best.theta,
+        best.variance,
+        best.unscaled_coef,
+        T=T,
+        max_iter=100,
+    )
+    moderation = None
+    if len(rows) <= MODERATED_ROWS:
+        root = np.sqrt(final.variance[final.design.block])
+        moderation = root, final.directions, final.covariances
+    noise_test, alike_test = (None, None) if known is not None else _tests(peaks, probability)
+    chances = {p.structure.name: float(c) for p, c in zip(peaks, probability, strict=True)}
+    channel = SoftmaxChannel(
+        T=T,
+        mean_matrix=mean_matrix,
+        draws=draws,
+        wrong_share=shares,
+        structure_probability={} if known is not None else chances,
+        noise_test=noise_test,
+        alike_test=alike_test,
+        features_name=chosen.name,
+        features=features,
+        coef=final.unscaled_coef,
+        moderation=moderation,
+    )
+    return channel, _clean(final.design.features, channel.coef, moderation)[position]
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """Features with the maxima of the structures that were tried, on some rows.
+
+    Parameters
+    ----------
+    name : str
+        What they are called.
+    features : ChannelFeatures or ForestFeatures
+        The features.
+    held_out : ndarray or None
+        The scores that a forest has for the rows of its fit.
+    found : dict of str to Peak
+        Maxima, by the names of their structures.
+    """
+
+    name: str
+    features: Features
+    held_out: Floats | None
+    found: dict[str, Peak]
+
+    @property
+    def height(self) -> float:
+        """The highest evidence per row: the work may allow some features fewer rows."""
+        return max(peak.log_evidence / len(peak.fit.scaled) for peak in self.found.values())
+
+
+def _best_features(
+    sample: SoftmaxSample,
+    candidates: Sequence[str],
+    n_centers: int,
+    known: Floats | None,
+    random_state: np.random.RandomState,
+) -> _Candidate:
+    """Return the features of the highest evidence, with one rate for all or few targets.
+
+    Few targets are first looked for with the columns alone, which cannot explain by themselves what
+    noise does, and from there with other features, which might.
+    """
+    head, weight = sample.rows[:PILOT_ROWS], sample.weight[:PILOT_ROWS]
+    order = np.flatnonzero((np.diff(head, axis=0, prepend=np.nan) != 0).any(axis=1))
+    columns = ChannelFeatures(None, n_centers).fit(head, weight, order)
+    if len(candidates) > 1 and len(sample.rows) > MOST_BUMP_ROWS:
+        candidates = [name for name in candidates if name != "nystroem"]
+    none, one, *others = structures(sample.n_classes, free=sample.n_classes <= MOST_FREE_CLASSES)
+    few = [structure for structure in others if structure.name == FEW_TARGETS]
+    starts = [few[0].start()] if few else []
+    if few and "linear" not in candidates and known is None:
+        design = sample.design(columns, _pilot_rows(sample, columns))
+        starts.append(climb(design, few[0], starts[0], design.first_variance()).fit.theta)
+    best: _Candidate | None = None
+    for name in candidates:
+        features: Features = columns
+        held_out = None
+        if name == "nystroem":
+            features = ChannelFeatures(WIDTH, n_centers).fit(head, weight, order)
+        elif name == "forest":
+            seed = random_state.randint(np.iinfo(np.int32).max)
+            features = ForestFeatures(columns)
+            held_out = features.fit(
+                sample.rows, sample.codes, sample.weight, sample.n_classes, seed
+            )
+        design = sample.design(features, _pilot_rows(sample, features), held_out)
+        variance = design.first_variance()
+        if known is not None:
+            found = {none.name: climb(design, none, none.start(), variance, T=known)}
+        else:
+            found = {one.name: climb(design, one, one.start(), variance)}
+            if few and (name == "linear" or sample.n_classes <= MOST_TRIED_CLASSES):
+                found[FEW_TARGETS] = climb(design, few[0], starts[-1], variance)
+                if name == "linear":
+                    starts.append(found[FEW_TARGETS].fit.theta)
+        candidate = _Candidate(name, features, held_out, found)
+        if best is None or candidate.height > best.height:
+            best = candidate
+    assert best is not None
+    if few and known is None and FEW_TARGETS not in best.found:
+        design = best.found[one.name].fit.design
+        best.found[FEW_TARGETS] = climb(design, few[0], starts[-1], design.first_variance())
+    return best
+
+
+def _pilot_rows(sample: SoftmaxSample, features: Features) -> int:
+    return min(PILOT_ROWS, sample.affordable(features.block.size, PILOT_WORK))
+
+
+def _peaks(found: dict[str, Peak]) -> list[Peak]:
+    """Return the maxima of all structures that the rows may find, from those that are known."""
+    found, design = dict(found), next(iter(found.values())).fit.design
+    for structure in _structures(design):
+        if structure.name not in found:
+            found[structure.name] = _climbed(_simpler(structure, found), structure, design)
+    return list(found.values())
+
+
+def _structures(design: SoftmaxDesign) -> list[NoiseStructure]:
+    """Return the structures that so many rows may find."""
+    K = design.n_classes
+    enough = design.weight.sum() >= ROWS_PER_TARGET * K * (K - 2)
+    return [
+        structure
+        for structure in structures(K, free=K <= MOST_FREE_CLASSES)
+        if enough or not (structure.per_class and structure.n_ratios)
+    ]
+
+
+def _simpler(structure: NoiseStructure, found: dict[str, Peak]) -> Peak:
+    """Return where the climb of a structure starts: few targets, if it has targets of its own."""
+    if structure.per_class and structure.n_ratios and FEW_TARGETS in found:
+        return found[FEW_TARGETS]
+    return found.get(ONE_RATE) or next(iter(found.values()))
+
+
+def _climbed(start: Peak, structure: NoiseStructure, design: SoftmaxDesign) -> Peak:
+    theta = structure.matched(start.structure, start.fit.theta)
+    return climb(design, structure, theta, start.fit.variance, start.fit.unscaled_coef)
+
+
+def _refined(peaks: list[Peak], design: SoftmaxDesign) -> list[Peak]:
+    """Return the maxima on more rows, of the structures that may be the best there."""
+    pilot = peaks[0].fit.design
+    top = max(peak.log_evidence for peak in peaks)
+    gap = max(LEAST_GAP, GAP_PER_ROW * len(pilot.codes))
+    tried = {structure.name for structure in _structures(pilot)}
+    found = {}
+    for peak in peaks:
+        later = peak.structure.name == FEW_TARGETS and len(_structures(design)) > len(tried)
+        if peak.log_evidence > top - gap or later:
+            start = peak.fit.theta, peak.fit.variance, peak.fit.unscaled_coef
+            found[peak.structure.name] = climb(design, peak.structure, *start)
+    for structure in _structures(design):
+        if structure.name not in tried:
+            found[structure.name] = _climbed(_simpler(structure, found), structure, design)
+    return list(found.values())
+
+
+def _probabilities(peaks: list[Peak]) -> Floats:
+    """Return the probability of every structure given the labels."""
+    n_noisy = max(1, sum(peak.structure.n_parameters > 0 for peak in peaks))
+    prior = [(1 - NO_NOISE) / n_noisy if p.structure.n_parameters else NO_NOISE for p in peaks]
+    logs = np.array([peak.log_evidence for peak in peaks]) + np.log(prior)
+    weight = np.exp(logs - logs.max())
+    return np.asarray(weight / weight.sum())
+
+
+def _estimates(peaks: list[Peak], probability: Floats) -> tuple[Floats, Floats]:
+    """Return the estimate of T, and the mean of its distribution."""
+    matrices = np.array([peak.fit.T for peak in peaks])
+    mean = np.tensordot(probability, matrices, axes=1)
+    noisy = np.array([peak.structure.n_parameters > 0 for peak in peaks])
+    if probability[~noisy].sum() > 0.5 or not noisy.any():
+        return np.eye(len(mean)), mean
+    return np.tensordot(probability * noisy / probability[noisy].sum(), matrices, axes=1), mean
+
+
+def _draws(
+    peaks: list[Peak], probability: Floats, known: Floats | None, random: np.random.RandomState
+) -> tuple[Floats, Floats]:
+    """Return matrices from the distribution of T, and the share of wrong labels of each."""
+    K = peaks[0].fit.design.n_classes
+    size = max(200, min(N_DRAWS, MOST_NUMBERS // K**2))
+    matrices, shares = [], []
+    for peak, p in zip(peaks, probability, strict=True):
+        n = round(p * size)
+        if known is not None:
+            drawn = known[None]
+        elif n and p > NEGLIGIBLE:
+            drawn = peak.draws(n, random)
+        else:
+            continue
+        true = peak.fit.counts.sum(axis=1)
+        stays = np.diagonal(drawn, axis1=1, axis2=2)
+        matrices.append(drawn)
+        shares.append(1 - stays @ (true / true.sum()))
+    return np.concatenate(matrices), np.concatenate(shares)
+
+
+def _tests(peaks: list[Peak], probability: Floats) -> tuple[EvidenceTest, EvidenceTest]:
+    """Return the tests of no noise, and of one rate for all classes."""
+    best: dict[str, float] = {}
+    sizes: dict[str, int] = {}
+    chance = {"none": 0.0, "one": 0.0, "class": 0.0}
+    for peak, p in zip(peaks, probability, strict=True):
+        structure = peak.structure
+        kind = {None: "none", False: "one", True: "class"}[structure.per_class]
+        chance[kind] += float(p)
+        if peak.fit.log_likelihood > best.get(kind, -np.inf):
+            best[kind], sizes[kind] = peak.fit.log_likelihood, structure.n_parameters
+    K = peaks[0].fit.design.n_classes
+    alike = max(best.get("none", -np.inf), best.get("one", -np.inf))
+    noise = _test(max(best.values()), best.get("none", -np.inf), sizes, chance["none"])
+    rates = _test(best.get("class", alike), alike, {"class": K - 1}, 1 - chance["class"])
+    return noise, rates
+
+
+def _test(top: float, restricted: float, sizes: dict[str, int], probability: float) -> EvidenceTest:
+    """Return a test whose p-value is conservative: parameters at a bound count in full."""
+    statistic = max(0.0, 2 * (top - restricted))
+    p_value = float(chi2.sf(statistic, max(sizes.values()))) if statistic > 0 else 1.0
+    return EvidenceTest(statistic, p_value, probability)
+
+
+def shortest_ranges(draws: Floats, level: float) -> tuple[Floats, Floats]:
+    """Return the ends of the shortest range of each entry that holds the share `level` of draws.
+
+    Parameters
+    ----------
+    draws : ndarray of shape (n_draws, ...)
+        Numbers.
+    level : float
+        Share of the draws.
+    """
+    ordered = np.sort(draws, axis=0)
+    n = len(ordered)
+    held = min(n, max(1, int(np.ceil(level * n))))
+    lengths = ordered[held - 1 :] - ordered[: n - held + 1]
+    first = np.argmin(lengths, axis=0)[None]
+    low = np.take_along_axis(ordered, first, axis=0)[0]
+    high = np.take_along_axis(ordered, first + held - 1, axis=0)[0]
+    # no draw is 0 or 1, though a range that begins or ends with the last of them reaches that far
+    tail = (n - held) // 4
+    low = np.where(first[0] <= tail, 0.0, low)
+    high = np.where((first[0] >= n - held - tail) & (low > 0), 1.0, high)
+    return np.asarray(low), np.asarray(high)

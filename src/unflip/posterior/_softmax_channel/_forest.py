@@ -1,0 +1,158 @@
+"""Features of forests of random trees: what trees say of the noisy label without having seen it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import ExtraTreesClassifier
+
+from unflip._typing import Codes, Floats
+from unflip.posterior._noisy_channel import ChannelFeatures
+
+N_FOLDS, N_TREES, LEAF, DEPTH = 3, 30, 3, 12
+"""Folds, trees that each fold is left to, rows of a leaf at least, and depth at most."""
+
+MOST_ROWS = 5000
+"""Rows that the forests are grown on."""
+
+PRIOR_TREES = 5.0
+"""The noisy class shares count as so many trees more, so that no probability is 0."""
+
+CHUNK = 2048
+"""Rows that are led through the trees at a time."""
+
+
+@dataclass(frozen=True)
+class Trees:
+    """A forest as arrays, over the nodes of all trees.
+
+    Parameters
+    ----------
+    feature, threshold : ndarray of shape (n_nodes,)
+        A row goes left where its column `feature` is at most `threshold`.
+    child : ndarray of shape (2 n_nodes,)
+        The nodes on the left and on the right; of a leaf, itself.
+    proba : ndarray of shape (n_nodes, n_classes)
+        Shares of the classes.
+    root : ndarray of shape (n_trees,)
+        The first node of each tree.
+    """
+
+    feature: NDArray[np.intp]
+    threshold: Floats
+    child: NDArray[np.intp]
+    proba: Floats
+    root: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, forest: ExtraTreesClassifier, n_classes: int) -> "Trees":
+        """Return the trees of a fitted forest, whose classes are positions among all."""
+        trees = [each.tree_ for each in forest.estimators_]
+        sizes = [tree.node_count for tree in trees]
+        root = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.intp)
+        own = np.concatenate([np.arange(size) for size in sizes])
+        left, right, feature, threshold = (
+            np.concatenate([getattr(tree, name) for tree in trees])
+            for name in ("children_left", "children_right", "feature", "threshold")
+        )
+        is_leaf, shift = left < 0, np.repeat(root, sizes)
+        child = np.column_stack([np.where(is_leaf, own, side) + shift for side in (left, right)])
+        proba = np.zeros((own.size, n_classes))
+        proba[:, forest.classes_] = np.concatenate([tree.value[:, 0] for tree in trees])
+        return cls(np.where(is_leaf, 0, feature), threshold, child.ravel(), proba, root)
+
+    def predict_proba(self, X: Floats) -> Floats:
+        """Return the mean shares of the classes in the leaves of every row."""
+        mean = np.zeros((len(X), self.proba.shape[1]))
+        for first in range(0, len(X), CHUNK):
+            rows = X[first : first + CHUNK].astype(np.float32)  # as the thresholds were found
+            flat, place = rows.ravel(), np.arange(len(rows)) * X.shape[1]
+            for root in self.root:
+                node = np.full(len(rows), root)
+                for _ in range(DEPTH):
+                    goes_right = flat[place + self.feature[node]] > self.threshold[node]
+                    node = self.child[2 * node + goes_right]
+                mean[first : first + CHUNK] += self.proba[node]
+        return mean / self.root.size
+
+
+class ForestFeatures:
+    """x -> (1, the standardised columns, log P(noisy | x) by forests, centred).
+
+    Rows that the forests are grown on have the probabilities of trees that saw neither them nor any
+    copy of them, so that a row's features do not know its label. (Trees that saw a copy with
+    another label would speak against a row's own.)
+
+    Parameters
+    ----------
+    columns : ChannelFeatures
+        The features without the forests', fitted.
+    """
+
+    def __init__(self, columns: ChannelFeatures) -> None:
+        self.columns = columns
+
+    def fit(
+        self, X: Floats, codes: Codes, weight: Floats, n_classes: int, random_state: int
+    ) -> Floats:
+        """Grow the forests, and return the held-out scores of the first rows.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_columns)
+            Rows in random order, equal ones side by side.
+        codes : ndarray of shape (n_samples,)
+            Positions of the noisy labels among the classes.
+        weight : ndarray of shape (n_samples,)
+            How often each row counts.
+        n_classes : int
+            Number of classes.
+        random_state : int
+            Seed.
+        """
+        n = min(len(X), MOST_ROWS)
+        self.share = np.bincount(codes, weight, minlength=n_classes) + 1 / n_classes
+        self.share /= self.share.sum()
+        fold = _folds(X[:n])
+        logs = np.empty((n, n_classes))
+        self.forests: list[Trees] = []
+        for k in range(fold.max() + 1):
+            grown, left = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+            grown = grown if grown.size else left
+            forest = ExtraTreesClassifier(
+                N_TREES, min_samples_leaf=LEAF, max_depth=DEPTH, random_state=random_state + k
+            ).fit(X[grown], codes[grown], weight[grown])
+            self.forests.append(Trees.of(forest, n_classes))
+            logs[left] = self._logs(self.forests[-1:], X[left])
+        self.scale = float(max(logs.std(), 1e-12) * np.sqrt(n_classes))
+        self.block: NDArray[np.intp] = np.append(self.columns.block, np.full(n_classes, 2))
+        return np.asarray(logs / self.scale)
+
+    def transform(self, X: Floats, held_out: Floats | None = None) -> Floats:
+        """Return the features of rows.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_columns)
+            Rows.
+        held_out : ndarray, default=None
+            What `fit` returned, where these are the first rows of the fit.
+        """
+        known = np.empty((0, self.share.size)) if held_out is None else held_out[: len(X)]
+        scores = self._logs(self.forests, X[len(known) :]) / self.scale
+        return np.column_stack([self.columns.transform(X), np.concatenate([known, scores])])
+
+    def _logs(self, forests: list[Trees], X: Floats) -> Floats:
+        """Return the centred logarithms of the probabilities of all classes."""
+        votes = np.zeros((len(X), self.share.size))
+        for forest in forests:
+            votes += forest.predict_proba(X) / len(forests)
+        logs = np.log(N_TREES * votes + PRIOR_TREES * self.share)
+        return np.asarray(logs - logs.mean(axis=1, keepdims=True))
+
+
+def _folds(X: Floats) -> Codes:
+    """Return a fold for every row, the same for equal rows, which are neighbours."""
+    first = (np.diff(X, axis=0, prepend=np.nan) != 0).any(axis=1)
+    group = np.cumsum(first) - 1
+    return np.asarray(group * N_FOLDS // (group[-1] + 1), dtype=np.intp)

@@ -1,0 +1,163 @@
+"""Rows of many columns, brought to few."""
+
+from typing import Any, Self
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.decomposition import TruncatedSVD
+from sklearn.utils.validation import check_is_fitted
+
+from unflip._typing import Array, Floats
+
+MOST_COLUMNS = 100
+"""Dense rows of more columns are reduced."""
+
+MOST_SPARSE_COLUMNS, N_SPARSE_COMPONENTS = 500, 100
+"""Sparse rows of more columns are reduced to so many by a truncated SVD."""
+
+N_COMPONENTS = 30
+"""Principal components beside the scores."""
+
+MOST_ROWS = 10_000
+"""Of more rows, so many are used to find the directions."""
+
+PENALTIES = 10.0 ** np.arange(-6, 3)
+"""Candidate penalties of the ridge regression, relative to the mean eigenvalue."""
+
+CHUNK = 4096
+"""Rows standardised at a time."""
+
+
+class RidgeScores(TransformerMixin, BaseEstimator):
+    """x -> (scores of the noisy classes by ridge regression, leading principal components).
+
+    Where classes differ in their means, the scores hold all that a linear function says of them,
+    whatever the noise: the means of the noisy classes are mixtures of those of the clean ones. The
+    rows of the fit have leave-one-out scores, in closed form, so that no score knows its label.
+
+    Parameters
+    ----------
+    n_components : int, default=30
+        Principal components of the standardised columns.
+
+    Attributes
+    ----------
+    directions_ : ndarray of shape (n_features, n_scores + n_components)
+        What the standardised columns are multiplied with.
+    penalty_ : float
+        The penalty of the least mean squared leave-one-out error.
+    """
+
+    def __init__(self, n_components: int = N_COMPONENTS) -> None:
+        self.n_components = n_components
+
+    def fit(self, X: Floats, y: Array) -> Self:
+        """Find the directions.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            Rows.
+        y : ndarray of shape (n_samples,)
+            Noisy labels: positions among the classes.
+        """
+        self._fit(X, y)
+        return self
+
+    def fit_transform(self, X: Floats, y: Array) -> Floats:
+        """Fit, and return what the rows become: leave-one-out scores where they took part.
+
+        Parameters
+        ----------
+        X, y
+            As for `fit`.
+        """
+        rows, scores = self._fit(X, y)
+        reduced = self.transform(X)
+        reduced[rows, : scores.shape[1]] = scores
+        return reduced
+
+    def transform(self, X: Floats) -> Floats:
+        """Return the scores and components of rows.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            Rows.
+        """
+        check_is_fitted(self)
+        reduced = np.empty((len(X), self.directions_.shape[1]))
+        for first in range(0, len(X), CHUNK):
+            some = slice(first, first + CHUNK)
+            reduced[some] = ((X[some] - self.mean_) / self.scale_) @ self.directions_
+        return reduced
+
+    def _fit(self, X: Floats, y: Array) -> tuple[Array, Floats]:
+        """Return the positions of the rows of the fit, and their leave-one-out scores."""
+        rows = np.arange(len(X))
+        if rows.size > MOST_ROWS:
+            rows = np.sort(np.random.RandomState(0).permutation(rows)[:MOST_ROWS])
+        some = np.asarray(X[rows], dtype=np.float64)
+        mean, scale = some.mean(axis=0), some.std(axis=0)
+        scale = np.where(scale > 1e-12 * (1 + np.abs(mean)), scale, 1.0)
+        Z = (some - mean) / scale
+        targets = _targets(y[rows])
+        wide = len(Z) < Z.shape[1]
+        values, vectors = eigh(Z @ Z.T if wide else Z.T @ Z)
+        kept = values > 1e-9 * values[-1]
+        values, vectors = values[kept][::-1], vectors[:, kept][:, ::-1]
+        if wide:
+            left, vectors = vectors, Z.T @ (vectors / np.sqrt(values))
+        else:
+            left = (Z @ vectors) / np.sqrt(values)
+        penalty, scores = _leave_one_out(left, values, targets)
+        shrunk = np.sqrt(values) / (values + penalty)
+        by_score = vectors @ (shrunk[:, None] * (left.T @ targets))
+        components = vectors[:, : self.n_components]
+        self.mean_, self.scale_, self.penalty_ = mean, scale, penalty
+        self.directions_ = np.column_stack([by_score, components])
+        return rows, scores
+
+
+def _targets(codes: Array) -> Floats:
+    """Return the centred indicators of the classes but one: the last follows from the others."""
+    present = np.unique(codes)[:-1]
+    indicators = (codes[:, None] == present).astype(float)
+    return np.asarray(indicators - indicators.mean(axis=0))
+
+
+def _leave_one_out(left: Floats, values: Floats, targets: Floats) -> tuple[float, Floats]:
+    """Return the best penalty, and the leave-one-out scores with it."""
+    best: tuple[float, float, Floats] | None = None
+    projected = left.T @ targets
+    for relative in PENALTIES:
+        penalty = float(relative * values.sum() / values.size)
+        shrink = values / (values + penalty)
+        leverage = np.minimum((left**2) @ shrink + 1 / len(left), 1 - 1e-6)
+        residual = (targets - (left * shrink) @ projected) / (1 - leverage)[:, None]
+        error = float((residual**2).mean())
+        if best is None or error < best[0]:
+            best = error, penalty, targets - residual
+    assert best is not None
+    return best[1], best[2]
+
+
+def reducer(rows: Any, random_state: np.random.RandomState) -> Any:
+    """Return what brings rows to few columns; None where they have few.
+
+    Parameters
+    ----------
+    rows : {ndarray, sparse matrix} of shape (n_samples, n_columns)
+        The rows.
+    random_state : RandomState instance
+        Generator of the truncated SVD.
+    """
+    n_rows, n_columns = rows.shape
+    if not issparse(rows):
+        return RidgeScores() if n_columns > MOST_COLUMNS else None
+    if n_columns <= MOST_SPARSE_COLUMNS:
+        return None
+    seed = random_state.randint(np.iinfo(np.int32).max)
+    return TruncatedSVD(min(N_SPARSE_COMPONENTS, n_rows - 1), random_state=seed)

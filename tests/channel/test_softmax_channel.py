@@ -1,0 +1,280 @@
+"""The noisy channel for any number of classes, against independent computations."""
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import expit, softmax
+from sklearn.ensemble import ExtraTreesClassifier
+
+from unflip import TransitionMatrix, flip_labels
+from unflip.posterior import MulticlassChannelPosterior
+from unflip.posterior._softmax_channel import shortest_ranges
+from unflip.posterior._softmax_channel._climb import climb
+from unflip.posterior._softmax_channel._copies import distinct_rows
+from unflip.posterior._softmax_channel._evidence import SoftmaxDesign, fit_softmax
+from unflip.posterior._softmax_channel._forest import DEPTH, Trees
+from unflip.posterior._softmax_channel._structure import (
+    NoiseStructure,
+    _dirichlet_gap,
+    structures,
+)
+
+STRUCTURES = structures(4, free=True)
+
+
+def classes(n_classes, n_rows=900, seed=0, distance=3.0, n_columns=None):
+    """Return Gaussian classes around the corners of a simplex."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, n_classes, n_rows)
+    X = distance * np.eye(n_classes, n_columns)[y]
+    return X + rng.normal(size=X.shape), y
+
+
+def design_of(n_classes, n_rows, seed=0, noise=0.2):
+    X, y = classes(n_classes, n_rows, seed)
+    noisy = flip_labels(y, TransitionMatrix.uniform(n_classes, noise), random_state=seed)
+    features = np.column_stack([np.ones(n_rows), (X - X.mean(axis=0)) / np.sqrt(X.shape[1])])
+    block = np.repeat([0, 1], [1, X.shape[1]])
+    weight = np.random.default_rng(seed).uniform(0.5, 1.5, n_rows)
+    return SoftmaxDesign(features, block, noisy, weight, n_classes)
+
+
+def differences(function, theta, step=1e-5):
+    """Return central differences of a function with array values."""
+    ends = [[function(theta + sign * e) for sign in (step, -step)] for e in np.eye(theta.size)]
+    return np.array([(np.asarray(a) - np.asarray(b)) / (2 * step) for a, b in ends])
+
+
+@pytest.mark.parametrize("structure", STRUCTURES, ids=lambda s: s.name)
+def test_derivatives_of_a_structure_are_those_of_differences(structure):
+    rng = np.random.default_rng(0)
+    theta = rng.normal(-1, 1, structure.n_parameters)
+    counts = rng.uniform(0, 50, (4, 4))
+    T = structure.matrix(theta)
+    assert T.sum(axis=1) == pytest.approx(np.ones(4))
+    if not theta.size:
+        assert pytest.approx(np.eye(4)) == T
+        return
+
+    def likelihood(at):
+        return (counts * np.log(structure.matrix(at))).sum()
+
+    assert structure.gradient(counts, theta) == pytest.approx(
+        differences(likelihood, theta), rel=1e-5, abs=1e-6
+    )
+    _, slope, curvature = structure.log_prior(theta)
+    by_difference = differences(lambda at: structure.log_prior(at)[0], theta)
+    assert slope == pytest.approx(by_difference, rel=1e-5, abs=1e-6)
+    assert -curvature == pytest.approx(
+        differences(lambda at: structure.log_prior(at)[1], theta), rel=1e-5, abs=1e-6
+    )
+    jacobian, place = structure.jacobian(theta), structure.gathered()
+    by_parameter = np.zeros((structure.n_parameters, 4, 4))
+    for k in range(4):
+        for a, position in enumerate(place[k]):
+            by_parameter[position, k] += jacobian[k, :, a]
+    assert by_parameter == pytest.approx(differences(structure.matrix, theta), rel=1e-5, abs=1e-7)
+
+
+def test_the_prior_of_a_rate_integrates_to_one():
+    structure = NoiseStructure("one", 3, per_class=False)
+    total, _ = quad(lambda t: np.exp(structure.log_prior(np.array([t]))[0]), -30, 30)
+    assert total == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("counts", [(0.05, 0.3), (1.0, 4.0), (30.0, 8.0)])
+def test_what_laplace_leaves_out_of_a_beta_integral_is_put_back(counts):
+    a, b = counts
+    t = np.linspace(-600, 600, 600_001)
+    logs = a * np.log(np.maximum(expit(t), 1e-300)) + b * np.log(np.maximum(expit(-t), 1e-300))
+    exact = np.exp(logs).sum() * (t[1] - t[0])
+    share = a / (a + b)
+    top = a * np.log(share) + b * np.log(1 - share)
+    laplace = top + 0.5 * np.log(2 * np.pi / ((a + b) * share * (1 - share)))
+    gap = _dirichlet_gap(np.array([[a, b]]))[0]
+    assert laplace + gap == pytest.approx(np.log(exact), abs=1e-5)
+
+
+def test_the_evidence_of_two_classes_is_the_integral_over_the_coefficients():
+    design = design_of(2, 400)
+    one = SoftmaxDesign(design.features[:, :2], design.block[:2], design.codes, design.weight, 2)
+    structure, theta = structures(2, free=False)[1], np.array([-1.5])
+    variance = np.array([4.0, 9.0])
+    fit = fit_softmax(one, structure, theta, variance, tol=1e-12, max_iter=500)
+    # of two classes only the difference of the two functions matters: twice the variance
+    side = np.linspace(-9, 9, 451)
+    A, B = np.meshgrid(side, side, indexing="ij")
+    t = one.features[:, 0, None] * A.ravel() + one.features[:, 1, None] * B.ravel()
+    T = structure.matrix(theta)
+    p = expit(t) * T[1, one.codes][:, None] + expit(-t) * T[0, one.codes][:, None]
+    log_joint = one.weight @ np.log(p)
+    for w, v in ((A, 2 * variance[0]), (B, 2 * variance[1])):
+        log_joint = log_joint - 0.5 * w.ravel() ** 2 / v - 0.5 * np.log(2 * np.pi * v)
+    top = log_joint.max()
+    integral = top + np.log(np.exp(log_joint - top).sum() * (side[1] - side[0]) ** 2)
+    assert fit.log_likelihood == pytest.approx(integral, abs=0.35)  # Laplace's own error
+
+
+@pytest.mark.parametrize(("n_classes", "rel"), [(2, 3e-3), (4, 0.15)])
+def test_the_gradient_of_the_evidence_is_that_of_differences(n_classes, rel):
+    """With more than two classes the directions turn with T, which the gradient leaves out."""
+    design = design_of(n_classes, 300)
+    variance = design.first_variance()
+    for structure in structures(n_classes, free=True)[1:]:
+        theta = structure.start() + np.random.default_rng(1).normal(0, 0.3, structure.n_parameters)
+
+        def evidence(at, structure=structure):
+            fit = fit_softmax(design, structure, at, variance, tol=1e-13, max_iter=2000)
+            return fit.log_evidence
+
+        fit = fit_softmax(design, structure, theta, variance, tol=1e-13, max_iter=2000)
+        by_difference = differences(evidence, theta, step=1e-3)
+        scale = np.abs(by_difference).max()
+        assert np.abs(fit.gradient() - by_difference).max() < rel * scale
+
+
+def test_a_climb_ends_where_the_evidence_is_flat():
+    design = design_of(3, 600)
+    structure = structures(3, free=True)[2]
+    peak = climb(design, structure, structure.start(), design.first_variance(), tol=1e-3)
+    step = np.linalg.solve(peak.fit.information(10_000), peak.fit.gradient())
+    assert 0.5 * peak.fit.gradient() @ step < 0.05
+    assert np.diag(peak.fit.T) == pytest.approx(np.full(3, 0.8), abs=0.08)
+
+
+@pytest.mark.parametrize(
+    ("noise", "name"),
+    [
+        (TransitionMatrix(np.eye(4)), "none"),
+        (TransitionMatrix.uniform(4, 0.3), "one rate"),
+        (TransitionMatrix.pair_flip(4, 0.3), "one rate, few targets"),
+    ],
+)
+def test_the_structure_of_the_noise_is_found(noise, name):
+    X, y = classes(4, 1500, distance=4)
+    channel = MulticlassChannelPosterior(features="linear").fit(
+        X, flip_labels(y, noise, random_state=0)
+    )
+    probability = channel.structure_probability_
+    assert max(probability, key=probability.get) == name
+    assert sum(probability.values()) == pytest.approx(1)
+    assert 0.5 * np.abs(channel.rates_.matrix - noise.matrix).sum(axis=1).mean() < 0.03
+    assert (channel.noise_test_.probability > 0.5) == (name == "none")
+    assert channel.symmetry_test_.probability > 0.5
+
+
+def test_rates_that_differ_are_told_from_one_rate():
+    X, y = classes(3, 2000, distance=4)
+    noise = [[0.6, 0.2, 0.2], [0.0, 1.0, 0.0], [0.05, 0.05, 0.9]]
+    channel = MulticlassChannelPosterior(features="linear").fit(
+        X, flip_labels(y, noise, random_state=0)
+    )
+    assert channel.symmetry_test_.p_value < 0.001
+    assert channel.symmetry_test_.probability < 0.01
+    assert channel.rates_.matrix == pytest.approx(np.array(noise), abs=0.05)
+
+
+def test_trees_find_what_columns_do_not_tell():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (1500, 4))
+    y = 2 * (X[:, 0] * X[:, 1] > 0) + (X[:, 2] * X[:, 3] > 0)
+    channel = MulticlassChannelPosterior().fit(X, flip_labels(y, TransitionMatrix.uniform(4, 0.2)))
+    assert channel.features_ in ("forest", "nystroem")
+    held_out = MulticlassChannelPosterior().fit_predict_proba(X, y)
+    assert np.mean(held_out.argmax(axis=1) == y) > 0.8
+
+
+def test_a_known_matrix_is_kept_and_has_nothing_to_test():
+    X, y = classes(3)
+    noise = TransitionMatrix.pair_flip(3, 0.2)
+    channel = MulticlassChannelPosterior(known=noise, features="linear").fit(X, y)
+    assert channel.rates_ == noise
+    assert channel.noise_test_ is channel.symmetry_test_ is None
+    assert channel.interval_.contains(noise)
+    assert channel.structure_probability_ == {}
+    clean = channel.predict_clean_proba(X)
+    assert channel.predict_proba(X) == pytest.approx(clean @ noise.matrix)
+
+
+def test_probabilities_are_softened_by_what_is_not_known():
+    X, y = classes(3, 60)
+    channel = MulticlassChannelPosterior(features="linear").fit(X, y)
+    inner = channel._channel
+    plain = softmax(inner.features.transform(X) @ inner.coef, axis=1)
+    assert channel.predict_clean_proba(X).max(axis=1).mean() < plain.max(axis=1).mean()
+
+
+def test_hard_cases_work():
+    X, y = classes(26, 26 * 25 + 5, distance=6)
+    names = np.array([f"class {chr(97 + k)}" for k in range(26)])
+    rare = np.flatnonzero(y == 3)
+    kept = np.setdiff1d(np.arange(y.size), rare[5:])
+    X, y = np.column_stack([X, np.ones(len(X))])[kept].astype(np.float32), names[y[kept]]
+    X, y = np.concatenate([X, X[:40]]), np.concatenate([y, y[:40]])
+    channel = MulticlassChannelPosterior(features="linear").fit(X, y)
+    assert np.isfinite(channel.predict_proba(X)).all()
+    assert np.mean(channel.classes_[channel.predict_clean_proba(X).argmax(axis=1)] == y) > 0.95
+    assert np.diag(channel.rates_.matrix).min() > 0.9
+    high = channel.interval_.high
+    assert channel.interval_.low.shape == high.shape == (26, 26)
+
+
+@pytest.mark.slow
+def test_more_classes_than_can_have_targets_have_even_ones():
+    X, y = classes(52, 1600, distance=7)
+    noise = TransitionMatrix.uniform(52, 0.2)
+    channel = MulticlassChannelPosterior(features="linear").fit(
+        X, flip_labels(y, noise, random_state=0)
+    )
+    assert set(channel.structure_probability_) <= {"none", "one rate", "one rate per class"}
+    assert np.diag(channel.rates_.matrix).mean() == pytest.approx(0.8, abs=0.15)
+
+
+def test_copies_of_a_row_with_one_label_count_once():
+    X, y = classes(3, 50)
+    doubled = [np.concatenate([each, each]) for each in (X, y)]
+    weight = np.ones(50)
+    random = np.random.RandomState
+    once = distinct_rows(X, y, weight, random(0))
+    twice = distinct_rows(*doubled, np.ones(100), random(0))
+    assert once[0] == pytest.approx(twice[0])
+    assert once[2] == pytest.approx(twice[2])
+    rows, labels, _, position = twice
+    assert rows[position] == pytest.approx(doubled[0])
+    assert (labels[position] == doubled[1]).all()
+
+
+def test_trees_as_arrays_are_the_forest():
+    X, y = classes(3, 300)
+    forest = ExtraTreesClassifier(7, max_depth=DEPTH, random_state=0).fit(X[y < 2], y[y < 2])
+    proba = Trees.of(forest, 3).predict_proba(X)
+    assert proba[:, :2] == pytest.approx(forest.predict_proba(X), abs=1e-12)
+    assert not proba[:, 2].any()
+
+
+def test_the_shortest_range_holds_its_share():
+    draws = np.random.default_rng(0).exponential(size=(4000, 2))
+    low, high = shortest_ranges(draws / 20, 0.9)
+    assert low == pytest.approx(np.zeros(2))
+    assert high == pytest.approx(np.full(2, -np.log(0.1) / 20), rel=0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_classes", [3, 5])
+def test_intervals_hold_the_truth_about_as_often_as_they_say(n_classes):
+    rng = np.random.default_rng(n_classes)
+    held, shares = [], []
+    for seed in range(60):
+        noise = np.diag(np.zeros(n_classes))
+        for k in range(n_classes):
+            others = np.delete(np.arange(n_classes), k)
+            rate = rng.uniform(0.05, 0.4)
+            noise[k, others], noise[k, k] = rate * rng.dirichlet(np.ones(n_classes - 1)), 1 - rate
+        X, y = classes(n_classes, 1000, seed=seed)
+        noisy = flip_labels(y, noise, random_state=seed)
+        interval = MulticlassChannelPosterior(features="linear").fit(X, noisy).interval_
+        held.append(((interval.low <= noise) & (noise <= interval.high)).mean())
+        low, high = interval.wrong_share
+        shares.append(low <= np.mean(noisy != y) <= high)
+    assert np.mean(held) > 0.85
+    assert np.mean(shares) > 0.85
