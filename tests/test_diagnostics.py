@@ -15,9 +15,11 @@ from unflip import (
 from unflip._diagnostics import (
     SENTENCES,
     Diagnostic,
+    judge_model,
     judge_usefulness,
     judge_weights,
     raise_or_warn,
+    range_sentence,
     strength,
 )
 from unflip._label_posterior import LabelPosterior
@@ -127,7 +129,7 @@ def test_warnings_are_a_class_of_their_own_and_errors_are_raised_first():
 @pytest.mark.parametrize(
     ("p_value", "probability", "expected"),
     [
-        (1e-5, 1e-5, "almost sure"),
+        (1e-5, 1e-5, "clear"),
         (1e-5, 0.1, "open"),  # the probability of no noise is 10 %: no word of sureness
         (1e-5, 0.03, "likely"),
         (0.03, 1e-5, "likely"),
@@ -136,6 +138,41 @@ def test_warnings_are_a_class_of_their_own_and_errors_are_raised_first():
 )
 def test_what_is_said_to_be_sure_is_so_by_both_measures(p_value, probability, expected):
     assert strength(p_value, probability) == expected
+
+
+@pytest.mark.parametrize(
+    ("at_random", "possible", "words"),
+    [
+        ((0.0, 0.003), (0.0, 0.002), ["less than 1% are wrong", "up to 1% may be"]),
+        ((0.0, 0.01), (0.0, 0.14), ["0 to 1% are wrong", "up to 14% may be"]),
+        ((0.165, 0.2008), (0.0, 0.2012), ["16 to 21% are wrong", "up to 21% may be"]),
+        ((0.16, 0.16), (0.0, 0.2), ["about 16% are wrong", "up to 20% may be"]),
+    ],
+)
+def test_the_range_is_rounded_outwards_to_whole_per_cent(at_random, possible, words):
+    said = range_sentence(at_random, possible)
+    assert all(word in said for word in words), said
+    assert "Checking about 100 rows would tell." in said
+
+
+def test_without_a_range_the_assumption_is_said():
+    said = range_sentence((0.1, 0.1), None)
+    assert "if labels were flipped at random within each class" in said
+    assert "Checking about 100 rows would tell." in said
+
+
+@pytest.mark.parametrize("verdict", ["rule", "refuted", "doubted", "believed"])
+def test_every_doubt_of_the_model_ends_with_the_range(verdict):
+    at_random, possible = (0.1, 0.2), (0.0, 0.5)
+    codes, rates = np.arange(100) % 2, NoiseRates(0.1, 0.1)
+    totals = LabelPosterior(np.full((100, 2), 0.5), codes, rates, CLASSES).totals()
+    said = totals.n_errors / 100
+    (doubt,) = judge_model(
+        verdict, 7.0, 2 * said + 0.1, rates, totals, at_random=at_random, possible=possible
+    )
+    reason = str(doubt).removesuffix(range_sentence(at_random, possible))
+    assert reason != str(doubt)
+    assert reason
 
 
 def test_estimates_that_say_something_are_used():

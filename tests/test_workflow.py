@@ -7,8 +7,9 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 from tests.cli.mixed import mixed_table
-from unflip import NoiseRates, flip_labels
+from unflip import LabelNoiseWarning, NoiseRates, flip_labels
 from unflip._app.tables import TableError, split_label
+from unflip._app.words import headline
 from unflip._app.workflow import (
     class_named,
     learn,
@@ -153,3 +154,23 @@ def test_intervals_go_with_their_class_whichever_is_positive():
     assert oriented(FOUND, "no")["interval"]["positive"] == [0.0, 0.2]
     assert oriented(FOUND, "no")["noise_rates"] == {"positive": 0.1, "negative": 0.3}
     assert FOUND["noise_rates"] == {"positive": 0.3, "negative": 0.1}
+
+
+def test_a_copy_of_the_label_is_named_and_is_to_be_dropped():
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    y = flip_labels(X[:, 0] > 0, RATES, random_state=0)
+    columns = {"a": X[:, 0], "b": X[:, 1], "paid": np.where(y, "in full", "open")}
+    found = learn(split_label(pl.DataFrame({**columns, "y": y.astype(int)}), "y")).found
+    assert found["leaks"] == ["paid"]
+    assert any("'paid' is the label under another name" in said for said in found["warnings"])
+
+
+def test_given_rates_that_the_labels_contradict_are_contradicted():
+    X = np.random.default_rng(0).normal(size=(1500, 2))
+    y = flip_labels(X[:, 0] > 0, RATES, random_state=0).astype(int)
+    table = split_label(pl.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": y}), "y")
+    assert not learn(table, rates=RATES).found["warnings"]
+    with pytest.warns(LabelNoiseWarning, match="contradicted by the labels"):
+        found = learn(table, rates=NoiseRates(0.02, 0.02)).found
+    assert any("contradicted by the labels" in said for said in found["warnings"])
+    assert "not sure" in headline(found)

@@ -37,9 +37,6 @@ LEAST_RANK_SCORE = 2.0
 LARGEST_DEFICIT = 0.01
 """A true share of one of many classes may be this far below 0, within an estimate's error."""
 
-LARGEST_CONTRADICTION = 0.03
-"""A rate that was given may be this far outside of the interval of the estimate."""
-
 LEAST_EFFECTIVE_SHARE, LEAST_EFFECTIVE_ROWS = 0.3, 50
 """Weights must leave this share of the rows, and as many rows."""
 
@@ -124,9 +121,6 @@ SENTENCES = {
     "labels lies between {low:.3f} and {high:.3f}, and it is {share:.3f}.",
     "unlikely_rates": "{rates} is contradicted by the labels: they are far likelier if flipped by "
     "({positive:.2f}, {negative:.2f}). Check where the given rates come from, or leave them out.",
-    "contradicted_by_labels": "The rate given for {label!r}, {given}, contradicts the labels: if "
-    "they were flipped at random within each class, it is {low:.0%} to {high:.0%}. Leave the rates "
-    "out, or check some rows by hand.",
     "contradicted_matrix": "{rates} contradicts the data: with the shares of the labels, {shares}, "
     "the true shares would be {clean_shares}.",
     "impossible_labels": "The posterior gives every row's label probability 0, so no label can be "
@@ -257,16 +251,14 @@ def judge_rates(
     return [*found, *_contradictions(totals.noisy_prior, rates)]
 
 
-def range_sentence(
-    at_random: tuple[float, float] | None, possible: tuple[float, float] | None
-) -> str:
+def range_sentence(at_random: tuple[float, float], possible: tuple[float, float] | None) -> str:
     """Return the one sentence on what share of the labels is wrong, under which assumption.
 
     It stands wherever a rate or that share is shown.
 
     Parameters
     ----------
-    at_random : (low, high) or None
+    at_random : (low, high)
         Bounds of the share of wrong labels, if labels were flipped at random within each class.
     possible : (low, high) or None
         The range of that share, if mistakes may depend on the row.
@@ -278,7 +270,7 @@ def range_sentence(
     If labels were flipped at random within each class, less than 1% are wrong; if mistakes depend
     on the row, up to 14% may be. Checking about 100 rows would tell.
     """
-    if at_random is None or possible is None:
+    if possible is None:
         return NO_RANGE
     return RANGE.format(**_range_words(at_random, possible))
 
@@ -424,31 +416,6 @@ def judge_usefulness(
                 "useless_interval", "error", {"label": label, "low": low, "high": high}
             )
     return None
-
-
-def judge_given(classes: Array, rates: NoiseRates, interval: RatesInterval) -> list[Diagnostic]:
-    """Return which rates or bounds that were given the labels contradict.
-
-    Parameters
-    ----------
-    classes : ndarray of shape (2,)
-        The labels.
-    rates : NoiseRates
-        What was given.
-    interval : RatesInterval
-        The interval of the rates, estimated without it.
-    """
-    found = []
-    given = (rates.positive, rates.negative)
-    for rate, (label, low, high) in zip(given, _flip_rates(classes, interval), strict=True):
-        if rate is None:
-            continue
-        least, largest = rate if isinstance(rate, tuple) else (rate, rate)
-        if largest < low - LARGEST_CONTRADICTION or least > high + LARGEST_CONTRADICTION:
-            shown = f"{least:.0%}" if least == largest else f"{least:.0%} to {largest:.0%}"
-            numbers = {"label": label, "given": shown, "low": low, "high": high}
-            found.append(Diagnostic("contradicted_by_labels", numbers=numbers))
-    return found
 
 
 def judge_columns(rank_scores: Floats) -> Diagnostic | None:

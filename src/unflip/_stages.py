@@ -120,18 +120,18 @@ def channel_behind(estimator: Any) -> ChannelPosterior | None:
     return channel if isinstance(channel, ChannelPosterior) and channel.check_ else None
 
 
-def wrong_share_ranges(estimator: Any) -> tuple[Bounds | None, Bounds | None]:
+def wrong_share_ranges(estimator: Any) -> tuple[Bounds, Bounds | None]:
     """Return (low, high) of the share of wrong labels, at random and if mistakes depend on the row.
 
     Parameters
     ----------
     estimator : ImportanceReweightingClassifier or LabelAudit
-        A fitted one. None for both where no checked channel gave its rates.
+        A fitted one.
     """
-    channel = channel_behind(estimator)
-    if channel is None:
-        return None, None
-    return channel.interval_.wrong_share, channel.wrong_share_range_
+    interval = channel_interval(getattr(estimator, "rate_estimator_", None))
+    said = float(np.mean(estimator.mislabel_proba_))
+    at_random = None if interval is None else interval.wrong_share
+    return at_random or (said, said), getattr(estimator, "wrong_share_range_", None)
 
 
 def possible_wrong_share(

@@ -91,7 +91,7 @@ def test_the_statistic_is_about_standard_normal_where_only_chance_is_left():
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(400, 3))
         p = expit(2 * X[:, 0])
-        found.append(residual_score(ChannelSample(X, rng.random(400) < p, np.ones(400)), p))
+        found.append(residual_score(ChannelSample(X, rng.random(400) < p, np.ones(400)), p, p))
     assert min(found) > -3.5
     assert max(found) < 3
     assert -2 < np.mean(found) < 0.7
@@ -101,7 +101,18 @@ def test_the_statistic_sees_what_the_probabilities_do_not():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1000, 3))
     labels = rng.random(1000) < expit(3 * X[:, 0] * X[:, 1])
-    assert residual_score(ChannelSample(X, labels, np.ones(1000)), np.full(1000, 0.5)) > 8
+    half = np.full(1000, 0.5)
+    assert residual_score(ChannelSample(X, labels, np.ones(1000)), half, half) > 8
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_two_clusters_with_random_flips_are_believed(seed):
+    rng = np.random.default_rng(seed)
+    X = np.r_[rng.uniform(-5, -2, 200), rng.uniform(2, 5, 200)][:, None]
+    y = flip_labels(X[:, 0] > 0, NoiseRates(0.2, 0.2), random_state=seed)
+    check = ChannelPosterior(random_state=0).fit(X, y).check_
+    assert check.verdict == "believed"
+    assert check.statistic < 3
 
 
 def test_linear_classes_are_believed_and_the_trees_are_not_asked():

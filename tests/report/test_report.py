@@ -10,8 +10,18 @@ from sklearn.linear_model import LogisticRegression
 
 from tests.report.test_document import Tags
 from unflip import ImportanceReweightingClassifier, NoiseRates, TransitionMatrix, flip_labels
+from unflip._app.markup import rounded
 from unflip._app.report import findings, make_report
-from unflip._app.words import certainty, headline, next_steps, rate_sentences
+from unflip._app.words import (
+    between,
+    certainty,
+    doubts,
+    headline,
+    next_steps,
+    rate_sentences,
+    verdict,
+)
+from unflip._diagnostics import range_sentence
 from unflip.audit import LabelAudit
 from unflip.metrics import clean_accuracy_score
 
@@ -69,8 +79,15 @@ def test_classes_that_look_like_markup_are_shown_as_they_are(data):
     assert "labelled &lt;i&gt;" in page
 
 
-def test_json_is_the_dictionary_and_markdown_has_no_pictures(report):
-    assert json.loads(report.to_json()) == report.content
+def test_json_is_the_dictionary_in_four_digits_and_markdown_has_no_pictures(report):
+    assert json.loads(report.to_json()) == rounded(report.content)
+    without_values = re.sub(r'"values": \{[^}]*\}', "", report.to_json())
+    assert not re.search(r"\d\.\d{8}", without_values)
+    assert json.loads(report.to_json())["suspects"] != []
+    for told, known in zip(
+        json.loads(report.to_json())["suspects"], report.content["suspects"], strict=True
+    ):
+        assert told["values"] == known["values"]
     assert ".svg" not in report.to_markdown()
     for heading in re.findall(r"^## (.*)$", report.to_markdown(), re.MULTILINE):
         assert f"<h2>{heading}</h2>" in report.to_html()
@@ -126,7 +143,7 @@ def test_clean_labels_are_called_clean(data):
     X, y, _ = data
     clf = ImportanceReweightingClassifier(noise_rates=NoiseRates(0.0, 0.0)).fit(X, y)
     report = make_report(clf, X, y)
-    assert "None of the 600 labels seems to be wrong." in report.to_html()
+    assert "At the rates given, next to none of the 600 labels is wrong." in report.to_html()
     assert "No row is suspicious at these rates." in report.to_html()
     assert "Train as usual" in report.to_html()
 
@@ -168,6 +185,7 @@ FOUND = {
         "symmetry": {"p_value": 0.2, "probability_of_equal": 0.4},
     },
     "warnings": [],
+    "range": range_sentence((0.14, 0.22), (0.0, 0.3)),
 }
 
 
@@ -182,11 +200,48 @@ def test_rates_are_said_with_their_intervals():
 def test_tests_are_said_in_words():
     level, noise, symmetry = certainty(FOUND)
     assert "in 95% of such samples" in level
-    assert noise.startswith("Are any labels wrong? Almost surely. If all labels were right, ")
-    assert "less than once in 2,000 samples" in noise
-    assert "These rows do not show it." in symmetry
+    assert noise == (
+        "Labels are noisy: if all labels were right, data like these would come up less than once "
+        "in 2,000 samples."
+    )
+    assert symmetry.startswith(
+        "Whether one class is mislabelled more often than the other is open: if both were"
+    )
     assert "in 20% of samples" in symmetry
-    assert symmetry.endswith("The probability that they are is 40%.")
+
+
+def test_a_doubt_changes_the_headline_and_puts_the_tests_under_the_assumptions():
+    doubtful = {**FOUND, "warnings": [f"The model is off. {FOUND['range']}"]}
+    assert headline(doubtful).startswith("**About 18% of the labels may be wrong, but that is not")
+    assert all(said.startswith("If the assumptions hold") for said in certainty(doubtful)[1:])
+    # the range is said once, beside the headline
+    assert verdict(doubtful) == [headline(doubtful), FOUND["range"]]
+    assert doubts(doubtful) == ["The model is off."]
+
+
+def test_noise_that_is_not_shown_is_not_sure():
+    unclear = {"p_value": 0.2, "probability_of_none": 0.4}
+    found = {**FOUND, "tests": {**FOUND["tests"], "noise": unclear}}
+    assert "but that is not sure" in headline(found)
+
+
+def test_where_nothing_is_seen_no_more_than_that_is_said():
+    clean = {**FOUND, "expected_errors": 0.0, "expected_error_share": 0.0}
+    assert headline(clean) == "**No random flips are seen** in the 1,000 labels."
+    assert "is open" in headline({**clean, "warnings": ["A rule gives the labels."]})
+
+
+def test_a_leak_is_to_be_dropped_before_all_else():
+    found = {**FOUND, "leaks": ["out_come"], "warnings": ["Column 'out_come' is the label."]}
+    assert verdict(found) == [headline(found)]
+    assert headline(found).startswith("**Drop the column out\\_come first**")
+    assert "--drop" in next_steps(found)[0]
+
+
+def test_no_interval_is_shown_without_a_width():
+    assert between([0.0, 0.0]) == between([0.0, 0.0001]) == "less than 0.1%"
+    assert between([0.3, 0.3]) == "about 30%"
+    assert between([0.082, 0.11]) == "between 8.2% and 11%"
 
 
 def test_without_intervals_and_tests_nothing_is_said_of_them():
@@ -194,4 +249,4 @@ def test_without_intervals_and_tests_nothing_is_said_of_them():
 
 
 def test_warnings_are_read_first():
-    assert next_steps({**FOUND, "warnings": ["doubtful"]})[0].startswith("Read the warnings first")
+    assert next_steps({**FOUND, "warnings": ["doubtful"]})[0].startswith("Read the doubts first")

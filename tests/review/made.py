@@ -42,6 +42,7 @@ def made_audit(table: pl.DataFrame) -> LabelAudit:
     noise = TransitionMatrix.uniform(classes.size, 0.1)
     audit = LabelAudit()
     audit.classes_, audit.noise_rates_ = classes, noise
+    audit.rate_estimator_, audit.diagnostics_ = None, []
     audit.transition_matrix_ = noise.matrix
     joint = density * noise.matrix[:, codes].T
     audit.label_proba_ = joint / joint.sum(axis=1, keepdims=True)

@@ -23,7 +23,7 @@ from sklearn.svm import SVC
 
 from unflip._app.row_hashes import hash_rows, hash_texts
 from unflip._app.tables import LabelledTable, TableError, listed, make_vectorizer, read_table
-from unflip._diagnostics import Diagnostic, judge_columns, judge_given, judge_usefulness
+from unflip._diagnostics import Diagnostic, judge_columns, judge_usefulness
 from unflip._estimators import clone_seeded, fit_weighted, weight_parameters
 from unflip._folds import folds_within_classes, stratified_folds
 from unflip._label_checks import judge_table
@@ -35,7 +35,7 @@ from unflip.audit import LabelAudit
 from unflip.inspection import summary
 from unflip.noise import NoiseRates, as_transition_matrix
 from unflip.noise_rates import ChannelRates
-from unflip.posterior import ChannelPosterior, fit_posterior, make_posterior
+from unflip.posterior import fit_posterior, make_posterior
 from unflip.reweighting import ImportanceReweightingClassifier
 
 if TYPE_CHECKING:
@@ -185,10 +185,8 @@ def learn(
         interval = channel_interval(classifier.rate_estimator_)
         _refuse(judge_usefulness(classes, classifier.noise_rates_, interval=interval))
     found = oriented(summary(classifier, y), positive_class)
-    say("looking for columns and rates that contradict the labels")
+    say("looking for columns that know the label")
     odd = judge_table(data.features, y)
-    if known is not None:
-        odd += _judge_given(X, y, known, random_state)
     found["leaks"] = [str(one.numbers["column"]) for one in odd if one.code == "leak"]
     found["warnings"] = [*map(str, odd), *found["warnings"]]
     weights = classifier.sample_weight_.copy()
@@ -434,16 +432,6 @@ def _judge_columns(X: Floats, codes: NDArray[np.intp], random_state: int) -> Dia
         if diagnostic is None:
             break
     return diagnostic
-
-
-def _judge_given(X: Floats, y: Array, rates: NoiseRates, random_state: int) -> list[Diagnostic]:
-    """Return which of the rates given contradict those that a believed channel finds itself."""
-    channel = ChannelPosterior(random_state=random_state)
-    with threads_for(y.size):
-        channel.fit(X, y)
-    if channel.check_ is None or channel.check_.verdict != "believed":
-        return []
-    return judge_given(channel.classes_, rates, channel.interval_)
 
 
 def _rank_scores(held_out: Floats, codes: NDArray[np.intp]) -> Floats:

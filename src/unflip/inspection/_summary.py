@@ -42,7 +42,7 @@ def summary(
         noise model: its `verdict`, "believed", "doubted" or "refuted", and `statistic` (None if
         there is none); `rates_given`, whether the rates were; `wrong_share`: (low, high) of the
         share of wrong labels, `at_random` if labels were flipped at random within each class, and
-        `by_row` if mistakes depend on the row (None if not known), and `range`, the sentence that
+        `by_row` if mistakes depend on the row, and `range`, the sentence that
         says so; `transition_matrix`, `information_left` (1 - rho_pos - rho_neg, or its
         generalisation to more classes); `expected_errors` and `expected_error_share`;
         `weights`: `mean`, `quantiles`, `effective_sample_size`, `effective_share` and
@@ -87,7 +87,7 @@ def summary(
         "tests": _tests(estimator),
         "check": _check(estimator),
         "rates_given": getattr(estimator, "rate_estimator_", None) is None,
-        "wrong_share": at_random and by_row and {"at_random": [*at_random], "by_row": [*by_row]},
+        "wrong_share": {"at_random": list(at_random), "by_row": by_row and list(by_row)},
         "range": range_sentence(at_random, by_row),
         "transition_matrix": noise.matrix.tolist(),
         "information_left": estimator.noise_rates_.information_left,

@@ -190,7 +190,8 @@ def check_channel(
     elif wrong < FEW_DISAGREE < simple and follows_a_rule(units):
         verdict = "rule"
     elif wrong > LEAST_DISAGREEMENT:
-        statistic = residual_score(units, held_out)
+        fitted = _noisy(channel.rates, channel.clean_posterior(units.rows))
+        statistic = residual_score(units, held_out, fitted)
     if statistic >= DOUBTED:
         scored = fit_scored_channel(channel, evidence, held_out, known, n_centers, estimate)
         scored_out = _noisy(scored.channel.rates, scored.held_out)
@@ -254,7 +255,7 @@ def likelier_rates(channel: NoisyChannel, evidence: Evidence) -> tuple[float, fl
     return float(best.rates[0]), float(best.rates[1])
 
 
-def residual_score(units: ChannelSample, held_out: Floats) -> float:
+def residual_score(units: ChannelSample, held_out: Floats, fitted: Floats) -> float:
     """Return by how many standard errors trees predict the residuals of rows they have not seen.
 
     Parameters
@@ -263,10 +264,13 @@ def residual_score(units: ChannelSample, held_out: Floats) -> float:
         Rows, in random order.
     held_out : ndarray of shape (n_samples,)
         P(noisy=+1 | x) of each without its own label.
+    fitted : ndarray of shape (n_samples,)
+        The same as a function of x, for the trees to see: on a plateau, what leaves a label out is
+        lower where that label is positive, and so tells it.
     """
     units, held_out = units.head(MOST_CHECKED), held_out[:MOST_CHECKED]
     residual = units.positive - held_out
-    columns = np.column_stack([units.rows, held_out])
+    columns = np.column_stack([units.rows, fitted])
     predicted = np.empty_like(residual)
     with threads_for(len(columns)):
         for others, fold in _folds(len(columns), N_CHECK_FOLDS):
