@@ -229,8 +229,7 @@ class ChannelPosterior(BasePosterior):
         if by_name and self.features == "auto":
             scored, check = check_channel(channel, evidence, *settings)
         elif by_name and self.features == "trees":
-            held_out = channel.held_out(evidence)
-            scored = fit_scored_channel(channel, evidence, held_out, *settings)
+            scored = fit_scored_channel(channel, evidence, *settings)
         if scored is None:
             return channel, check, None
         return scored.channel, check, scored.held_out[evidence.place]

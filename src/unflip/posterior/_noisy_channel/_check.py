@@ -193,7 +193,7 @@ def check_channel(
         fitted = _noisy(channel.rates, channel.clean_posterior(units.rows))
         statistic = residual_score(units, held_out, fitted)
     if statistic >= DOUBTED:
-        scored = fit_scored_channel(channel, evidence, held_out, known, n_centers, estimate)
+        scored = fit_scored_channel(channel, evidence, known, n_centers, estimate)
         scored_out = _noisy(scored.channel.rates, scored.held_out)
         gain = _gain(units, held_out, scored_out)
         moved = _moved(channel, scored.channel.rates)
@@ -268,9 +268,10 @@ def residual_score(units: ChannelSample, held_out: Floats, fitted: Floats) -> fl
         The same as a function of x, for the trees to see: on a plateau, what leaves a label out is
         lower where that label is positive, and so tells it.
     """
-    units, held_out = units.head(MOST_CHECKED), held_out[:MOST_CHECKED]
-    residual = units.positive - held_out
-    columns = np.column_stack([units.rows, fitted])
+    units = units.head(MOST_CHECKED)
+    n_rows = len(units.rows)
+    residual = units.positive - held_out[:n_rows]
+    columns = np.column_stack([units.rows, fitted[:n_rows]])
     predicted = np.empty_like(residual)
     with threads_for(len(columns)):
         for others, fold in _folds(len(columns), N_CHECK_FOLDS):
@@ -291,7 +292,6 @@ def residual_score(units: ChannelSample, held_out: Floats, fitted: Floats) -> fl
 def fit_scored_channel(
     channel: NoisyChannel,
     evidence: Evidence,
-    held_out: Floats,
     known: NoiseRates | None,
     n_centers: int,
     estimate: str,
@@ -302,20 +302,20 @@ def fit_scored_channel(
     ----------
     channel, evidence, known, n_centers, estimate
         As for :func:`check_channel`.
-    held_out : ndarray of shape (n_samples,)
-        The channel's P(noisy=+1 | x) of each row without its own label.
     """
     units = evidence.units
-    raw, fitted = np.empty(len(units.rows)), []
+    raw, smooth, fitted = np.empty(len(units.rows)), np.empty(len(units.rows)), []
     with threads_for(len(units.rows)):
         for others, fold in _folds(len(units.rows), N_SCORE_FOLDS):
+            # not by leaving out single rows: on a plateau, that tells their labels
+            smooth[fold] = _noisy(channel.rates, channel.out_of_fold(units, others, fold))
             trees = HistGradientBoostingClassifier(
                 max_leaf_nodes=15, early_stopping=False, random_state=0
             )
             trees.fit(units.rows[others], units.positive[others], _unequal(units.weight[others]))
             raw[fold] = trees.decision_function(units.rows[fold])
             fitted.append(trees)
-    scores = _score_columns(raw, held_out)
+    scores = _score_columns(raw, smooth)
     sample = ChannelSample(scores, units.positive, units.weight)
     behind = fit_noisy_channel(
         Evidence(sample, sample, np.arange(len(scores))),

@@ -69,8 +69,12 @@ class ChannelDesign:
 
     def head(self, n_rows: int) -> "ChannelDesign":
         """Return the first rows."""
+        return self.where(slice(n_rows))
+
+    def where(self, rows: slice | NDArray[np.bool_]) -> "ChannelDesign":
+        """Return some of the rows."""
         return ChannelDesign(
-            self.features[:n_rows], self.block, self.positive[:n_rows], self.weight[:n_rows]
+            self.features[rows], self.block, self.positive[rows], self.weight[rows]
         )
 
 

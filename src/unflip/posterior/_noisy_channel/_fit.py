@@ -22,6 +22,7 @@ from unflip.posterior._noisy_channel._evidence import (
     information_factor,
     leave_one_out,
     mean_sigmoid,
+    refit_coef,
 )
 from unflip.posterior._noisy_channel._features import ChannelFeatures, row_keys, shuffled_keys
 from unflip.posterior._noisy_channel._surface import (
@@ -122,6 +123,17 @@ class NoisyChannel:
         for part in self.parts:
             clean += part.share * part.held_out(evidence.sample, evidence.units)
         return NoiseRates(*self.rates).noisy_posterior(clean)
+
+    def out_of_fold(
+        self, units: "ChannelSample", others: NDArray[np.bool_], fold: NDArray[np.bool_]
+    ) -> Floats:
+        """Return P(true=+1 | x) of the rows of a fold, fitted to the others at the same rates."""
+        clean = np.zeros(np.count_nonzero(fold))
+        for part in self.parts:
+            design = units.design(part.features)
+            fit = refit_coef(design.where(others), self.rates, part.fit, tol=0.1, max_iter=5)
+            clean += part.share * expit(design.features[fold] @ fit.coef)
+        return clean
 
     def _by_chunks(self, rows: Any) -> Floats:
         clean = np.zeros(rows.shape[0])
