@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from sklearn.linear_model import Ridge
+from sklearn.metrics import roc_auc_score
 
 from unflip import NoiseRates, TransitionMatrix, flip_labels
 from unflip.posterior import ChannelPosterior, MulticlassChannelPosterior
-from unflip.posterior._wide_rows import MOST_COLUMNS, RidgeScores, reducer
+from unflip.posterior._wide_rows import MOST_COLUMNS, RidgeScores, _out_of_fold, reducer
 
 
 def wide(n_rows, n_columns, n_classes, seed=0):
@@ -15,19 +16,6 @@ def wide(n_rows, n_columns, n_classes, seed=0):
     y = rng.integers(0, n_classes, n_rows)
     centers = rng.normal(size=(n_classes, n_columns)) * 4 / np.sqrt(n_columns)
     return centers[y] + rng.normal(size=(n_rows, n_columns)), y
-
-
-@pytest.mark.parametrize("n_rows", [90, 25])
-def test_scores_of_the_fit_are_those_of_ridge_regression_without_the_row(n_rows):
-    X, y = wide(n_rows, 40, 3)
-    scores = RidgeScores(n_components=2)
-    reduced = scores.fit_transform(X, y)
-    Z = (X - X.mean(axis=0)) / X.std(axis=0)
-    target = (y == 0) - np.mean(y == 0)
-    for row in (0, 7, n_rows - 1):
-        others = np.arange(n_rows) != row
-        ridge = Ridge(scores.penalty_, fit_intercept=True).fit(Z[others], target[others])
-        assert reduced[row, 0] == pytest.approx(ridge.predict(Z[row : row + 1])[0], abs=1e-6)
 
 
 def test_new_rows_have_the_scores_of_all_rows_and_their_components():
@@ -65,3 +53,25 @@ def test_many_classes_in_many_columns_are_told_from_noise():
     proba = channel.fit_predict_proba(X, flip_labels(y, noise, random_state=0))
     assert 0.5 * np.abs(channel.rates_.matrix - noise.matrix).sum(axis=1).mean() < 0.05
     assert np.mean(noise.clean_posterior(proba).argmax(axis=1) == y) > 0.9
+
+
+@pytest.mark.parametrize("shape", [(300, 1000), (400, 150)])
+def test_scores_of_columns_that_say_nothing_do_not_tell_the_labels(shape):
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=shape), rng.integers(0, 2, shape[0])
+        scores = RidgeScores().fit_transform(X, y)[:, 0]
+        assert 0.35 < roc_auc_score(y, scores) < 0.65
+
+
+def test_scores_out_of_fold_are_those_of_a_regression_on_the_other_rows():
+    rng = np.random.default_rng(0)
+    left, values, _ = np.linalg.svd(rng.normal(size=(50, 8)), full_matrices=False)
+    Z, targets, fold = left * values, rng.normal(size=(50, 2)), np.arange(50) % 5
+    targets -= targets.mean(axis=0)
+    found = _out_of_fold(Z, targets, 3.0, fold)
+    for k in range(5):
+        others = fold != k
+        ridge = Ridge(alpha=3.0, fit_intercept=False)
+        ridge.fit(Z[others], targets[others] - targets[others].mean(axis=0))
+        np.testing.assert_allclose(found[~others], ridge.predict(Z[~others]), atol=1e-10)

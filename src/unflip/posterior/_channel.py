@@ -103,7 +103,7 @@ class ChannelPosterior(BasePosterior):
     effective number of distinct rows. Where repeated rows carry both labels, as rows of a few
     categories do, each of them counts.
 
-    Dense rows of more than 100 columns are reduced to a leave-one-out score of the noisy label by
+    Dense rows of more than 100 columns are reduced to an out-of-fold score of the noisy label by
     ridge regression and 30 principal components, sparse ones of more than 500 to 100 by
     :class:`~sklearn.decomposition.TruncatedSVD`.
 
@@ -195,7 +195,7 @@ class ChannelPosterior(BasePosterior):
         self._channel, self._transformer, self.check_ = channel, transformer, check
         self._noisy_prior = float(np.average(sample.positive, weights=sample.weight))
         if held_out is None and isinstance(transformer, RidgeScores):
-            held_out = channel.clean_posterior(sample.rows)  # by leave-one-out scores
+            held_out = channel.clean_posterior(sample.rows)  # by out-of-fold scores
         return None if held_out is None else (counts, held_out)
 
     def fit_predict_proba(

@@ -94,7 +94,7 @@ class MulticlassChannelPosterior(BasePosterior):
     Above 50 classes flips are taken to go to all other classes alike. A class of few rows has the
     rate that the others, or the prior, suggest; its interval says so.
 
-    Dense rows of more than 100 columns are reduced to leave-one-out scores of the noisy classes by
+    Dense rows of more than 100 columns are reduced to out-of-fold scores of the noisy classes by
     ridge regression and 30 principal components, sparse ones of more than 500 to 100 by
     :class:`~sklearn.decomposition.TruncatedSVD`.
 

@@ -3,13 +3,14 @@
 from typing import Any, Self
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import eigh, solve
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import TruncatedSVD
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._typing import Array, Floats
+from unflip.posterior._noisy_channel import shuffled_keys
 
 MOST_COLUMNS = 100
 """Dense rows of more columns are reduced."""
@@ -23,6 +24,9 @@ N_COMPONENTS = 30
 MOST_ROWS = 10_000
 """Of more rows, so many are used to find the directions."""
 
+N_FOLDS = 5
+"""Folds of the scores."""
+
 PENALTIES = 10.0 ** np.arange(-6, 3)
 """Candidate penalties of the ridge regression, relative to the mean eigenvalue."""
 
@@ -35,7 +39,9 @@ class RidgeScores(TransformerMixin, BaseEstimator):
 
     Where classes differ in their means, the scores hold all that a linear function says of them,
     whatever the noise: the means of the noisy classes are mixtures of those of the clean ones. The
-    rows of the fit have leave-one-out scores, in closed form, so that no score knows its label.
+    rows of the fit have scores of the regression on four other fifths of the rows. (Scores that
+    leave out single rows would tell their labels: without any signal they are the mean of all other
+    labels.) Copies of a row are left out together.
 
     Parameters
     ----------
@@ -67,7 +73,7 @@ class RidgeScores(TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, X: Floats, y: Array) -> Floats:
-        """Fit, and return what the rows become: leave-one-out scores where they took part.
+        """Fit, and return what the rows become: out-of-fold scores where they took part.
 
         Parameters
         ----------
@@ -95,7 +101,7 @@ class RidgeScores(TransformerMixin, BaseEstimator):
         return reduced
 
     def _fit(self, X: Floats, y: Array) -> tuple[Array, Floats]:
-        """Return the positions of the rows of the fit, and their leave-one-out scores."""
+        """Return the positions of the rows of the fit, and their out-of-fold scores."""
         rows = np.arange(len(X))
         if rows.size > MOST_ROWS:
             rows = np.sort(np.random.RandomState(0).permutation(rows)[:MOST_ROWS])
@@ -112,7 +118,9 @@ class RidgeScores(TransformerMixin, BaseEstimator):
             left, vectors = vectors, Z.T @ (vectors / np.sqrt(values))
         else:
             left = (Z @ vectors) / np.sqrt(values)
-        penalty, scores = _leave_one_out(left, values, targets)
+        penalty = _best_penalty(left, values, targets)
+        fold = shuffled_keys(some, np.ones(len(some)), np.random.RandomState(0)) % N_FOLDS
+        scores = _out_of_fold(left * np.sqrt(values), targets, penalty, fold)
         shrunk = np.sqrt(values) / (values + penalty)
         by_score = vectors @ (shrunk[:, None] * (left.T @ targets))
         components = vectors[:, : self.n_components]
@@ -128,20 +136,44 @@ def _targets(codes: Array) -> Floats:
     return np.asarray(indicators - indicators.mean(axis=0))
 
 
-def _leave_one_out(left: Floats, values: Floats, targets: Floats) -> tuple[float, Floats]:
-    """Return the best penalty, and the leave-one-out scores with it."""
-    best: tuple[float, float, Floats] | None = None
+def _best_penalty(left: Floats, values: Floats, targets: Floats) -> float:
+    """Return the penalty of the least mean squared leave-one-out error."""
     projected = left.T @ targets
+    errors = {}
     for relative in PENALTIES:
         penalty = float(relative * values.sum() / values.size)
         shrink = values / (values + penalty)
         leverage = np.minimum((left**2) @ shrink + 1 / len(left), 1 - 1e-6)
         residual = (targets - (left * shrink) @ projected) / (1 - leverage)[:, None]
-        error = float((residual**2).mean())
-        if best is None or error < best[0]:
-            best = error, penalty, targets - residual
-    assert best is not None
-    return best[1], best[2]
+        errors[penalty] = float((residual**2).mean())
+    return min(errors, key=lambda penalty: errors[penalty])
+
+
+def _out_of_fold(Z: Floats, targets: Floats, penalty: float, fold: Array) -> Floats:
+    """Return the scores of each fold by ridge regression on the others.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n_samples, n_columns)
+        Rows, whose columns are orthogonal to each other.
+    targets : ndarray of shape (n_samples, n_targets)
+        Centred.
+    penalty : float
+        The penalty.
+    fold : ndarray of shape (n_samples,)
+        Fold of each row.
+    """
+    scores = np.zeros_like(targets)
+    squares = (Z**2).sum(axis=0)
+    for k in np.unique(fold):
+        out = fold == k
+        if out.all():
+            break
+        gram = -(Z[out].T @ Z[out])
+        gram.flat[:: len(gram) + 1] += squares + penalty
+        others = targets[~out] - targets[~out].mean(axis=0)
+        scores[out] = Z[out] @ solve(gram, Z[~out].T @ others, assume_a="pos")
+    return scores
 
 
 def reducer(rows: Any, random_state: np.random.RandomState) -> Any:

@@ -350,8 +350,8 @@ class RatePosterior:
         Parameters
         ----------
         kind : {"median", "mean"}
-            The mean or the median of each rate. The medians are (0, 0) where that has a probability
-            above 1/2.
+            "mean" is the mean of each rate. "median" is (0, 0) if that has a probability above 1/2,
+            else the median of each rate given noise.
         """
         if kind == "mean":
             means = [m @ _middles(e) for m, e in zip(self.masses, self.edges, strict=True)]
@@ -361,7 +361,7 @@ class RatePosterior:
     def _median(self, k: int) -> float:
         if self.p_origin > 0.5:
             return 0.0
-        below = self.p_origin + (1 - self.p_origin) * np.append(0, np.cumsum(self.masses[k]))
+        below = np.append(0, np.cumsum(self.masses[k]))
         return float(np.interp(0.5, below, self.edges[k]))
 
     def interval(self, level: float) -> tuple[tuple[float, float], tuple[float, float]]:
