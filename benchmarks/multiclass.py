@@ -106,7 +106,7 @@ def result(name: str, estimator: str, rows: tuple[Array, ...]) -> tuple[float, f
         cleaned.fit(X, y_noisy)
         return 100 * cleaned.score(X_test, y_test), error_of(cleaned.noise_matrix.T, T)
     rates: Any = TransitionMatrix(T) if name == "T known" else "auto"
-    weighting = "rho" if name.endswith("beta") else "auto"
+    weighting: Any = "rho" if name.endswith("beta") else "auto"
     clf = ImportanceReweightingClassifier(
         model, noise_rates=rates, weighting=weighting, random_state=0
     )
