@@ -133,6 +133,18 @@ def test_the_gradient_of_the_evidence_is_that_of_differences(n_classes, rel):
         assert np.abs(fit.gradient() - by_difference).max() < rel * scale
 
 
+def test_the_information_about_rates_does_not_depend_on_how_it_is_summed():
+    """With even targets the sum over labels comes first, with free ones last."""
+    design, theta = design_of(4, 300), np.array([-1.2, -0.8, -1.5, -1.0])
+    even, free = (structures(4, free=True)[k] for k in (2, 5))
+    found = []
+    for structure, at in ((even, theta), (free, np.append(theta, np.zeros(8)))):
+        fit = fit_softmax(design, structure, at, design.first_variance(), tol=1e-10, max_iter=500)
+        of_labels = fit.information(10_000) - structure.log_prior(at)[2]
+        found.append(of_labels[:4, :4])
+    assert found[0] == pytest.approx(found[1], rel=1e-8)
+
+
 def test_a_climb_ends_where_the_evidence_is_flat():
     design = design_of(3, 600)
     structure = structures(3, free=True)[2]

@@ -311,22 +311,7 @@ class SoftmaxFit:
         weight = self.design.weight[rows]
         weight = weight * (self.design.weight.sum() / weight.sum())
         K, J = self.design.n_classes, self.structure.jacobian(self.theta)
-        own, mixed = np.zeros((K, K, K)), np.zeros((K, K, K, F.shape[1]))  # j, k, l(, f)
-        even = np.zeros((K, K, F.shape[1]))
-        size = max(1, BLOCK // (K * K))
-        for first in range(0, len(g), size):
-            part = slice(first, first + size)
-            pairs = (g[part, :, None] * g[part, None, :]).reshape(-1, K * K)
-            pairs *= weight[part, None]
-            even += (pairs.T @ F[part]).reshape(K, K, -1)
-            for j in range(K):
-                ratio = pairs / p[part, j, None]
-                own[j] += ratio.sum(axis=0).reshape(K, K)
-                mixed[j] += (ratio.T @ F[part]).reshape(K, K, -1)
-        # rows k of T against w_l: batches of small products over j
-        mixed *= self.T.T[:, None, :, None]
-        cross = np.matmul(J.transpose(0, 2, 1)[:, None], mixed.transpose(1, 2, 0, 3))  # k, l, a, f
-        cross -= J.sum(axis=1)[:, None, :, None] * even[:, :, None, :]
+        own, cross = self._scores(g, p, F, weight, J)
         n = K * J.shape[2]
         found = np.einsum("kja,jkl,ljb->kalb", J, own, J, optimize=True).reshape(n, n)
         along = np.tensordot(self.directions.T, cross, axes=(1, 1)).reshape(K - 1, n, -1)
@@ -337,6 +322,36 @@ class SoftmaxFit:
         gather[np.arange(n), place] = 1.0
         information = gather.T @ found @ gather + self.structure.log_prior(self.theta)[2]
         return np.asarray((information + information.T) / 2)
+
+    def _scores(
+        self, g: Floats, p: Floats, F: Floats, weight: Floats, J: Floats
+    ) -> tuple[Floats, Floats]:
+        """Return sum_i g_k g_l / p_j, and the information of T's row k against w_l."""
+        K, n_features = self.design.n_classes, F.shape[1]
+        own, even = np.zeros((K, K, K)), np.zeros((K, K, n_features))  # j, k, l; k, l, f
+        few = J.shape[2] == 1
+        mixed = np.zeros((1 if few else K, K, K, n_features))
+        by_rows = (J[:, None, :, 0] * self.T[None]).reshape(K * K, K).T  # j, (k, l)
+        size = max(1, BLOCK // (K * K))
+        for first in range(0, len(g), size):
+            part = slice(first, first + size)
+            pairs = (g[part, :, None] * g[part, None, :]).reshape(-1, K * K)
+            pairs *= weight[part, None]
+            own += ((1 / p[part]).T @ pairs).reshape(K, K, K)
+            even += (pairs.T @ F[part]).reshape(K, K, -1)
+            if few:  # the sum over j comes before that over rows
+                ratio = pairs * ((1 / p[part]) @ by_rows)
+                mixed[0] += (ratio.T @ F[part]).reshape(K, K, -1)
+                continue
+            for j in range(K):
+                ratio = pairs / p[part, j, None]
+                mixed[j] += (ratio.T @ F[part]).reshape(K, K, -1)
+        if few:
+            cross = mixed[0][:, :, None, :]
+        else:  # batches of small products over j
+            mixed *= self.T.T[:, None, :, None]
+            cross = np.matmul(J.transpose(0, 2, 1)[:, None], mixed.transpose(1, 2, 0, 3))
+        return own, cross - J.sum(axis=1)[:, None, :, None] * even[:, :, None, :]
 
 
 def fit_softmax(
