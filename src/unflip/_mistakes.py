@@ -37,7 +37,7 @@ FEW_ROWS = 5000
 MANY_CLASSES = 100
 """Of more classes than this no full T is fitted, which has as many entries as there are pairs."""
 
-SCALE_SPREAD, SHIFT_SPREAD = 0.5, 1.0
+SCALE_SPREAD, SHIFT_SPREAD = 0.5, 0.1
 """Prior standard deviations of log a and of b in softmax(a log p + b)."""
 
 RATE_PRIOR = 0.2, 1.8
@@ -49,8 +49,8 @@ LARGEST_RATE = 0.5
 SURE, SURE_SHARE = 0.9, 0.01
 """A class has sure rows where this belief is reached in this share of its rows."""
 
-NO_SURE_ROWS = 20.0
-"""Nats of evidence against every class that has none: nearly all data have some."""
+NO_SURE_ROWS = 40.0
+"""Nats of evidence against classes none of which has any: nearly all data have some."""
 
 BLOCK = 1 << 20
 """Numbers that are computed at a time."""
@@ -227,16 +227,16 @@ def _fitted(
         inverted = _Sample(_logs(_taken_out(p, by_class.matrix)), codes, weight)
         exact = _by_class(inverted, rate, by_class)
         found += [by_class, replace(exact, taken_out=by_class.matrix)]
-    if _classes_without_sure_rows(found[0].beliefs(p)):
+    if _share_without_sure_rows(found[0].beliefs(p)):
         found += _plateaus(p, sample)
     return _weighed(found, p, sample)
 
 
 def _weighed(found: list[Explanation], p: Floats, sample: "_Sample") -> Mistakes:
     """Return the explanations that count, with their shares and what doubt they leave."""
-    doubts = [_classes_without_sure_rows(one.beliefs(p)) for one in found]
+    doubts = [_share_without_sure_rows(one.beliefs(p)) for one in found]
     shares = softmax(
-        [one.evidence - NO_SURE_ROWS * n for one, n in zip(found, doubts, strict=True)]
+        [one.evidence - NO_SURE_ROWS * s for one, s in zip(found, doubts, strict=True)]
     )
     total = sample.weight.sum()
     kept, low, high = [], 0.0, 0.0
@@ -254,7 +254,7 @@ def _weighed(found: list[Explanation], p: Floats, sample: "_Sample") -> Mistakes
         low += share * (expected if explained > 0.5 else 0.0)
         high += share * expected
     shares = np.array([share for share, _ in kept])
-    return Mistakes(tuple(one for _, one in kept), shares / shares.sum(), (low, high))
+    return Mistakes(tuple(one for _, one in kept), shares / shares.sum(), (float(low), float(high)))
 
 
 class _Sample:
@@ -382,12 +382,12 @@ def _plateaus(p: Floats, sample: _Sample) -> list[Explanation]:
     return found
 
 
-def _classes_without_sure_rows(beliefs: Floats) -> int:
-    """Return how many classes have next to no row that surely is of them."""
+def _share_without_sure_rows(beliefs: Floats) -> float:
+    """Return the share of the classes that have next to no row that surely is of them."""
     guess, sure = beliefs.argmax(axis=1), beliefs.max(axis=1) >= SURE
     rows = np.bincount(guess, minlength=beliefs.shape[1])
     sure_rows = np.bincount(guess[sure], minlength=beliefs.shape[1])
-    return int(np.sum((rows > 0) & (sure_rows < SURE_SHARE * rows)))
+    return float(np.mean((rows > 0) & (sure_rows < SURE_SHARE * rows)))
 
 
 def _likelihood(beliefs: Floats, factors: Floats, sample: _Sample) -> tuple[float, Floats, Floats]:
