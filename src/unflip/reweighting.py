@@ -132,7 +132,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
     >>> clf.score(X, y)
     0.98...
     >>> print(clf.noise_rates_)
-    NoiseRates(positive=0.416, negative=0.0819)
+    NoiseRates(positive=0.416, negative=0.082)
     """
 
     noise_rates_: NoiseRates | TransitionMatrix
