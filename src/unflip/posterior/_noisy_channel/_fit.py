@@ -122,6 +122,7 @@ class NoisyChannel:
         clean = np.zeros(len(evidence.units.rows))
         for part in self.parts:
             clean += part.share * part.held_out(evidence.sample, evidence.units)
+        clean = np.minimum(clean, 1.0)  # the shares sum to 1 but for rounding
         return NoiseRates(*self.rates).noisy_posterior(clean)
 
     def out_of_fold(
@@ -133,7 +134,7 @@ class NoisyChannel:
             design = units.design(part.features)
             fit = refit_coef(design.where(others), self.rates, part.fit, tol=0.1, max_iter=5)
             clean += part.share * expit(design.features[fold] @ fit.coef)
-        return clean
+        return np.minimum(clean, 1.0)
 
     def _by_chunks(self, rows: Any) -> Floats:
         clean = np.zeros(rows.shape[0])
@@ -142,7 +143,7 @@ class NoisyChannel:
             some = dense(rows[chunk])
             for part in self.parts:
                 clean[chunk] += part.share * part.clean_posterior(some)
-        return clean
+        return np.minimum(clean, 1.0)
 
 
 def dense(rows: Any) -> Floats:
