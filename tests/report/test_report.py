@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from tests.report.test_document import Tags
 from unflip import ImportanceReweightingClassifier, NoiseRates, TransitionMatrix, flip_labels
 from unflip._app.markup import rounded
-from unflip._app.report import findings, make_report
+from unflip._app.report import Report, findings, make_report
 from unflip._app.words import (
     between,
     certainty,
@@ -71,8 +71,9 @@ def test_text_from_the_data_is_shown_as_it_is(report):
 
 def test_classes_that_look_like_markup_are_shown_as_they_are(data):
     X, _, noisy = data
+    # "**x**" sorts first, so that "<i>" is the positive class
     names = np.array(["<i>", "**x**"])[noisy]
-    clf = ImportanceReweightingClassifier(noise_rates=RATES).fit(X, names)
+    clf = ImportanceReweightingClassifier(noise_rates=RATES.swapped()).fit(X, names)
     page = make_report(clf, X, names).to_html()
     assert "<i>" not in page
     assert "truly <strong>**x**</strong>" in page
@@ -250,3 +251,12 @@ def test_without_intervals_and_tests_nothing_is_said_of_them():
 
 def test_warnings_are_read_first():
     assert next_steps({**FOUND, "warnings": ["doubtful"]})[0].startswith("Read the doubts first")
+
+
+def test_beside_a_copy_of_the_label_nothing_else_is_shown(report):
+    found = {**report.content["summary"], "leaks": ["paid"], "warnings": ["'paid' is the label."]}
+    page = Report({**report.content, "summary": found})
+    assert "Drop the column paid first" in page.to_html()
+    for written in (page.to_html(), page.to_markdown(), page._repr_html_()):
+        assert "accuracy on clean labels" not in written
+        assert "of the labels are wrong" not in written

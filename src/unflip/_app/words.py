@@ -29,6 +29,11 @@ def percent(share: float) -> str:
     return f"{share:.1%}" if abs(share) < 0.0995 else f"{share:.0%}"
 
 
+def plus_minus(error: float) -> str:
+    """Return a standard error in points; none is known to be less than a tenth of one."""
+    return f"± {max(100 * error, 0.1):.1f}"
+
+
 def count(number: float) -> str:
     """Return a number of rows, rounded, with commas."""
     return f"{round(number):,}"
@@ -163,7 +168,7 @@ def weight_sentences(found: Record) -> list[str]:
 def accuracy_sentences(accuracy: Record) -> list[str]:
     """Return how often a model would be right on clean labels, before and after."""
     gain, error = accuracy["gain"]["score"], accuracy["gain"]["standard_error"]
-    points = f"{abs(100 * gain):.1f} points (± {100 * error:.1f})"
+    points = f"{abs(100 * gain):.1f} points ({plus_minus(error)})"
     if abs(gain) <= 2 * error:
         verdict = f"The difference, {points}, is within what chance does."
     elif gain > 0:

@@ -11,6 +11,7 @@ from unflip._app.words import (
     leaks,
     name_of,
     percent,
+    plus_minus,
     rate_sentences,
     verdict,
     weight_sentences,
@@ -48,10 +49,11 @@ def page_blocks(content: Record, *, drawn: bool = True) -> list[Block]:
     ]
     blocks += [Heading("What to do next")]
     blocks += [Text(sentence, item=True) for sentence in content["next_steps"]]
-    blocks += _accuracy(content["accuracy"])
-    blocks += _weights(content)
-    blocks += _posterior(content) if drawn else []
-    blocks += _suspects(content)
+    if not leaks(content["summary"]):  # beside a copy of the label, all else looks perfect
+        blocks += _accuracy(content["accuracy"])
+        blocks += _weights(content)
+        blocks += _posterior(content) if drawn else []
+        blocks += _suspects(content)
     blocks += [Heading("What is assumed")]
     blocks += [Text(sentence, item=True) for sentence in content["assumptions"]]
     blocks += _made(made)
@@ -66,7 +68,9 @@ def short_blocks(content: Record) -> list[Block]:
     content : dict
         What :func:`~unflip._app.report.findings` returns.
     """
-    blocks = [*_short(content), *_accuracy_table(content["accuracy"])]
+    blocks = _short(content)
+    if not leaks(content["summary"]):
+        blocks += _accuracy_table(content["accuracy"])
     return blocks + [Text(sentence, item=True) for sentence in doubts(content["summary"])]
 
 
@@ -115,9 +119,7 @@ def _accuracy_table(accuracy: Record | None) -> list[Block]:
     rows = tuple(
         (
             Cell(words),
-            Cell(
-                f"{accuracy[name]['score']:.1%}", f"± {100 * accuracy[name]['standard_error']:.1f}"
-            ),
+            Cell(f"{accuracy[name]['score']:.1%}", plus_minus(accuracy[name]["standard_error"])),
         )
         for name, words in (
             ("labels_as_they_are", "the labels as they are"),
