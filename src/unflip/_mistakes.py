@@ -248,8 +248,9 @@ def _weighed(found: list[Explanation], p: Floats, sample: "_Sample") -> Mistakes
         wrong = 1 - one.label_posterior(beliefs, sample.codes)[sample.own]
         expected = float(sample.weight @ wrong) / total
         explained = min(1.0, expected / max(doubt, 1e-12))
-        # exact noise leaves no doubt to be blamed on anyone; else what is left is shared
-        blame = 0.0 if one.taken_out is not None else (1 - explained) / 2
+        # exact noise that explains most of the doubt leaves overlap; else what is left is shared
+        is_exact = one.taken_out is not None and explained > 0.5
+        blame = 0.0 if is_exact else (1 - explained) / 2
         kept.append((share, replace(one, blame=blame)))
         low += share * (expected if explained > 0.5 else 0.0)
         high += share * expected
