@@ -17,9 +17,8 @@ with two thirds, or half where the labels follow a shape that the simplest model
 LEAST_UNSEEN = 0.01
 """Share of wrong labels that no model would show."""
 
-SURE_SHARE = 0.5
-"""Of the labels that class-conditional noise calls wrong, the share that surely are: a model that
-is confident and wrong leaves the same traces as a wrong label."""
+LEARNT = 1.25
+"""Of mistakes that depend on x, a model from elsewhere has learnt a fifth."""
 
 
 def wrong_share_bounds(
@@ -94,8 +93,8 @@ def wrong_share_range(
     Labels alone do not tell classes that overlap from mistakes that are made where classes are
     hard to tell apart: P(noisy | x) is the same. What they leave open is a range.
 
-    - Low end: all doubt at single rows is overlap, and mistakes are only those that hit a class
-      alike wherever its rows are, of which half may be the model's own.
+    - Low end: 0. All doubt may be overlap, or the model's own mistakes: one that is confident and
+      wrong leaves the same traces as a wrong label.
     - High end: no class overlaps another, and where classes are hard to tell apart a label says no
       more than the model does: a label is wrong with probability 1 - P(noisy=y | x).
 
@@ -106,8 +105,7 @@ def wrong_share_range(
     codes : ndarray of shape (n_samples,)
         Positions of the given labels among the classes.
     expected : (low, high)
-        Interval of the share of wrong labels if mistakes depend on the true class alone; its low
-        end is 0 where the labels do not show such mistakes.
+        Interval of the share of wrong labels if mistakes depend on the true class alone.
     sample_weight : ndarray of shape (n_samples,), default=None
         How much each row counts; None: once.
 
@@ -139,5 +137,4 @@ def range_of(
     """
     unlikely = float(np.average(1 - own, weights=sample_weight))
     disagree = float(np.average(disagrees, weights=sample_weight))
-    low, high = expected
-    return SURE_SHARE * low, min(1.0, max(high, unlikely, disagree))
+    return 0.0, min(1.0, max(expected[1], unlikely, LEARNT * disagree))
