@@ -39,7 +39,7 @@ def path(tmp_path):
 
 def test_a_model_comes_back_with_its_origin(path):
     X = np.linspace(-2, 2, 100)[:, None]
-    y = np.where(X[:, 0] > 0, "yes", "no")
+    y = flip_labels(np.where(X[:, 0] > 0, "yes", "no"), NoiseRates(0.2, 0.1), random_state=0)
     model = ImportanceReweightingClassifier(noise_rates=NoiseRates(0.2, 0.1)).fit(X, y)
     save_model(path, model, ORIGIN)
     back, origin = load_model(path)

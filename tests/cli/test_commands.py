@@ -333,4 +333,4 @@ def test_on_a_terminal_progress_is_gone_before_words_are_printed(small):
     assert process.returncode == 0
     text = shown.decode()
     assert "turning columns into numbers ..." in text
-    assert text.rindex("...") < text.index("About")
+    assert text.rindex("...") < text.index("of the labels")
