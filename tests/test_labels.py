@@ -42,6 +42,7 @@ from unflip.metrics import (
     clean_recall_score,
     clean_roc_auc_score,
 )
+from unflip.noise import as_transition_matrix
 from unflip.noise_rates import ScottRates, SelectiveRates, estimate_rates
 from unflip.posterior import ProbabilisticPosterior, fit_posterior
 from unflip.streaming import ArrayBatches, StreamingAudit, StreamingReweighting
@@ -78,7 +79,7 @@ def values_of(fitted: BaseEstimator) -> Any:
     if hasattr(fitted, "mislabel_proba_"):
         return fitted.mislabel_proba_
     if hasattr(fitted, "rates_"):
-        return np.array(fitted.rates_.both())
+        return as_transition_matrix(fitted.rates_).matrix
     if hasattr(fitted, "predict_proba"):
         return fitted.predict_proba(X)
     return fitted.decision_function(X)

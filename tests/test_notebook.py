@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from unflip import ImportanceReweightingClassifier, LabelAudit, NoiseRates
+from unflip import ImportanceReweightingClassifier, LabelAudit, NoiseRates, flip_labels
 
 RATES = NoiseRates(positive=0.3, negative=0.1)
 X = np.r_[np.linspace(-5, -1, 50), np.linspace(1, 5, 50)][:, None]
-Y = np.repeat(["<b>", "dog"], 50)
+CLEAN = np.repeat(["<b>", "dog"], 50)
+Y = flip_labels(CLEAN, RATES, random_state=0)
 
 
 @pytest.mark.parametrize(

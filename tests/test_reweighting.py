@@ -20,7 +20,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from unflip import ImportanceReweightingClassifier, NoiseRates, flip_labels, importance_weights
+from unflip import (
+    ImportanceReweightingClassifier,
+    LabelNoiseWarning,
+    NoiseRates,
+    flip_labels,
+    importance_weights,
+)
 from unflip.density_ratio import KLIEP
 from unflip.noise_rates import ChannelRates, MinimumRates, estimate_rates
 from unflip.paper import eiw, iw
@@ -299,8 +305,9 @@ def test_an_estimate_beside_a_large_known_rate_stays_in_the_room_left(data):
 def test_given_rates_may_leave_next_to_nothing(data):
     X, _, y_noisy = data
     with (
-        pytest.warns(UserWarning, match=r"say little about the true classes: 0\.04"),
-        pytest.warns(UserWarning, match="contradicts the data"),
+        pytest.warns(LabelNoiseWarning, match=r"say little about the true classes: 0\.04"),
+        pytest.warns(LabelNoiseWarning, match="contradicts the data"),
+        pytest.warns(LabelNoiseWarning, match="is contradicted by the labels"),
     ):
         clf = ImportanceReweightingClassifier(noise_rates=NoiseRates(0.5, 0.46)).fit(X, y_noisy)
     assert np.isfinite(clf.sample_weight_).all()
@@ -465,7 +472,10 @@ def test_results_that_hang_on_next_to_nothing_come_with_a_warning(data):
             X, np.where(np.arange(len(X)) % 2, y_noisy, 1 - y_noisy)
         )
     share = np.mean(y_noisy)
-    with pytest.warns(UserWarning, match="contradicts the data"):
+    with (
+        pytest.warns(LabelNoiseWarning, match="contradicts the data"),
+        pytest.warns(LabelNoiseWarning, match="is contradicted by the labels"),
+    ):
         ImportanceReweightingClassifier(noise_rates=NoiseRates(0.0, share + 0.1)).fit(X, y_noisy)
 
 

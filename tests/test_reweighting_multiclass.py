@@ -77,7 +77,9 @@ def test_clean_probabilities_are_learnt_not_noisy_ones():
 def test_the_classifier_is_the_estimator_fitted_with_the_weights_of_the_matrix(data):
     X, _, y_noisy = data
     for rates in (NOISE, NOISE.matrix, NOISE.matrix.tolist()):
-        clf = ImportanceReweightingClassifier(posterior="probabilistic", noise_rates=rates)
+        clf = ImportanceReweightingClassifier(
+            posterior="probabilistic", noise_rates=rates, weighting="rho"
+        )
         clf.fit(X, y_noisy)
         posterior = clf.posterior_.predict_proba(X)
         beta = importance_weights(posterior, y_noisy, NOISE)

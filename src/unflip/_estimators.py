@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
@@ -151,9 +152,10 @@ def fit_soft_labels(
         kept *= row_weight[:, None]
     rows, codes = np.nonzero(kept)
     copies = None if row_weight is None else np.asarray(row_weight)[rows]
+    taken = X.tocsr()[rows] if issparse(X) else _safe_indexing(X, rows)
     return fit_weighted(
         estimator,
-        _safe_indexing(X, rows),
+        taken,
         classes[codes],
         kept[rows, codes],
         row_weight=copies,

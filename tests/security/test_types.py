@@ -3,6 +3,7 @@
 import importlib
 import io
 import json
+import warnings
 import zipfile
 from datetime import date, datetime, timedelta
 
@@ -12,6 +13,7 @@ import pytest
 import skops.io
 
 from tests.security.hostile import SPECIAL
+from unflip import LabelNoiseWarning
 from unflip._app.persistence import CHILDREN, TYPES, Survey, share
 from unflip._app.tables import split_label
 from unflip._app.workflow import ESTIMATORS, learn, make_estimator, parse_rates
@@ -72,6 +74,16 @@ def table(n_rows=150, n_classes=2, columns=None, seed=0):
     return split_label(frame.with_columns(holes).with_columns(pl.Series("y", y)), "y")
 
 
+def curved(n_rows, n_classes):
+    """Return labels that trees can tell, and a smooth function cannot."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 4, (n_rows, 3))
+    y = (np.floor(X[:, 0]) + np.floor(X[:, 1])).astype(int) % n_classes
+    y = np.where(rng.random(n_rows) < 0.1, rng.integers(0, n_classes, n_rows), y)
+    frame = pl.DataFrame({f"x{k}": X[:, k] for k in range(3)})
+    return split_label(frame.with_columns(pl.Series("y", y)), "y")
+
+
 NUMBERS = ("float", "integer")
 
 
@@ -93,6 +105,9 @@ def test_the_list_is_what_fitting_writes_all_of_it_and_no_more():
     written = types_of(table(60), rates="0.1,0.1")
     written |= types_of(few, "svm") | types_of(few, "boosting", rates="?,0.1")
     written |= types_of(table(90, n_classes=3, columns=NUMBERS), "boosting")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LabelNoiseWarning)  # the channel is refuted, as is wanted
+        written |= types_of(curved(600, n_classes=2)) | types_of(curved(600, n_classes=3))
     assert written == ON_THE_LIST
 
 

@@ -456,8 +456,8 @@ def shortest_ranges(draws: Floats, level: float) -> tuple[Floats, Floats]:
     first = np.argmin(lengths, axis=0)[None]
     low = np.take_along_axis(ordered, first, axis=0)[0]
     high = np.take_along_axis(ordered, first + held - 1, axis=0)[0]
-    # no draw is 0 or 1, though a range that begins or ends with the last of them reaches that far
-    tail = (n - held) // 4
-    low = np.where(first[0] <= tail, 0.0, low)
-    high = np.where((first[0] >= n - held - tail) & (low > 0), 1.0, high)
+    # no draw is 0 or 1, though a range that ends with the last of them near there reaches that far
+    tail, length = (n - held) // 4, high - low
+    low = np.where((first[0] <= tail) & (low < length), 0.0, low)
+    high = np.where((first[0] >= n - held - tail) & (1 - high < length) & (low > 0), 1.0, high)
     return np.asarray(low), np.asarray(high)
