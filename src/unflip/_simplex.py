@@ -102,7 +102,7 @@ def _on_the_boundary(
 
 def _corners(rows: Floats, matrix: Floats, guess: Array) -> tuple[Floats, NDArray[np.bool_]]:
     """Return the best q beside the corner of each guess, and whether it is the best of all."""
-    mixture = np.empty_like(rows)
+    mixture = np.zeros_like(rows)
     gradient = np.empty_like(rows)
     for k in np.unique(guess):
         at = guess == k
