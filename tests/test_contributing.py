@@ -72,6 +72,7 @@ FINDERS = ["test_common", "test_row_weights", "test_typing", "test_reference", "
 CHOSEN = "TailMean or tail_mean or test_classes or every_command or reference or knows_the_names"
 
 
+@pytest.mark.slow
 def test_the_examples_of_new_parts_pass_the_tests_that_find_them(tmp_path: Path) -> None:
     ignored = shutil.ignore_patterns("__pycache__", "_build", "auto_examples", "generated")
     for folder in ("src", "tests", "docs"):

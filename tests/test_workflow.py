@@ -76,6 +76,7 @@ def test_all_rows_reviewed_give_the_model_of_clean_labels(data, truth):
     assert learnt.model.predict_proba(data.features) == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_reviewing_suspicious_rows_brings_the_model_closer_to_the_truth(truth):
     new = mixed_table(2000, seed=9)
     before, after = [], []

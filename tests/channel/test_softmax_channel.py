@@ -95,6 +95,7 @@ def test_what_laplace_leaves_out_of_a_beta_integral_is_put_back(counts):
     assert laplace + gap == pytest.approx(np.log(exact), abs=1e-5)
 
 
+@pytest.mark.slow
 def test_the_evidence_of_two_classes_is_the_integral_over_the_coefficients():
     design = design_of(2, 400)
     one = SoftmaxDesign(design.features[:, :2], design.block[:2], design.codes, design.weight, 2)

@@ -34,6 +34,7 @@ def test_demo_prints_rates_and_three_accuracies_that_rise(run):
     assert as_they_are < reweighted < clean
 
 
+@pytest.mark.slow
 def test_demo_as_json_is_what_the_function_returns(run):
     result = run("demo", "--json", "--rates", "0.2,0.2", "--seed", "3")
     assert result.exit_code == 0

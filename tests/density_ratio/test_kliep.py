@@ -194,6 +194,7 @@ def test_samples_that_no_width_can_bridge_are_refused():
         KLIEP(1.0).fit(np.zeros((5, 1)), np.full((5, 1), 1e6))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads Linux's /proc")
 def test_a_million_rows_add_less_than_500_mb():
     """Peak resident memory of a process of its own, less what the rows themselves take."""

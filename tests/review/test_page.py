@@ -212,6 +212,7 @@ def test_a_decision_that_cannot_be_stored_is_not_said_to_be(tab, tmp_path):
     assert stored(path) == {row: "keep"}
 
 
+@pytest.mark.slow
 def test_the_page_says_what_has_become_of_earlier_decisions(tab, tmp_path):
     path = tmp_path / "d.sqlite"
     table = made_table()
@@ -318,6 +319,7 @@ def test_of_three_classes_the_right_one_is_chosen(tab, tmp_path):
         assert sorted(said.verdict for said in store.all().values()) == ["change", "change", "keep"]
 
 
+@pytest.mark.slow
 def test_the_end_of_a_queue_says_what_is_left_and_lets_undo(tab, tmp_path):
     with served(tmp_path / "d.sqlite", sample_size=2) as (_, address):
         page = tab(address)
@@ -339,6 +341,7 @@ def test_the_end_of_a_queue_says_what_is_left_and_lets_undo(tab, tmp_path):
         assert page.page.is_enabled("#keep")
 
 
+@pytest.mark.slow
 def test_of_a_hundred_thousand_rows_a_page_at_a_time_is_sent(tab, tmp_path):
     with served(tmp_path / "d.sqlite", n=100_000) as (_, address):
         page = tab(address)
@@ -440,6 +443,7 @@ def test_everything_has_a_name_a_place_and_a_visible_focus(tab, shared):
         assert page.page.get_attribute(f"#{name}", "role") in ("status", "alert")
 
 
+@pytest.mark.slow
 def test_shortcuts_can_be_switched_off_and_a_held_key_decides_once(tab, tmp_path):
     path = tmp_path / "d.sqlite"
     with served(path) as (_, address):
