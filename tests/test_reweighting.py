@@ -491,6 +491,7 @@ def test_the_papers_presets_are_configured_parts(data):
     assert iw().noise_rates.scoring == "noisy_accuracy"
 
 
+@pytest.mark.slow
 def test_cross_validated_rates_are_those_of_the_classifier_itself(data):
     X, _, y_noisy = (part[:200] for part in data)
     inside = ImportanceReweightingClassifier(noise_rates="cv", random_state=0).fit(X, y_noisy)

@@ -204,6 +204,7 @@ def test_impossible_costs_are_refused(data, cost):
         LabelDependentCostClassifier(cost=cost).fit(X, y_noisy)
 
 
+@pytest.mark.slow
 def test_unknown_rates_are_estimated_and_cross_validated_rates_use_the_method(data):
     X, _, y_noisy = data
     auto = UnbiasedLossClassifier().fit(X, y_noisy)

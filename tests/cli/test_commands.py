@@ -298,6 +298,7 @@ def test_a_mistyped_command_is_named_with_what_may_be_meant(run):
     assert "Did you mean 'audit'" in result.stderr
 
 
+@pytest.mark.slow
 def test_options_are_completed_of_a_command_that_is_not_imported_yet():
     code = "import sys; sys.argv = ['unflip']; from unflip.__main__ import main; main()"
     words = {"COMP_WORDS": "unflip audit --prec", "COMP_CWORD": "2"}

@@ -158,6 +158,7 @@ def test_two_tabs_cannot_overwrite_each_other(tab, tmp_path):
         assert stored(path) == {row: "unsure"}
 
 
+@pytest.mark.slow
 def test_a_tab_undoes_its_own_decisions(tab, tmp_path):
     path = tmp_path / "d.sqlite"
     with served(path) as (_, address):
@@ -293,6 +294,7 @@ def test_the_random_sample_is_estimated_live(tab, tmp_path):
         assert page.page.is_visible("#empty")
 
 
+@pytest.mark.slow
 def test_of_three_classes_the_right_one_is_chosen(tab, tmp_path):
     path = tmp_path / "d.sqlite"
     with served(path, n_kinds=3) as (_, address):
