@@ -13,7 +13,7 @@ PAGE, CELLS = DOCS / "user_guide" / "trust.md", DOCS / "user_guide" / "trust.csv
 OPENING = """\
 # How far to trust it
 
-<!-- Written by `python -m benchmarks.worlds --page` from the cells in trust.csv; not to be edited. -->
+<!-- Written by `python -m benchmarks.worlds --page` from trust.csv; not to be edited. -->
 
 A rate with an interval is believed. So it was counted how often it should not have been:
 `ImportanceReweightingClassifier()` with its defaults was fitted in {n_cells} made-up worlds,

@@ -52,7 +52,7 @@ autodoc_default_options = {
     # scikit-learn's own plumbing, the same in every estimator
     "exclude-members": (
         "get_metadata_routing, get_params, set_params, "
-        "set_fit_request, set_predict_request, set_score_request"
+        "set_fit_request, set_predict_request, set_predict_proba_request, set_score_request"
     ),
 }
 numpydoc_show_class_members = False
