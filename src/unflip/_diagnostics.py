@@ -328,7 +328,7 @@ def judge_model(
         positive, negative = rates.both()
         numbers |= {"positive": positive, "negative": negative}
         return [Diagnostic("doubted_channel", numbers=numbers)]
-    said = totals.n_errors / totals.label_mass.sum()
+    said = totals.error_share
     hidden = LEAST_HIDDEN * 2 * totals.noisy_prior.min()
     most = max(MOST_DISAGREEMENT, said + MOST_UNEXPLAINED)
     if disagreement > min(2 * said + hidden, most):

@@ -20,7 +20,7 @@ LEAST_DISAGREEMENT, LEAST_CONFIDENCE = 0.001, 0.98
 SMALLEST_SAMPLE = 100
 """On fewer rows agreement and order are chance."""
 
-BLOCK = 1 << 22
+CHECKED_AT_ONCE = 1 << 22
 """Numbers that are checked at a time."""
 
 POOLED = 300_000
@@ -226,7 +226,7 @@ def _checked(
 
 def _check_values(array: Floats, name: str, normalized: bool) -> None:
     """Refuse what is no probability, block by block."""
-    step = max(1, BLOCK // array.shape[1])
+    step = max(1, CHECKED_AT_ONCE // array.shape[1])
     for start in range(0, len(array), step):
         block = array[start : start + step]
         finite = np.isfinite(block).all(axis=1)

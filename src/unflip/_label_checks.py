@@ -124,7 +124,7 @@ def judge_rules(X: Any, codes: Codes, classes: Array) -> list[Diagnostic]:
     classes : ndarray of shape (n_classes,)
         The labels.
     """
-    sample = _Sample.draw(codes, classes.size)
+    sample = _TableSample.draw(codes, classes.size)
     if sample is None:
         return []
     columns = [_Column.of(name, values, sample) for name, values in _columns(X, sample.rows)]
@@ -146,7 +146,7 @@ def judge_rules(X: Any, codes: Codes, classes: Array) -> list[Diagnostic]:
     return found[:MOST_NAMED]
 
 
-def _easy(columns: Sequence["_Column"], sample: "_Sample") -> bool:
+def _easy(columns: Sequence["_Column"], sample: "_TableSample") -> bool:
     """Return whether the classes are so plainly apart that these columns give the labels too."""
     if not columns:
         return True  # each of all columns does by itself
@@ -154,7 +154,7 @@ def _easy(columns: Sequence["_Column"], sample: "_Sample") -> bool:
     return sample.error(said) <= LARGEST_EASY_ERROR
 
 
-def _rule(columns: Sequence["_Column"], sample: "_Sample") -> list[Diagnostic]:
+def _rule(columns: Sequence["_Column"], sample: "_TableSample") -> list[Diagnostic]:
     """Return the rule of few columns that gives the labels: of two, if they do, else of more."""
     if len(columns) < 2:
         return []
@@ -183,7 +183,7 @@ def _most_telling(columns: Sequence["_Column"]) -> list["_Column"]:
 
 
 @dataclass(frozen=True)
-class _Sample:
+class _TableSample:
     """As many rows of each class where there are, half of them to learn rules from.
 
     `weight` is how many rows of the table each of them stands for.
@@ -195,7 +195,7 @@ class _Sample:
     weight: Floats
 
     @classmethod
-    def draw(cls, codes: Codes, n_classes: int) -> "_Sample | None":
+    def draw(cls, codes: Codes, n_classes: int) -> "_TableSample | None":
         counts = np.bincount(codes, minlength=n_classes)
         common = np.argsort(-counts, kind="stable")[:MOST_CLASSES]
         common = common[counts[common] >= LEAST_CLASS_ROWS]
@@ -248,7 +248,7 @@ class _Column:
     is_copy: bool
 
     @classmethod
-    def of(cls, name: Any, values: Array, sample: _Sample) -> "_Column":
+    def of(cls, name: Any, values: Array, sample: _TableSample) -> "_Column":
         is_text = values.dtype.kind == "U"
         distinct, places = np.unique(values, return_inverse=True)
         few = is_text or distinct.size <= FEW_VALUES

@@ -71,6 +71,11 @@ class Totals:
         return np.asarray(self.sure_mass / self.label_mass.sum())
 
     @property
+    def error_share(self) -> float:
+        """The expected share of wrong labels."""
+        return float(self.n_errors / self.label_mass.sum())
+
+    @property
     def clipped_share(self) -> float:
         """The share of rows whose beta was clipped."""
         return self.n_clipped / self.n_rows

@@ -20,6 +20,7 @@ from scipy.optimize import minimize
 from scipy.special import betaln, gammaln, softmax
 
 from unflip._diagnostics import LabelNoiseWarning
+from unflip._label_posterior import SURE
 from unflip._simplex import likeliest_mixture, scaled_rows
 from unflip._threads import one_blas_thread
 from unflip._typing import Array, Floats
@@ -46,13 +47,13 @@ RATE_PRIOR = 0.2, 1.8
 LARGEST_RATE = 0.5
 """Prior rate of the rows of T; the fitted ones may be higher."""
 
-SURE, SURE_SHARE = 0.9, 0.01
-"""A class has sure rows where this belief is reached in this share of its rows."""
+SURE_SHARE = 0.01
+"""A class has sure rows where this share of its rows surely is of it."""
 
 NO_SURE_ROWS = 40.0
 """Nats of evidence against classes none of which has any: nearly all data have some."""
 
-BLOCK = 1 << 20
+EXPLAINED_AT_ONCE = 1 << 20
 """Numbers that are computed at a time."""
 
 
@@ -164,7 +165,7 @@ class Mistakes:
         kind = np.float32 if noisy_posterior.dtype == np.float32 else np.float64
         clean, given_label = (np.zeros((n_rows, n_classes), dtype=kind) for _ in range(2))
         wrong, noisy_own = np.zeros(n_rows), np.zeros(n_rows)
-        step = max(1, BLOCK // n_classes)
+        step = max(1, EXPLAINED_AT_ONCE // n_classes)
         for start in range(0, n_rows, step):
             rows = slice(start, start + step)
             p = np.asarray(noisy_posterior[rows], dtype=np.float64)
@@ -213,7 +214,7 @@ def _fitted(
         drawn = np.sort(generator.choice(n_rows, most, replace=False))
         noisy_posterior, codes, weight = noisy_posterior[drawn], codes[drawn], weight[drawn]
     p = np.asarray(noisy_posterior, dtype=np.float64)
-    sample = _Sample(_logs(p), codes, weight)
+    sample = _FittedRows(_logs(p), codes, weight)
     found = [_alike(sample)]
     if n_classes <= MANY_CLASSES:
         rate = float(np.clip(1 - found[0].matrix[0, 0], 0.01, LARGEST_RATE))
@@ -224,7 +225,7 @@ def _fitted(
             key=lambda one: one.evidence,
         )
         by_class = _by_class(sample, rate, start)
-        inverted = _Sample(_logs(_taken_out(p, by_class.matrix)), codes, weight)
+        inverted = _FittedRows(_logs(_taken_out(p, by_class.matrix)), codes, weight)
         exact = _by_class(inverted, rate, by_class)
         found += [by_class, replace(exact, taken_out=by_class.matrix)]
     if _share_without_sure_rows(found[0].beliefs(p)):
@@ -232,7 +233,7 @@ def _fitted(
     return _weighed(found, p, sample)
 
 
-def _weighed(found: list[Explanation], p: Floats, sample: "_Sample") -> Mistakes:
+def _weighed(found: list[Explanation], p: Floats, sample: "_FittedRows") -> Mistakes:
     """Return the explanations that count, with their shares and what doubt they leave."""
     doubts = [_share_without_sure_rows(one.beliefs(p)) for one in found]
     shares = softmax(
@@ -258,7 +259,7 @@ def _weighed(found: list[Explanation], p: Floats, sample: "_Sample") -> Mistakes
     return Mistakes(tuple(one for _, one in kept), shares / shares.sum(), (float(low), float(high)))
 
 
-class _Sample:
+class _FittedRows:
     """Logarithms of probabilities, labels and weights that are fitted to."""
 
     def __init__(self, logs: Floats, codes: NDArray[np.intp], weight: Floats) -> None:
@@ -271,9 +272,9 @@ class _Sample:
         self.present, starts = np.unique(codes[self.order], return_index=True)
         self.starts = starts
 
-    def every(self, step: int) -> "_Sample":
+    def every(self, step: int) -> "_FittedRows":
         """Return every so many rows."""
-        return _Sample(self.logs[::step], self.codes[::step], self.weight[::step])
+        return _FittedRows(self.logs[::step], self.codes[::step], self.weight[::step])
 
     def by_label(self, rows: Floats) -> Floats:
         """Return the sums of rows, by given label."""
@@ -290,7 +291,7 @@ class _Sample:
         return (1 - rate) * np.eye(n_classes) + rate * others
 
 
-def _alike(sample: _Sample) -> Explanation:
+def _alike(sample: _FittedRows) -> Explanation:
     """Fit a, b and one rate."""
     others = sample.noise(1.0).T[sample.codes]
     total, n_classes = sample.weight.sum(), sample.shares.size
@@ -324,7 +325,7 @@ def _alike(sample: _Sample) -> Explanation:
     return Explanation(matrix, float(np.exp(best[0])), best[2:], evidence=float(evidence))
 
 
-def _by_class(sample: _Sample, rate: float, start: Explanation) -> Explanation:
+def _by_class(sample: _FittedRows, rate: float, start: Explanation) -> Explanation:
     """Fit a, b and T, whose rows have a Dirichlet prior of as many rows as it has free entries."""
     n_classes, total = sample.shares.size, sample.weight.sum()
     prior_rows = (n_classes - 1) * sample.noise(rate)
@@ -360,7 +361,7 @@ def _by_class(sample: _Sample, rate: float, start: Explanation) -> Explanation:
     )
 
 
-def _plateaus(p: Floats, sample: _Sample) -> list[Explanation]:
+def _plateaus(p: Floats, sample: _FittedRows) -> list[Explanation]:
     """Take out the noise that is read off the rows that come nearest to being sure."""
     selective = np.eye(sample.shares.size)
     among = np.searchsorted(sample.present, sample.codes)
@@ -372,7 +373,7 @@ def _plateaus(p: Floats, sample: _Sample) -> list[Explanation]:
     found = []
     for matrix in (sample.noise(rate), selective):
         logs = _logs(_taken_out(p, matrix))
-        inverted = _Sample(logs, sample.codes, sample.weight)
+        inverted = _FittedRows(logs, sample.codes, sample.weight)
         if matrix is not selective:
             one = _alike(inverted)
         elif sample.shares.size <= MANY_CLASSES:
@@ -391,7 +392,9 @@ def _share_without_sure_rows(beliefs: Floats) -> float:
     return float(np.mean((rows > 0) & (sure_rows < SURE_SHARE * rows)))
 
 
-def _likelihood(beliefs: Floats, factors: Floats, sample: _Sample) -> tuple[float, Floats, Floats]:
+def _likelihood(
+    beliefs: Floats, factors: Floats, sample: _FittedRows
+) -> tuple[float, Floats, Floats]:
     """Return minus the log-likelihood, its slope in the logits, and P(true | x, y) by weight."""
     joint = beliefs * factors
     given = np.maximum(joint @ np.ones(joint.shape[1]), 1e-300)
@@ -413,7 +416,7 @@ def _minimum(loss: Any, start: Floats) -> Floats:
     return np.asarray(found.x)
 
 
-def _counted(p: Floats, sample: _Sample) -> Floats:
+def _counted(p: Floats, sample: _FittedRows) -> Floats:
     """Return T by counting guesses and labels."""
     n_classes = p.shape[1]
     counts = np.full((n_classes, n_classes), 1 / n_classes)

@@ -8,7 +8,7 @@ from unflip._typing import Array, Floats
 BARRIER = 1e-10
 """Weight of the log-barrier that keeps mixtures off the faces: what is ruled out is ranked."""
 
-RULED_OUT = 1 - 1e-3
+NEARLY_FLAT = 1 - 1e-3
 """Where g_k is smaller, q_k is 0 but for the barrier: q_k = BARRIER / (1 - g_k)."""
 
 LARGEST_GAP = 1e-6
@@ -17,7 +17,7 @@ LARGEST_GAP = 1e-6
 LARGEST_STEPS = 1000
 """Accelerated steps at most: hardly any row takes a hundred."""
 
-BLOCK = 1 << 21
+SOLVED_AT_ONCE = 1 << 21
 """Numbers that are iterated on at a time."""
 
 
@@ -83,7 +83,7 @@ def likeliest_mixture(
         np.linalg.solve(matrix.T, rows.T).T if inverted is None else inverted, dtype=np.float64
     )
     outside = np.flatnonzero(mixture.min(axis=1) <= 0)
-    n_block = max(1, BLOCK // matrix.shape[0])
+    n_block = max(1, SOLVED_AT_ONCE // matrix.shape[0])
     for start in range(0, outside.size, n_block):
         block = outside[start : start + n_block]
         mixture[block] = _on_the_boundary(rows[block], matrix, mixture[block], gap, steps)
@@ -110,7 +110,7 @@ def _corners(rows: Floats, matrix: Floats, guess: Array) -> tuple[Floats, NDArra
         gradient[at] = rows[at] @ np.minimum(ratio, 1e300).T
     own = np.arange(len(rows)), guess
     gradient[own] = 0.0  # it is 1 there
-    is_corner = (gradient.max(axis=1) < RULED_OUT) & (rows.max(axis=1) > 0)
+    is_corner = (gradient.max(axis=1) < NEARLY_FLAT) & (rows.max(axis=1) > 0)
     np.divide(BARRIER, 1 - gradient, out=mixture, where=is_corner[:, None])
     mixture[own] = 0.0
     mixture[own] = 1 - mixture.sum(axis=1)
@@ -145,7 +145,7 @@ def _settled(q: Floats, p: Floats, matrix: Floats) -> tuple[Floats, Floats]:
     """Return q with what is ruled out where the barrier leaves it, and how much that costs."""
     gradient = _gradient(q, p, matrix)
     settled = q.copy()
-    np.divide(BARRIER, 1 - gradient, out=settled, where=gradient < RULED_OUT)
+    np.divide(BARRIER, 1 - gradient, out=settled, where=gradient < NEARLY_FLAT)
     settled = scaled_rows(settled)
     return settled, _gradient(settled, p, matrix).max(axis=1, initial=0.0) - 1
 

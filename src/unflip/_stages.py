@@ -80,27 +80,25 @@ def judge_estimate(
     """
     interval = channel_interval(estimator)
     found = judge_rates(totals, classes, rates, estimated=estimator is not None, interval=interval)
-    check = getattr(posterior, "check_", None)
-    if estimator is None and check is not None and check.likelier_rates is not None:
+    channel = estimator.posterior_ if isinstance(estimator, ChannelRates) else posterior
+    if not isinstance(channel, ChannelPosterior) or channel.check_ is None:
+        return found
+    check = channel.check_
+    if isinstance(estimator, ChannelRates):
+        at_random = channel.interval_.wrong_share or (0.0, totals.error_share)
+        found += judge_model(
+            check.verdict,
+            check.statistic,
+            check.disagreement,
+            channel.rates_,
+            totals,
+            at_random=at_random,
+            possible=channel.wrong_share_range_,
+        )
+    elif estimator is None and check.likelier_rates is not None:
         positive, negative = check.likelier_rates
         numbers = {"rates": str(rates), "positive": positive, "negative": negative}
         found.append(Diagnostic("unlikely_rates", numbers=numbers))
-    if isinstance(estimator, ChannelRates) and interval is not None:
-        channel = estimator.posterior_
-        if (
-            isinstance(channel, ChannelPosterior)
-            and channel.check_ is not None
-            and interval.wrong_share is not None
-        ):
-            found += judge_model(
-                channel.check_.verdict,
-                channel.check_.statistic,
-                channel.check_.disagreement,
-                channel.rates_,
-                totals,
-                at_random=interval.wrong_share,
-                possible=channel.wrong_share_range_,
-            )
     return found
 
 
@@ -153,8 +151,8 @@ def possible_wrong_share(
     """
     if isinstance(posterior, ChannelPosterior) and posterior.check_ is not None:
         return posterior.wrong_share_range_
-    said = totals.n_errors / totals.label_mass.sum()
-    return wrong_share_range(label_posterior.noisy_proba, label_posterior.codes, (0.0, said))
+    said = 0.0, totals.error_share
+    return wrong_share_range(label_posterior.noisy_proba, label_posterior.codes, said)
 
 
 def channel_interval(estimator: BaseRates | None) -> RatesInterval | None:

@@ -8,9 +8,9 @@ from sklearn.ensemble import ExtraTreesClassifier
 
 from unflip import TransitionMatrix, flip_labels
 from unflip.posterior import MulticlassChannelPosterior
+from unflip.posterior._noisy_channel import distinct_rows
 from unflip.posterior._softmax_channel import shortest_ranges
 from unflip.posterior._softmax_channel._climb import climb
-from unflip.posterior._softmax_channel._copies import distinct_rows
 from unflip.posterior._softmax_channel._evidence import SoftmaxDesign, fit_softmax
 from unflip.posterior._softmax_channel._forest import DEPTH, Trees
 from unflip.posterior._softmax_channel._structure import (
@@ -250,11 +250,11 @@ def test_copies_of_a_row_with_one_label_count_once():
     random = np.random.RandomState
     once = distinct_rows(X, y, weight, random(0))
     twice = distinct_rows(*doubled, np.ones(100), random(0))
-    assert once[0] == pytest.approx(twice[0])
-    assert once[2] == pytest.approx(twice[2])
-    rows, labels, _, position = twice
-    assert rows[position] == pytest.approx(doubled[0])
-    assert (labels[position] == doubled[1]).all()
+    rows, labels = doubled
+    assert X[once.first] == pytest.approx(rows[twice.first])
+    assert once.weight == pytest.approx(twice.weight)
+    assert rows[twice.first][twice.position] == pytest.approx(rows)
+    assert (labels[twice.first][twice.position] == labels).all()
 
 
 def test_trees_as_arrays_are_the_forest():

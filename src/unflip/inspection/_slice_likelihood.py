@@ -12,7 +12,7 @@ from unflip._diagnostics import LEVEL
 from unflip._typing import Array, Floats
 from unflip.noise import LARGEST_TOTAL, NoiseRates
 
-N_BINS = 64
+N_POSTERIOR_BINS = 64
 """Rows are counted in so many bins of P(true=+1 | x), which changes next to nothing."""
 
 SUREST = 1e-4
@@ -52,7 +52,9 @@ class SliceCounts:
             Whether each row is labelled positive.
         """
         log_odds = logit(np.clip(clean, SUREST, 1 - SUREST))
-        bins = np.array_split(np.argsort(log_odds, kind="stable"), min(N_BINS, clean.size))
+        bins = np.array_split(
+            np.argsort(log_odds, kind="stable"), min(N_POSTERIOR_BINS, clean.size)
+        )
         counts = [(log_odds[b].mean(), positive[b].sum(), (~positive[b]).sum()) for b in bins]
         return cls(*np.array(counts, dtype=float).T)
 

@@ -206,8 +206,7 @@ class ChannelPosterior(BasePosterior):
         proba = self.predict_proba(X)
         if held_out is not None:
             rows, clean = held_out
-            noisy = self.rates_.noisy_posterior(clean)
-            proba[rows] = np.column_stack([1 - noisy, noisy])
+            proba[rows] = self._noisy_proba(clean)
         return proba
 
     def _fit_sample(
@@ -236,9 +235,7 @@ class ChannelPosterior(BasePosterior):
 
     def predict_proba(self, X: Any) -> Floats:
         """Return P(noisy y | x), one column per class in the order of `classes_`."""
-        clean = self.predict_clean_proba(X)[:, 1]
-        noisy = self.rates_.noisy_posterior(clean)
-        return np.column_stack([1 - noisy, noisy])
+        return self._noisy_proba(self.predict_clean_proba(X)[:, 1])
 
     def predict_clean_proba(self, X: Any) -> Floats:
         """Return P(true y | x), one column per class in the order of `classes_`."""
@@ -306,6 +303,10 @@ class ChannelPosterior(BasePosterior):
     def out_of_fold(self) -> bool:
         """Whether the rows' own probabilities, once fitted, are held out."""
         return isinstance(getattr(self, "_channel", None), ScoredChannel)
+
+    def _noisy_proba(self, clean: Floats) -> Floats:
+        noisy = self.rates_.noisy_posterior(clean)
+        return np.column_stack([1 - noisy, noisy])
 
     def _numbers(self, X: Any) -> Any:
         """Return the rows as numbers; a user's transformer has them as they are."""

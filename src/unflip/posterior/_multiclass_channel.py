@@ -32,7 +32,7 @@ from unflip.posterior._softmax_channel import (
 )
 from unflip.posterior._wide_rows import reducer
 
-CHUNK = 4096
+PREDICTED_AT_ONCE = 4096
 """Rows whose features are made at a time."""
 
 
@@ -228,8 +228,8 @@ class MulticlassChannelPosterior(BasePosterior):
         def by_chunks(part: slice) -> Floats:
             first, last, _ = part.indices(n_rows)
             clean = np.empty((last - first, self.classes_.size))
-            for start in range(first, last, CHUNK):
-                some = rows[start : min(start + CHUNK, last)]
+            for start in range(first, last, PREDICTED_AT_ONCE):
+                some = rows[start : min(start + PREDICTED_AT_ONCE, last)]
                 if self._transformer is not None:
                     some = _checked(self._transformer.transform(some))
                 done = self._channel.clean_posterior(dense(some))

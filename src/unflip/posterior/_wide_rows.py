@@ -30,7 +30,7 @@ N_FOLDS = 5
 PENALTIES = 10.0 ** np.arange(-6, 3)
 """Candidate penalties of the ridge regression, relative to the mean eigenvalue."""
 
-CHUNK = 4096
+REDUCED_AT_ONCE = 4096
 """Rows standardised at a time."""
 
 
@@ -95,8 +95,8 @@ class RidgeScores(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         reduced = np.empty((len(X), self.directions_.shape[1]))
-        for first in range(0, len(X), CHUNK):
-            some = slice(first, first + CHUNK)
+        for first in range(0, len(X), REDUCED_AT_ONCE):
+            some = slice(first, first + REDUCED_AT_ONCE)
             reduced[some] = ((X[some] - self.mean_) / self.scale_) @ self.directions_
         return reduced
 

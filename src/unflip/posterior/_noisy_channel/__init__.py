@@ -10,9 +10,10 @@ from unflip.posterior._noisy_channel._check import (
     check_channel,
     fit_scored_channel,
 )
-from unflip.posterior._noisy_channel._features import ChannelFeatures, row_keys, shuffled_keys
+from unflip.posterior._noisy_channel._copies import distinct_rows
+from unflip.posterior._noisy_channel._evidence import LATENT_VARIANCE, TINY
+from unflip.posterior._noisy_channel._features import ChannelFeatures, shuffled_keys
 from unflip.posterior._noisy_channel._fit import (
-    MIN_MIXED_SHARE,
     N_GRID,
     ChannelSample,
     Evidence,
@@ -21,11 +22,13 @@ from unflip.posterior._noisy_channel._fit import (
     dense,
     fit_noisy_channel,
 )
-from unflip.posterior._noisy_channel._surface import EvidenceTest
+from unflip.posterior._noisy_channel._surface import NO_NOISE, EvidenceTest
 
 __all__ = [
-    "MIN_MIXED_SHARE",
+    "LATENT_VARIANCE",
+    "NO_NOISE",
     "N_GRID",
+    "TINY",
     "ChannelFeatures",
     "ChannelSample",
     "Evidence",
@@ -37,8 +40,8 @@ __all__ = [
     "box_of",
     "check_channel",
     "dense",
+    "distinct_rows",
     "fit_noisy_channel",
     "fit_scored_channel",
-    "row_keys",
     "shuffled_keys",
 ]

@@ -9,17 +9,16 @@ cannot follow it calls noise. For any score s(x) of the rows,
 so that a channel can be fitted to held-out scores of trees instead.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit
 from scipy.stats import chi2, norm
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.tree import DecisionTreeClassifier
 
+from unflip._diagnostics import LEVEL
 from unflip._threads import threads_for
 from unflip._typing import Floats
 from unflip.noise import NoiseRates
@@ -29,6 +28,7 @@ from unflip.posterior._noisy_channel._fit import (
     N_GRID,
     ChannelSample,
     Evidence,
+    Fold,
     NoisyChannel,
     box_of,
     fit_noisy_channel,
@@ -41,7 +41,7 @@ N_CHECK_FOLDS, N_SCORE_FOLDS = 3, 5
 DOUBTED, REFUTED = 3.0, 6.0
 """Statistics from which on the channel is compared with one on tree scores, and not believed."""
 
-LEAST_ROWS, LEAST_DISAGREEMENT = 100, 0.02
+LEAST_CHECKED, LEAST_DISAGREEMENT = 100, 0.02
 """Fewer rows, or labels that the channel predicts but for so few, need no check."""
 
 MOST_CHECKED = 6000
@@ -57,14 +57,14 @@ a rule: they were if a decision tree of so many leaves gives them."""
 MAX_LOGIT = 9.0
 """Scores are kept within these logits."""
 
-LARGEST_MOVE, SLACK, LEVEL = 0.05, 0.02, 0.95
+LARGEST_MOVE, MOVE_SLACK = 0.05, 0.02
 """Difference of two models' rates that is worth a doubt, where one is outside of the other's
-interval of this level, too, by more than the slack."""
+interval, too, by more than the slack."""
 
 CONTRADICTED = 1e-3
 """Probability of labels that contradict given rates, where the rates are right."""
 
-CLEARLY = 2.0
+CLEAR_GAIN = 2.0
 """Standard errors by which one model explains the labels clearly better than another."""
 
 
@@ -181,18 +181,22 @@ def check_channel(
     units = evidence.units
     held_out = channel.held_out(evidence)
     wrong = _disagreement(units, held_out)
-    simple = max(wrong, _disagreement(units, _linear_probability(evidence)))
+    simple = wrong
+    if wrong < FEW_DISAGREE:
+        simple = _simple_disagreement(evidence, wrong)
     given = known is not None and known.known
     likelier = likelier_rates(channel, evidence) if given else None
     statistic, verdict, scored = 0.0, "believed", None
-    if len(units.rows) < LEAST_ROWS:
+    if len(units.rows) < LEAST_CHECKED:
         pass
     elif wrong < FEW_DISAGREE < simple and follows_a_rule(units):
         verdict = "rule"
     elif wrong > LEAST_DISAGREEMENT:
-        fitted = _noisy(channel.rates, channel.clean_posterior(units.rows))
-        statistic = residual_score(units, held_out, fitted)
+        few = units.head(MOST_CHECKED)
+        fitted = _noisy(channel.rates, channel.clean_posterior(few.rows))
+        statistic = residual_score(few, held_out[: len(few.rows)], fitted)
     if statistic >= DOUBTED:
+        simple = _simple_disagreement(evidence, wrong)
         scored = fit_scored_channel(channel, evidence, known, n_centers, estimate)
         scored_out = _noisy(scored.channel.rates, scored.held_out)
         gain = _gain(units, held_out, scored_out)
@@ -200,8 +204,8 @@ def check_channel(
         if statistic >= REFUTED:
             verdict, chosen = "refuted", gain > 0 and len(units.rows) >= LEAST_SCORED
         else:
-            verdict = "doubted" if moved and gain > -CLEARLY else "believed"
-            chosen = moved and gain > CLEARLY
+            verdict = "doubted" if moved and gain > -CLEAR_GAIN else "believed"
+            chosen = moved and gain > CLEAR_GAIN
         if chosen:
             wrong = _disagreement(units, scored_out)
         else:
@@ -268,10 +272,8 @@ def residual_score(units: ChannelSample, held_out: Floats, fitted: Floats) -> fl
         The same as a function of x, for the trees to see: on a plateau, what leaves a label out is
         lower where that label is positive, and so tells it.
     """
-    units = units.head(MOST_CHECKED)
-    n_rows = len(units.rows)
-    residual = units.positive - held_out[:n_rows]
-    columns = np.column_stack([units.rows, fitted[:n_rows]])
+    residual = units.positive - held_out
+    columns = np.column_stack([units.rows, fitted])
     predicted = np.empty_like(residual)
     with threads_for(len(columns)):
         for others, fold in _folds(len(columns), N_CHECK_FOLDS):
@@ -304,11 +306,12 @@ def fit_scored_channel(
         As for :func:`check_channel`.
     """
     units = evidence.units
-    raw, smooth, fitted = np.empty(len(units.rows)), np.empty(len(units.rows)), []
-    with threads_for(len(units.rows)):
-        for others, fold in _folds(len(units.rows), N_SCORE_FOLDS):
-            # not by leaving out single rows: on a plateau, that tells their labels
-            smooth[fold] = _noisy(channel.rates, channel.out_of_fold(units, others, fold))
+    n_rows = len(units.rows)
+    # not by leaving out single rows: on a plateau, that tells their labels
+    smooth = _noisy(channel.rates, channel.out_of_fold(units, _folds(n_rows, N_SCORE_FOLDS)))
+    raw, fitted = np.empty(n_rows), []
+    with threads_for(n_rows):
+        for others, fold in _folds(n_rows, N_SCORE_FOLDS):
             trees = HistGradientBoostingClassifier(
                 max_leaf_nodes=15, early_stopping=False, random_state=0
             )
@@ -356,17 +359,16 @@ def plateau_bounds(score: Floats, units: ChannelSample, sigmas: float = 2.5) -> 
     return bounds[0], bounds[1]
 
 
-def _folds(n_rows: int, n_folds: int) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
-    """Yield the rows to train on and those to hold out; the rows are in random order."""
+def _folds(n_rows: int, n_folds: int) -> list[Fold]:
+    """Return the rows to train on and those to hold out; the rows are in random order."""
     place = np.arange(n_rows) % n_folds
-    for k in range(n_folds):
-        yield place != k, place == k
+    return [(place != k, place == k) for k in range(n_folds)]
 
 
 def _moved(channel: NoisyChannel, rates: tuple[float, float]) -> bool:
     """Return whether other rates are far from a channel's, and outside their interval."""
     return any(
-        abs(other - rate) > LARGEST_MOVE and not low - SLACK <= other <= high + SLACK
+        abs(other - rate) > LARGEST_MOVE and not low - MOVE_SLACK <= other <= high + MOVE_SLACK
         for other, rate, (low, high) in zip(
             rates, channel.rates, channel.interval(LEVEL), strict=True
         )
@@ -388,13 +390,14 @@ def _score_columns(raw: Floats, smooth: Floats) -> Floats:
     return np.clip(scores, -MAX_LOGIT, MAX_LOGIT)
 
 
-def _linear_probability(evidence: Evidence) -> Floats:
-    """Return P(noisy=+1 | x) by logistic regression with a prior."""
+def _simple_disagreement(evidence: Evidence, least: float) -> float:
+    """Return the disagreement of logistic regression with a prior, or `least`, if that is more."""
     few = evidence.sample.head(MOST_CHECKED)
     features = ChannelFeatures(None, 0).fit(few.rows, few.weight, np.arange(0))
     design = few.design(features)
     fit = fit_channel(design, (0.0, 0.0), first_guess(design))
-    return np.asarray(expit(features.latent(evidence.units.rows, fit.coef)))
+    units = evidence.units
+    return max(least, _disagreement(units, expit(features.latent(units.rows, fit.coef))))
 
 
 def _disagreement(units: ChannelSample, probability: Floats) -> float:

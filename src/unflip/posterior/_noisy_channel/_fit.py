@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.special import expit
 
-from unflip._row_weights import common_unit, effective_rows
 from unflip._threads import by_threads
 from unflip._typing import Floats
 from unflip.noise import LARGEST_TOTAL, NoiseRates
+from unflip.posterior._noisy_channel._copies import distinct_rows
 from unflip.posterior._noisy_channel._evidence import (
     ChannelDesign,
     ChannelFit,
@@ -24,7 +24,7 @@ from unflip.posterior._noisy_channel._evidence import (
     mean_sigmoid,
     refit_coef,
 )
-from unflip.posterior._noisy_channel._features import ChannelFeatures, row_keys, shuffled_keys
+from unflip.posterior._noisy_channel._features import ChannelFeatures
 from unflip.posterior._noisy_channel._surface import (
     NEGLIGIBLE,
     Box,
@@ -67,12 +67,12 @@ MAX_UNKNOWN_RATE = 0.5
 MIN_SHARE = 1e-3
 """Minimum share of a model in the mixture; smaller ones are dropped."""
 
-MIN_MIXED_SHARE = 0.05
-"""Minimum share of repeated rows with both labels to treat repetitions as distinct rows:
-rows of few categories repeat by chance, and noise gives them both labels."""
-
 CHUNK = 20_000
 """Number of rows to compute features for at a time."""
+
+
+Fold = tuple[NDArray[np.bool_], NDArray[np.bool_]]
+"""Which rows to train on, and which to hold out."""
 
 
 @dataclass(frozen=True)
@@ -125,15 +125,14 @@ class NoisyChannel:
         clean = np.minimum(clean, 1.0)  # the shares sum to 1 but for rounding
         return NoiseRates(*self.rates).noisy_posterior(clean)
 
-    def out_of_fold(
-        self, units: "ChannelSample", others: NDArray[np.bool_], fold: NDArray[np.bool_]
-    ) -> Floats:
-        """Return P(true=+1 | x) of the rows of a fold, fitted to the others at the same rates."""
-        clean = np.zeros(np.count_nonzero(fold))
+    def out_of_fold(self, units: "ChannelSample", folds: list[Fold]) -> Floats:
+        """Return P(true=+1 | x) of the rows, each fold's fitted to the others at the same rates."""
+        clean = np.zeros(len(units.rows))
         for part in self.parts:
             design = units.design(part.features)
-            fit = refit_coef(design.where(others), self.rates, part.fit, tol=0.1, max_iter=5)
-            clean += part.share * expit(design.features[fold] @ fit.coef)
+            for others, fold in folds:
+                fit = refit_coef(design.where(others), self.rates, part.fit, tol=0.1, max_iter=5)
+                clean[fold] += part.share * expit(design.features[fold] @ fit.coef)
         return np.minimum(clean, 1.0)
 
     def _by_chunks(self, rows: Any) -> Floats:
@@ -190,30 +189,16 @@ class ChannelSample:
         random_state : RandomState instance
             Generator of the order.
         """
-        keys = row_keys(self.rows)
-        shuffle = shuffled_keys(self.rows, self.weight, random_state)
-        order = np.lexsort([self.positive, keys, shuffle])
-        everything = ChannelSample(self.rows[order], self.positive[order], self.weight[order])
-        starts_row = np.append(True, np.diff(keys[order]) != 0)
-        starts_pair = starts_row | np.append(True, np.diff(everything.positive))
-        first = np.flatnonzero(starts_pair)
-        row = np.cumsum(starts_row)[first] - 1
-        weight: Floats = np.add.reduceat(everything.weight, first)
-        repeated = np.bincount(row, weight) > 1
-        mixed = np.bincount(row) > 1
-        pairs = ChannelSample(everything.rows[first], everything.positive[first], weight)
-        place = np.empty_like(order)
-        if not repeated.any() or mixed[repeated].mean() < MIN_MIXED_SHARE:
-            place[order] = np.cumsum(starts_pair) - 1
-            sample = replace(pairs, weight=weight * (effective_rows(weight) / weight.sum()))
-            return Evidence(sample, sample, place)
+        found = distinct_rows(self.rows, self.positive, self.weight, random_state)
+        sample = ChannelSample(self.rows[found.first], self.positive[found.first], found.weight)
+        if found.unit is None:
+            return Evidence(sample, sample, found.position)
+        order, place = found.order, np.empty_like(found.order)
         place[order] = np.arange(order.size)
-        unit = common_unit(weight) or 1.0
-        return Evidence(
-            replace(pairs, weight=weight / unit),
-            replace(everything, weight=everything.weight / unit),
-            place,
+        units = ChannelSample(
+            self.rows[order], self.positive[order], self.weight[order] / found.unit
         )
+        return Evidence(sample, units, place)
 
 
 @dataclass(frozen=True)

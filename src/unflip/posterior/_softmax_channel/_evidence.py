@@ -21,13 +21,11 @@ from scipy.linalg import cho_factor, cho_solve, eigh
 from scipy.optimize import minimize
 
 from unflip._typing import Codes, Floats
+from unflip.posterior._noisy_channel import LATENT_VARIANCE, TINY
 from unflip.posterior._softmax_channel._structure import NoiseStructure
 
-LATENT_VARIANCE, SHARE_VARIANCE = 9.0, 4.0
-"""Median of the variance of t_k, and the variance of its intercept."""
-
-TINY = 1e-300
-"""Minimum probability of a label."""
+SHARE_VARIANCE = 4.0
+"""Variance of the intercept of t_k."""
 
 BLOCK = 1 << 22
 """Numbers that are worked on at a time."""

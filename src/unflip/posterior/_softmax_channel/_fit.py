@@ -7,9 +7,13 @@ import numpy as np
 from scipy.stats import chi2
 
 from unflip._typing import Codes, Floats
-from unflip.posterior._noisy_channel import ChannelFeatures, EvidenceTest
+from unflip.posterior._noisy_channel import (
+    NO_NOISE,
+    ChannelFeatures,
+    EvidenceTest,
+    distinct_rows,
+)
 from unflip.posterior._softmax_channel._climb import Peak, climb
-from unflip.posterior._softmax_channel._copies import distinct_rows
 from unflip.posterior._softmax_channel._evidence import SoftmaxDesign, fit_softmax, mean_softmax
 from unflip.posterior._softmax_channel._forest import ForestFeatures
 from unflip.posterior._softmax_channel._structure import (
@@ -49,9 +53,6 @@ GAP_PER_ROW, LEAST_GAP = 0.01, 7.0
 
 NEGLIGIBLE = 1e-3
 """Structures of a smaller probability are left out."""
-
-NO_NOISE = 0.1
-"""Prior probability of no noise; the other structures share the rest."""
 
 N_DRAWS, MOST_NUMBERS = 2000, 2_000_000
 """Matrices drawn from the distribution of T, and how many numbers they may hold."""
@@ -187,10 +188,9 @@ def fit_softmax_channel(
         "mean": the mean over all structures. "median": no noise if that has a probability above
         1/2, else the mean over the others.
     """
-    rows, codes, weight, position = distinct_rows(
-        sample.rows, sample.codes, sample.weight, random_state
-    )
-    sample = SoftmaxSample(rows, codes, weight, sample.n_classes)
+    found = distinct_rows(sample.rows, sample.codes, sample.weight, random_state)
+    rows, position = sample.rows[found.first], found.position
+    sample = SoftmaxSample(rows, sample.codes[found.first], found.weight, sample.n_classes)
     chosen = _best_features(sample, candidates, n_centers, known, random_state)
     features, held_out = chosen.features, chosen.held_out
     if known is not None:

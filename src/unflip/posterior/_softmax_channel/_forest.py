@@ -12,13 +12,13 @@ from unflip.posterior._noisy_channel import ChannelFeatures
 N_FOLDS, N_TREES, LEAF, DEPTH = 3, 30, 3, 12
 """Folds, trees that each fold is left to, rows of a leaf at least, and depth at most."""
 
-MOST_ROWS = 5000
+FOREST_ROWS = 5000
 """Rows that the forests are grown on."""
 
 PRIOR_TREES = 5.0
 """The noisy class shares count as so many trees more, so that no probability is 0."""
 
-CHUNK = 2048
+SCORED_AT_ONCE = 2048
 """Rows that are led through the trees at a time."""
 
 
@@ -64,15 +64,17 @@ class Trees:
     def predict_proba(self, X: Floats) -> Floats:
         """Return the mean shares of the classes in the leaves of every row."""
         mean = np.zeros((len(X), self.proba.shape[1]))
-        for first in range(0, len(X), CHUNK):
-            rows = X[first : first + CHUNK].astype(np.float32)  # as the thresholds were found
+        for first in range(0, len(X), SCORED_AT_ONCE):
+            rows = X[first : first + SCORED_AT_ONCE].astype(
+                np.float32
+            )  # as the thresholds were found
             flat, place = rows.ravel(), np.arange(len(rows)) * X.shape[1]
             for root in self.root:
                 node = np.full(len(rows), root)
                 for _ in range(DEPTH):
                     goes_right = flat[place + self.feature[node]] > self.threshold[node]
                     node = self.child[2 * node + goes_right]
-                mean[first : first + CHUNK] += self.proba[node]
+                mean[first : first + SCORED_AT_ONCE] += self.proba[node]
         return mean / self.root.size
 
 
@@ -110,7 +112,7 @@ class ForestFeatures:
         random_state : int
             Seed.
         """
-        n = min(len(X), MOST_ROWS)
+        n = min(len(X), FOREST_ROWS)
         self.share = np.bincount(codes, weight, minlength=n_classes) + 1 / n_classes
         self.share /= self.share.sum()
         fold = _folds(X[:n])
