@@ -107,7 +107,7 @@ def test_the_label_posterior_is_bayes_rule():
 @pytest.mark.parametrize("fit", ["alike", "by_class"])
 def test_slopes_are_those_of_the_likelihood(monkeypatch, fit):
     clean, true, rng = beliefs(60, 3, seed=6)
-    sample = module._Sample(module._logs(clean), true, rng.uniform(0.5, 2, 60))
+    sample = module._FittedRows(module._logs(clean), true, rng.uniform(0.5, 2, 60))
     seen = []
 
     def check(loss, start):
@@ -131,7 +131,7 @@ def test_evidence_of_sure_rows_is_that_of_counts(monkeypatch):
     sure = np.full((600, 3), 1e-12)
     sure[np.arange(600), true] = 1.0
     monkeypatch.setattr(module, "FLOOR", 1e-12)
-    sample = module._Sample(module._logs(sure), given, np.ones(600))
+    sample = module._FittedRows(module._logs(sure), given, np.ones(600))
     found = module._by_class(sample, 0.3, Explanation(sample.noise(0.3), 1.0, np.zeros(3)))
     prior = 2 * sample.noise(0.3)
     expected = 0.0
