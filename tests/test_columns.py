@@ -7,9 +7,10 @@ import polars as pl
 import pytest
 
 from unflip import NoiseRates, flip_labels
-from unflip._app.columns import ColumnEncoder
-from unflip._app.tables import make_vectorizer, split_label
+from unflip._app.tables import split_label
 from unflip._app.workflow import learn
+from unflip._columns import ColumnEncoder
+from unflip._preprocessing import make_vectorizer
 
 N = 60
 START = datetime(2023, 11, 14, 22, 13, 20)

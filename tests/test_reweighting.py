@@ -282,7 +282,8 @@ def test_gaps_are_allowed_where_the_parts_allow_them(data):
     clf = ImportanceReweightingClassifier(boosting, posterior=boosting, noise_rates=RATES, cv=3)
     assert clf.__sklearn_tags__().input_tags.allow_nan
     assert clf.fit(X, y_noisy).score(X, y) > 0.8
-    assert not ImportanceReweightingClassifier(boosting).__sklearn_tags__().input_tags.allow_nan
+    assert ImportanceReweightingClassifier(boosting).__sklearn_tags__().input_tags.allow_nan
+    assert not ImportanceReweightingClassifier().__sklearn_tags__().input_tags.allow_nan
 
 
 def test_one_known_rate_is_kept_and_the_other_estimated(data):

@@ -12,12 +12,12 @@ from unflip._app.tables import (
     ENDINGS,
     TableError,
     kind_of,
-    make_vectorizer,
     matched,
     read_table,
     split_label,
     write_table,
 )
+from unflip._preprocessing import make_vectorizer
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

@@ -1,5 +1,6 @@
 """What is said of rows as a table, with the index that the rows came with."""
 
+from difflib import get_close_matches
 from typing import Any
 
 import narwhals as nw
@@ -23,6 +24,29 @@ def row_index(*sources: Any) -> Any:
             if native.implementation.is_polars():
                 return "polars"
     return None
+
+
+def split_label_column(X: Any, label: str) -> tuple[Any, Any]:
+    """Return a table without one of its columns, and that column.
+
+    Parameters
+    ----------
+    X : dataframe
+        Rows, with their labels in a column.
+    label : str
+        That column's name.
+    """
+    frame = nw.from_native(X, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        raise ValueError(
+            f"y={label!r} names a column of labels, and X is no dataframe but a "
+            f"{type(X).__name__}: give the labels themselves."
+        )
+    if label not in frame.columns:
+        near = get_close_matches(label, frame.columns, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"X has no column {label!r}.{hint}")
+    return frame.drop(label).to_native(), frame[label].to_native()
 
 
 def audit_frame(audit: Any, codes: NDArray[np.intp], index: Any) -> Any:

@@ -15,10 +15,12 @@ from unflip.noise import NoiseRates, RatesInterval, as_transition_matrix
 from unflip.noise_rates import (
     BaseRates,
     ChannelRates,
+    CrossValidatedRates,
     default_posterior,
     fit_rates,
     given_rates,
     known_size,
+    needs_rows,
 )
 from unflip.posterior import (
     BasePosterior,
@@ -177,6 +179,7 @@ def fit_stages(
     random_state: int | np.random.RandomState | None = None,
     classifier: Any = None,
     estimate: str = "median",
+    numbers: Any = None,
 ) -> Stages:
     """Estimate P(noisy y | x) and the noise rates, in one go where the noisy channel does both.
 
@@ -202,23 +205,28 @@ def fit_stages(
         What "cv" trains at every pair of rates; unfitted.
     estimate : {"median", "mean"}, default="median"
         Which rates a channel takes that is given by name.
+    numbers : {ndarray, sparse matrix} of shape (n_samples, n_columns), default=None
+        The rows as numbers, for a posterior that is given by name; one of the user's own sees `X`.
+        None: `X` itself.
     """
     n_classes = labels.classes.size
+    numbers = X if numbers is None else numbers
     chosen = choose_posterior(
         posterior, noise_rates, n_classes, random_state=random_state, estimate=estimate
     )
     joint = isinstance(chosen, CHANNELS) and _is_for_the_channel(noise_rates)
     if joint and chosen.known is None and known_size(noise_rates) is not None:
         chosen.set_params(known=_as_known(noise_rates, n_classes))
+    rows = numbers if isinstance(posterior, str) else X
     fitted, noisy_posterior = cross_fit(
-        chosen, X, labels, sample_weight, cv=cv, random_state=random_state
+        chosen, rows, labels, sample_weight, cv=cv, random_state=random_state
     )
     if joint and given_rates(noise_rates, n_classes) is None:
         estimator = ChannelRates.of(fitted)
         return Stages(fitted, noisy_posterior, estimator.rates_, estimator)
     rates, fitted_rates = fit_rates(
         noise_rates,
-        X,
+        X if _trains_classifiers(noise_rates) else numbers,
         labels,
         sample_weight,
         random_state,
@@ -252,6 +260,29 @@ def choose_posterior(
     if isinstance(posterior, str) and isinstance(chosen, CHANNELS):
         chosen.set_params(estimate=estimate)
     return chosen
+
+
+def need_numbers(posterior: Any, noise_rates: Any, n_classes: int) -> bool:
+    """Return whether the stages compute with the rows, and not only parts of the user's own.
+
+    Parameters
+    ----------
+    posterior, noise_rates, n_classes
+        As for :func:`choose_posterior`.
+    """
+    if isinstance(posterior, str):
+        return True
+    by_default = isinstance(noise_rates, str) and noise_rates == "auto"
+    return not (by_default or _trains_classifiers(noise_rates)) and needs_rows(
+        noise_rates, n_classes
+    )
+
+
+def _trains_classifiers(noise_rates: Any) -> bool:
+    """Return whether the rates are found by training the user's classifier, on rows as given."""
+    return isinstance(noise_rates, CrossValidatedRates) or (
+        isinstance(noise_rates, str) and noise_rates == "cv"
+    )
 
 
 def _is_for_the_channel(noise_rates: Any) -> bool:

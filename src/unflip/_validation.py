@@ -149,7 +149,7 @@ def _without_objects(labels: Array, name: str) -> Array:
     """Return objects as numbers, strings or booleans, as which they must be of one kind."""
     types = {type(label) for label in labels}
     if types and not all(issubclass(each, str) for each in types):
-        _refuse_missing(np.fromiter(map(_is_missing, labels), bool, labels.size), name)
+        _refuse_missing(np.fromiter(map(is_missing, labels), bool, labels.size), name)
     if all(issubclass(each, str) for each in types):
         return labels.astype(str)
     if all(issubclass(each, (bool, np.bool_, Real)) for each in types):
@@ -163,8 +163,8 @@ def _without_objects(labels: Array, name: str) -> Array:
     )
 
 
-def _is_missing(label: object) -> bool:
-    """Return whether an object stands for a label that is not there."""
+def is_missing(label: object) -> bool:
+    """Return whether an object stands for a value that is not there."""
     if label is None or type(label).__name__ in ("NAType", "NaTType"):  # pandas' own
         return True
     return isinstance(label, (float, np.floating)) and bool(np.isnan(label))
@@ -472,8 +472,11 @@ def check_count(value: object, name: str, *, least: int) -> None:
 def check_table(estimator: BaseEstimator, X: Rows, *, reset: bool) -> None:
     """Check rows that are handed on as they are: two dimensions, and the columns seen in `fit`.
 
-    With `reset` the columns are recorded on `estimator`.
+    With `reset` the columns are recorded on `estimator`. Texts may come in one dimension, which is
+    what scikit-learn's vectorisers take.
     """
+    if hasattr(X, "__iter__") and getattr(X, "ndim", 1) == 1 and all(map(_is_text, X)):
+        return
     if getattr(X, "ndim", 2) == 1:
         raise ValueError(
             "Expected 2D array, got 1D array instead. Reshape your data: X.reshape(-1, 1) for one "
@@ -485,6 +488,10 @@ def check_table(estimator: BaseEstimator, X: Rows, *, reset: bool) -> None:
             "of them, such as days since the first."
         )
     validate_data(estimator, X, reset=reset, skip_check_array=True)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 def check_choice(value: object, choices: tuple[str, ...], name: str) -> None:

@@ -11,12 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 from unflip._diagnostics import Diagnostic, judge_rates, raise_or_warn
 from unflip._estimators import stage_generator
 from unflip._folds import folds_within_classes
-from unflip._frames import audit_frame, row_index
+from unflip._frames import audit_frame, row_index, split_label_column
 from unflip._held_out import held_out_labels, judge_held_out, pooled
 from unflip._label_posterior import LabelPosterior, totals_of
 from unflip._mistakes import fit_mistakes
 from unflip._notebook import with_findings
-from unflip._stages import fit_stages, judge_estimate, possible_wrong_share
+from unflip._preprocessing import fit_preprocessing
+from unflip._stages import fit_stages, judge_estimate, need_numbers, possible_wrong_share
 from unflip._typing import Array, Floats
 from unflip._validation import (
     Labels,
@@ -136,7 +137,8 @@ class LabelAudit(BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows.
+            Rows. For a posterior that is given by name, text, categories, dates and gaps are made
+            numbers of, as by the command line.
         y : array-like of shape (n_samples,)
             Noisy labels.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -149,6 +151,9 @@ class LabelAudit(BaseEstimator):
         if weight is not None:
             check_class_weights(weight, codes, classes)
         random_state = stage_generator(self.random_state)
+        numbers = X
+        if need_numbers(self.posterior, self.noise_rates, classes.size):
+            numbers, _ = fit_preprocessing(X, None, self.random_state)
         stages = fit_stages(
             self.posterior,
             self.noise_rates,
@@ -158,6 +163,7 @@ class LabelAudit(BaseEstimator):
             cv=folds_within_classes(self.cv, codes),
             random_state=random_state,
             estimate="mean",
+            numbers=numbers,
         )
         label_posterior = LabelPosterior(stages.noisy_posterior, codes, stages.rates, classes)
         self._take(
@@ -372,7 +378,8 @@ class LabelAudit(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = get_tags(as_posterior(self.posterior, n_classes=3)).input_tags
-        tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
+        tags.input_tags.sparse = inner.sparse
+        tags.input_tags.allow_nan = isinstance(self.posterior, str) or inner.allow_nan
         tags.target_tags.required = True
         tags.target_tags.one_d_labels = True
         tags.classifier_tags = ClassifierTags()
@@ -381,7 +388,7 @@ class LabelAudit(BaseEstimator):
 
 def find_label_issues(
     X: Any = None,
-    y: ArrayLike | None = None,
+    y: ArrayLike | str | None = None,
     *,
     pred_probs: Any = None,
     classes: ArrayLike | None = None,
@@ -397,8 +404,8 @@ def find_label_issues(
     ----------
     X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features), default=None
         Rows; None where there are `pred_probs`.
-    y : array-like of shape (n_samples,)
-        Noisy labels.
+    y : array-like of shape (n_samples,), or str
+        Noisy labels, or the column of the dataframe `X` that holds them.
     pred_probs : array-like of shape (n_samples, n_classes), or list of them, default=None
         Held-out probabilities of any model, or of several, in the place of `X`: see
         :meth:`LabelAudit.fit_posterior`.
@@ -432,4 +439,6 @@ def find_label_issues(
         return audit.fit_posterior(pred_probs, y, classes=classes).issues(precision=precision)
     if classes is not None:
         raise ValueError("classes names the columns of pred_probs, and there are none.")
+    if isinstance(y, str):
+        X, y = split_label_column(X, y)
     return audit.fit(X, y).issues(precision=precision)

@@ -22,7 +22,8 @@ from unflip._estimators import (
 )
 from unflip._label_posterior import LabelPosterior
 from unflip._notebook import with_findings
-from unflip._stages import fit_stages, judge_estimate, possible_wrong_share
+from unflip._preprocessing import default_classifier, fit_preprocessing
+from unflip._stages import fit_stages, judge_estimate, need_numbers, possible_wrong_share
 from unflip._typing import Array, Classifier, Floats
 from unflip._validation import (
     check_choice,
@@ -51,7 +52,8 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
     ----------
     estimator : classifier, default=None
         What to train: anything whose `fit` takes `sample_weight`, a Pipeline too.
-        None: :class:`~sklearn.linear_model.LogisticRegression`.
+        None: :class:`~sklearn.linear_model.LogisticRegression`, behind the vectoriser of the
+        command line where rows hold text, categories or dates.
     posterior : str, posterior or classifier, default="auto"
         How to estimate P(noisy y | x): "channel", "probabilistic", "selected", "kde", "kliep",
         "ulsif", "rulsif", "kmm", one of :mod:`unflip.posterior`, or a classifier with
@@ -96,6 +98,9 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         The share of labels that may be wrong, if mistakes may depend on the row.
     posterior_ : posterior
         The fitted estimator of P(noisy y | x).
+    preprocessing_ : Pipeline or None
+        What made numbers of the rows for the posterior; None where they were numbers, or the
+        posterior is your own.
     rate_estimator_ : rate estimator or None
         What estimated the rates, with their `interval_`; None where they were given.
     estimator_ : classifier
@@ -141,6 +146,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
     noisy_proba_: Floats
     wrong_share_range_: tuple[float, float]
     posterior_: BasePosterior
+    preprocessing_: Any
     rate_estimator_: BaseRates | None
     diagnostics_: list[str]
     estimator_: Any
@@ -171,7 +177,9 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows, handed to the parts as they are.
+            Rows, handed to the classifier as they are. A posterior that is given by name sees text,
+            categories, dates and gaps as the first steps of a Pipeline make numbers of them, those
+            that do not learn from labels; with another classifier, as the command line does.
         y : array-like of shape (n_samples,)
             Noisy labels of two or more classes.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -188,9 +196,13 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         if weight is not None:
             check_class_weights(weight, codes, classes)
         random_state = optional_generator(self.random_state)
-        estimator = clone_seeded(self._base_estimator(), random_state)
+        base = default_classifier(X) if self.estimator is None else self.estimator
+        estimator = clone_seeded(base, random_state)
         weight_parameters(estimator)  # refused before any work is done
 
+        numbers, preprocessing = X, None
+        if need_numbers(self.posterior, self.noise_rates, classes.size):
+            numbers, preprocessing = fit_preprocessing(X, base, self.random_state)
         stages = fit_stages(
             self.posterior,
             self.noise_rates,
@@ -200,6 +212,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
             cv=self.cv,
             random_state=random_state,
             classifier=clone(self),
+            numbers=numbers,
         )
         rates = stages.rates
         label_posterior = LabelPosterior(stages.noisy_posterior, codes, rates, classes)
@@ -221,6 +234,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         check_table(self, X, reset=True)
         self.classes_ = classes
         self.posterior_, self.rate_estimator_ = stages.posterior, stages.estimator
+        self.preprocessing_ = preprocessing
         self.noise_rates_, self.diagnostics_ = rates, diagnostics
         self.noisy_proba_, self.sample_weight_ = stages.noisy_posterior, beta
         self.mislabel_proba_ = label_posterior.mislabel_proba
@@ -301,5 +315,6 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         inner = [get_tags(self._base_estimator()).input_tags]
         inner.append(get_tags(as_posterior(self.posterior, n_classes=3)).input_tags)
         tags.input_tags.sparse = all(part.sparse for part in inner)
-        tags.input_tags.allow_nan = all(part.allow_nan for part in inner)
+        by_name = isinstance(self.posterior, str)  # it is given numbers without gaps
+        tags.input_tags.allow_nan = inner[0].allow_nan and (by_name or inner[1].allow_nan)
         return tags

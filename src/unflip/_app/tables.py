@@ -14,11 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
 
-from unflip._app.columns import ColumnEncoder
 from unflip._files import write_whole
 from unflip._typing import Array, Record
 
@@ -239,28 +235,6 @@ def kind_of(column: "pl.Series") -> str:
     if kind == pl.Boolean:
         return "booleans"
     return "numbers" if kind.is_numeric() else "text"
-
-
-def make_vectorizer(random_state: int | None = None) -> Pipeline:
-    """Return what turns columns of any kind into numbers without gaps.
-
-    Numbers and dates stay in double precision; skrub encodes categories and text. Then the mean
-    fills the gaps, with a column that says where they were, and every column is centred: what
-    works in single precision, such as a forest, loses nothing where values are large and close
-    together. It does not look at labels.
-
-    Parameters
-    ----------
-    random_state : int or None, default=None
-        Seed of the encoding of text.
-    """
-    return Pipeline(
-        [
-            ("columns", ColumnEncoder(random_state)),
-            ("gaps", SimpleImputer(add_indicator=True)),
-            ("centre", StandardScaler(with_std=False)),
-        ]
-    )
 
 
 def matched(table: "pl.DataFrame", kinds: dict[str, str], ignored: Sequence[str]) -> "pl.DataFrame":

@@ -22,11 +22,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from unflip._app.row_hashes import hash_rows, hash_texts
-from unflip._app.tables import LabelledTable, TableError, listed, make_vectorizer, read_table
+from unflip._app.tables import LabelledTable, TableError, listed, read_table
 from unflip._diagnostics import Diagnostic, judge_columns, judge_usefulness
 from unflip._estimators import clone_seeded, fit_weighted, weight_parameters
 from unflip._folds import folds_within_classes, stratified_folds
 from unflip._label_checks import judge_table
+from unflip._preprocessing import make_vectorizer
 from unflip._stages import channel_interval
 from unflip._threads import threads_for
 from unflip._typing import Array, Classifier, Floats, PlainLabel, Record

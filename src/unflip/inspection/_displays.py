@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from unflip._preprocessing import noisy_proba_of
 from unflip._validation import plain_labels
 from unflip.inspection._compute import (
     MislabelCalibration,
@@ -95,7 +96,7 @@ class NoiseRatesDisplay:
                 "ImportanceReweightingClassifier, or probabilities to from_predictions."
             )
         return cls.from_predictions(
-            estimator.posterior_.predict_proba(X),
+            noisy_proba_of(estimator, X),
             y,
             estimator.noise_rates_,
             interval=interval,

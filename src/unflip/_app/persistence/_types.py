@@ -116,7 +116,7 @@ TYPES: dict[str, frozenset[str]] = {
             "skrub.selectors._base.Cols",
             "skrub.selectors._base.Filter",
             "skrub.selectors._base.Sub",
-            "unflip._app.columns.ColumnEncoder",
+            "unflip._columns.ColumnEncoder",
             "unflip.posterior._multiclass_channel.MulticlassChannelPosterior",
             "unflip.posterior._noisy_channel._check.ModelCheck",
             "unflip.posterior._noisy_channel._evidence.ChannelFit",

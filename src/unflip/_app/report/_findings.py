@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from unflip._app.words import ASSUMPTIONS, next_steps
 from unflip._estimators import clone_seeded
 from unflip._folds import stratified_folds
+from unflip._preprocessing import noisy_proba_of
 from unflip._threads import threads_for
 from unflip._typing import Array, Record, Rows
 from unflip._validation import check_labels
@@ -177,7 +178,7 @@ def _histograms(classifier: BaseEstimator, X: Rows, labels: Array, audit: LabelA
     }
     if classifier.classes_.size == 2:
         posterior = posterior_histogram(
-            classifier.posterior_.predict_proba(X),
+            noisy_proba_of(classifier, X),
             labels,
             rates,
             bins=BINS,

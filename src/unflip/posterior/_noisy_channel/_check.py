@@ -31,6 +31,7 @@ from unflip.posterior._noisy_channel._fit import (
     Fold,
     NoisyChannel,
     box_of,
+    dense,
     fit_noisy_channel,
 )
 from unflip.posterior._noisy_channel._surface import Box, climb
@@ -144,7 +145,7 @@ class ScoredChannel:
         smooth = _noisy(self.smooth.rates, self.smooth.clean_posterior(rows))
         raw = np.zeros(smooth.size)
         for trees in self.trees:
-            raw += trees.decision_function(rows)
+            raw += trees.decision_function(dense(rows))
         return _score_columns(raw / len(self.trees), smooth)
 
 

@@ -2,10 +2,12 @@
 
 from typing import TYPE_CHECKING, Any, Self
 
+import narwhals as nw
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from unflip._typing import Floats
+from unflip._typing import Floats, RandomState
+from unflip._validation import is_missing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -14,6 +16,46 @@ else:
         import polars as pl
     except ImportError as error:
         raise ImportError("tables need polars: pip install 'unflip[cli]'") from error
+
+
+def as_polars(table: Any) -> "pl.DataFrame":
+    """Return a table of any library, or an array of objects, or a sequence of texts, as polars'.
+
+    Parameters
+    ----------
+    table : dataframe, or array-like of shape (n_samples, n_features) or (n_samples,)
+        Rows.
+    """
+    frame = nw.from_native(table, allow_series=True, pass_through=True)
+    if isinstance(frame, nw.Series):
+        frame = frame.alias(frame.name or "text").to_frame()
+    if isinstance(frame, nw.DataFrame):
+        if frame.implementation.is_polars():
+            return frame.to_native()
+        return pl.DataFrame([_polars_column(str(name), frame[name]) for name in frame.columns])
+    values = np.asarray(table, dtype=object)
+    values = values[:, None] if values.ndim == 1 else values
+    return pl.DataFrame(
+        [_column_of_objects(f"column_{i}", column) for i, column in enumerate(values.T)]
+    )
+
+
+def _polars_column(name: str, column: "nw.Series[Any]") -> "pl.Series":
+    kind = column.dtype
+    if kind.is_numeric() or kind == nw.Boolean or kind.is_temporal():
+        values = column.to_numpy()
+        if values.dtype != object:
+            return pl.Series(name, values, nan_to_null=True)
+    return _column_of_objects(name, np.array(column.to_list(), dtype=object))
+
+
+def _column_of_objects(name: str, values: Any) -> "pl.Series":
+    """Return objects as a column: of one type where they have one, else as text."""
+    told = [None if is_missing(value) else value for value in values]
+    types = {type(value) for value in told if value is not None}
+    if len(types) > 1 and not all(issubclass(each, (int, float)) for each in types):
+        told = [None if value is None else str(value) for value in told]
+    return pl.Series(name, told, strict=False)
 
 
 class ColumnEncoder(TransformerMixin, BaseEstimator):
@@ -25,7 +67,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    random_state : int or None, default=None
+    random_state : int, RandomState instance or None, default=None
         Seed of the encoding of text.
 
     Attributes
@@ -45,15 +87,15 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     cleaner_: Any
     vectorizer_: Any
 
-    def __init__(self, random_state: int | None = None) -> None:
+    def __init__(self, random_state: RandomState = None) -> None:
         self.random_state = random_state
 
-    def fit(self, table: "pl.DataFrame", y: Any = None) -> Self:
+    def fit(self, table: Any, y: Any = None) -> Self:
         """Learn which columns are of which kind, and how to encode categories and text.
 
         Parameters
         ----------
-        table : polars.DataFrame
+        table : dataframe, or array-like of objects or texts
             Rows.
         y : None
             Ignored.
@@ -62,6 +104,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
             from skrub import Cleaner, DatetimeEncoder, StringEncoder, TableVectorizer
         except ImportError as error:
             raise ImportError("mixed tables need skrub: pip install 'unflip[cli]'") from error
+        table = as_polars(table)
         told = [column for column in table if column.null_count() < len(column)]
         numbers = [column.name for column in told if _is_number(column.dtype)]
         self.others_ = [column.name for column in told if column.name not in numbers]
@@ -84,14 +127,15 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
             raise ValueError("every column to learn from holds nothing but gaps.")
         return self
 
-    def transform(self, table: "pl.DataFrame") -> Floats:
+    def transform(self, table: Any) -> Floats:
         """Return the rows as numbers.
 
         Parameters
         ----------
-        table : polars.DataFrame
+        table : dataframe, or array-like of objects or texts
             Rows with the columns of the fit.
         """
+        table = as_polars(table)
         parts = [_as_numbers(column) for column in table.select(self.numbers_)]
         if self.vectorizer_ is not None:
             rest = self.cleaner_.transform(table.select(map(self._typed, table[self.others_])))

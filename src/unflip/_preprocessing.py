@@ -1,0 +1,161 @@
+"""Rows of text, categories, dates and gaps as numbers, for the stages that compute with numbers."""
+
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, clone
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from unflip._typing import Array, Floats, RandomState
+
+GAPS, MIXED = "gaps", "mixed"
+"""What rows may hold besides numbers: numbers that are missing; text, categories and dates."""
+
+
+def holds(X: Any) -> str | None:
+    """Return what rows hold besides numbers: "gaps", "mixed", or None where they are numbers.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+        Rows; or a sequence of texts, which are mixed too.
+    """
+    if sparse.issparse(X):
+        return None
+    frame = nw.from_native(X, allow_series=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        kinds = frame.schema.values()
+        if not all(kind.is_numeric() or kind == nw.Boolean for kind in kinds):
+            return MIXED
+        return GAPS if any(_has_gaps(frame[name].to_numpy()) for name in frame.columns) else None
+    try:
+        values = np.asarray(frame.to_numpy() if isinstance(frame, nw.Series) else X)
+    except ValueError:  # rows of different lengths, which others refuse in better words
+        return None
+    if values.dtype.kind == "O":
+        try:
+            values = values.astype(float)
+        except ValueError:
+            return MIXED
+        except TypeError:  # neither numbers nor strings: others say so
+            return None
+    if values.dtype.kind == "U":
+        return MIXED
+    return GAPS if _has_gaps(values) else None
+
+
+def _has_gaps(values: Array) -> bool:
+    return values.dtype.kind in "fO" and bool(values.size) and bool(np.isnan(_least(values)))
+
+
+def _least(values: Array) -> Any:
+    return values.min() if values.dtype.kind == "f" else values.astype(float).min()
+
+
+def default_classifier(X: Any) -> BaseEstimator:
+    """Return the classifier that is trained where none is given: logistic regression.
+
+    Of columns that are no numbers numbers are made first, as by the command line.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+        The rows it is to be trained on.
+    """
+    if holds(X) != MIXED:
+        return LogisticRegression()
+    return make_pipeline(make_vectorizer(), StandardScaler(), LogisticRegression(max_iter=1000))
+
+
+def fit_preprocessing(
+    X: Any, estimator: Any, random_state: RandomState
+) -> tuple[Any, Pipeline | None]:
+    """Return rows as numbers, and what made them so; None where they were numbers before.
+
+    By the first steps of the classifier's own Pipeline, up to the first one that needs labels:
+    its rows would know them. Where these do not make numbers, or there are none, by the
+    vectoriser of the command line.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+        Rows.
+    estimator : classifier or None
+        What is to be trained on the rows, unfitted.
+    random_state : int, RandomState instance or None
+        Seed of the encoding of text.
+    """
+    kind = holds(X)
+    if kind is None:
+        return X, None
+    rows, fitted = _by_own_steps(X, estimator)
+    if fitted and holds(rows) is None:
+        return rows, Pipeline(fitted)
+    general = _made_numbers(kind, random_state)
+    return general.fit_transform(X), general
+
+
+def noisy_proba_of(estimator: Any, X: Any) -> Floats:
+    """Return P(noisy y | x) of rows as they are given to a fitted classifier.
+
+    Parameters
+    ----------
+    estimator : ImportanceReweightingClassifier
+        A fitted one.
+    X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+        Rows.
+    """
+    preprocessing = getattr(estimator, "preprocessing_", None)
+    rows = X if preprocessing is None else preprocessing.transform(X)
+    return np.asarray(estimator.posterior_.predict_proba(rows), dtype=float)
+
+
+def _by_own_steps(X: Any, estimator: Any) -> tuple[Any, list[tuple[str, Any]]]:
+    """Return rows after the first steps of a Pipeline, or of one inside a search, and the steps."""
+    while estimator is not None and not isinstance(estimator, Pipeline):
+        estimator = getattr(estimator, "estimator", None)
+    rows, fitted = X, []
+    for name, step in [] if estimator is None else estimator.steps[:-1]:
+        if step in (None, "passthrough"):
+            continue
+        made = clone(step)
+        try:
+            rows = made.fit_transform(rows)
+        except (TypeError, ValueError):  # it needs labels, or fails with them too, and says so
+            break
+        fitted.append((name, made))
+    return rows, fitted
+
+
+def make_vectorizer(random_state: RandomState = None) -> Pipeline:
+    """Return what turns columns of any kind into numbers without gaps.
+
+    Numbers and dates stay in double precision; skrub encodes categories and text. Then the mean
+    fills the gaps, with a column that says where they were, and every column is centred: what
+    works in single precision, such as a forest, loses nothing where values are large and close
+    together. It does not look at labels.
+
+    Parameters
+    ----------
+    random_state : int, RandomState instance or None, default=None
+        Seed of the encoding of text.
+    """
+    from unflip._columns import ColumnEncoder  # needs polars and skrub
+
+    return Pipeline([("columns", ColumnEncoder(random_state)), *_without_gaps()])
+
+
+def _made_numbers(kind: str, random_state: RandomState) -> Pipeline:
+    return Pipeline(_without_gaps()) if kind == GAPS else make_vectorizer(random_state)
+
+
+def _without_gaps() -> list[tuple[str, Any]]:
+    return [
+        ("gaps", SimpleImputer(add_indicator=True)),
+        ("centre", StandardScaler(with_std=False)),
+    ]
