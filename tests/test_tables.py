@@ -7,16 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli.mixed import mixed_table
-from unflip._app import tables
-from unflip._app.tables import (
-    ENDINGS,
-    TableError,
-    kind_of,
-    matched,
-    read_table,
-    split_label,
-    write_table,
-)
+from unflip._app import table_files
+from unflip._app.table_files import ENDINGS, TableError, read_table, write_table
+from unflip._app.tables import kind_of, matched, split_label
 from unflip._preprocessing import make_vectorizer
 
 
@@ -49,14 +42,14 @@ def test_any_bytes_are_a_table_or_refused(tmp_path_factory, content):
 
 @pytest.mark.parametrize("cut", [1, 7, 64])
 def test_a_character_cut_by_the_end_of_a_chunk_is_read(tmp_path, monkeypatch, cut):
-    monkeypatch.setattr(tables, "CHUNK_BYTES", cut)
+    monkeypatch.setattr(table_files, "CHUNK_BYTES", cut)
     (tmp_path / "t.csv").write_text("a,b\n1,käse\n2,grün\n", encoding="utf-8")
     assert read_table(tmp_path / "t.csv")["b"].to_list() == ["käse", "grün"]
 
 
 @pytest.mark.parametrize("cut", [1, 3, 64])
 def test_the_line_of_a_wrong_byte_is_counted_across_chunks(tmp_path, monkeypatch, cut):
-    monkeypatch.setattr(tables, "CHUNK_BYTES", cut)
+    monkeypatch.setattr(table_files, "CHUNK_BYTES", cut)
     (tmp_path / "t.csv").write_bytes("a,b\n1,ä\n2,".encode() + b"\xe4\n")
     with pytest.raises(TableError, match=r"line 3 of .* \(byte 0xe4\)"):
         read_table(tmp_path / "t.csv")

@@ -8,7 +8,8 @@ from sklearn.linear_model import LogisticRegression
 
 from tests.cli.mixed import mixed_table
 from unflip import LabelNoiseWarning, NoiseRates, flip_labels
-from unflip._app.tables import TableError, split_label
+from unflip._app.table_files import TableError
+from unflip._app.tables import split_label
 from unflip._app.words import headline
 from unflip._app.workflow import (
     class_named,

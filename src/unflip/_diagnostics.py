@@ -110,9 +110,10 @@ SENTENCES = {
     "rule": "A rule of the columns {columns} gives {share:.1%} of the labels. Labels that follow a "
     "rule cannot show the rule's own mistakes: check some rows by hand.",
     "classes_look_alike": "The classes {labels} look like one class, written in several ways. Make "
-    "them one, or confusion between them counts as noise.",
+    "them one (on the command line: --merge-labels), or confusion between them counts as noise.",
     "classes_of_few_rows": "Too few rows to tell how often they are mislabelled (fewer than "
-    "{least}) have the classes {labels}. Merge them with others, leave them out, or add rows.",
+    "{least}) have the classes {labels}. Merge them with others, leave them out "
+    "(on the command line: --drop-classes), or add rows.",
     "not_held_out": "The model agrees with {agree:.1%} of the labels and gives them a probability "
     "of {confidence:.3f} on average, as hardly any model does on rows that it has not seen. If it "
     "was trained on these labels, it repeats their mistakes: take probabilities by "

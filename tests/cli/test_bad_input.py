@@ -13,7 +13,7 @@ import pytest
 from sklearn.preprocessing import FunctionTransformer
 
 from tests.cli.mixed import COLUMNS, RATES, mixed_table
-from unflip._app import tables, workflow
+from unflip._app import table_files, workflow
 from unflip._app.persistence import load_model, save_model
 from unflip.noise import RatesInterval
 from unflip.noise_rates import ChannelRates
@@ -85,7 +85,7 @@ def test_more_than_fifty_classes_are_refused(refused, tmp_path, command):
 
 
 def test_a_line_without_end_is_refused_before_it_is_held_in_memory(refused, tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "LONGEST_LINE", 2**21)
+    monkeypatch.setattr(table_files, "LONGEST_LINE", 2**21)
     path = tmp_path / "long.csv"
     path.write_bytes(b"a,churn\n1,yes\n" + b"x" * 2**22 + b",no\n")
     monkeypatch.setattr(pl, "read_csv", lambda *a, **k: pytest.fail("was read"))
@@ -95,7 +95,7 @@ def test_a_line_without_end_is_refused_before_it_is_held_in_memory(refused, tmp_
 def test_many_long_lines_are_read(tmp_path):
     path = tmp_path / "wide.csv"
     path.write_bytes(b"a,churn\n" + (b"x" * 2**19 + b",yes\n") * 5)
-    assert tables.read_table(path).height == 5
+    assert table_files.read_table(path).height == 5
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_lists_in_json_lines_are_refused_by_name(refused, tmp_path):
     assert "--drop 'a'" in refused("estimate", path, "--label", "churn")
 
 
-@pytest.mark.parametrize("name", ["t.xlsx", "table"])
+@pytest.mark.parametrize("name", ["t.xls", "table"])
 def test_an_unknown_ending_is_refused_and_the_known_ones_are_listed(refused, tmp_path, name):
     (tmp_path / name).write_text("a,churn\n")
     assert ".csv, .tsv" in refused("estimate", tmp_path / name, "--label", "churn")

@@ -15,7 +15,7 @@ import pytest
 from tests.cli.mixed import COLUMNS, RATES, mixed_table
 from unflip import cli
 from unflip._app.persistence import load_model
-from unflip._app.tables import read_table, write_table
+from unflip._app.table_files import read_table, write_table
 from unflip.cli import COMMANDS
 
 

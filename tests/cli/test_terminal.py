@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from unflip._app import tables, workflow
-from unflip._app.tables import write_table
+from unflip._app import table_files, workflow
+from unflip._app.table_files import write_table
 
 EVIL = "\x1b[31mred\x1b]0;title\x07 \x9b2J \u202e \x7f\r"
 """Colours, a window's title, an erased screen and turned text, as sequences for terminals."""
@@ -269,7 +269,7 @@ def fails_with(error):
 
 
 def test_a_fault_is_one_line_and_its_own_exit_code(run, monkeypatch, tmp_path):
-    monkeypatch.setattr(tables, "read_table", fails_with(UnexpectedError(f"{EVIL}\nmore")))
+    monkeypatch.setattr(table_files, "read_table", fails_with(UnexpectedError(f"{EVIL}\nmore")))
     result = run("estimate", tmp_path / "t.csv", *RATES)
     assert result.exit_code == 3
     assert result.stderr.count("\n") == 1
@@ -280,7 +280,7 @@ def test_a_fault_is_one_line_and_its_own_exit_code(run, monkeypatch, tmp_path):
 
 
 def test_a_table_that_memory_does_not_hold_is_refused(run, monkeypatch, tmp_path):
-    monkeypatch.setattr(tables, "read_table", fails_with(MemoryError()))
+    monkeypatch.setattr(table_files, "read_table", fails_with(MemoryError()))
     result = run("estimate", tmp_path / "t.csv", *RATES)
     assert result.exit_code == 2
     assert "not enough memory" in result.stderr

@@ -158,7 +158,20 @@ def test_many_classes_are_reported_without_the_picture_of_two(data):
     clf = ImportanceReweightingClassifier(posterior=LogisticRegression(), noise_rates=noise)
     page = make_report(clf.fit(X, noisy), X, noisy).to_html()
     assert page.count("<figure") == 2
-    assert "are labelled otherwise, mostly" in page
+    assert "are labelled otherwise." in page
+    assert "mostly" not in page
+
+
+def test_only_a_class_that_takes_most_flips_is_called_that():
+    found = {
+        "classes": ["a", "b", "c"],
+        "per_class": [{"flip_rate": 0.2}] * 3,
+        "transition_matrix": [[0.8, 0.11, 0.09], [0.15, 0.8, 0.05], [0, 0, 1]],
+    }
+    first, second, third = rate_sentences(found)
+    assert first.endswith("are labelled otherwise.")
+    assert second.endswith("are labelled otherwise, mostly **a**.")
+    assert "mostly" not in third
 
 
 def test_a_notebook_shows_it_in_short(report):

@@ -4,7 +4,8 @@ import polars as pl
 import pytest
 
 from unflip._app.review import Decisions, ReviewTable, export
-from unflip._app.tables import TableError, read_table, split_label
+from unflip._app.table_files import TableError, read_table
+from unflip._app.tables import split_label
 from unflip._app.workflow import read_reviewed
 
 TABLE = pl.DataFrame(

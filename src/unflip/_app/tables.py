@@ -1,21 +1,14 @@
-"""Read tables from files, split them into features and labels, turn them into numbers, write them.
+"""Tables of features and labels."""
 
-CSV, TSV, Parquet, Arrow and JSON lines, by the ending of the name. A file that is no table is
-refused with :class:`TableError`, which says where and what to do.
-"""
-
-import codecs
-import io
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unflip._files import write_whole
+from unflip._app.table_files import TableError, listed
+from unflip._label_checks import look_alike
 from unflip._typing import Array, Record
 
 if TYPE_CHECKING:
@@ -26,26 +19,8 @@ else:
     except ImportError as error:
         raise ImportError("tables need polars: pip install 'unflip[cli]'") from error
 
-TEXT = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
-"""Extensions of text files, and their column separators."""
-
-JSON_LINES = (".jsonl", ".ndjson")
-ARROW = (".arrow", ".feather", ".ipc")
-ENDINGS = (*TEXT, ".parquet", *ARROW, *JSON_LINES)
-
-MISSING_VALUES = ["", "NA", "N/A", "NaN", "nan", "null", "NULL"]
-"""Strings that are read as missing values in text files."""
-
-CHUNK_BYTES = 2**20
-LONGEST_LINE = 2**24
-"""Maximum length of a line in bytes: longer ones could exhaust the memory."""
-
 MAX_CLASSES = 50
 """Maximum number of distinct labels: a column with more holds numbers or names."""
-
-
-class TableError(ValueError):
-    """A file or a column that cannot be used as asked."""
 
 
 @dataclass(frozen=True)
@@ -78,100 +53,6 @@ class LabelledTable:
         return np.unique(self.y)
 
 
-def read_table(path: Path, *, separator: str | None = None) -> "pl.DataFrame":
-    """Return the table that a file holds.
-
-    Parameters
-    ----------
-    path : Path
-        A file whose name ends in .csv, .tsv, .parquet, .arrow, .feather, .jsonl or the like.
-    separator : str, default=None
-        One character between the columns of a text file. None: a comma, or a tab in .tsv.
-    """
-    ending = path.suffix.lower()
-    _check_is_table_file(path, ending)
-    try:
-        if ending in (*TEXT, *JSON_LINES):
-            _check_text(path)
-        # opened here, since to polars a name is UTF-8 and may be a pattern
-        with path.open("rb") as file:
-            if ending in TEXT:
-                table = _read_text(path, file, TEXT[ending] if separator is None else separator)
-            elif ending in JSON_LINES:
-                table = pl.read_ndjson(file, infer_schema_length=None)
-            elif ending == ".parquet":
-                table = pl.read_parquet(file)
-            else:
-                table = pl.read_ipc(file)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        reason = str(error).strip().split("\n")[0]
-        if "more fields" in reason:
-            reason = (
-                "a line has more fields than the first one has names. Put quotes about values that "
-                "hold the separator."
-            )
-        raise TableError(f"{path} cannot be read as {ending[1:]}: {reason}") from error
-    if not table.height:
-        raise TableError(f"{path} holds no rows.")
-    floats = [name for name, kind in table.schema.items() if kind.is_float()]
-    return table.with_columns(pl.col(floats).fill_nan(None))
-
-
-def write_table(table: "pl.DataFrame", path: Path) -> None:
-    """Write a table in the format that the name ends in, whole or not at all.
-
-    Parameters
-    ----------
-    table : polars.DataFrame
-        What to write.
-    path : Path
-        Where to.
-    """
-    ending = path.suffix.lower()
-    check_ending(path)
-    buffer = io.BytesIO()
-    if ending in TEXT:
-        table.write_csv(buffer, separator=TEXT[ending])
-    elif ending in JSON_LINES:
-        table.write_ndjson(buffer)
-    elif ending == ".parquet":
-        table.write_parquet(buffer)
-    else:
-        table.write_ipc(buffer)
-    write_whole(path, buffer.getvalue())
-
-
-def check_writable(table: "pl.DataFrame", path: Path) -> None:
-    """Refuse a table with a column that the format of the name cannot hold.
-
-    To be asked before long work, which would else be lost.
-
-    Parameters
-    ----------
-    table : polars.DataFrame
-        What is to be written.
-    path : Path
-        Where to.
-    """
-    ending = path.suffix.lower()
-    for name, kind in table.schema.items():
-        is_bytes = kind in (pl.Binary, pl.Object)
-        if (ending in JSON_LINES and is_bytes) or (
-            ending in TEXT and (is_bytes or kind.is_nested() or kind == pl.Duration)
-        ):
-            raise TableError(
-                f"column {name!r} holds {kind}, which {ending} files cannot: write .parquet."
-            )
-
-
-def check_ending(path: Path, endings: Sequence[str] = ENDINGS) -> None:
-    """Raise an error unless the name ends in one of the formats."""
-    if path.suffix.lower() not in endings:
-        raise TableError(
-            f"{path}: the name must end in one of {', '.join(endings)}, which says the format."
-        )
-
-
 def split_label(
     table: "pl.DataFrame", label: str, *, drop: Sequence[str] = (), identifier: str | None = None
 ) -> LabelledTable:
@@ -195,6 +76,51 @@ def split_label(
     features = table.drop(label, *set_aside)
     check_features(features)
     return LabelledTable(features, _labels(table[label]), label, table, set_aside)
+
+
+def clean_labels(
+    table: "pl.DataFrame",
+    label: str,
+    *,
+    skip_unlabelled: bool = False,
+    merge_labels: bool = False,
+    drop_classes: Sequence[str] = (),
+) -> "pl.DataFrame":
+    """Return a table whose labels are put in order, as far as is asked for.
+
+    Parameters
+    ----------
+    table : polars.DataFrame
+        Rows.
+    label : str
+        The column of labels.
+    skip_unlabelled : bool, default=False
+        Leave out rows without a label.
+    merge_labels : bool, default=False
+        Labels that differ by case and blanks only become the most frequent one of them.
+    drop_classes : sequence of str, default=()
+        Leave out rows of these classes.
+    """
+    check_has_columns(table, [label])
+    if skip_unlabelled:
+        table = table.filter(pl.col(label).is_not_null())
+    if merge_labels and table.schema[label] == pl.String:
+        counts = table[label].drop_nulls().value_counts(sort=True)
+        spelling = {
+            other: alike[0].strip()
+            for alike in look_alike(counts[label].to_list())
+            for other in alike
+        }
+        table = table.with_columns(pl.col(label).replace(spelling))
+    for name in drop_classes:
+        kept = table.filter(pl.col(label).is_null() | (pl.col(label).cast(pl.String) != name))
+        if kept.height == table.height:
+            classes = table[label].drop_nulls().unique().sort().to_list()
+            raise TableError(
+                f"--drop-classes {name!r}: no row has this label. There are: {listed(classes)}."
+            )
+        table = kept
+    return table
 
 
 def check_has_columns(table: "pl.DataFrame", names: Sequence[str]) -> None:
@@ -286,79 +212,6 @@ def add_columns(table: "pl.DataFrame", columns: Record) -> "pl.DataFrame":
     return table.with_columns(pl.Series(name, values) for name, values in columns.items())
 
 
-def listed(names: Sequence[object], most: int = 20) -> str:
-    """Return names as a comma-separated list, truncated after the first ones."""
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown + (f", ... ({len(names)} in all)" if len(names) > most else "")
-
-
-def _check_is_table_file(path: Path, ending: str) -> None:
-    if not path.exists():
-        raise TableError(f"{path} does not exist.")
-    if not path.is_file():
-        raise TableError(f"{path} is not a file.")
-    check_ending(path)
-    if not path.stat().st_size:
-        raise TableError(f"{path} is empty.")
-
-
-def _check_text(path: Path) -> None:
-    """Refuse what is not text of lines in UTF-8, before anything tries to hold it in memory."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    line, length = 1, 0
-    with path.open("rb") as file:
-        while chunk := file.read(CHUNK_BYTES):
-            if b"\0" in chunk:
-                raise TableError(
-                    f"{path} holds binary data, not text in UTF-8: does its name tell its format? "
-                    f"Known endings: {', '.join(ENDINGS)}."
-                )
-            try:
-                decoder.decode(chunk)
-            except UnicodeDecodeError as error:
-                at = line + error.object[: error.start].count(b"\n")
-                raise TableError(
-                    f"line {at} of {path} is not UTF-8 (byte 0x{error.object[error.start]:02x}): "
-                    "the file has another encoding, or mixes several. Convert it first, for "
-                    "example with: iconv -f latin1 -t utf-8"
-                ) from error
-            first, last = chunk.find(b"\n"), chunk.rfind(b"\n")
-            length += len(chunk) if first < 0 else first
-            if length > LONGEST_LINE:
-                raise TableError(
-                    f"line {line} of {path} is longer than {LONGEST_LINE / 2**20:.0f} MB: this is "
-                    "no table of rows. Look for a quote that is never closed, or for line ends "
-                    "that are missing."
-                )
-            if first >= 0:
-                length = len(chunk) - last - 1
-                line += chunk.count(b"\n")
-
-
-def _read_text(path: Path, file: BinaryIO, separator: str) -> "pl.DataFrame":
-    if len(separator.encode()) != 1:
-        raise TableError(f"the separator must be one character, got {separator!r}.")
-    table = pl.read_csv(
-        file,
-        separator=separator,
-        null_values=MISSING_VALUES,
-        try_parse_dates=True,
-        infer_schema_length=None,
-    )
-    if table.width == 1:
-        others = [mark for mark in ";\t|," if mark in table.columns[0] and mark != separator]
-        if others:
-            raise TableError(
-                f"{path} has one column, {table.columns[0]!r}: its columns seem to be separated by "
-                f"{others[0]!r}, not {separator!r}. Say so: --separator {others[0]!r}"
-            )
-    for name in table.columns:
-        twin = re.fullmatch(r"(.*)_duplicated_\d+", name)
-        if twin and twin[1] in table.columns:
-            raise TableError(f"{path} has two columns called {twin[1]!r}: rename one of them.")
-    return table
-
-
 def _labels(column: "pl.Series") -> Array:
     """Return the labels as numbers, booleans or strings, without gaps."""
     gaps = column.is_null()
@@ -366,7 +219,8 @@ def _labels(column: "pl.Series") -> Array:
         rows = gaps.arg_true().to_list()
         raise TableError(
             f"{len(rows)} of {len(column)} rows have no label in column {column.name!r} (rows "
-            f"{listed(rows, 5)}, counted from 0): fill them in, or leave these rows out."
+            f"{listed(rows, 5)}, counted from 0): fill them in, or leave these rows out with "
+            "--skip-unlabelled."
         )
     kind = column.dtype
     if kind.is_nested() or kind in (pl.Binary, pl.Object, pl.Duration):

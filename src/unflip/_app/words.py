@@ -13,6 +13,9 @@ from unflip._typing import Record
 LEAST_SHOWN = 0.0005
 """Smaller shares are shown as less than 0.1 %."""
 
+MOSTLY = 0.6
+"""A class that takes more of another one's flips takes them mostly."""
+
 ASSUMPTIONS = (
     "Whether a label was flipped depends on the true class only, not on the row: a rare kind of "
     "row that is mislabelled more than others of its class is not seen.",
@@ -102,7 +105,8 @@ def rate_sentences(found: Record) -> list[str]:
         largest, other = max(away)
         to = f"**{other}**"
         if len(names) > 2:
-            to = "otherwise" + (f", mostly **{other}**" if largest > 0 else "")
+            mostly = largest > MOSTLY * sum(p for p, _ in away)
+            to = "otherwise" + (f", mostly **{other}**" if mostly else "")
         interval = row.get("interval")
         sentences.append(
             f"Of the rows that are truly **{names[k]}**, {percent(row['flip_rate'])}"
@@ -197,15 +201,14 @@ def next_steps(found: Record) -> list[str]:
             "To know what the labels cannot tell, check some 100 random rows: `unflip review`.",
         ]
     steps.append(
-        "Look at the most suspicious rows (`unflip audit`): if most of them are labelled wrongly, "
-        "the estimate is borne out; if not, trust it less."
+        "Check labels on a page, the most suspicious rows first: `unflip review`. If most of them "
+        "are wrong, the estimate is borne out; if not, trust it less."
     )
     steps.append(
-        "Put the labels that you corrected into a file with the columns row and label, and train "
-        "with them: `unflip fit --reviewed FILE`."
+        "Train with what was checked: `unflip fit --reviewed FILE`; or on the labels as they are, "
+        "reweighted: `unflip fit`."
     )
-    steps.append("Train on the labels as they are, reweighted: `unflip fit`.")
-    if found["noise_rates"] is not None:
+    if found["noise_rates"] is not None and not found.get("rates_given"):
         steps.append("If you know the rates from elsewhere, give them: `--rates 0.3,0.1`.")
     return steps
 

@@ -5,13 +5,15 @@ the same seed every command finds the same rates.
 """
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -22,11 +24,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from unflip._app.row_hashes import hash_rows, hash_texts
-from unflip._app.tables import LabelledTable, TableError, listed, read_table
+from unflip._app.table_files import READ, TableError, listed, read_table
+from unflip._app.tables import LabelledTable
 from unflip._diagnostics import Diagnostic, judge_columns, judge_usefulness
 from unflip._estimators import clone_seeded, fit_weighted, weight_parameters
 from unflip._folds import folds_within_classes, stratified_folds
-from unflip._label_checks import judge_table
+from unflip._label_checks import judge_classes, judge_table
 from unflip._preprocessing import make_vectorizer
 from unflip._stages import channel_interval
 from unflip._threads import threads_for
@@ -34,14 +37,10 @@ from unflip._typing import Array, Classifier, Floats, PlainLabel, Record
 from unflip._validation import check_enough_rows
 from unflip.audit import LabelAudit
 from unflip.inspection import summary
-from unflip.noise import NoiseRates, as_transition_matrix
+from unflip.noise import NoiseRates, TransitionMatrix, as_transition_matrix
 from unflip.noise_rates import ChannelRates
-from unflip.posterior import fit_posterior, make_posterior
+from unflip.posterior import ALIASES, PosteriorLike, fit_posterior, make_posterior
 from unflip.reweighting import ImportanceReweightingClassifier
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 ESTIMATORS: dict[str, Callable[[], BaseEstimator]] = {
     "logistic": lambda: make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
@@ -113,7 +112,8 @@ def learn(
     data: LabelledTable,
     *,
     estimator: Classifier | None = None,
-    rates: NoiseRates | None = None,
+    posterior: PosteriorLike = "auto",
+    rates: NoiseRates | Path | None = None,
     positive: str | None = None,
     reviewed: dict[int, PlainLabel] | None = None,
     random_state: int = 0,
@@ -127,8 +127,11 @@ def learn(
         Features and noisy labels.
     estimator : classifier, default=None
         What to train. None: logistic regression.
-    rates : NoiseRates, default=None
-        What is known of the rates of two classes, that of `positive` first.
+    posterior : str, posterior or classifier, default="auto"
+        What P(noisy y | x) is estimated by. Rates that are not known are read off it.
+    rates : NoiseRates or Path, default=None
+        What is known of the rates of two classes, that of `positive` first; or a file of the rates
+        of any number (:func:`read_matrix`).
     positive : str, default=None
         The positive one of two classes, as text. None: the greater.
     reviewed : dict, default=None
@@ -148,43 +151,48 @@ def learn(
     """
     classes = data.classes
     known, positive_class = rates_by_class(rates, classes, positive)
-    is_known = known is not None and known.known
+    is_known = isinstance(known, TransitionMatrix) or (known is not None and known.known)
     reviewed = reviewed or {}
     estimator = ESTIMATORS["logistic"]() if estimator is None else estimator
     say("turning columns into numbers")
     vectorizer = make_vectorizer(random_state)
     X = np.asarray(vectorizer.fit_transform(data.features), dtype=float)
     y = data.y
+    by_channel = isinstance(posterior, str) and posterior in ("auto", "channel")
+    unknown: Literal["auto", "selective"] = "auto" if by_channel else "selective"
     classifier = ImportanceReweightingClassifier(
         estimator,
-        noise_rates="auto" if known is None else known,
+        posterior=posterior,
+        noise_rates=unknown if known is None else known,
         random_state=random_state,
     )
     say("estimating how often labels are wrong, and training")
     codes, counts = np.unique(y, return_inverse=True, return_counts=True)[1:]
-    if counts.min() < 2:
-        raise CannotEstimateError(
-            f"class {classes[np.argmin(counts)].item()!r} has one row only, and a model that is "
-            "checked on held-out rows needs more: merge it with another class, or leave it out."
-        )
-    try:
-        check_enough_rows(X, y)
-        classifier.cv = stratified_folds(
-            folds_within_classes(CROSS_FIT_FOLDS, codes),
-            classes,
-            codes,
-            random_state,
-            none_allowed=False,
-        )
-        with threads_for(y.size):
-            if not is_known:
-                _refuse(_judge_columns(X, codes, random_state))
-            classifier.fit(X, y)
-    except ValueError as error:
-        raise CannotEstimateError(str(error)) from error
-    if not is_known:
-        interval = channel_interval(classifier.rate_estimator_)
-        _refuse(judge_usefulness(classes, classifier.noise_rates_, interval=interval))
+    with _told_of_classes(classes, counts):
+        if counts.min() < 2:
+            raise CannotEstimateError(
+                f"class {classes[np.argmin(counts)].item()!r} has one row only, and a model that "
+                "is checked on held-out rows needs more: merge it with another class, or leave it "
+                "out."
+            )
+        try:
+            check_enough_rows(X, y)
+            classifier.cv = stratified_folds(
+                folds_within_classes(CROSS_FIT_FOLDS, codes),
+                classes,
+                codes,
+                random_state,
+                none_allowed=False,
+            )
+            with threads_for(y.size):
+                if not is_known:
+                    _refuse(_judge_columns(X, codes, random_state))
+                classifier.fit(X, y)
+        except ValueError as error:
+            raise CannotEstimateError(str(error)) from error
+        if not is_known:
+            interval = channel_interval(classifier.rate_estimator_)
+            _refuse(judge_usefulness(classes, classifier.noise_rates_, interval=interval))
     found = oriented(summary(classifier, y), positive_class)
     say("looking for columns that know the label")
     odd = judge_table(data.features, y)
@@ -200,6 +208,16 @@ def learn(
         classifier.estimator_ = fit_weighted(again, X, labels, weights)
     model = Pipeline([("table", vectorizer), ("classifier", classifier)])
     return Learnt(model, classifier, X, y, weights, found, reviewed, positive_class, random_state)
+
+
+@contextmanager
+def _told_of_classes(classes: Array, counts: Array) -> Iterator[None]:
+    """Say, where nothing can be estimated, what is odd about the classes: it may be the reason."""
+    try:
+        yield
+    except CannotEstimateError as error:
+        odd = map(str, judge_classes(classes, counts))
+        raise CannotEstimateError(" ".join([str(error), *odd])) from error
 
 
 def make_estimator(name: str) -> BaseEstimator:
@@ -232,13 +250,36 @@ def make_estimator(name: str) -> BaseEstimator:
     return estimator
 
 
-def parse_rates(text: str) -> NoiseRates:
-    """Read the rates of the positive and of the negative class.
+def parse_posterior(name: str) -> Any:
+    """Return what estimates P(noisy y | x), by its name or by that of a classifier.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`~unflip.posterior.make_posterior`, or as for :func:`make_estimator`.
+    """
+    if name in ("auto", *ALIASES):
+        return name
+    try:
+        estimator = make_estimator(name)
+    except ValueError as error:
+        raise ValueError(
+            f"--posterior {name!r} is not one of auto, {', '.join(ALIASES)}; as a classifier: "
+            f"{error}"
+        ) from None
+    if not hasattr(estimator, "predict_proba"):
+        raise ValueError(f"--posterior {name!r} has no probabilities (predict_proba).")
+    return estimator
+
+
+def parse_rates(text: str) -> NoiseRates | Path:
+    """Read the rates of the positive and of the negative class, or tell the file that holds them.
 
     Parameters
     ----------
     text : str
-        Two of these with a comma between: a number, bounds such as 0.1:0.3, or ? for unknown.
+        Two of these with a comma between: a number, bounds such as 0.1:0.3, or ? for unknown. Or a
+        file (:func:`read_matrix`).
 
     Examples
     --------
@@ -246,6 +287,8 @@ def parse_rates(text: str) -> NoiseRates:
     >>> print(parse_rates("0.1:0.3,?"))
     NoiseRates(positive=(0.1, 0.3), negative=None)
     """
+    if Path(text).suffix.lower() in READ:
+        return Path(text)
 
     def rate(part: str) -> float | tuple[float, float] | None:
         if part.strip() == "?":
@@ -253,14 +296,49 @@ def parse_rates(text: str) -> NoiseRates:
         low, colon, high = part.partition(":")
         return (float(low), float(high)) if colon else float(low)
 
+    parts = text.split(",")
     try:
-        positive, negative = (rate(part) for part in text.split(","))
+        if len(parts) != 2:
+            raise ValueError(f"there {'is 1' if len(parts) == 1 else f'are {len(parts)}'}")
+        positive, negative = map(rate, parts)
         return NoiseRates(positive=positive, negative=negative)
     except ValueError as error:
         raise ValueError(
             f"--rates {text!r}: expected two numbers such as 0.3,0.1, of which each may be bounds "
-            f"such as 0.1:0.3, or ? ({error})"
+            f"such as 0.1:0.3, or ?, and for more classes a file such as rates.csv ({error})"
         ) from None
+
+
+def read_matrix(path: Path, classes: Array) -> TransitionMatrix:
+    """Return the rates of any number of classes that a file holds.
+
+    Parameters
+    ----------
+    path : Path
+        A table with a column for each class, named after it: how often a row of the true class of
+        this line is labelled so. A column besides names the true classes; without it they are in
+        the order of the columns.
+    classes : ndarray of shape (n_classes,)
+        The classes, sorted.
+    """
+    table = read_table(path)
+    named = [name for name in table.columns if _class_or_none(classes, name) is not None]
+    others = [name for name in table.columns if name not in named]
+    if len(named) != classes.size or len(others) > 1 or table.height != classes.size:
+        raise TableError(
+            f"{path} has {table.height} rows and the columns {listed(table.columns)}: expected a "
+            f"column and a row for each of the {classes.size} classes, "
+            f"{listed(classes.tolist(), 10)}."
+        )
+    true = table[others[0]].cast(pl.String).to_list() if others else named
+    rows = [classes.tolist().index(class_named(classes, name)) for name in true]
+    columns = [classes.tolist().index(class_named(classes, name)) for name in named]
+    matrix = np.zeros((classes.size, classes.size))
+    try:
+        matrix[np.ix_(rows, columns)] = table.select(named).cast(pl.Float64).to_numpy()
+        return TransitionMatrix(matrix)
+    except (ValueError, pl.exceptions.PolarsError) as error:
+        raise TableError(f"{path} holds no rates: {error}") from error
 
 
 def class_named(classes: Array, text: object) -> PlainLabel:
@@ -341,46 +419,37 @@ def oriented(found: Record, positive: PlainLabel | None) -> Record:
     return found
 
 
-@overload
 def rates_by_class(
-    rates: NoiseRates, classes: Array, positive: str | None
-) -> tuple[NoiseRates, PlainLabel]: ...
-
-
-@overload
-def rates_by_class(
-    rates: NoiseRates | None, classes: Array, positive: str | None
-) -> tuple[NoiseRates | None, PlainLabel | None]: ...
-
-
-def rates_by_class(
-    rates: NoiseRates | None, classes: Array, positive: str | None
-) -> tuple[NoiseRates | None, PlainLabel | None]:
-    """Return the rates with the greater class as the positive one, and the class asked for.
+    rates: NoiseRates | Path | None, classes: Array, positive: str | None
+) -> tuple[NoiseRates | TransitionMatrix | None, PlainLabel | None]:
+    """Return the rates, of two classes with the greater one positive, and the class asked for.
 
     Parameters
     ----------
-    rates : NoiseRates or None
-        Rates of the class asked for, and of the other.
+    rates : NoiseRates, Path or None
+        Rates of the class asked for, and of the other; or the file of all classes' rates.
     classes : ndarray of shape (n_classes,)
         The classes, sorted.
     positive : str or None
-        The class asked for, as text. None: the greater.
+        The class asked for, as text. None: the greater of two.
     """
     if classes.size > 2:
-        if rates is not None or positive is not None:
+        if isinstance(rates, NoiseRates) or positive is not None:
             raise TableError(
-                f"--rates and --positive are for two classes, and the labels have {classes.size}: "
-                f"{listed(classes.tolist(), 5)}. Leave them out, and the rates are estimated."
+                f"two rates and --positive are for two classes, and the labels have "
+                f"{classes.size}: {listed(classes.tolist(), 5)}. Give a file of all rates, or "
+                "leave them out, and they are estimated."
             )
-        return None, None
+        return None if rates is None else read_matrix(rates, classes), None
     chosen = classes[-1].item() if positive is None else class_named(classes, positive)
+    if isinstance(rates, Path):
+        return read_matrix(rates, classes).rates, chosen
     if rates is None or chosen == classes[-1]:
         return rates, chosen
     return rates.swapped(), chosen
 
 
-def _check_same_rows(path: Path, reviewed: "pl.DataFrame", data: LabelledTable) -> None:
+def _check_same_rows(path: Path, reviewed: pl.DataFrame, data: LabelledTable) -> None:
     """Raise an error if reviewed rows have changed since, as far as the file tells."""
     rows = reviewed["row"].to_list()
     # the given label is one of the cells that the fingerprint is made of
@@ -394,7 +463,8 @@ def _check_same_rows(path: Path, reviewed: "pl.DataFrame", data: LabelledTable) 
         same = [old == new for old, new in zip(then, now, strict=True)]
     else:
         same = [
-            label == _as_class(data, old) for label, old in zip(data.y[rows], then, strict=True)
+            label == _class_or_none(data.classes, old)
+            for label, old in zip(data.y[rows], then, strict=True)
         ]
     wrong = [row for row, is_same in zip(rows, same, strict=True) if not is_same]
     if wrong:
@@ -406,9 +476,9 @@ def _check_same_rows(path: Path, reviewed: "pl.DataFrame", data: LabelledTable) 
         )
 
 
-def _as_class(data: LabelledTable, text: str) -> PlainLabel | None:
+def _class_or_none(classes: Array, text: str) -> PlainLabel | None:
     try:
-        return class_named(data.classes, text)
+        return class_named(classes, text)
     except TableError:
         return None
 

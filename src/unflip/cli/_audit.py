@@ -9,7 +9,8 @@ from rich.console import JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
-from unflip._app.tables import TableError, add_columns, check_ending, check_writable, write_table
+from unflip._app.table_files import TableError, check_ending, check_writable, write_table
+from unflip._app.tables import add_columns
 from unflip._files import check_outputs
 from unflip._typing import Array, Record
 from unflip.audit import LabelAudit
@@ -45,6 +46,11 @@ def audit(
     drop: options.Drop = None,
     identifier: options.Id = None,
     separator: options.Separator = None,
+    encoding: options.Encoding = None,
+    skip_unlabelled: options.SkipUnlabelled = False,
+    merge_labels: options.MergeLabels = False,
+    drop_classes: options.DropClasses = None,
+    posterior: options.Posterior = "auto",
     rates: options.Rates = None,
     seed: options.Seed = 0,
     force: options.Force = False,
@@ -55,8 +61,9 @@ def audit(
 
     With neither --top nor --precision, as many rows as there are expected errors.
     """
-    source = options.Source(table, label, positive, drop, identifier, separator)
-    method = options.Method(rates=rates, seed=seed)
+    labels = encoding, skip_unlabelled, merge_labels, drop_classes
+    source = options.Source(table, label, positive, drop, identifier, separator, *labels)
+    method = options.Method(rates=rates, seed=seed, posterior=posterior)
     with session(as_json=as_json, quiet=quiet) as shell:
         _check_wanted(top, precision)
         check_outputs({"--out": out}, (table,), force=force)

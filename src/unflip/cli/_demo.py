@@ -11,7 +11,7 @@ from rich.table import Table
 from sklearn.datasets import load_breast_cancer
 
 from unflip._app.demo import DemoResult, run_demo
-from unflip._app.tables import check_ending, write_table
+from unflip._app.table_files import check_ending, write_table
 from unflip._app.workflow import parse_rates
 from unflip._files import check_outputs
 from unflip.cli import _options as options
@@ -37,7 +37,7 @@ def demo(
         if out is not None:
             check_ending(out)
         true_rates = parse_rates(rates)
-        if not true_rates.known:
+        if isinstance(true_rates, Path) or not true_rates.known:
             raise ValueError(f"--rates {rates!r}: to flip labels, both rates must be numbers.")
         shell.step("flipping labels and learning from them")
         result = run_demo(true_rates, random_state=seed)

@@ -13,15 +13,21 @@ def estimate(
     drop: options.Drop = None,
     identifier: options.Id = None,
     separator: options.Separator = None,
+    encoding: options.Encoding = None,
+    skip_unlabelled: options.SkipUnlabelled = False,
+    merge_labels: options.MergeLabels = False,
+    drop_classes: options.DropClasses = None,
     estimator: options.Estimator = "logistic",
+    posterior: options.Posterior = "auto",
     rates: options.Rates = None,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Say how often labels are wrong, in which class, and how sure that is."""
-    source = options.Source(table, label, positive, drop, identifier, separator)
-    method = options.Method(estimator, rates, seed)
+    labels = encoding, skip_unlabelled, merge_labels, drop_classes
+    source = options.Source(table, label, positive, drop, identifier, separator, *labels)
+    method = options.Method(estimator, rates, seed, posterior)
     with session(as_json=as_json, quiet=quiet) as shell:
         learn = method.learner(source, shell.step)
         learnt = learn(source.read())

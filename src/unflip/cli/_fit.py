@@ -11,13 +11,8 @@ import typer
 
 from unflip._app.markup import rounded
 from unflip._app.persistence import save_model, trust_options
-from unflip._app.tables import (
-    LabelledTable,
-    check_ending,
-    check_writable,
-    kind_of,
-    write_table,
-)
+from unflip._app.table_files import check_ending, check_writable, write_table
+from unflip._app.tables import LabelledTable, kind_of
 from unflip._app.workflow import Learnt, read_reviewed
 from unflip._files import check_outputs
 from unflip._typing import PlainLabel, Record
@@ -48,7 +43,12 @@ def fit(
     drop: options.Drop = None,
     identifier: options.Id = None,
     separator: options.Separator = None,
+    encoding: options.Encoding = None,
+    skip_unlabelled: options.SkipUnlabelled = False,
+    merge_labels: options.MergeLabels = False,
+    drop_classes: options.DropClasses = None,
     estimator: options.Estimator = "logistic",
+    posterior: options.Posterior = "auto",
     rates: options.Rates = None,
     seed: options.Seed = 0,
     force: options.Force = False,
@@ -56,8 +56,9 @@ def fit(
     quiet: options.Quiet = False,
 ) -> None:
     """Train a model on noisy labels as if they were clean, and save it."""
-    source = options.Source(table, label, positive, drop, identifier, separator)
-    method = options.Method(estimator, rates, seed)
+    labels = encoding, skip_unlabelled, merge_labels, drop_classes
+    source = options.Source(table, label, positive, drop, identifier, separator, *labels)
+    method = options.Method(estimator, rates, seed, posterior)
     with session(as_json=as_json, quiet=quiet) as shell:
         _check_outputs(out, weights, report, inputs=(table, reviewed), force=force)
         learn = method.learner(source, shell.step)

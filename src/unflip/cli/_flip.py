@@ -7,20 +7,26 @@ import numpy as np
 import typer
 
 from unflip._app.markup import plain
-from unflip._app.tables import add_columns, check_ending, check_writable, write_table
+from unflip._app.table_files import check_ending, check_writable, write_table
+from unflip._app.tables import add_columns
 from unflip._app.words import percent
 from unflip._app.workflow import parse_rates, rates_by_class
 from unflip._files import check_outputs
+from unflip._typing import Record
 from unflip.cli import _options as options
 from unflip.cli._session import session
-from unflip.noise import flip_labels
+from unflip.noise import NoiseRates, TransitionMatrix, as_transition_matrix, flip_labels
 
 
 def flip(
     table: options.TableFile,
     label: options.Label,
     rates: Annotated[
-        str, typer.Option(help="How often to flip the positive and the negative class: 0.3,0.1")
+        str,
+        typer.Option(
+            help="How often to flip the positive and the negative class: 0.3,0.1. Of more "
+            "classes: a file with a column for each class, a row for each true class."
+        ),
     ],
     out: Annotated[Path, typer.Option(help="The table with flipped labels.")],
     truth: Annotated[
@@ -28,22 +34,24 @@ def flip(
     ] = None,
     positive: options.Positive = None,
     separator: options.Separator = None,
+    encoding: options.Encoding = None,
     seed: options.Seed = 0,
     force: options.Force = False,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Flip labels of a table at given rates, to try things out where the truth is known."""
-    source = options.Source(table, label, positive, separator=separator)
+    source = options.Source(table, label, positive, separator=separator, encoding=encoding)
     with session(as_json=as_json, quiet=quiet) as shell:
         check_outputs({"--out": out}, (table,), force=force)
         check_ending(out)
         asked = parse_rates(rates)
-        if not asked.known:
+        if isinstance(asked, NoiseRates) and not asked.known:
             raise ValueError(f"--rates {rates!r}: to flip labels, both rates must be numbers.")
         data = source.read()
         check_writable(data.whole, out)
         by_class, positive_class = rates_by_class(asked, data.classes, positive)
+        assert by_class is not None
         flipped = flip_labels(data.y, by_class, random_state=seed)
         changed = int(np.sum(flipped != data.y))
         whole = data.whole
@@ -59,12 +67,22 @@ def flip(
                 "n_rows": data.y.size,
                 "n_flipped": changed,
                 "positive_class": positive_class,
-                "noise_rates": {"positive": asked.positive, "negative": asked.negative},
+                "noise_rates": _two_rates(by_class, positive_class == data.classes[0]),
+                "transition_matrix": as_transition_matrix(by_class).matrix.tolist(),
                 "seed": seed,
             }
         )
+        named = f"; the positive class is **{plain(str(positive_class))}**"
         shell.say(
-            f"Flipped {changed:,} of {data.y.size:,} labels ({percent(changed / data.y.size)}); "
-            f"the positive class is **{plain(str(positive_class))}**."
+            f"Flipped {changed:,} of {data.y.size:,} labels ({percent(changed / data.y.size)})"
+            f"{named if positive_class is not None else ''}."
         )
         shell.written(out)
+
+
+def _two_rates(rates: NoiseRates | TransitionMatrix, swapped: bool) -> Record | None:
+    """Return the rates of two classes, that of the class asked for first; None of more."""
+    if isinstance(rates, TransitionMatrix):
+        return None
+    named = rates.swapped() if swapped else rates
+    return {"positive": named.positive, "negative": named.negative}

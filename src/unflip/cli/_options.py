@@ -1,5 +1,6 @@
 """Options that mean the same in every command."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,11 @@ if TYPE_CHECKING:
     from unflip._app.workflow import Learnt
 
 TableFile = Annotated[
-    Path, typer.Argument(help="A table: .csv, .tsv, .parquet, .arrow, .feather or .jsonl.")
+    Path,
+    typer.Argument(
+        help="A table: .csv, .tsv, .parquet, .arrow, .feather, .jsonl or .xlsx; .csv.gz too; "
+        "- is CSV from standard input."
+    ),
 ]
 Label = Annotated[str, typer.Option(help="Column of the labels.")]
 Positive = Annotated[
@@ -25,18 +30,43 @@ Id = Annotated[
 Separator = Annotated[
     str | None, typer.Option(help="Column separator of a text file, if not a comma or tab.")
 ]
+Encoding = Annotated[
+    str | None, typer.Option(help="Encoding of a text file, such as latin-1; without it, UTF-8.")
+]
+SkipUnlabelled = Annotated[
+    bool, typer.Option("--skip-unlabelled", help="Leave out rows without a label.")
+]
+MergeLabels = Annotated[
+    bool,
+    typer.Option(
+        "--merge-labels", help="Take labels that differ in case, blanks and the like for one."
+    ),
+]
+DropClasses = Annotated[
+    list[str] | None, typer.Option(help="Class whose rows are left out. Repeatable.")
+]
 Estimator = Annotated[
     str,
     typer.Option(
-        help="logistic, boosting, svm, or a class such as sklearn.ensemble.RandomForestClassifier.",
+        help="What to train: logistic, boosting, svm, or a class such as "
+        "sklearn.ensemble.RandomForestClassifier. Rates do not depend on it: see --posterior.",
         autocompletion=lambda: ["logistic", "boosting", "svm"],
+    ),
+]
+Posterior = Annotated[
+    str,
+    typer.Option(
+        help="What tells which label to expect: auto (the noisy channel), selected, probabilistic, "
+        "kde, boosting, or a class; the rates are read off it.",
+        autocompletion=lambda: ["auto", "selected", "probabilistic", "kde", "boosting"],
     ),
 ]
 Rates = Annotated[
     str | None,
     typer.Option(
         help="Known flip rates of the positive and the negative class: 0.3,0.1. Each may "
-        "be bounds (0.1:0.3) or unknown (?).",
+        "be bounds (0.1:0.3) or unknown (?). Of more classes: a file with a column for each "
+        "class, a row for each true class.",
         show_default="estimated",
     ),
 ]
@@ -55,12 +85,31 @@ class Source(NamedTuple):
     drop: Sequence[str] | None = None
     identifier: str | None = None
     separator: str | None = None
+    encoding: str | None = None
+    skip_unlabelled: bool = False
+    merge_labels: bool = False
+    drop_classes: Sequence[str] | None = None
 
     def read(self) -> "LabelledTable":
         """Return the table, split into features and labels."""
-        from unflip._app.tables import read_table, split_label
+        from unflip._app.table_files import read_table
+        from unflip._app.tables import clean_labels, split_label
 
-        table = read_table(self.table, separator=self.separator)
+        table = read_table(self.table, separator=self.separator, encoding=self.encoding)
+        n_rows = table.height
+        table = clean_labels(
+            table,
+            self.label,
+            skip_unlabelled=self.skip_unlabelled,
+            merge_labels=self.merge_labels,
+            drop_classes=self.drop_classes or (),
+        )
+        if table.height < n_rows:
+            warnings.warn(
+                f"{n_rows - table.height:,} of {n_rows:,} rows are left out, as asked for; rows "
+                "are counted without them.",
+                stacklevel=2,
+            )
         return split_label(table, self.label, drop=self.drop or (), identifier=self.identifier)
 
 
@@ -70,15 +119,17 @@ class Method(NamedTuple):
     estimator: str = "logistic"
     rates: str | None = None
     seed: int = 0
+    posterior: str = "auto"
 
     def learner(self, source: Source, say: Callable[[str], None]) -> "Callable[..., Learnt]":
         """Return :func:`~unflip._app.workflow.learn` with these settings."""
-        from unflip._app.workflow import learn, make_estimator, parse_rates
+        from unflip._app.workflow import learn, make_estimator, parse_posterior, parse_rates
 
         return partial(
             learn,
             rates=None if self.rates is None else parse_rates(self.rates),
             estimator=make_estimator(self.estimator),
+            posterior=parse_posterior(self.posterior),
             positive=source.positive,
             random_state=self.seed,
             say=say,

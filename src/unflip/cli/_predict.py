@@ -11,14 +11,8 @@ from sklearn.pipeline import Pipeline
 
 from unflip._app.markup import plain
 from unflip._app.persistence import ModelFileError, changed_versions, load_model
-from unflip._app.tables import (
-    add_columns,
-    check_ending,
-    check_writable,
-    matched,
-    read_table,
-    write_table,
-)
+from unflip._app.table_files import check_ending, check_writable, read_table, write_table
+from unflip._app.tables import add_columns, matched
 from unflip._files import check_outputs
 from unflip._typing import Record
 from unflip.cli import _options as options
@@ -30,6 +24,7 @@ def predict(
     table: options.TableFile,
     out: Annotated[Path, typer.Option(help="The table with predictions; its ending tells how.")],
     separator: options.Separator = None,
+    encoding: options.Encoding = None,
     trust: Annotated[
         list[str] | None,
         typer.Option(
@@ -49,7 +44,7 @@ def predict(
         changed = changed_versions(provenance)
         if changed:
             warnings.warn(f"other versions than in training: {', '.join(changed)}.", stacklevel=1)
-        rows = read_table(table, separator=separator)
+        rows = read_table(table, separator=separator, encoding=encoding)
         ignored = [provenance["label"], *provenance["set_aside"]]
         check_writable(rows, out)
         features = matched(rows, provenance["columns"], ignored)

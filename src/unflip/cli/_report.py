@@ -7,7 +7,8 @@ import typer
 
 from unflip._app.persistence import versions
 from unflip._app.report import Report, make_report
-from unflip._app.tables import LabelledTable, check_ending
+from unflip._app.table_files import check_ending
+from unflip._app.tables import LabelledTable
 from unflip._app.words import verdict
 from unflip._app.workflow import Learnt
 from unflip._files import check_outputs, write_whole
@@ -28,7 +29,12 @@ def report(
     drop: options.Drop = None,
     identifier: options.Id = None,
     separator: options.Separator = None,
+    encoding: options.Encoding = None,
+    skip_unlabelled: options.SkipUnlabelled = False,
+    merge_labels: options.MergeLabels = False,
+    drop_classes: options.DropClasses = None,
     estimator: options.Estimator = "logistic",
+    posterior: options.Posterior = "auto",
     rates: options.Rates = None,
     seed: options.Seed = 0,
     force: options.Force = False,
@@ -36,8 +42,9 @@ def report(
     quiet: options.Quiet = False,
 ) -> None:
     """Write one page on the labels: how noisy, how sure, which rows, what a model gains."""
-    source = options.Source(table, label, positive, drop, identifier, separator)
-    method = options.Method(estimator, rates, seed)
+    labels = encoding, skip_unlabelled, merge_labels, drop_classes
+    source = options.Source(table, label, positive, drop, identifier, separator, *labels)
+    method = options.Method(estimator, rates, seed, posterior)
     with session(as_json=as_json, quiet=quiet) as shell:
         check_outputs({"--out": out}, (table,), force=force)
         check_report_ending(out)

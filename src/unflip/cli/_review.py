@@ -1,6 +1,8 @@
 """`unflip review`: a page on which a person checks labels, and what was decided there."""
 
 import json
+import sys
+import webbrowser
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import Annotated
 import typer
 
 from unflip._app.review import ReviewTable, check_review, export, serve
+from unflip._app.table_files import STDIN
 from unflip._app.words import verdict
 from unflip._files import check_no_input
 from unflip.cli import _options as options
@@ -36,19 +39,30 @@ def review(
         int, typer.Option(min=1, help="Rows of the random sample that checks the model.")
     ] = 200,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0: a free one.")] = 0,
+    open_page: Annotated[
+        bool, typer.Option("--open/--no-open", help="Open the page in the browser.")
+    ] = True,
     positive: options.Positive = None,
     drop: options.Drop = None,
     identifier: options.Id = None,
     separator: options.Separator = None,
+    encoding: options.Encoding = None,
+    skip_unlabelled: options.SkipUnlabelled = False,
+    merge_labels: options.MergeLabels = False,
+    drop_classes: options.DropClasses = None,
+    posterior: options.Posterior = "auto",
     rates: options.Rates = None,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Check labels by hand, on a page on this machine; Ctrl+C ends it, and loses nothing."""
-    source = options.Source(table, label, positive, drop, identifier, separator)
-    method = options.Method(rates=rates, seed=seed)
+    labels = encoding, skip_unlabelled, merge_labels, drop_classes
+    source = options.Source(table, label, positive, drop, identifier, separator, *labels)
+    method = options.Method(rates=rates, seed=seed, posterior=posterior)
     with session(as_json=as_json, quiet=quiet) as shell:
+        if table == STDIN:
+            raise ValueError("a review comes back to its rows, so that it needs a file, not -.")
         store, folder = _paths(table, decisions, out)
         learn = method.learner(source, shell.step)
         data = source.read()
@@ -74,7 +88,7 @@ def review(
             port=port,
             title=table.name,
             verdict=verdict(learnt.found),
-            started=partial(_say_address, shell),
+            started=partial(_say_address, shell, open_page),
             # at once: other notes are printed at the end, when the page is closed
             note=lambda words: None if quiet else complain(f"note: {words}"),
         )
@@ -89,7 +103,12 @@ def _paths(table: Path, decisions: Path | None, out: Path | None) -> tuple[Path,
     return store, folder
 
 
-def _say_address(shell: Session, address: str) -> None:
-    """Print where the page is, without which the command is of no use: with --quiet too."""
+def _say_address(shell: Session, open_page: bool, address: str) -> None:
+    """Print where the page is, without which the command is of no use: with --quiet too.
+
+    And open it, where a person started the command and not a program.
+    """
     shell.step("reviewing; Ctrl+C ends it, decisions are kept")
     print(json.dumps({"address": address}) if shell.as_json else address, flush=True)
+    if open_page and sys.stdout.isatty():
+        webbrowser.open(address)

@@ -110,7 +110,7 @@ class Explainer:
             column.name,
             value,
             max(0.0, float(-ndtri(rarity / 2))),
-            [levels[int(np.argmax(share))] for share in shares],
+            [levels[_usual(share)] for share in shares],
             [float(share[code]) for share in shares],
         )
 
@@ -143,6 +143,12 @@ class Explainer:
         n = min(n, distance.size - 1)
         nearest = np.argpartition(distance, n - 1)[:n]
         return [int(k) for k in nearest[np.argsort(distance[nearest], kind="stable")]]
+
+
+def _usual(shares: Floats) -> int:
+    """Return the most frequent category; "missing", the last one, only where there is no other."""
+    told = shares[:-1]
+    return int(np.argmax(told)) if told.any() else shares.size - 1
 
 
 def _class_moments(numbers: Floats, codes: Codes, n_classes: int) -> tuple[Floats, Floats, float]:

@@ -408,6 +408,11 @@ function pressed(event) {
   const field = event.target.closest("input, select, textarea");
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   if (field && event.key === "Escape") {
+    if (field.id === "words" && field.value) {
+      event.preventDefault();
+      field.value = "";
+      field.dispatchEvent(new Event("input"));
+    }
     byId("card").focus();
     return;
   }

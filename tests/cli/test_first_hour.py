@@ -1,0 +1,203 @@
+"""What a stranger tries: other files, other encodings, labels that are not in order, more rates."""
+
+import gzip
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from tests.cli.mixed import COLUMNS, RATES, mixed_table
+from unflip._app import table_files
+from unflip._app.table_files import TableError, read_table
+from unflip._app.tables import clean_labels
+from unflip._app.workflow import parse_rates, read_matrix
+from unflip.cli import app
+
+TABLE = pl.DataFrame({"a": [1.5, 2.5, None], "name": ["Zoë", "Ana", None], "y": ["u", "v", "u"]})
+
+
+@pytest.mark.parametrize("ending", [".csv.gz", ".tsv.gz", ".jsonl.gz", ".xlsx"])
+def test_packed_and_excel_files_hold_the_same_table(tmp_path, ending):
+    path = tmp_path / f"table{ending}"
+    if ending == ".xlsx":
+        from openpyxl import Workbook
+
+        book = Workbook()
+        book.active.append(TABLE.columns)
+        for row in TABLE.iter_rows():
+            book.active.append(row)
+        book.save(path)
+    else:
+        plain = tmp_path / f"table{ending.removesuffix('.gz')}"
+        table_files.write_table(TABLE, plain)
+        path.write_bytes(gzip.compress(plain.read_bytes()))
+    assert read_table(path).equals(TABLE)
+
+
+def test_a_packed_file_that_is_damaged_or_too_large_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "table.csv.gz"
+    path.write_bytes(gzip.compress(b"a,y\n" + b"1,u\n" * 100)[:-9])
+    with pytest.raises(TableError, match="cannot be read as csv"):
+        read_table(path)
+    path.write_bytes(gzip.compress(b"a,y\n" * 100))
+    monkeypatch.setattr(table_files, "LARGEST_UNPACKED", 100)
+    with pytest.raises(TableError, match="holds more than"):
+        read_table(path)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"), [("latin-1", "Zoë"), ("cp1252", "“Zoë”"), ("utf-16", "Zoë")]
+)
+def test_the_message_names_the_encoding_and_the_encoding_works(tmp_path, encoding, text):
+    path = tmp_path / "table.csv"
+    path.write_bytes(f"name,y\n{text},u\nAna,v\n".encode(encoding))
+    with pytest.raises(TableError, match=f"--encoding {encoding}$"):
+        read_table(path)
+    assert read_table(path, encoding=encoding)["name"].to_list() == [text, "Ana"]
+
+
+def test_an_encoding_that_is_not_known_or_not_the_right_one_is_refused(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_bytes("name,y\nZoë,u\n".encode("latin-1"))
+    with pytest.raises(TableError, match="'klingon' is not known"):
+        read_table(path, encoding="klingon")
+    with pytest.raises(TableError, match=r"line 2 .* is not ascii"):
+        read_table(path, encoding="ascii")
+    TABLE.write_parquet(tmp_path / "table.parquet")
+    with pytest.raises(TableError, match="is for text"):
+        read_table(tmp_path / "table.parquet", encoding="latin-1")
+
+
+def test_a_table_comes_from_standard_input(noisy):
+    arguments = ["estimate", "-", *COLUMNS, *RATES, "--json"]
+    piped = CliRunner().invoke(app, arguments, input=noisy.read_bytes())
+    assert piped.exit_code == 0, piped.stderr
+    assert json.loads(piped.stdout)["n_samples"] == 500
+    empty = CliRunner().invoke(app, arguments, input=b"")
+    assert (empty.exit_code, "standard input is empty" in empty.stderr) == (2, True)
+    page = CliRunner().invoke(app, ["review", "-", *COLUMNS], input=b"")
+    assert (page.exit_code, "needs a file" in page.stderr) == (2, True)
+
+
+def test_rows_without_a_label_are_left_out_when_asked(run, tmp_path, small):
+    table = pl.read_csv(small).with_columns(
+        pl.when(pl.int_range(pl.len()) % 10 == 0)
+        .then(None)
+        .otherwise(pl.col("churn"))
+        .alias("churn")
+    )
+    path = tmp_path / "gaps.csv"
+    table.write_csv(path)
+    refused = run("estimate", path, *COLUMNS, *RATES)
+    assert (refused.exit_code, "--skip-unlabelled" in refused.stderr) == (2, True)
+    found = run("estimate", path, *COLUMNS, *RATES, "--skip-unlabelled", "--json")
+    assert found.exit_code == 0, found.stderr
+    assert json.loads(found.stdout)["n_samples"] == 108
+    assert "12 of 120 rows are left out" in found.stderr
+
+
+def test_labels_that_look_alike_become_the_most_frequent_one():
+    table = pl.DataFrame({"y": ["Stayed", "stayed", "stayed", "left ", "left", "left", None]})
+    merged = clean_labels(table, "y", merge_labels=True)
+    assert merged["y"].to_list() == [*["stayed"] * 3, *["left"] * 3, None]
+    numbers = pl.DataFrame({"y": [1, 2]})
+    assert clean_labels(numbers, "y", merge_labels=True).equals(numbers)
+
+
+def test_classes_are_left_out_by_name():
+    table = pl.DataFrame({"y": ["a", "b", None, "c"]})
+    kept = clean_labels(table, "y", drop_classes=["c", "b"])
+    assert kept["y"].to_list() == ["a", None]
+    with pytest.raises(TableError, match=r"'d': no row has this label\. There are: 'a', 'b', 'c'"):
+        clean_labels(table, "y", drop_classes=["d"])
+
+
+def test_the_doubt_about_labels_names_the_option_that_helps(run, tmp_path, small):
+    table = pl.read_csv(small).with_columns(
+        pl.when(pl.int_range(pl.len()) % 3 == 0)
+        .then(pl.col("churn").str.to_uppercase())
+        .otherwise(pl.col("churn"))
+        .alias("churn")
+    )
+    path = tmp_path / "spelling.csv"
+    table.write_csv(path)
+    found = run("estimate", path, *COLUMNS)
+    assert "--merge-labels" in found.output.replace("\n", " ")
+    merged = run("estimate", path, *COLUMNS, *RATES, "--merge-labels", "--json")
+    assert json.loads(merged.stdout)["classes"] == ["no", "yes"]
+
+
+# --- rates
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("0.3", "there is 1"), ("0.1,0.2,0.3", "there are 3"), ("a,b", "float")]
+)
+def test_what_is_wrong_with_rates_is_said(text, said):
+    with pytest.raises(ValueError, match=f"expected two numbers such as 0.3,0.1.*{said}"):
+        parse_rates(text)
+
+
+MATRIX = "true,b,a,c\na,0.1,0.8,0.1\nb,0.7,0.2,0.1\nc,0,0,1\n"
+"""Columns in another order than the classes."""
+
+
+def test_a_matrix_is_read_by_the_names_of_its_classes(tmp_path):
+    path = tmp_path / "rates.csv"
+    path.write_text(MATRIX)
+    matrix = read_matrix(path, np.array(["a", "b", "c"])).matrix
+    np.testing.assert_allclose(matrix, [[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0, 0, 1]])
+    path.write_text("0,1\n0.9,0.1\n0.2,0.8\n")
+    two = read_matrix(path, np.array([0, 1])).matrix
+    np.testing.assert_allclose(two, [[0.9, 0.1], [0.2, 0.8]])
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("a,b\n1,0\n0,1\n", "expected a column and a row for each of the 3 classes"),
+        ("true,a,b,c\na,1,0,0\nb,0,1,0\nx,0,0,1\n", "'x' is not one of the classes"),
+        ("true,a,b,c\na,1,0,0\nb,0,1,0\nc,0,u,1\n", "holds no rates"),
+        ("true,a,b,c\na,1,0,0\nb,0,1,0\nc,0,0,2\n", "holds no rates"),
+    ],
+)
+def test_a_file_that_holds_no_matrix_is_refused(tmp_path, content, said):
+    path = tmp_path / "rates.csv"
+    path.write_text(content)
+    with pytest.raises(TableError, match=said):
+        read_matrix(path, np.array(["a", "b", "c"]))
+
+
+def test_labels_of_three_classes_are_flipped_and_estimated_at_rates_of_a_file(run, tmp_path):
+    rng = np.random.default_rng(0)
+    true = rng.integers(0, 3, 3000)
+    table = pl.DataFrame(
+        {"x": 4.0 * true + rng.normal(size=3000), "y": np.array(list("abc"))[true]}
+    )
+    clean, noisy, rates = (tmp_path / name for name in ("clean.csv", "noisy.csv", "rates.csv"))
+    table.write_csv(clean)
+    rates.write_text(MATRIX)
+    flipped = run("flip", clean, "--label", "y", "--rates", rates, "--out", noisy, "--truth", "t")
+    assert flipped.exit_code == 0, flipped.stderr
+    made = pl.read_csv(noisy)
+    seen = made.filter(pl.col("t") == "b")["y"].value_counts(normalize=True)
+    assert abs(seen.filter(pl.col("y") == "a")["proportion"].item() - 0.2) < 0.04
+    found = run("estimate", noisy, "--label", "y", "--drop", "t", "--rates", rates, "--json")
+    assert found.exit_code == 0, found.stderr
+    expected = [[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0, 0, 1]]
+    np.testing.assert_allclose(json.loads(found.stdout)["transition_matrix"], expected)
+    two = run("estimate", noisy, "--label", "y", "--drop", "t", *RATES)
+    assert (two.exit_code, "Give a file of all rates" in two.stderr) == (2, True)
+
+
+def test_the_posterior_can_be_chosen(run, tmp_path):
+    path = tmp_path / "table.csv"
+    mixed_table(300).drop("note").write_csv(path)
+    arguments = ("estimate", path, "--label", "churn", "--id", "customer")
+    trees = run(*arguments, "--posterior", "boosting", "--json")
+    assert trees.exit_code == 0, trees.stderr
+    for wrong, said in (("forest", "is not one of auto"), ("svm", "no probabilities")):
+        refused = run(*arguments, "--posterior", wrong)
+        assert (refused.exit_code, said in refused.stderr) == (2, True)
