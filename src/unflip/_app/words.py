@@ -96,6 +96,15 @@ def between(interval: Sequence[float]) -> str:
     return f"about {low}" if low == high else f"between {low} and {high}"
 
 
+def flip_interval(found: Record, k: int) -> list[float] | None:
+    """Return (low, high) of how often class k is flipped, or None where it is not known."""
+    interval = found.get("transition_interval")
+    if interval is None:
+        ends: list[float] | None = found["per_class"][k].get("interval")
+        return ends
+    return [1 - interval["high"][k][k], 1 - interval["low"][k][k]]
+
+
 def rate_sentences(found: Record) -> list[str]:
     """Return how often each class is flipped, a sentence per class."""
     names = [name_of(label) for label in found["classes"]]
@@ -107,7 +116,7 @@ def rate_sentences(found: Record) -> list[str]:
         if len(names) > 2:
             mostly = largest > MOSTLY * sum(p for p, _ in away)
             to = "otherwise" + (f", mostly **{other}**" if mostly else "")
-        interval = row.get("interval")
+        interval = flip_interval(found, k)
         sentences.append(
             f"Of the rows that are truly **{names[k]}**, {percent(row['flip_rate'])}"
             f"{f' ({between(interval)})' if interval else ''} are labelled {to}."
@@ -118,7 +127,8 @@ def rate_sentences(found: Record) -> list[str]:
 def certainty(found: Record) -> list[str]:
     """Return what the intervals mean, and the results of the two tests."""
     sentences = []
-    interval, tests = found.get("interval"), found.get("tests")
+    interval = found.get("transition_interval") or found.get("interval")
+    tests = found.get("tests")
     if interval is not None:
         sentences.append(
             f"The ranges hold the true rate in {percent(interval['level'])} of such samples, if "
@@ -126,6 +136,9 @@ def certainty(found: Record) -> list[str]:
         )
     if tests is None or _seems_clean(found):
         return sentences
+    some, other, all_alike = "one class is", "the other", "both were"
+    if len(found["classes"]) > 2:
+        some, other, all_alike = "some classes are", "others", "all were"
     said = [
         _tested(
             _strength(found, "noise"),
@@ -136,9 +149,9 @@ def certainty(found: Record) -> list[str]:
         ),
         _tested(
             _strength(found, "symmetry"),
-            "one class is {}mislabelled more often than the other",
-            "whether one class is mislabelled more often than the other",
-            "both were mislabelled equally often",
+            f"{some} {{}}mislabelled more often than {other}",
+            f"whether {some} mislabelled more often than {other}",
+            f"{all_alike} mislabelled equally often",
             tests["symmetry"]["p_value"],
         ),
     ]

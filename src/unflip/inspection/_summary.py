@@ -43,8 +43,10 @@ def summary(
         there is none); `rates_given`, whether the rates were; `wrong_share`: (low, high) of the
         share of wrong labels, `at_random` if labels were flipped at random within each class, and
         `by_row` if mistakes depend on the row, and `range`, the sentence that
-        says so; `transition_matrix`, `information_left` (1 - rho_pos - rho_neg, or its
-        generalisation to more classes); `expected_errors` and `expected_error_share`;
+        says so; `transition_matrix`, `transition_interval` (the `level`, and the `low` and `high`
+        ends of every entry; None if the rates were given), `information_left`
+        (1 - rho_pos - rho_neg, or its generalisation to more classes); `expected_errors` and
+        `expected_error_share`;
         `weights`: `mean`, `quantiles`, `effective_sample_size`, `effective_share` and
         `clipped_share` (None for an audit, which has none); `per_class`: for each class its
         `label`, `flip_rate` and `largest_weight`, and with `y` also `n_labels`, `label_share`,
@@ -90,6 +92,7 @@ def summary(
         "wrong_share": {"at_random": list(at_random), "by_row": by_row and list(by_row)},
         "range": range_sentence(at_random, by_row),
         "transition_matrix": noise.matrix.tolist(),
+        "transition_interval": _matrix_interval(estimator),
         "information_left": estimator.noise_rates_.information_left,
         "expected_errors": expected,
         "expected_error_share": expected / float(counts.sum()),
@@ -106,11 +109,25 @@ def _two_rates(rates: Any) -> dict[str, float] | None:
     return {"positive": float(positive), "negative": float(negative)}
 
 
-def _interval(estimator: Any) -> dict[str, Any] | None:
-    if estimator.classes_.size != 2:
-        return None
+def _rates_interval(estimator: Any) -> RatesInterval | None:
     interval = getattr(getattr(estimator, "rate_estimator_", None), "interval_", None)
-    if not isinstance(interval, RatesInterval):
+    return interval if isinstance(interval, RatesInterval) else None
+
+
+def _matrix_interval(estimator: Any) -> dict[str, Any] | None:
+    interval = _rates_interval(estimator)
+    if interval is None:
+        return None
+    return {
+        "level": interval.level,
+        "low": interval.low.tolist(),
+        "high": interval.high.tolist(),
+    }
+
+
+def _interval(estimator: Any) -> dict[str, Any] | None:
+    interval = _rates_interval(estimator)
+    if interval is None or estimator.classes_.size != 2:
         return None
     positive, negative = interval.both()
     return {"level": interval.level, "positive": list(positive), "negative": list(negative)}

@@ -21,6 +21,10 @@ MARKS = {-2: "▼", -1: "", 0: "", 1: "", 2: "▲"}
 """Beside a shaded figure, for eyes and printers that do not tell the shades apart."""
 
 
+LONG_PAGE = 4
+"""A page of so many headings has a table of contents."""
+
+
 @dataclass(frozen=True)
 class Heading:
     """A heading of level 1, 2 or 3."""
@@ -73,7 +77,15 @@ class Picture:
     """What it shows, in words."""
 
 
-Block = Heading | Text | Table | Picture
+@dataclass(frozen=True)
+class Details:
+    """A line that opens: names and values, which are closed at first."""
+
+    line: str
+    values: tuple[tuple[str, str], ...]
+
+
+Block = Heading | Text | Table | Picture | Details
 
 
 def to_markdown(blocks: Sequence[Block]) -> str:
@@ -99,6 +111,9 @@ def to_markdown(blocks: Sequence[Block]) -> str:
                 parts.append(_markdown_table(block))
             case Picture(name, _, alternative):
                 parts.append(f"![{alternative}]({name})")
+            case Details(line, values):
+                told = "; ".join(f"{name}: {value}" for name, value in values)
+                parts.append(f"{line}: {told}")
     return "".join(parts).strip() + "\n"
 
 
@@ -119,7 +134,7 @@ def to_html(title: str, blocks: Sequence[Block]) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{_policy(style, blocks)}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{html.escape(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n<main>\n"
-        + to_fragment(blocks)
+        + _body(blocks)
         + "\n</main>\n</body>\n</html>\n"
     )
 
@@ -139,13 +154,15 @@ def _policy(style: str, blocks: Sequence[Block]) -> str:
     )
 
 
-def to_fragment(blocks: Sequence[Block]) -> str:
+def to_fragment(blocks: Sequence[Block], *, anchors: bool = False) -> str:
     """Return the blocks as HTML to be put into a page with styles of its own.
 
     Parameters
     ----------
     blocks : sequence of blocks
         From top to bottom.
+    anchors : bool, default=False
+        Whether headings of level 2 can be linked to.
     """
     parts = []
     previous_is_item = False
@@ -156,6 +173,8 @@ def to_fragment(blocks: Sequence[Block]) -> str:
         previous_is_item = is_item
         match block:
             case Heading(text, level):
+                if anchors and level == 2:
+                    parts.append(f'<span id="{anchor(text)}"></span>')
                 parts.append(f"<h{level}>{_inline(text)}</h{level}>")
             case Text(text, item, lead):
                 tag = "li" if item else "p"
@@ -167,9 +186,31 @@ def to_fragment(blocks: Sequence[Block]) -> str:
                 drawing = svg[svg.index("<svg") :]
                 label = html.escape(alternative, quote=True)
                 parts.append(f'<figure role="img" aria-label="{label}">{drawing}</figure>')
+            case Details(line, values):
+                told = "".join(
+                    f"<dt>{_inline(name)}</dt><dd>{_inline(value)}</dd>" for name, value in values
+                )
+                parts.append(
+                    f"<details><summary>{_inline(line)}</summary><dl>{told}</dl></details>"
+                )
     if previous_is_item:
         parts.append("</ul>")
     return "\n".join(parts)
+
+
+def anchor(text: str) -> str:
+    """Return the name by which a heading is found on its page."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def _body(blocks: Sequence[Block]) -> str:
+    """Return the page, and behind its title links to the headings of level 2, where it is long."""
+    names = [b.text for b in blocks if isinstance(b, Heading) and b.level == 2]
+    if len(names) < LONG_PAGE:
+        return to_fragment(blocks)
+    links = " ".join(f'<a href="#{anchor(name)}">{_inline(name)}</a>' for name in names)
+    title, rest = to_fragment(blocks[:1]), to_fragment(blocks[1:], anchors=True)
+    return f'{title}\n<nav aria-label="On this page">{links}</nav>\n{rest}'
 
 
 def _markdown_table(table: Table) -> str:

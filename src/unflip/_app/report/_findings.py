@@ -6,14 +6,13 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._app.words import ASSUMPTIONS, next_steps
 from unflip._estimators import clone_seeded
 from unflip._folds import stratified_folds
-from unflip._preprocessing import noisy_proba_of
+from unflip._preprocessing import default_classifier, noisy_proba_of
 from unflip._threads import threads_for
 from unflip._typing import Array, Record, Rows
 from unflip._validation import check_labels
@@ -94,7 +93,7 @@ def _accuracy(
     if smallest < 2 * SCORING_FOLDS:
         return None
     folds = stratified_folds(SCORING_FOLDS, classifier.classes_, codes, seed, none_allowed=False)
-    plain = LogisticRegression() if classifier.estimator is None else classifier.estimator
+    plain = default_classifier(X) if classifier.estimator is None else classifier.estimator
     # the score takes the rates for known, so no fold estimates its own
     reweighted = clone(classifier).set_params(noise_rates=rates)
     if isinstance(classifier.cv, int):

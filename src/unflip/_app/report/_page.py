@@ -1,13 +1,14 @@
 """From the dictionary to the page's blocks."""
 
 from unflip._app.markup import plain
-from unflip._app.report._document import Block, Cell, Heading, Picture, Table, Text
-from unflip._app.report._svg import Mark, draw_histogram
+from unflip._app.report._document import Block, Cell, Details, Heading, Picture, Table, Text
+from unflip._app.report._svg import Mark, draw_histogram, draw_matrix
 from unflip._app.words import (
     accuracy_sentences,
     between,
     certainty,
     doubts,
+    flip_interval,
     leaks,
     name_of,
     percent,
@@ -21,8 +22,14 @@ from unflip._typing import Record
 TITLE = "How far to believe these labels"
 
 MOST_SHOWN_COLUMNS = 8
-LONGEST_VALUE = 40
-"""Of the rows that are shown: as many columns, and characters of each."""
+LONGEST_VALUE, LONGEST_OPENED = 40, 2000
+"""Of the rows that are shown: as many columns, and characters of each; of one that is opened."""
+
+MOST_DRAWN = 30
+"""Classes of a matrix that is drawn."""
+
+MOST_CONFUSIONS, LEAST_CONFUSION = 12, 0.005
+"""Pairs of classes that are listed: as many, and none that happens less often."""
 
 MOST_SERIES = 4
 """Classes drawn apart."""
@@ -50,6 +57,7 @@ def page_blocks(content: Record, *, drawn: bool = True) -> list[Block]:
     blocks += [Heading("What to do next")]
     blocks += [Text(sentence, item=True) for sentence in content["next_steps"]]
     if not leaks(content["summary"]):  # beside a copy of the label, all else looks perfect
+        blocks += _confusion(content["summary"], drawn=drawn)
         blocks += _accuracy(content["accuracy"])
         blocks += _weights(content)
         blocks += _posterior(content) if drawn else []
@@ -91,10 +99,10 @@ def _short(content: Record) -> list[Block]:
             Cell(f"{row['n_labels']:,}"),
             Cell(percent(row["label_share"])),
             Cell(percent(row["true_share"])),
-            Cell(percent(row["flip_rate"]), _between(row.get("interval"))),
+            Cell(percent(row["flip_rate"]), _between(flip_interval(found, k))),
             Cell(f"{row['expected_errors']:,.0f}"),
         )
-        for row in found["per_class"]
+        for k, row in enumerate(found["per_class"])
     )
     head = ("class", "rows labelled so", "share", "true share", "flipped away", "wrong labels")
     return [*blocks, Table(head, rows)]
@@ -148,6 +156,44 @@ def _weights(content: Record) -> list[Block]:
     return [*blocks, Picture("weights.svg", picture, "Rows by their weight in training")]
 
 
+def _confusion(found: Record, *, drawn: bool) -> list[Block]:
+    """Return which class is taken for which, where there are more than two."""
+    names, matrix = [str(label) for label in found["classes"]], found["transition_matrix"]
+    if len(names) == 2:
+        return []
+    interval = found.get("transition_interval")
+
+    def ends(i: int, j: int) -> list[float] | None:
+        return None if interval is None else [interval["low"][i][j], interval["high"][i][j]]
+
+    blocks: list[Block] = [
+        Heading("What is taken for what"),
+        Text(
+            "Of the rows that are truly of the class on the left, so many per cent are labelled as "
+            "the column says, if mistakes do not depend on the row."
+        ),
+    ]
+    pairs = [(i, j) for i in range(len(names)) for j in range(len(names))]
+    if drawn and len(names) <= MOST_DRAWN:
+        notes = [
+            f"truly {names[i]}, labelled {names[j]}: {percent(matrix[i][j])}"
+            + (f" ({_between(ends(i, j))})" if interval is not None else "")
+            for i, j in pairs
+        ]
+        picture = draw_matrix(matrix, names, rows="truly", columns="labelled as", notes=notes)
+        blocks.append(Picture("confusion.svg", picture, "How often each class is labelled as each"))
+    flips = [(matrix[i][j], i, j) for i, j in pairs if i != j and matrix[i][j] >= LEAST_CONFUSION]
+    flips.sort(key=lambda flip: -flip[0])
+    rows = tuple(
+        (Cell(plain(names[i])), Cell(plain(names[j])), Cell(percent(share), _between(ends(i, j))))
+        for share, i, j in flips[:MOST_CONFUSIONS]
+    )
+    if not rows:
+        return [*blocks, Text("No class is taken for another more often than once in 200 rows.")]
+    caption = "The most frequent mistakes, with the range of each."
+    return [*blocks, Table(("truly", "labelled as", "how often"), rows, caption, n_labels=2)]
+
+
 def _suspects(content: Record) -> list[Block]:
     suspects, wrong = content["suspects"], content["histograms"]["mislabelled"]
     blocks: list[Block] = [Heading("The most suspicious rows")]
@@ -173,8 +219,27 @@ def _suspects(content: Record) -> list[Block]:
     )
     caption = f"The {len(rows)} rows whose labels are most probably wrong; rows counted from 0."
     if len(columns) > len(shown):
-        caption += f" {len(shown)} of {len(columns)} columns are shown."
-    return [*blocks, Table(head, rows, caption, n_labels=3)]
+        caption += f" {len(shown)} of {len(columns)} columns are shown; below, a row opens."
+    blocks.append(Table(head, rows, caption, n_labels=3))
+    if len(columns) <= len(shown) and not any(map(_is_cut, suspects)):
+        return blocks
+    return blocks + [
+        Details(
+            f"Row {one['row']}: **{name_of(one['label'])}**, P(wrong) {one['p_wrong']:.2f}",
+            tuple(
+                (plain(name), _value(value, LONGEST_OPENED).text)
+                for name, value in one["values"].items()
+            ),
+        )
+        for one in suspects
+    ]
+
+
+def _is_cut(suspect: Record) -> bool:
+    return any(
+        isinstance(value, str) and len(value) > LONGEST_VALUE
+        for value in suspect["values"].values()
+    )
 
 
 def _posterior(content: Record) -> list[Block]:
@@ -219,9 +284,11 @@ def _made(made: Record) -> list[Block]:
     return blocks
 
 
-def _value(value: object) -> Cell:
+def _value(value: object, longest: int = LONGEST_VALUE) -> Cell:
     if isinstance(value, str):
-        return Cell(plain(_cut(value)), words=True)
+        return Cell(plain(_cut(value, longest)), words=True)
+    if isinstance(value, float):
+        return Cell(f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}")
     return Cell("" if value is None else str(value))
 
 

@@ -102,6 +102,57 @@ def draw_histogram(
     return "".join([*parts, "</svg>"])
 
 
+def draw_matrix(
+    matrix: ArrayLike, names: Sequence[str], *, rows: str, columns: str, notes: Sequence[str] = ()
+) -> str:
+    """Return a matrix of shares as SVG: the darker a cell, the larger its share of the row.
+
+    Parameters
+    ----------
+    matrix : array-like of shape (n_classes, n_classes)
+        Shares, each row of which sums to one.
+    names : sequence of str
+        Of the classes.
+    rows, columns : str
+        What the two sides are.
+    notes : sequence of str, default=()
+        What is said of each cell when it is pointed at, row by row.
+    """
+    shares = np.asarray(matrix, dtype=float)
+    n = len(shares)
+    side = max(26.0, min(64.0, 480 / n))
+    left, top = 130.0, 92.0
+    wide, tall = left + n * side + 12, top + n * side + 12
+    parts = [
+        f'<svg class="drawn" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:g} {tall:g}">',
+        f'<text class="mid" x="{left + n * side / 2:.1f}" y="16">{html.escape(columns)}</text>',
+        f'<text class="end" x="{left - 8:g}" y="{top - 8:g}">{html.escape(rows)}</text>',
+    ]
+    for k, name in enumerate(names):
+        short = html.escape(name if len(name) <= 14 else name[:13] + "…")
+        middle = (k + 0.5) * side
+        beside = top + middle + 4
+        parts.append(f'<text class="end" x="{left - 8:g}" y="{beside:.1f}">{short}</text>')
+        x, y = left + middle, top - 8
+        turned = f'transform="rotate(-45 {x:.1f} {y:g})"'
+        parts.append(f'<text class="start" x="{x:.1f}" y="{y:g}" {turned}>{short}</text>')
+    for i, row in enumerate(shares):
+        for j, share in enumerate(row):
+            x, y = left + j * side, top + i * side
+            kind = "right" if i == j else "wrong"
+            note = f"<title>{html.escape(notes[i * n + j])}</title>" if notes else ""
+            parts.append(
+                f'<g>{note}<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{side - 1:.1f}" '
+                f'height="{side - 1:.1f}" fill-opacity="{0.04 + 0.86 * share**0.5:.2f}"/>'
+            )
+            if share >= 0.005:
+                text = f"{100 * share:.0f}"
+                x, y = x + side / 2, y + side / 2 + 4
+                parts.append(f'<text class="mid share" x="{x:.1f}" y="{y:.1f}">{text}</text>')
+            parts.append("</g>")
+    return "".join([*parts, "</svg>"])
+
+
 def _step(length: float) -> float:
     """Return a round step that cuts a scale into at most five."""
     power = 10.0 ** np.floor(np.log10(length / 5))
