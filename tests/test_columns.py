@@ -112,3 +112,14 @@ def test_a_column_of_gaps_is_left_out():
 def test_nothing_but_gaps_is_refused():
     with pytest.raises(ValueError, match="nothing but gaps"):
         ColumnEncoder().fit(pl.DataFrame({"a": GAPS, "c": ["N/A"] * 5}))
+
+
+def test_categories_that_were_not_seen_are_named_with_their_column():
+    table = pl.DataFrame({"plan": ["basic", "pro", None] * 10, "x": range(30)})
+    encoder = ColumnEncoder().fit(table)
+    new = pl.DataFrame({"plan": ["ultra", "pro", None] * 2, "x": range(6)})
+    with pytest.warns(
+        UserWarning, match="column 'plan' .* in 2 of 6 rows, such as 'ultra'"
+    ) as said:
+        encoder.transform(new)
+    assert len(said) == 1

@@ -1,5 +1,6 @@
 """Columns of any kind as numbers in double precision."""
 
+import warnings
 from typing import TYPE_CHECKING, Any, Self
 
 import narwhals as nw
@@ -16,6 +17,10 @@ else:
         import polars as pl
     except ImportError as error:
         raise ImportError("tables need polars: pip install 'unflip[cli]'") from error
+
+
+MOST_CATEGORIES = 40
+"""Columns of text with as many values, or fewer, are categories; those with more are text."""
 
 
 def as_polars(table: Any) -> "pl.DataFrame":
@@ -77,6 +82,8 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         and all that are of another type than numbers.
     timed_ : list of str
         Of the others, those of a type of dates.
+    categories_ : dict
+        The values of each column of text that has few.
     cleaner_, vectorizer_ : transformer or None
         skrub's, fitted to the columns that need them; None where there are no such columns.
     """
@@ -84,6 +91,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     numbers_: list[str]
     dates_: list[str]
     others_: list[str]
+    categories_: dict[str, list[str]]
     cleaner_: Any
     vectorizer_: Any
 
@@ -117,6 +125,11 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         self.numbers_ = numbers + [column.name for column in rest if _holds_numbers(column)]
         rest = rest.drop(self.numbers_, strict=False)
         self.dates_ = [name for name, kind in rest.schema.items() if kind.is_temporal()]
+        self.categories_ = {
+            column.name: sorted(column.drop_nulls().unique().to_list())
+            for column in rest
+            if column.dtype == pl.String and column.n_unique() <= MOST_CATEGORIES
+        }
         self.vectorizer_ = None
         if rest.width:
             self.vectorizer_ = TableVectorizer(
@@ -141,8 +154,25 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
             rest = self.cleaner_.transform(table.select(map(self._typed, table[self.others_])))
             rest = rest.drop(self.numbers_, strict=False)
             parts += [_seconds(column) for column in rest.select(self.dates_)]
-            parts.append(self.vectorizer_.transform(rest).to_numpy())
+            self._warn_of_strangers(rest)
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message="Found unknown categories")
+                parts.append(self.vectorizer_.transform(rest).to_numpy())
         return np.column_stack(parts).astype(float, copy=False)
+
+    def _warn_of_strangers(self, rest: "pl.DataFrame") -> None:
+        """Warn of categories that the fit has not seen, by the names of their columns."""
+        for name, known in self.categories_.items():
+            if rest.schema[name] != pl.String:
+                continue
+            strange = rest[name].filter(~rest[name].is_in(known) & rest[name].is_not_null())
+            if len(strange):
+                some = ", ".join(map(repr, strange.unique().sort().head(3).to_list()))
+                warnings.warn(
+                    f"column {name!r} holds what was not seen in training, in {len(strange)} of "
+                    f"{rest.height} rows, such as {some}: it counts as none of the known values.",
+                    stacklevel=2,
+                )
 
     def _typed(self, column: "pl.Series") -> "pl.Series":
         """Return a column without values in the type of the fit, which a file need not tell."""
