@@ -285,6 +285,14 @@ def _likely_encoding(chunk: bytes) -> str:
 def _read_text(path: Path, file: BinaryIO, separator: str) -> "pl.DataFrame":
     if len(separator.encode()) != 1:
         raise TableError(f"the separator must be one character, got {separator!r}.")
+    head = file.readline().decode().strip()
+    others = [mark for mark in ";\t|," if mark in head and mark != separator]
+    if others and separator not in head:
+        raise TableError(
+            f"{path} has one column, {head!r}: its columns seem to be separated by {others[0]!r}, "
+            f"not {separator!r}. Say so: --separator {others[0]!r}"
+        )
+    file.seek(0)
     table = pl.read_csv(
         file,
         separator=separator,
@@ -292,13 +300,6 @@ def _read_text(path: Path, file: BinaryIO, separator: str) -> "pl.DataFrame":
         try_parse_dates=True,
         infer_schema_length=None,
     )
-    if table.width == 1:
-        others = [mark for mark in ";\t|," if mark in table.columns[0] and mark != separator]
-        if others:
-            raise TableError(
-                f"{path} has one column, {table.columns[0]!r}: its columns seem to be separated by "
-                f"{others[0]!r}, not {separator!r}. Say so: --separator {others[0]!r}"
-            )
     for name in table.columns:
         twin = re.fullmatch(r"(.*)_duplicated_\d+", name)
         if twin and twin[1] in table.columns:
