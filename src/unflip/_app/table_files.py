@@ -285,7 +285,7 @@ def _likely_encoding(chunk: bytes) -> str:
 def _read_text(path: Path, file: BinaryIO, separator: str) -> "pl.DataFrame":
     if len(separator.encode()) != 1:
         raise TableError(f"the separator must be one character, got {separator!r}.")
-    head = file.readline().decode().strip()
+    head = file.readline().decode(errors="replace").strip()
     others = [mark for mark in ";\t|," if mark in head and mark != separator]
     if others and separator not in head:
         raise TableError(
