@@ -1,10 +1,15 @@
 # Every target sets up what it needs, in a virtual environment of its own (.venv).
 PYTHON ?= $(shell command -v python3.11 || command -v python3 || echo python3)
 VENV := .venv
+ifeq ($(OS),Windows_NT)
+BIN := $(VENV)/Scripts
+else
 BIN := $(VENV)/bin
+endif
+OLDEST := .venv-oldest
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 
-.PHONY: demo test test-slow coverage lint format docs bench bench-full reproduce clean
+.PHONY: demo test test-slow test-oldest coverage lint format docs bench bench-full reproduce dist clean
 
 demo: $(VENV)/.cli
 	@$(BIN)/unflip demo
@@ -14,6 +19,10 @@ test: $(VENV)/.test
 
 test-slow: $(VENV)/.test
 	$(BIN)/python -m pytest -m slow
+
+# The default tests with the lowest versions that pyproject.toml allows.
+test-oldest: $(OLDEST)/.test
+	$(OLDEST)/bin/python -m pytest -n auto
 
 # The share of the lines of src that the default tests run; files below 90 % are listed.
 coverage: $(VENV)/.test
@@ -45,8 +54,14 @@ bench-full: $(VENV)/.bench
 reproduce: $(VENV)/.bench
 	$(BIN)/unflip reproduce all --peers --out docs/reproduction
 
+dist: $(VENV)/.dist
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+
 clean:
-	rm -rf $(VENV) docs/_build docs/auto_examples docs/reference .coverage .coverage.*
+	rm -rf $(VENV) $(OLDEST) dist docs/_build docs/auto_examples docs/reference .coverage .coverage.*
 
 # One stamp per group of dependencies; pyproject.toml is where they are listed.
 $(VENV)/.created:
@@ -61,7 +76,16 @@ $(VENV)/.cli: $(VENV)/.created pyproject.toml
 	@$(PIP) install -e ".[cli]"
 	@touch $@
 
-$(VENV)/.test $(VENV)/.lint $(VENV)/.docs $(VENV)/.bench: $(VENV)/.%: $(VENV)/.cli
+$(VENV)/.test $(VENV)/.lint $(VENV)/.docs $(VENV)/.bench $(VENV)/.dist: $(VENV)/.%: $(VENV)/.cli
 	@echo "installing the $* dependencies ..."
 	@$(PIP) install --group $*
+	@touch $@
+
+$(OLDEST)/.test: pyproject.toml .ci/oldest
+	@echo "creating $(OLDEST) with the oldest dependencies ..."
+	@rm -rf $(OLDEST)
+	@$(PYTHON) -m venv $(OLDEST)
+	@$(OLDEST)/bin/python -m pip --quiet --quiet install --upgrade "pip>=25.1"
+	@$(PYTHON) .ci/oldest > $(OLDEST)/constraints.txt
+	@$(OLDEST)/bin/python -m pip --quiet --quiet install -c $(OLDEST)/constraints.txt -e ".[all]" --group test
 	@touch $@
