@@ -1,0 +1,161 @@
+"""Made-up networks and labellers: what the audit of probabilities is chosen on.
+
+`python -m benchmarks.probability_worlds` draws logits of rows that are easy or hard, lets a network
+see them (too sure, too timid, blurred, taught by the noisy labels or not), spoils the labels (alike, by
+class, more at hard rows, at rows that are of no class) and prints what the audit and cleanlab's scores
+make of it: area under the ROC curve and average precision, errors said / there, calibration error,
+and whether the truth lies in the printed range. No label of a real set is used.
+"""
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import softmax
+
+from benchmarks.real import Array, measured
+from unflip import TransitionMatrix
+
+N_ROWS = 6000
+
+
+@dataclass(frozen=True)
+class World:
+    """How rows, network and labels are made.
+
+    Parameters
+    ----------
+    n_classes : int
+        Classes.
+    noise : {"none", "alike", "by class", "hard rows"}
+        Which mistakes are made.
+    rate : float
+        How many labels are wrong, about.
+    junk : float
+        The share of rows that are of no class, labelled at random.
+    sure_junk : float
+        The share of the junk that looks like some class to the network.
+    sharpness : float
+        How far classes are apart.
+    temperature : float
+        What the network's logits are divided by.
+    blur : float
+        Standard deviation of the network's own errors in the logits.
+    taught : float
+        How far the network has learnt the noise: 0, the truth, to 1, P(noisy | x).
+    """
+
+    n_classes: int = 10
+    noise: str = "alike"
+    rate: float = 0.1
+    junk: float = 0.0
+    sure_junk: float = 0.0
+    sharpness: float = 4.0
+    temperature: float = 1.0
+    blur: float = 1.0
+    taught: float = 1.0
+
+
+WORLDS = {
+    "clean": World(noise="none"),
+    "clean, weak model": World(noise="none", sharpness=2.0),
+    "alike 10 %": World(),
+    "alike 40 %": World(rate=0.4),
+    "by class 20 %": World(noise="by class", rate=0.2),
+    "by class 20 %, untaught": World(noise="by class", rate=0.2, taught=0.2),
+    "by class 40 %": World(noise="by class", rate=0.4, sharpness=5.0),
+    "hard rows 10 %": World(noise="hard rows"),
+    "hard rows 10 %, untaught": World(noise="hard rows", taught=0.0),
+    "hard rows 40 %": World(noise="hard rows", rate=0.4),
+    "hard rows, sharp": World(noise="hard rows", sharpness=6.0),
+    "hard rows, too sure": World(noise="hard rows", temperature=0.5),
+    "hard rows, timid": World(noise="hard rows", temperature=2.0),
+    "alike, too sure": World(temperature=0.5),
+    "alike, timid": World(temperature=2.0),
+    "junk, flat": World(noise="none", junk=0.1),
+    "junk, sure": World(noise="none", junk=0.1, sure_junk=1.0),
+    "junk, half sure": World(noise="hard rows", rate=0.05, junk=0.1, sure_junk=0.5),
+    "junk, 5 classes": World(n_classes=5, noise="none", junk=0.1, sure_junk=0.3),
+    "junk, timid": World(noise="none", junk=0.1, temperature=2.0, sure_junk=0.2),
+    "junk and flips": World(rate=0.1, junk=0.1, sure_junk=0.3),
+    "2 classes, alike": World(n_classes=2, sharpness=3.0),
+    "2 classes, by class": World(n_classes=2, noise="by class", rate=0.2, sharpness=3.0),
+    "2 classes, hard rows": World(n_classes=2, noise="hard rows", sharpness=3.0),
+    "3 classes, by class": World(n_classes=3, noise="by class", rate=0.2),
+    "30 classes, alike": World(n_classes=30, rate=0.2, sharpness=6.0),
+    "30 classes, hard rows": World(n_classes=30, noise="hard rows", sharpness=5.0),
+    "100 classes, by class": World(n_classes=100, noise="by class", rate=0.2, sharpness=7.0),
+    "100 classes, hard, junk": World(n_classes=100, noise="hard rows", junk=0.05, sharpness=6.0),
+}
+
+
+def drawn(world: World, seed: int) -> tuple[Array, Array, Array, Array]:
+    """Return the network's probabilities, the given labels, whether they are wrong, and junk."""
+    rng = np.random.default_rng(seed)
+    n, k = N_ROWS, world.n_classes
+    true = rng.choice(k, n, p=rng.dirichlet(np.full(k, 20.0)))
+    # hard rows are many: the distance of a row's class from the others is drawn for each
+    distance = world.sharpness * rng.gamma(4.0, 0.25, n)
+    junk = rng.random(n) < world.junk
+    looks = np.where(rng.random(n) < world.sure_junk, 1.0, 0.0)
+    distance[junk] *= looks[junk]
+    seen = rng.normal(size=(n, k)) + distance[:, None] * np.eye(k)[true]
+    clean = softmax(distance[:, None] * seen, axis=1)
+    given, noisy = mistaken(world, rng, true, clean)
+    given[junk] = rng.integers(0, k, int(junk.sum()))
+    learnt = world.taught * noisy + (1 - world.taught) * clean
+    logits = np.log(np.maximum(learnt, 1e-8)) + world.blur * rng.normal(size=(n, k))
+    proba = softmax(logits / world.temperature, axis=1)
+    return proba, given, (given != true) | junk, junk
+
+
+def mistaken(
+    world: World, rng: np.random.Generator, true: Array, clean: Array
+) -> tuple[Array, Array]:
+    """Return given labels, and P(noisy | x)."""
+    n, k = clean.shape
+    if world.noise == "none":
+        return true.copy(), clean
+    if world.noise == "hard rows":
+        # the harder, the likelier a mistake, towards what the row looks like
+        doubt = 1 - clean[np.arange(n), true]
+        chance = np.minimum(world.rate * (0.1 + doubt) / np.mean(0.1 + doubt), 0.95)
+        others = clean + 0.02
+        others[np.arange(n), true] = 0.0
+        others /= others.sum(axis=1, keepdims=True)
+        given = np.where(rng.random(n) < chance, chosen(rng, others), true)
+        expected = chance.mean()
+        return given, (1 - expected) * clean + expected * (clean + 0.02) / (1 + 0.02 * k)
+    matrix = TransitionMatrix.uniform(k, world.rate).matrix
+    if world.noise == "by class":
+        rates = np.minimum(world.rate * 2 * rng.random(k), 0.6)
+        others = rng.dirichlet(np.full(k, 0.3), k) * (1 - np.eye(k)) + 1e-9 * (1 - np.eye(k))
+        others /= others.sum(axis=1, keepdims=True)
+        matrix = (1 - rates)[:, None] * np.eye(k) + rates[:, None] * others
+    return chosen(rng, matrix[true]), clean @ matrix
+
+
+def chosen(rng: np.random.Generator, rows: Array) -> Array:
+    """Draw a class from each row of probabilities."""
+    picked = (rows.cumsum(axis=1) > rng.random(len(rows))[:, None]).argmax(axis=1)
+    return np.asarray(picked)
+
+
+def cases(names: list[str], seeds: int) -> Iterator[tuple[str, Array, Array, Array]]:
+    for name in names:
+        for seed in range(seeds):
+            yield (name, *drawn(WORLDS[name], seed)[:3])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--only", default="", help="Worlds whose name has this in it.")
+    arguments = parser.parse_args()
+    names = [name for name in WORLDS if arguments.only in name]
+    measured("made", cases(names, arguments.seeds))
+
+
+if __name__ == "__main__":
+    main()
