@@ -16,6 +16,7 @@ from scipy.special import softmax
 
 from benchmarks.real import Array, measured
 from unflip import TransitionMatrix
+from unflip._explanations import FittedRows, fit_alike
 
 N_ROWS = 6000
 
@@ -148,11 +149,70 @@ def cases(names: list[str], seeds: int) -> Iterator[tuple[str, Array, Array, Arr
             yield (name, *drawn(WORLDS[name], seed)[:3])
 
 
+def blame(n_worlds: int = 300, seed: int = 5) -> None:
+    """Print which part of the labels that differ from the model's guess is wrong.
+
+    By how much rarer they are among the surest sixth of the rows, and among the middle third, in
+    worlds drawn at random: labels are right in two fifths of them.
+    """
+    rng = np.random.default_rng(seed)
+    found = np.array([_drawn_blame(rng) for _ in range(n_worlds)])
+    found = found[found[:, 2] > 0.005]
+    surest, middle = found[:, 0] / found[:, 2], found[:, 1] / found[:, 2]
+    print("surest sixth / all   middle third / all   worlds  wrong / disagreeing (10, 50, 90 %)")
+    for low, high in ((-1, 0.01), (0.01, 0.05), (0.05, 0.12), (0.12, 0.25), (0.25, 9)):
+        for least, most in ((-1, 0.6), (0.6, 0.9), (0.9, 9)):
+            here = (surest > low) & (surest <= high) & (middle > least) & (middle <= most)
+            if here.sum() > 2:
+                ends = np.quantile(found[here, 3] / found[here, 2], [0.1, 0.5, 0.9])
+                part = f"{max(low, 0):.2f} to {high:4.2f}         {max(least, 0):.1f} to {most:.1f}"
+                print(f"{part}   {here.sum():12}   {ends.round(2)}")
+
+
+def _drawn_blame(rng: np.random.Generator) -> tuple[float, float, float, float]:
+    """Return disagreement of the surest, middle and all rows, and the share of wrong labels."""
+    n, k = 4000, int(rng.choice([2, 3, 5, 10, 20]))
+    rate = 0.0 if rng.random() < 0.4 else rng.uniform(0.02, 0.4)
+    blur, taught, floor = rng.uniform(0.1, 1.2), rng.random(), 10 ** rng.uniform(-2.5, 0)
+    if rng.random() < 0.5:
+        true = rng.integers(0, k, n)
+        distance = rng.uniform(1.0, 8.0) * rng.gamma(4.0, 0.25, (n, 1))
+        seen = rng.normal(size=(n, k)) + distance * np.eye(k)[true]
+        clean = softmax(distance * seen, axis=1)
+    else:
+        clean = np.maximum(rng.dirichlet(np.full(k, 10 ** rng.uniform(-2, 0)), n), 1e-9)
+        clean /= clean.sum(axis=1, keepdims=True)
+        true = chosen(rng, clean)
+    doubt = 1 - clean[np.arange(n), true]
+    chance = np.minimum(rate * (floor + doubt) / np.mean(floor + doubt), 0.8)[:, None]
+    others = clean + 0.02
+    others[np.arange(n), true] = 0.0
+    others /= others.sum(axis=1, keepdims=True)
+    given = np.where(rng.random(n) < chance[:, 0], chosen(rng, others), true)
+    learnt = taught * ((1 - chance) * clean + chance * others) + (1 - taught) * clean
+    logits = np.log(np.maximum(learnt, 1e-8)) + blur * rng.normal(size=(n, k))
+    sample = FittedRows(logits - logits.mean(axis=1, keepdims=True), given, np.ones(n))
+    alike = fit_alike(sample)
+    noisy = alike.beliefs(sample.logs, sample.shares)[0] @ alike.matrix
+    disagrees = (noisy.argmax(axis=1) != given)[np.argsort(-noisy.max(axis=1))]
+    third = n // 3
+    return (
+        float(disagrees[: n // 6].mean()),
+        float(disagrees[third : 2 * third].mean()),
+        float(disagrees.mean()),
+        float(np.mean(given != true)),
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--only", default="", help="Worlds whose name has this in it.")
+    parser.add_argument("--blame", action="store_true", help="What disagreement is made of.")
     arguments = parser.parse_args()
+    if arguments.blame:
+        blame()
+        return
     names = [name for name in WORLDS if arguments.only in name]
     measured("made", cases(names, arguments.seeds))
 

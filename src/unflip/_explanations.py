@@ -6,7 +6,7 @@ is: a row between two classes rules the others out, and one that is of none rule
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,8 @@ class Explanation:
         P(of no class | x) of a row that is as flat as the labels' shares; of others in proportion.
     usual : float
         The flatness up to which rows are of some class.
+    is_alike : bool
+        Whether T has one rate for all classes.
     """
 
     matrix: Floats
@@ -71,6 +73,7 @@ class Explanation:
     blame: float = 0.0
     junk: float = 0.0
     usual: float = 0.0
+    is_alike: bool = False
 
     def logs(self, noisy_posterior: Floats) -> Floats:
         """Return log p, centred."""
@@ -179,7 +182,31 @@ def fit_alike(
     wrong = float(joint.sum()) - right
     integrated = betaln(a + wrong, b + right) - betaln(a, b)
     evidence = -value + integrated - wrong * np.log(rate) - right * np.log1p(-rate)
-    return model.explanation(matrix, best[0], best[2 : 2 + n_classes], best[-1], evidence)
+    found = model.explanation(matrix, best[0], best[2 : 2 + n_classes], best[-1], evidence)
+    return replace(found, is_alike=True)
+
+
+def fit_again(
+    sample: FittedRows, one: Explanation, *, junk: bool, rate: float = RATE_PRIOR[0] / 2
+) -> Explanation:
+    """Fit an explanation of the same kind, from where another fit ended.
+
+    Parameters
+    ----------
+    sample : FittedRows
+        What is fitted to; its logarithms are those of `one`.
+    one : Explanation
+        Where the fit starts.
+    junk : bool
+        Whether rows may be of no class.
+    rate : float, default=0.1
+        Of the prior T.
+    """
+    if one.is_alike:
+        found = fit_alike(sample, one, junk=junk)
+    else:
+        found = fit_by_class(sample, rate, one, junk=junk)
+    return replace(found, taken_out=one.taken_out, blame=one.blame)
 
 
 def fit_by_class(

@@ -27,6 +27,7 @@ from unflip._explanations import (
     FEWEST_CLASSES,
     Explanation,
     FittedRows,
+    fit_again,
     fit_alike,
     fit_by_class,
     row_sums,
@@ -59,8 +60,12 @@ SUREST = 1 / 6
 """The rows that the model is surest of: so many of all."""
 
 SUREST_OVERLAP = 0.05
-"""How much rarer disagreement is among the surest rows where it is overlap: at even odds of overlap
-and mistakes, by `python -m benchmarks.probability_worlds --blame`."""
+"""Disagreement among the surest rows, as a share of that of all rows, at even odds of overlap and
+mistakes; this and the next by `python -m benchmarks.probability_worlds --blame`."""
+
+PLAIN, BLURRED, BLURRED_BLAME = 0.6, 1.0, 0.35
+"""Where rows of middling sureness disagree so rarely, as a share of all, most rows are plain, and
+what disagrees is mistakes; where as often, classes overlap everywhere, and a third of it is."""
 
 EXPLAINED_AT_ONCE = 1 << 20
 """Numbers that are computed at a time."""
@@ -101,8 +106,8 @@ class Mistakes:
         Those that count.
     weights : ndarray of shape (n_explanations,)
         Their probabilities given the labels; they sum to one.
-    shares : ndarray of shape (n_classes,)
-        How frequent each label is.
+    sample : FittedRows
+        What was fitted to.
     expected : (low, high)
         The share of wrong labels if mistakes depend on the true class alone; low is 0 where most
         of the doubt may as well be overlap.
@@ -110,8 +115,13 @@ class Mistakes:
 
     explanations: tuple[Explanation, ...]
     weights: Floats
-    shares: Floats
+    sample: FittedRows
     expected: tuple[float, float]
+
+    @property
+    def shares(self) -> Floats:
+        """How frequent each label is."""
+        return self.sample.shares
 
     @property
     def matrix(self) -> Floats:
@@ -223,14 +233,9 @@ def _fitted(p: Floats, codes: NDArray[np.intp], weight: Floats) -> Mistakes:
 def _with_junk(one: Explanation, p: Floats, sample: FittedRows, rate: float) -> Explanation:
     """Fit an explanation again, with rows that are of no class."""
     rows = sample if one.taken_out is None else sample.with_logs(one.logs(p))
-    is_alike = np.ptp(np.diag(one.matrix)) < 1e-9
-    out = one.taken_out
     for _ in range(2):  # flatness is that of the fit before
-        if is_alike:
-            one = fit_alike(rows, one, junk=True)
-        else:
-            one = fit_by_class(rows, rate, one, junk=True)
-    return replace(one, taken_out=out)
+        one = fit_again(rows, one, junk=True, rate=rate)
+    return one
 
 
 def _weighed(found: list[Explanation], p: Floats, sample: FittedRows) -> Mistakes:
@@ -254,7 +259,7 @@ def _weighed(found: list[Explanation], p: Floats, sample: FittedRows) -> Mistake
     return Mistakes(
         tuple(one for _, one in kept),
         weights / weights.sum(),
-        sample.shares,
+        sample,
         (float(low / weights.sum()), float(high / weights.sum())),
     )
 
@@ -280,24 +285,31 @@ class _Doubts:
     def blame(self) -> float:
         """Return how much of the doubt that T leaves is taken for mistakes.
 
-        Two witnesses of the share of wrong labels: T alone, c; and the doubt, as far as the surest
-        rows disagree with the model, which overlap alone would not make them, d. Where T explains
-        all that the surest rows do, both are as likely: elsewhere there may be more noise, or not.
+        Two witnesses of the share of wrong labels: T alone; and the doubt, as far as the surest
+        rows disagree with the model, which overlap alone would not make them, and as far as most
+        rows are plain. Where T explains all that the surest rows do, both are as likely: elsewhere
+        there may be more noise, or not.
         """
         if self.one.taken_out is not None and self.explained > 0.5:
             return 0.0  # exact noise that explains most of the doubt leaves overlap
         sample, noisy = self.sample, self.beliefs @ self.one.matrix
         largest = noisy.max(axis=1)
         disagrees = noisy.argmax(axis=1) != sample.codes
-        surest = largest >= np.quantile(largest, 1 - SUREST)
-        among = float(np.average(disagrees[surest], weights=self.weight[surest] + 1e-12))
-        odds = among / max(SUREST_OVERLAP * self._mean(disagrees), 1e-12)
+        third, two_thirds, sure = np.quantile(largest, [1 / 3, 2 / 3, 1 - SUREST])
+        surest, middle = largest >= sure, (largest >= third) & (largest <= two_thirds)
+        overall = max(self._mean(disagrees), 1e-12)
+        among, between = (
+            float(np.average(disagrees[rows], weights=self.weight[rows] + 1e-12))
+            for rows in (surest, middle)
+        )
+        odds = among / (SUREST_OVERLAP * overall)
+        blamed = np.interp(between / overall, [PLAIN, BLURRED], [1.0, BLURRED_BLAME])
         sharp = scaled_rows(self.beliefs**2)
         doubt = self._mean(1 - sharp[sample.own])
         overlap = float(np.mean(1 - self.beliefs[surest].max(axis=1)))
         by_noise = np.clip(1 - overlap / max(among, 1e-12), 0.0, 1.0) / 2
         by_noise *= min(1.0, among / max(self.expected, 1e-12))
-        likely = by_noise * self.expected + (1 - by_noise) * doubt * odds / (1 + odds)
+        likely = by_noise * self.expected + (1 - by_noise) * blamed * doubt * odds / (1 + odds)
         left = max(doubt - self.expected, 1e-12)
         return float(np.clip((likely - self.expected) / left, 0.0, 1.0))
 
