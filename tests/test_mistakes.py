@@ -194,7 +194,7 @@ def test_the_surest_rows_tell_mistakes_from_overlap():
 
 
 def test_right_labels_of_a_weak_model_are_mostly_believed():
-    for sharp in (0.3, 1.0):  # where the model disagrees with a third and with half of the labels
+    for sharp in (0.2, 0.3):  # where the model disagrees with a quarter and a third of the labels
         clean, true, _ = beliefs(4000, 5, seed=9, sharp=sharp)
         audit = LabelAudit().fit_posterior(clean, true)
         assert audit.n_errors_ / 4000 < 0.4 * np.mean(clean.argmax(axis=1) != true)

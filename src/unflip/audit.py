@@ -317,7 +317,6 @@ class LabelAudit(BaseEstimator):
             noisy_proba=noisy_proba,
             transition_matrix=label_posterior.noise.matrix,
             mislabel_proba=label_posterior.mislabel_proba,
-            none_proba=np.zeros(label_posterior.codes.size),
             label_proba=label_posterior.proba,
             clean_proba=label_posterior.clean_proba,
             n_errors=totals.n_errors,
@@ -334,6 +333,7 @@ class LabelAudit(BaseEstimator):
         **found: Any,
     ) -> None:
         self.diagnostics_ = raise_or_warn(doubts, stacklevel=4)
+        self.none_proba_ = np.zeros(codes.size)
         self.classes_, self.noise_rates_, self.rate_estimator_ = classes, rates, estimator
         for name, value in found.items():
             setattr(self, f"{name}_", value)

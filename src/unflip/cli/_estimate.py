@@ -15,15 +15,16 @@ def estimate(
     separator: options.Separator = None,
     estimator: options.Estimator = "logistic",
     rates: options.Rates = None,
+    proba: options.Proba = None,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Say how often labels are wrong, in which class, and how sure that is."""
-    source = options.Source(table, label, positive, drop, identifier, separator)
+    source = options.Source(table, label, positive, drop, identifier, separator, proba)
     method = options.Method(estimator, rates, seed)
     with session(as_json=as_json, quiet=quiet) as shell:
-        learn = method.learner(source, shell.step)
+        learn = method.auditor(source, shell.step)
         learnt = learn(source.read())
         found = learnt.found
         shell.result({"table": str(source.table), "label": source.label, **found})

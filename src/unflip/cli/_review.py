@@ -41,16 +41,17 @@ def review(
     identifier: options.Id = None,
     separator: options.Separator = None,
     rates: options.Rates = None,
+    proba: options.Proba = None,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Check labels by hand, on a page on this machine; Ctrl+C ends it, and loses nothing."""
-    source = options.Source(table, label, positive, drop, identifier, separator)
+    source = options.Source(table, label, positive, drop, identifier, separator, proba)
     method = options.Method(rates=rates, seed=seed)
     with session(as_json=as_json, quiet=quiet) as shell:
         store, folder = _paths(table, decisions, out)
-        learn = method.learner(source, shell.step)
+        learn = method.auditor(source, shell.step)
         data = source.read()
         if only_export:
             written = export(data.whole, label, store, folder, id_column=identifier)
