@@ -1,4 +1,4 @@
-"""One explanation of labels by held-out probabilities: how sure rows are, which mistakes, what junk.
+"""One explanation of labels by held-out probabilities: how sure rows are, which mistakes, junk.
 
 P(true | x) = softmax(a log p + b); y follows by T, but for the rows that are of *no class*, whose
 labels are drawn by their shares whatever p is. How likely that is, rises with how flat P(true | x)
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import betaln, gammaln
 
-from unflip._simplex import likeliest_mixture, scaled_rows
+from unflip._simplex import scaled_rows
 from unflip._typing import Array, Floats
 
 FLOOR = 1e-6
@@ -26,7 +26,7 @@ RATE_PRIOR = 0.2, 1.8
 """Beta prior of the rate of wrong labels: one in ten, as sure as two rows make it."""
 
 USUAL_SHARE = 0.75
-"""Rows that are no flatter than so many of them are of some class: junk is no more than the rest."""
+"""Rows that are no flatter than so many of them are of some class: junk is among the rest."""
 
 LEAST_BLAME = 0.01
 """Of the doubt, so much is blamed on labels always: rows that T rules out are still ranked."""
@@ -34,6 +34,9 @@ LEAST_BLAME = 0.01
 MODEL_ERROR = 0.006
 """Nats per row that junk is found by in labels that have none, because no model is quite right: as
 many at most in `benchmarks.probability_worlds`."""
+
+STEPS, SMALLEST_START = 3, 1e-3
+"""Of EM, by which noise is taken out of probabilities, from where all are at least this."""
 
 FEWEST_CLASSES = 3
 """With fewer, what is between the classes and what is none of them look alike."""
@@ -257,7 +260,7 @@ def fit_by_class(
 
 
 class _Rows:
-    """The likelihood of rows, with junk as flat rows have it where there is something to start from."""
+    """The likelihood of rows, with junk where there is a fit whose flat rows may be."""
 
     def __init__(self, sample: FittedRows, junk_from: Explanation | None) -> None:
         self.sample, self.usual, self.excess = sample, 0.0, None
@@ -337,7 +340,9 @@ def _minimum(loss: Callable[[Floats], tuple[float, Floats]], start: Floats) -> F
 
 
 def taken_out(p: Floats, matrix: Floats) -> Floats:
-    """Return q of p = q T, nearly: what is left of the error, recalibration takes up.
+    """Return q of p = q T, nearly, by a few steps of EM for the likeliest mixture.
+
+    What is left of the error, recalibration takes up.
 
     Parameters
     ----------
@@ -346,7 +351,11 @@ def taken_out(p: Floats, matrix: Floats) -> Floats:
     matrix : ndarray of shape (n_classes, n_classes)
         T.
     """
-    return likeliest_mixture(scaled_rows(p), matrix, gap=1e-3, steps=5)
+    q = np.maximum(p @ np.linalg.inv(matrix), SMALLEST_START)
+    q /= row_sums(q)[:, None]
+    for _ in range(STEPS):
+        q *= (p / (q @ matrix)) @ matrix.T
+    return np.asarray(q)
 
 
 def centred_logs(p: Floats) -> Floats:

@@ -38,8 +38,11 @@ from unflip._threads import one_blas_thread
 from unflip._typing import Array, Floats
 from unflip.noise_rates import SelectiveRates
 
-FITTED = 250_000
+FITTED = 150_000
 """Numbers that the explanations are fitted to: of more, rows are drawn."""
+
+ROWS_OF_A_CLASS = 60
+"""But not fewer than so many of each class, on average, where each has a row of T."""
 
 FEW_ROWS = 5000
 """So many of them decide where the fit of T starts."""
@@ -197,6 +200,8 @@ def fit_mistakes(
     n_rows, n_classes = noisy_posterior.shape
     weight = np.ones(n_rows) if weight is None else weight
     most = max(FITTED // n_classes, 2000)
+    if n_classes <= MANY_CLASSES:
+        most = max(most, ROWS_OF_A_CLASS * n_classes)
     if n_rows > most:
         generator = np.random.RandomState(0) if random_state is None else random_state
         drawn = np.sort(generator.choice(n_rows, most, replace=False))

@@ -350,8 +350,8 @@ class LabelAudit(BaseEstimator):
 
         A pandas table with the index of `y` (or `X`), or a polars table where `y` was one of
         polars'. The columns: `given_label`; `suggested_label`, missing where it is `unclear`;
-        `mislabel_proba`; `none_proba`; `unclear`; the two classes that the model alone finds likeliest,
-        `model_first` and `model_second`, with their probabilities.
+        `mislabel_proba`; `none_proba`; `unclear`; the two classes that the model alone finds
+        likeliest, `model_first` and `model_second`, with their probabilities.
         """
         check_is_fitted(self)
         return audit_frame(self, self._codes, self._index)

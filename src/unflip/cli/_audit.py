@@ -57,7 +57,8 @@ def audit(
 ) -> None:
     """List the rows whose labels are probably wrong, the surest first, and what they should be.
 
-    With --proba a row may also be of no class, with the probability p_none. With neither --top nor --precision, as many rows as there are expected errors.
+    With --proba a row may also be of no class, with the probability p_none. With neither --top nor
+    --precision, as many rows as there are expected errors.
     """
     source = options.Source(table, label, positive, drop, identifier, separator, proba)
     method = options.Method(rates=rates, seed=seed)

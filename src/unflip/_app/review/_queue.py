@@ -63,7 +63,8 @@ class Opinion:
         self.rates: Floats = 1 - np.diagonal(audit.transition_matrix_)
         self.suggested: Positions = np.searchsorted(audit.classes_, audit.suggested_label_)
         self.truth: Floats = np.asarray(audit.label_proba_)
-        self.none: Floats = np.asarray(audit.none_proba_)
+        # an audit that was put together by hand may say nothing of it
+        self.none: Floats = np.asarray(getattr(audit, "none_proba_", np.zeros(table.n_rows)))
 
     def information(self) -> Floats:
         """Return H(true y | x, the label) in bits: the expected information of a decision."""
