@@ -48,7 +48,7 @@ FEW_ROWS = 5000
 """So many of them decide where the fit of T starts."""
 
 MANY_CLASSES = 100
-"""Of more classes than this no full T is fitted, which has as many entries as there are pairs."""
+"""Of more classes than this no T is fitted, which has as many entries as there are pairs."""
 
 LARGEST_RATE = 0.5
 """Prior rate of the rows of T; the fitted ones may be higher."""
@@ -228,8 +228,8 @@ def _fitted(p: Floats, codes: NDArray[np.intp], weight: Floats) -> Mistakes:
         inverted = sample.with_logs(replace(blank, taken_out=by_class.matrix).logs(p))
         exact = fit_by_class(inverted, rate, by_class)
         found += [by_class, replace(exact, taken_out=by_class.matrix)]
-    if _share_without_sure_rows(found[0].beliefs(sample.logs, sample.shares)[0]):
-        found += _plateaus(p, sample)
+        if _share_without_sure_rows(found[0].beliefs(sample.logs, sample.shares)[0]):
+            found += _plateaus(p, sample)
     if n_classes >= FEWEST_CLASSES:
         found.append(_with_junk(max(found, key=lambda one: one.evidence), p, sample, rate))
     return _weighed(found, p, sample)
@@ -333,10 +333,8 @@ def _plateaus(p: Floats, sample: FittedRows) -> list[Explanation]:
     for matrix in (sample.noise(rate), selective):
         one = Explanation(matrix, 1.0, np.zeros(n_classes), taken_out=matrix)
         inverted = sample.with_logs(one.logs(p))
-        if matrix is not selective:
-            found.append(replace(fit_alike(inverted), taken_out=matrix))
-        elif n_classes <= MANY_CLASSES:
-            found.append(replace(fit_by_class(inverted, rate, one), taken_out=matrix))
+        fitted = fit_by_class(inverted, rate, one) if matrix is selective else fit_alike(inverted)
+        found.append(replace(fitted, taken_out=matrix))
     return found
 
 
