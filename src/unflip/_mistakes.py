@@ -38,7 +38,7 @@ from unflip._threads import one_blas_thread
 from unflip._typing import Array, Floats
 from unflip.noise_rates import SelectiveRates
 
-FITTED = 150_000
+FITTED = 250_000
 """Numbers that the explanations are fitted to: of more, rows are drawn."""
 
 ROWS_OF_A_CLASS = 60
@@ -238,9 +238,10 @@ def _fitted(p: Floats, codes: NDArray[np.intp], weight: Floats) -> Mistakes:
 def _with_junk(one: Explanation, p: Floats, sample: FittedRows, rate: float) -> Explanation:
     """Fit an explanation again, with rows that are of no class."""
     rows = sample if one.taken_out is None else sample.with_logs(one.logs(p))
-    for _ in range(2):  # flatness is that of the fit before
-        one = fit_again(rows, one, junk=True, rate=rate)
-    return one
+    found = fit_again(rows, one, junk=True, rate=rate)
+    if found.evidence < one.evidence:
+        return found
+    return fit_again(rows, found, junk=True, rate=rate)  # flatness is that of the fit before
 
 
 def _weighed(found: list[Explanation], p: Floats, sample: FittedRows) -> Mistakes:
