@@ -37,6 +37,8 @@ class World:
         The share of rows that are of no class, labelled at random.
     sure_junk : float
         The share of the junk that looks like some class to the network.
+    follows : float
+        The share of the junk that is labelled as what it looks like.
     sharpness : float
         How far classes are apart.
     temperature : float
@@ -52,6 +54,7 @@ class World:
     rate: float = 0.1
     junk: float = 0.0
     sure_junk: float = 0.0
+    follows: float = 0.0
     sharpness: float = 4.0
     temperature: float = 1.0
     blur: float = 1.0
@@ -80,6 +83,13 @@ WORLDS = {
     "junk, 5 classes": World(n_classes=5, noise="none", junk=0.1, sure_junk=0.3),
     "junk, timid": World(noise="none", junk=0.1, temperature=2.0, sure_junk=0.2),
     "junk and flips": World(rate=0.1, junk=0.1, sure_junk=0.3),
+    "numerals": World(noise="hard rows", rate=0.03, junk=0.1, sure_junk=0.5, follows=0.5),
+    "numerals, sharp": World(
+        noise="by class", rate=0.03, junk=0.1, sure_junk=0.7, follows=0.6, sharpness=6.0
+    ),
+    "numerals, too sure": World(
+        noise="hard rows", rate=0.03, junk=0.1, sure_junk=0.7, follows=0.6, temperature=0.5
+    ),
     "2 classes, alike": World(n_classes=2, sharpness=3.0),
     "2 classes, by class": World(n_classes=2, noise="by class", rate=0.2, sharpness=3.0),
     "2 classes, hard rows": World(n_classes=2, noise="hard rows", sharpness=3.0),
@@ -104,7 +114,8 @@ def drawn(world: World, seed: int) -> tuple[Array, Array, Array, Array]:
     seen = rng.normal(size=(n, k)) + distance[:, None] * np.eye(k)[true]
     clean = softmax(distance[:, None] * seen, axis=1)
     given, noisy = mistaken(world, rng, true, clean)
-    given[junk] = rng.integers(0, k, int(junk.sum()))
+    at_random = junk & (rng.random(n) >= world.follows)
+    given[at_random] = rng.integers(0, k, int(at_random.sum()))
     learnt = world.taught * noisy + (1 - world.taught) * clean
     logits = np.log(np.maximum(learnt, 1e-8)) + world.blur * rng.normal(size=(n, k))
     proba = softmax(logits / world.temperature, axis=1)

@@ -35,7 +35,9 @@ texts = [" ".join(rng.choice(liked[t].split() * 2 + shared, rng.integers(4, 12))
 noise = TransitionMatrix(
     [[0.7, 0.0, 0.2, 0.1], [0.05, 0.9, 0.05, 0.0], [0.1, 0.0, 0.9, 0.0], [0.1, 0.0, 0.0, 0.9]]
 )
-labels = pd.Series(flip_labels(true, noise, random_state=0), index=[f"msg {k}" for k in range(1500)])
+labels = pd.Series(
+    flip_labels(true, noise, random_state=0), index=[f"msg {k}" for k in range(1500)]
+)
 wrong = labels.to_numpy() != true
 
 # %%

@@ -16,7 +16,7 @@ from scipy.special import betaln, gammaln
 from unflip._simplex import scaled_rows
 from unflip._typing import Array, Floats
 
-FLOOR = 1e-6
+FLOOR = 1e-9
 """Probabilities below are taken as this: single and half precision have zeros."""
 
 SCALE_SPREAD, SHIFT_SPREAD = 0.5, 0.1
