@@ -3,8 +3,9 @@
 `python -m benchmarks.probability_worlds` draws logits of rows that are easy or hard, lets a network
 see them (too sure, too timid, blurred, taught by the noisy labels or not), spoils the labels
 (alike, by class, more at hard rows, at rows that are of no class) and prints what the audit and
-cleanlab's scores make of it: area under the ROC curve and average precision, errors said / there, calibration error,
-and whether the truth lies in the printed range. No label of a real set is used.
+cleanlab's scores make of it: area under the ROC curve and average precision, errors said / there,
+calibration error, and whether the truth lies in the printed range. `--blame` prints what
+disagreement with the model is made of. No label of a real set is used.
 """
 
 import argparse

@@ -27,7 +27,7 @@ liked = {
     "returns": "broken refund label box size exchange return wrong",
     "website": "login page error password click browser account basket",
 }
-shared = "hello please thanks order help today week again still number write call".split()
+shared = ["hello", "please", "thanks", "order", "help", "today", "week", "again", "number", "call"]
 topics = np.array(list(liked))
 rng = np.random.default_rng(0)
 true = rng.choice(topics, 1500)

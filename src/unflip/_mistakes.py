@@ -238,10 +238,9 @@ def _fitted(p: Floats, codes: NDArray[np.intp], weight: Floats) -> Mistakes:
 def _with_junk(one: Explanation, p: Floats, sample: FittedRows, rate: float) -> Explanation:
     """Fit an explanation again, with rows that are of no class."""
     rows = sample if one.taken_out is None else sample.with_logs(one.logs(p))
-    found = fit_again(rows, one, junk=True, rate=rate)
-    if found.evidence < one.evidence:
-        return found
-    return fit_again(rows, found, junk=True, rate=rate)  # flatness is that of the fit before
+    for _ in range(2):  # flatness is that of the fit before
+        one = fit_again(rows, one, junk=True, rate=rate)
+    return one
 
 
 def _weighed(found: list[Explanation], p: Floats, sample: FittedRows) -> Mistakes:
