@@ -1,5 +1,7 @@
 """Which mistakes explain the labels, by evidence."""
 
+import copy
+
 import numpy as np
 import pytest
 from scipy.optimize import check_grad
@@ -229,3 +231,26 @@ def test_two_classes_have_rates_with_intervals():
     assert not audit.none_proba_.any()
     with pytest.raises(ValueError, match="fit_posterior"):
         audit.rate_estimator_.fit(clean, given)
+
+
+def test_no_interval_has_zero_width_even_where_every_label_is_sure():
+    codes = np.arange(300) % 3
+    sure = np.full((300, 3), 0.01)
+    sure[np.arange(300), codes] = 0.98
+    with pytest.warns(UserWarning, match="repeats their mistakes"):
+        interval = LabelAudit().fit_posterior(sure, codes).rate_estimator_.interval_
+    assert (interval.high > interval.low).all()
+    low, high = interval.wrong_share
+    assert high > low
+
+
+def test_the_order_of_rows_does_not_matter_nor_does_copying():
+    clean, true, rng = beliefs(1000, 4, seed=12)
+    noise = TransitionMatrix.uniform(4, 0.2)
+    given = np.asarray(flip_labels(true, noise, random_state=0))
+    noisy, order = noise.noisy_posterior(clean), rng.permutation(1000)
+    one = LabelAudit().fit_posterior(noisy, given)
+    two = LabelAudit().fit_posterior(noisy[order], given[order])
+    np.testing.assert_allclose(one.mislabel_proba_[order], two.mislabel_proba_, atol=1e-6)
+    again = copy.deepcopy(one)
+    assert again.rate_estimator_.interval_.wrong_share == one.rate_estimator_.interval_.wrong_share

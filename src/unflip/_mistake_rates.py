@@ -124,7 +124,8 @@ class MistakeRates(BaseRates):
         mean = self.mistakes.matrix
         rows = np.maximum(self.n_rows * sample.shares, 1.0)[:, None]
         spread = np.maximum(spread, np.sqrt(mean * (1 - mean) / rows))
-        at_least = np.sqrt(self.said * (1 - self.said) / max(self.n_rows, 1.0))
+        share = (self.said * self.n_rows + 0.5) / (self.n_rows + 1)  # none seen is not none
+        at_least = np.sqrt(share * (1 - share) / max(self.n_rows, 1.0))
         share_spread = float(max(scale * shares.std(ddof=1), at_least))
         return (
             np.hypot(spread, NETWORK_ERROR * np.minimum(mean, 1 - mean)),

@@ -96,6 +96,20 @@ def test_junk_is_shown_as_such(run, tmp_path):
     assert "none of these" in (tmp_path / "r.md").read_text()
 
 
+def test_review_shows_the_audit_of_the_probabilities(run, table, monkeypatch):
+    shown = []
+
+    def serve(whole, label, audit, *paths, **options):
+        shown.append((audit.mislabel_proba_, options["verdict"]))
+
+    monkeypatch.setattr("unflip.cli._review.serve", serve)
+    result = run("review", table, "--label", "y", "--proba", "p_cat,p_dog,p_owl")
+    assert result.exit_code == 0, result.output
+    expected = LabelAudit(random_state=0).fit_posterior(PROBA, LABELS)
+    np.testing.assert_array_equal(shown[0][0], expected.mislabel_proba_)
+    assert "of the labels" in shown[0][1][0]
+
+
 def refused(run, table, proba):
     result = run("audit", table, "--label", "y", "--proba", proba)
     assert result.exit_code != 0
