@@ -159,7 +159,7 @@ def with_junk(n_rows, n_classes, seed, share=0.15):
     return clean, given, junk
 
 
-@pytest.mark.parametrize("n_classes", [4, 10, 40])
+@pytest.mark.parametrize("n_classes", [4, 10, 20])
 def test_flat_rows_labelled_at_random_are_of_no_class(n_classes):
     clean, given, junk = with_junk(3000, n_classes, seed=7)
     applied = fit_mistakes(clean, given).apply(clean, given)
@@ -170,8 +170,7 @@ def test_flat_rows_labelled_at_random_are_of_no_class(n_classes):
     assert roc_auc_score(junk, applied.mislabel_proba) > roc_auc_score(junk, -own) + 0.005
     np.testing.assert_allclose(applied.proba.sum(axis=1), 1)
     right = (1 - applied.none_proba) * applied.proba[np.arange(3000), given]
-    if len(fit_mistakes(clean, given).explanations) == 1:
-        np.testing.assert_allclose(applied.mislabel_proba, 1 - right, atol=1e-9)
+    np.testing.assert_allclose(applied.mislabel_proba, 1 - right, atol=1e-9)
 
 
 @pytest.mark.parametrize("sharp", [0.1, 0.5])
