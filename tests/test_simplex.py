@@ -86,5 +86,5 @@ def test_no_two_different_rows_tie():
 def test_many_rows_are_solved_block_by_block(monkeypatch):
     rows, matrix = made(300, 4, seed=2)
     whole = likeliest_mixture(rows, matrix)
-    monkeypatch.setattr("unflip._simplex.BLOCK", 64)
+    monkeypatch.setattr("unflip._simplex.SOLVED_AT_ONCE", 64)
     np.testing.assert_allclose(likeliest_mixture(rows, matrix), whole, atol=1e-9)
