@@ -10,6 +10,7 @@ from sklearn.metrics import roc_auc_score
 from unflip import LabelAudit, TransitionMatrix, _explanations, _mistakes, flip_labels
 from unflip._explanations import Explanation, FittedRows, centred_logs, fit_alike, fit_by_class
 from unflip._mistakes import fit_mistakes
+from unflip._simplex import likeliest_mixture
 
 SPARSE = TransitionMatrix(
     [[0.6, 0.4, 0.0, 0.0], [0.0, 0.9, 0.1, 0.0], [0.0, 0.0, 1.0, 0.0], [0.3, 0.0, 0.0, 0.7]]
@@ -253,3 +254,19 @@ def test_the_order_of_rows_does_not_matter_nor_does_copying():
     np.testing.assert_allclose(one.mislabel_proba_[order], two.mislabel_proba_, atol=1e-6)
     again = copy.deepcopy(one)
     assert again.rate_estimator_.interval_.wrong_share == one.rate_estimator_.interval_.wrong_share
+
+
+def test_noise_is_taken_out_exactly_where_it_can_be_and_by_likelihood_elsewhere():
+    rng = np.random.default_rng(0)
+    clean, matrix = rng.dirichlet(np.full(4, 2.0), 200) * 0.9 + 0.025, SPARSE.matrix
+    np.testing.assert_allclose(_explanations.taken_out(clean @ matrix, matrix), clean, atol=1e-9)
+    outside = rng.dirichlet(np.full(4, 0.3), 200)
+    found = _explanations.taken_out(outside, matrix)
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    best = likeliest_mixture(outside, matrix)
+
+    def fit(q):
+        return np.sum(outside * np.log(q @ matrix), axis=1)
+
+    assert (fit(found) <= fit(best) + 1e-6).all()
+    assert np.mean(fit(best) - fit(found)) < 0.02
