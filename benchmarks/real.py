@@ -4,9 +4,12 @@
 `UNFLIP_REAL` (default `../shared/real`) and prints, for every network, the area under the ROC
 curve and the average precision with which each score ranks the wrong labels first, the errors said
 and there, the range, and the calibration error; then the same of digits with rows that are none.
-Where the folder is absent it says so.
+Where the folder is absent it says so. `--out docs/user_guide/real_mistakes.csv` writes the figures
+that the page beside cleanlab shows.
 """
 
+import argparse
+import csv
 import os
 import warnings
 from collections.abc import Iterator
@@ -33,16 +36,27 @@ Array = NDArray[Any]
 SCORES = ("self_confidence", "normalized_margin", "confidence_weighted_entropy")
 
 
+HEAD = ["labels", "model", "unflip", *(name.replace("_", " ") for name in SCORES), "errors said"]
+HEAD += ["calibration error"]
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, help="File of the figures, for the page.")
+    out = parser.parse_args().out
     folder = Path(os.environ.get("UNFLIP_REAL", "../shared/real"))
     print(f"{'':26} {'audit':13} self-confidence  margin        entropy        said  range  error")
+    rows = []
     if folder.is_dir():
         for name in ("people", "simulated"):
-            measured(name, networks(folder / f"{name}.npz"))
-        reviewed(folder / "reviewed.npz")
+            rows += measured(name, networks(folder / f"{name}.npz"))
+        rows += reviewed(folder / "reviewed.npz")
     else:
         print(f"no real labels: {folder} is not there (set UNFLIP_REAL)")
-    measured("junk", junk())
+    rows += measured("junk", junk())
+    if out is not None:
+        with out.open("w", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows([HEAD, *rows])
 
 
 def networks(path: Path) -> Iterator[tuple[str, Array, Array, Array]]:
@@ -78,28 +92,31 @@ def junk() -> Iterator[tuple[str, Array, Array, Array]]:
         )
 
 
-def measured(title: str, cases: Iterator[tuple[str, Array, Array, Array]]) -> None:
-    table = []
+def measured(title: str, cases: Iterator[tuple[str, Array, Array, Array]]) -> list[list[str]]:
+    table, rows = [], []
     for name, proba, given, wrong in cases:
         audit = audited(proba, given)
         ranks = [audit.mislabel_proba_, *cleanlab_scores(proba, given)]
         figures = [
             f(wrong, rank) for rank in ranks for f in (roc_auc_score, average_precision_score)
         ]
-        said = audit.n_errors_ / wrong.sum()
+        said = audit.n_errors_ / max(wrong.sum(), 1)
         low, high = audit.wrong_share_range_
         error = mislabel_calibration(wrong, audit.mislabel_proba_).calibration_error
         inside = "inside" if low <= wrong.mean() <= high else "OUTSIDE"
         table.append(figures)
+        rows.append([title, name, *shown(figures), f"{said:.2f}", f"{error:.3f}"])
         print(
             f"{title:10} {name:20} {pairs(figures)}  {said:.2f}  {inside}  {error:.3f}", flush=True
         )
-    print(f"{title:10} {'mean':20} {pairs(list(np.mean(table, axis=0)))}")
+    means = list(np.mean(table, axis=0))
+    print(f"{title:10} {'mean':20} {pairs(means)}")
+    return [*rows, [title, "mean", *shown(means), "", ""]]
 
 
-def reviewed(path: Path) -> None:
+def reviewed(path: Path) -> list[list[str]]:
     """Print how well rows are ranked that five people judged: guessed or neither beats given."""
-    data = np.load(path)
+    data, table = np.load(path), []
     for name in ("mnist", "cifar10", "20news"):
         keys = {
             part: next(k for k in data.files if k.startswith(name) and part in k)
@@ -113,6 +130,8 @@ def reviewed(path: Path) -> None:
             f(wrong, rank[rows]) for rank in ranks for f in (roc_auc_score, average_precision_score)
         ]
         print(f"{'reviewed':10} {name:20} {pairs(figures)}")
+        table.append(["reviewed", name, *shown(figures), "", ""])
+    return table
 
 
 def audited(proba: Array, given: Array) -> LabelAudit:
@@ -128,6 +147,12 @@ def cleanlab_scores(proba: Array, given: Array) -> list[Array]:
 def scaled(proba: Array) -> Array:
     double = proba.astype(float)
     return double / double.sum(axis=1, keepdims=True)
+
+
+def shown(figures: list[float]) -> list[str]:
+    """Return each area and precision with three digits, as in .984 / .913."""
+    digits = [f"{figure:.3f}".removeprefix("0") for figure in figures]
+    return [f"{a} / {b}" for a, b in zip(digits[::2], digits[1::2], strict=True)]
 
 
 def pairs(figures: list[float]) -> str:

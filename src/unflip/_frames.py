@@ -72,6 +72,7 @@ def audit_frame(audit: Any, codes: NDArray[np.intp], index: Any) -> Any:
         "given_label": audit.classes_[codes],
         "suggested_label": suggested,
         "mislabel_proba": audit.mislabel_proba_,
+        "none_proba": audit.none_proba_,
         "unclear": audit.unclear_,
         "model_first": audit.classes_[first],
         "model_first_proba": audit.clean_proba_[rows, first],

@@ -46,14 +46,7 @@ def scaled_rows(values: Floats) -> Floats:
     return np.asarray(values / np.where(total > 0, total, 1))
 
 
-def likeliest_mixture(
-    rows: Floats,
-    matrix: Floats,
-    inverted: Floats | None = None,
-    *,
-    gap: float = LARGEST_GAP,
-    steps: int = LARGEST_STEPS,
-) -> Floats:
+def likeliest_mixture(rows: Floats, matrix: Floats, inverted: Floats | None = None) -> Floats:
     r"""Return argmax_q sum_j p_j log (q T)_j over probability vectors q, one for each row p.
 
     That is p T^-1 where all its entries are above 0; elsewhere q lies on the boundary. A vanishing
@@ -68,10 +61,6 @@ def likeliest_mixture(
         T: rows that sum to one, with an inverse.
     inverted : ndarray of shape (n_samples, n_classes), default=None
         p T^-1, where it is known already.
-    gap : float, default=1e-6
-        How far a row's objective may be below its highest value.
-    steps : int, default=1000
-        Accelerated steps after which rows that still move are left as they are.
 
     Notes
     -----
@@ -86,17 +75,15 @@ def likeliest_mixture(
     n_block = max(1, SOLVED_AT_ONCE // matrix.shape[0])
     for start in range(0, outside.size, n_block):
         block = outside[start : start + n_block]
-        mixture[block] = _on_the_boundary(rows[block], matrix, mixture[block], gap, steps)
+        mixture[block] = _on_the_boundary(rows[block], matrix, mixture[block])
     return mixture
 
 
-def _on_the_boundary(
-    rows: Floats, matrix: Floats, inverted: Floats, gap: float, steps: int
-) -> Floats:
+def _on_the_boundary(rows: Floats, matrix: Floats, inverted: Floats) -> Floats:
     mixture, is_corner = _corners(rows, matrix, inverted.argmax(axis=1))
     between = np.flatnonzero(~is_corner)
     start = scaled_rows(np.maximum(inverted[between], 1e-3))
-    mixture[between] = _climbed(start, rows[between], matrix, gap, steps)
+    mixture[between] = _climbed(start, rows[between], matrix)
     return mixture
 
 
@@ -117,11 +104,11 @@ def _corners(rows: Floats, matrix: Floats, guess: Array) -> tuple[Floats, NDArra
     return mixture, is_corner
 
 
-def _climbed(start: Floats, rows: Floats, matrix: Floats, largest: float, steps: int) -> Floats:
+def _climbed(start: Floats, rows: Floats, matrix: Floats) -> Floats:
     """Return the best q inside the simplex, from starts that are inside."""
     mixture = start.copy()
     moving = np.arange(len(rows))
-    for _ in range(steps):
+    for _ in range(LARGEST_STEPS):
         if not moving.size:
             break
         p = rows[moving]
@@ -132,10 +119,10 @@ def _climbed(start: Floats, rows: Floats, matrix: Floats, largest: float, steps:
         worse = ~(_objective(leap, p, matrix) >= _objective(second, p, matrix))
         leap[worse] = second[worse]
         mixture[moving], gap = _em_step(leap, p, matrix)
-        there = gap <= largest
+        there = gap <= LARGEST_GAP
         done = moving[there]
         settled, cost = _settled(mixture[done], p[there], matrix)
-        good = cost <= largest
+        good = cost <= LARGEST_GAP
         mixture[done[good]] = settled[good]
         moving = moving[~there]
     return mixture

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from unflip._diagnostics import Diagnostic, judge_model, judge_rates
 from unflip._label_posterior import LabelPosterior, Totals
+from unflip._mistake_rates import MistakeRates
 from unflip._typing import Array, Floats
 from unflip._validation import Labels
 from unflip._wrong_share import wrong_share_range
@@ -158,14 +159,17 @@ def possible_wrong_share(
 
 
 def channel_interval(estimator: BaseRates | None) -> RatesInterval | None:
-    """Return the interval of rates that the channel estimated; others would take a bootstrap.
+    """Return the interval of rates that the channel or an audit of probabilities estimated.
+
+    Others would take a long bootstrap.
 
     Parameters
     ----------
     estimator : BaseRates or None
         What the rates were estimated by.
     """
-    return estimator.interval_ if isinstance(estimator, ChannelRates) else None
+    is_quick = isinstance(estimator, ChannelRates | MistakeRates)
+    return estimator.interval_ if estimator is not None and is_quick else None
 
 
 def fit_stages(

@@ -14,6 +14,7 @@ from unflip._folds import folds_within_classes
 from unflip._frames import audit_frame, row_index, split_label_column
 from unflip._held_out import held_out_labels, judge_held_out, pooled
 from unflip._label_posterior import LabelPosterior, totals_of
+from unflip._mistake_rates import MistakeRates
 from unflip._mistakes import fit_mistakes
 from unflip._notebook import with_findings
 from unflip._preprocessing import fit_preprocessing
@@ -59,6 +60,10 @@ class LabelAudit(BaseEstimator):
         P(the label is wrong | x, the label).
     suggested_label_ : ndarray of shape (n_samples,)
         The likeliest true label given x and the label.
+    none_proba_ : ndarray of shape (n_samples,)
+        P(the row is of no class | x, the label): junk, whatever it is labelled. Part of
+        `mislabel_proba_`; 0 except by :meth:`fit_posterior`, where held-out probabilities of three
+        classes or more show such rows.
     unclear_ : ndarray of shape (n_samples,)
         Whether the label is probably wrong and no other one probably right: no suggestion.
     clean_proba_ : ndarray of shape (n_samples, n_classes)
@@ -71,13 +76,14 @@ class LabelAudit(BaseEstimator):
     noisy_proba_ : ndarray of shape (n_samples, n_classes)
         P(noisy y | x), as used.
     label_proba_ : ndarray of shape (n_samples, n_classes)
-        P(true y | x, given label): the label posterior.
+        P(true y | x, given label), if the row is of some class: the label posterior.
     noise_rates_ : NoiseRates or TransitionMatrix
         The rates used.
     transition_matrix_ : ndarray of shape (n_classes, n_classes)
         T.
     rate_estimator_ : rate estimator or None
-        What estimated the rates, with their `interval_`; None where they were given.
+        What estimated the rates, with their `interval_` and that of the share of wrong labels;
+        None where they were given.
     diagnostics_ : list of str
         Why the result may not be trusted, in words, as `fit` warned.
     classes_ : ndarray of shape (n_classes,)
@@ -106,6 +112,7 @@ class LabelAudit(BaseEstimator):
 
     mislabel_proba_: Floats
     suggested_label_: Array
+    none_proba_: Floats
     unclear_: NDArray[np.bool_]
     wrong_share_range_: tuple[float, float]
     noisy_proba_: Floats
@@ -191,8 +198,10 @@ class LabelAudit(BaseEstimator):
         The probabilities must be held out: of models that did not see the row's label. With
         noise_rates="auto" they are recalibrated on the labels, and mistakes are looked for that
         strike all labels alike, or each class in its own way, or that the model itself has
-        learnt; the explanations are averaged by their evidence. Where classes are hard to tell
-        apart, doubt that noise does not explain is shared between label and model.
+        learnt, and rows that are of no class; the explanations are averaged by their evidence.
+        How much of the doubt that noise does not explain is blamed on labels, is told by the rows
+        that the model is surest of: where classes overlap these agree with it, and where people
+        err they do not.
 
         Parameters
         ----------
@@ -261,11 +270,12 @@ class LabelAudit(BaseEstimator):
             codes,
             classes,
             rates,
-            None,
+            MistakeRates(mistakes, classes, rates, totals.label_mass.sum(), totals.error_share),
             doubts,
             noisy_proba=noisy_proba,
             transition_matrix=noise.matrix,
             mislabel_proba=found.mislabel_proba,
+            none_proba=found.none_proba,
             label_proba=found.proba,
             clean_proba=found.clean_proba,
             n_errors=totals.n_errors,
@@ -329,6 +339,7 @@ class LabelAudit(BaseEstimator):
         **found: Any,
     ) -> None:
         self.diagnostics_ = raise_or_warn(doubts, stacklevel=4)
+        self.none_proba_ = np.zeros(codes.size)
         self.classes_, self.noise_rates_, self.rate_estimator_ = classes, rates, estimator
         for name, value in found.items():
             setattr(self, f"{name}_", value)
@@ -337,6 +348,7 @@ class LabelAudit(BaseEstimator):
         self.suggested_label_ = classes[best]
         # 1/2: the label is probably wrong, and no other one is probably right
         others = np.where(best != codes, self.label_proba_[np.arange(codes.size), best], 0.0)
+        others *= 1 - self.none_proba_
         self.unclear_ = (self.mislabel_proba_ >= 0.5) & (others < 0.5)
 
     def to_frame(self) -> Any:
@@ -344,8 +356,8 @@ class LabelAudit(BaseEstimator):
 
         A pandas table with the index of `y` (or `X`), or a polars table where `y` was one of
         polars'. The columns: `given_label`; `suggested_label`, missing where it is `unclear`;
-        `mislabel_proba`; `unclear`; the two classes that the model alone finds likeliest,
-        `model_first` and `model_second`, with their probabilities.
+        `mislabel_proba`; `none_proba`; `unclear`; the two classes that the model alone finds
+        likeliest, `model_first` and `model_second`, with their probabilities.
         """
         check_is_fitted(self)
         return audit_frame(self, self._codes, self._index)

@@ -54,7 +54,12 @@ class LabelledTable:
 
 
 def split_label(
-    table: "pl.DataFrame", label: str, *, drop: Sequence[str] = (), identifier: str | None = None
+    table: "pl.DataFrame",
+    label: str,
+    *,
+    drop: Sequence[str] = (),
+    identifier: str | None = None,
+    learnt_from: bool = True,
 ) -> LabelledTable:
     """Split a table into the label's column and the columns to learn from.
 
@@ -68,13 +73,16 @@ def split_label(
         Columns to leave out of the features.
     identifier : str, default=None
         A column that identifies the rows; it is not a feature.
+    learnt_from : bool, default=True
+        Whether there must be columns to learn from.
     """
     set_aside = tuple(dict.fromkeys([*([] if identifier is None else [identifier]), *drop]))
     check_has_columns(table, [label, *set_aside])
     if label in set_aside:
         raise TableError(f"column {label!r} is the label: it cannot be dropped or be the id.")
     features = table.drop(label, *set_aside)
-    check_features(features)
+    if learnt_from:
+        check_features(features)
     return LabelledTable(features, _labels(table[label]), label, table, set_aside)
 
 

@@ -27,6 +27,9 @@ MOST_FEATURES = 4
 ADDED = ("row", "p_wrong", "suggested")
 """Columns that the audit adds to the table."""
 
+NONE = "p_none"
+"""Another, where there may be rows that are of no class."""
+
 
 def audit(
     table: options.TableFile,
@@ -52,6 +55,7 @@ def audit(
     drop_classes: options.DropClasses = None,
     posterior: options.Posterior = "auto",
     rates: options.Rates = None,
+    proba: options.Proba = None,
     seed: options.Seed = 0,
     force: options.Force = False,
     as_json: options.AsJson = False,
@@ -59,9 +63,10 @@ def audit(
 ) -> None:
     """List the rows whose labels are probably wrong, the surest first, and what they should be.
 
-    With neither --top nor --precision, as many rows as there are expected errors.
+    With --proba a row may also be of no class, with the probability p_none. With neither --top nor
+    --precision, as many rows as there are expected errors.
     """
-    labels = encoding, skip_unlabelled, merge_labels, drop_classes
+    labels = encoding, skip_unlabelled, merge_labels, drop_classes, proba
     source = options.Source(table, label, positive, drop, identifier, separator, *labels)
     method = options.Method(rates=rates, seed=seed, posterior=posterior)
     with session(as_json=as_json, quiet=quiet) as shell:
@@ -69,7 +74,7 @@ def audit(
         check_outputs({"--out": out}, (table,), force=force)
         if out is not None:
             check_ending(out)
-        learn = method.learner(source, shell.step)
+        learn = method.auditor(source, shell.step)
         data = source.read()
         if out is not None:
             _check_free_names(data.whole)
@@ -79,7 +84,7 @@ def audit(
         chosen, columns = _ranked(learnt.audit(), top, precision)
         if out is not None:
             listed = add_columns(data.whole[chosen], columns)
-            write_table(listed.select(*ADDED, *data.whole.columns), out)
+            write_table(listed.select(*columns, *data.whole.columns), out)
         shell.result(_as_json(out, columns, data.y[chosen], learnt.found))
         say_found(shell, learnt.found)
         shell.say()
@@ -110,8 +115,11 @@ def _ranked(
     """Return the rows to look at, the surest first, and the columns that the audit adds."""
     chosen = audit.issues(precision=precision, n=top)
     p_wrong = audit.mislabel_proba_[chosen].round(4)  # no more digits are known
-    values = (chosen, p_wrong, audit.suggested_label_[chosen])
-    return chosen, dict(zip(ADDED, values, strict=True))
+    suggested = audit.suggested_label_[chosen]
+    columns = dict(zip(ADDED, (chosen, p_wrong, suggested), strict=True))
+    if not audit.none_proba_.any():
+        return chosen, columns
+    return chosen, {**columns, NONE: audit.none_proba_[chosen].round(4)}
 
 
 def _as_json(out: Path | None, columns: dict[str, Array], labels: Array, found: Record) -> Record:
@@ -129,7 +137,7 @@ def _as_json(out: Path | None, columns: dict[str, Array], labels: Array, found: 
 
 def _check_free_names(table: pl.DataFrame) -> None:
     """Raise an error, before the long work, if the table has a column of an added name."""
-    taken = [name for name in ADDED if name in table.columns]
+    taken = [name for name in (*ADDED, NONE) if name in table.columns]
     if taken:
         raise TableError(
             f"the table has a column {taken[0]!r}, and the audit adds one of that name: rename it."
@@ -153,7 +161,7 @@ def _terminal_table(table: pl.DataFrame) -> Table:
     for row in table.iter_rows():
         shown.add_row(
             *(
-                Text(f"{value:.2f}" if name == "p_wrong" else _shown(value))
+                Text(f"{value:.2f}" if name in ("p_wrong", NONE) else _shown(value))
                 for name, value in zip(table.columns, row, strict=True)
             )
         )

@@ -20,16 +20,17 @@ def estimate(
     estimator: options.Estimator = "logistic",
     posterior: options.Posterior = "auto",
     rates: options.Rates = None,
+    proba: options.Proba = None,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Say how often labels are wrong, in which class, and how sure that is."""
-    labels = encoding, skip_unlabelled, merge_labels, drop_classes
+    labels = encoding, skip_unlabelled, merge_labels, drop_classes, proba
     source = options.Source(table, label, positive, drop, identifier, separator, *labels)
     method = options.Method(estimator, rates, seed, posterior)
     with session(as_json=as_json, quiet=quiet) as shell:
-        learn = method.learner(source, shell.step)
+        learn = method.auditor(source, shell.step)
         learnt = learn(source.read())
         found = learnt.found
         shell.result({"table": str(source.table), "label": source.label, **found})

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 if TYPE_CHECKING:
+    from unflip._app.held_out import Audited
     from unflip._app.tables import LabelledTable
     from unflip._app.workflow import Learnt
 
@@ -70,6 +71,13 @@ Rates = Annotated[
         show_default="estimated",
     ),
 ]
+Proba = Annotated[
+    str | None,
+    typer.Option(
+        help="Held-out probabilities of your own model: columns such as p_cat,p_dog, or a .npy or "
+        ".parquet file of the same rows.",
+    ),
+]
 Seed = Annotated[int, typer.Option(help="Random seed.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
@@ -89,6 +97,7 @@ class Source(NamedTuple):
     skip_unlabelled: bool = False
     merge_labels: bool = False
     drop_classes: Sequence[str] | None = None
+    proba: str | None = None
 
     def read(self) -> "LabelledTable":
         """Return the table, split into features and labels."""
@@ -110,7 +119,13 @@ class Source(NamedTuple):
                 "are counted without them.",
                 stacklevel=2,
             )
-        return split_label(table, self.label, drop=self.drop or (), identifier=self.identifier)
+        return split_label(
+            table,
+            self.label,
+            drop=self.drop or (),
+            identifier=self.identifier,
+            learnt_from=self.proba is None,
+        )
 
 
 class Method(NamedTuple):
@@ -130,6 +145,24 @@ class Method(NamedTuple):
             rates=None if self.rates is None else parse_rates(self.rates),
             estimator=make_estimator(self.estimator),
             posterior=parse_posterior(self.posterior),
+            positive=source.positive,
+            random_state=self.seed,
+            say=say,
+        )
+
+    def auditor(
+        self, source: Source, say: Callable[[str], None]
+    ) -> "Callable[[LabelledTable], Learnt | Audited]":
+        """Return what audits a table: by a model of its columns, or by the probabilities given."""
+        if source.proba is None:
+            return self.learner(source, say)
+        from unflip._app.held_out import audit_probabilities
+        from unflip._app.workflow import parse_rates
+
+        return partial(
+            audit_probabilities,
+            proba=source.proba,
+            rates=None if self.rates is None else parse_rates(self.rates),
             positive=source.positive,
             random_state=self.seed,
             say=say,

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from unflip._app.held_out import Audited
 from unflip._app.persistence import versions
 from unflip._app.report import Report, make_report
 from unflip._app.table_files import check_ending
@@ -36,22 +37,24 @@ def report(
     estimator: options.Estimator = "logistic",
     posterior: options.Posterior = "auto",
     rates: options.Rates = None,
+    proba: options.Proba = None,
     seed: options.Seed = 0,
     force: options.Force = False,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Write one page on the labels: how noisy, how sure, which rows, what a model gains."""
-    labels = encoding, skip_unlabelled, merge_labels, drop_classes
+    labels = encoding, skip_unlabelled, merge_labels, drop_classes, proba
     source = options.Source(table, label, positive, drop, identifier, separator, *labels)
     method = options.Method(estimator, rates, seed, posterior)
     with session(as_json=as_json, quiet=quiet) as shell:
         check_outputs({"--out": out}, (table,), force=force)
         check_report_ending(out)
-        learn = method.learner(source, shell.step)
+        learn = method.auditor(source, shell.step)
         data = source.read()
         learnt = learn(data)
-        shell.step("cross-validating, and writing the report")
+        cross_validated = isinstance(learnt, Learnt)
+        shell.step(f"{'cross-validating, and ' if cross_validated else ''}writing the report")
         page = report_on(learnt, data, source, method)
         write_report(page, out)
         shell.result(page.content)
@@ -62,18 +65,23 @@ def report(
 
 
 def report_on(
-    learnt: Learnt, data: LabelledTable, source: options.Source, method: options.Method
+    learnt: Learnt | Audited,
+    data: LabelledTable,
+    source: options.Source,
+    method: options.Method,
 ) -> Report:
     """Return the report on what was learnt."""
     shown = data.whole.drop(data.label)
     if source.identifier is not None:
         names = [source.identifier, *(n for n in shown.columns if n != source.identifier)]
         shown = shown.select(names)
+    audit = learnt.audit()
+    classifier, X = (learnt.classifier, learnt.X) if isinstance(learnt, Learnt) else (audit, None)
     return make_report(
-        learnt.classifier,
-        learnt.X,
+        classifier,
+        X,
         learnt.y,
-        audit=learnt.audit(),
+        audit=audit,
         found=learnt.found,
         rows=shown,
         settled=learnt.reviewed,

@@ -52,19 +52,20 @@ def review(
     drop_classes: options.DropClasses = None,
     posterior: options.Posterior = "auto",
     rates: options.Rates = None,
+    proba: options.Proba = None,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Check labels by hand, on a page on this machine; Ctrl+C ends it, and loses nothing."""
-    labels = encoding, skip_unlabelled, merge_labels, drop_classes
+    labels = encoding, skip_unlabelled, merge_labels, drop_classes, proba
     source = options.Source(table, label, positive, drop, identifier, separator, *labels)
     method = options.Method(rates=rates, seed=seed, posterior=posterior)
     with session(as_json=as_json, quiet=quiet) as shell:
         if table == STDIN:
             raise ValueError("a review comes back to its rows, so that it needs a file, not -.")
         store, folder = _paths(table, decisions, out)
-        learn = method.learner(source, shell.step)
+        learn = method.auditor(source, shell.step)
         data = source.read()
         if only_export:
             written = export(data.whole, label, store, folder, id_column=identifier)

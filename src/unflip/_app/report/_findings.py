@@ -42,10 +42,10 @@ def findings(
 
     Parameters
     ----------
-    classifier : ImportanceReweightingClassifier
-        A fitted one.
+    classifier : ImportanceReweightingClassifier or LabelAudit
+        A fitted one. Of an audit, as from held-out probabilities, there is nothing on training.
     X, y : array-like
-        The rows and noisy labels that it was fitted to.
+        The rows and noisy labels that it was fitted to; X may be None for an audit.
     audit : LabelAudit, default=None
         Of the same rows. None: fitted here, at the classifier's rates.
     found : dict, default=None
@@ -69,13 +69,15 @@ def findings(
     check_is_fitted(classifier)
     classes, codes = check_labels(y, classes=classifier.classes_, binary=False)
     labels = classes[codes]
+    if isinstance(classifier, LabelAudit):
+        audit = classifier
     if audit is None:
         audit = LabelAudit(classifier.posterior, classifier.noise_rates_, random_state=seed)
         audit.fit(X, labels)
     found = summary(classifier, labels) if found is None else found
     return {
         "summary": found,
-        "accuracy": _accuracy(classifier, X, labels, codes, seed),
+        "accuracy": None if audit is classifier else _accuracy(classifier, X, labels, codes, seed),
         "suspects": _suspects(audit, labels, rows, settled),
         "histograms": _histograms(classifier, X, labels, audit),
         "assumptions": list(ASSUMPTIONS),
@@ -136,7 +138,9 @@ def _suspects(
                 "row": k,
                 "label": labels[k].item(),
                 "suggested": audit.suggested_label_[k].item(),
+                "unclear": bool(audit.unclear_[k]),
                 "p_wrong": float(audit.mislabel_proba_[k]),
+                "p_none": float(audit.none_proba_[k]),
                 "values": {
                     name: _plain_value(value) for name, value in zip(names, values, strict=True)
                 },
@@ -159,6 +163,8 @@ def _histograms(classifier: BaseEstimator, X: Rows, labels: Array, audit: LabelA
         "edges": edges.tolist(),
         "counts": np.histogram(audit.mislabel_proba_, edges)[0].tolist(),
     }
+    if audit is classifier:
+        return {"mislabelled": wrong, "weights": None, "posterior": None}
     weights = weight_histogram(
         classifier.sample_weight_, labels, rates, bins=BINS, classes=classifier.classes_
     )

@@ -58,8 +58,9 @@ def page_blocks(content: Record, *, drawn: bool = True) -> list[Block]:
     blocks += [Text(sentence, item=True) for sentence in content["next_steps"]]
     if not leaks(content["summary"]):  # beside a copy of the label, all else looks perfect
         blocks += _confusion(content["summary"], drawn=drawn)
-        blocks += _accuracy(content["accuracy"])
-        blocks += _weights(content)
+        if content["histograms"]["weights"] is not None:  # else there is no model to train
+            blocks += _accuracy(content["accuracy"])
+            blocks += _weights(content)
         blocks += _posterior(content) if drawn else []
         blocks += _suspects(content)
     blocks += [Heading("What is assumed")]
@@ -211,7 +212,7 @@ def _suspects(content: Record) -> list[Block]:
         (
             Cell(f"{one['row']}"),
             Cell(name_of(one["label"])),
-            Cell(name_of(one["suggested"])),
+            Cell(_suggestion(one)),
             Cell(f"{one['p_wrong']:.2f}"),
             *(_value(one["values"][name]) for name in shown),
         )
@@ -240,6 +241,13 @@ def _is_cut(suspect: Record) -> bool:
         isinstance(value, str) and len(value) > LONGEST_VALUE
         for value in suspect["values"].values()
     )
+
+
+def _suggestion(one: Record) -> str:
+    """Return the suggested label, or why there is none."""
+    if one["p_none"] >= 0.5:
+        return "none of these"
+    return "unclear" if one["unclear"] else name_of(one["suggested"])
 
 
 def _posterior(content: Record) -> list[Block]:

@@ -62,10 +62,10 @@ def make_report(classifier: BaseEstimator, X: Rows, y: ArrayLike, **options: Any
 
     Parameters
     ----------
-    classifier : ImportanceReweightingClassifier
+    classifier : ImportanceReweightingClassifier or LabelAudit
         A fitted one.
     X, y : array-like
-        The rows and noisy labels that it was fitted to.
+        The rows and noisy labels that it was fitted to; X may be None for an audit.
     **options
         As for :func:`findings`.
     """

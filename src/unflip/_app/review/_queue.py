@@ -38,7 +38,9 @@ class Opinion:
     suggested : ndarray of shape (n_rows,)
         Class index of the likeliest true label.
     truth : ndarray of shape (n_rows, n_classes)
-        P(true y | x, the label).
+        P(true y | x, the label), if the row is of some class.
+    none : ndarray of shape (n_rows,)
+        P(the row is of no class | x, the label).
     rates : ndarray of shape (n_classes,)
         P(noisy != i | true=i).
     """
@@ -61,6 +63,8 @@ class Opinion:
         self.rates: Floats = 1 - np.diagonal(audit.transition_matrix_)
         self.suggested: Positions = np.searchsorted(audit.classes_, audit.suggested_label_)
         self.truth: Floats = np.asarray(audit.label_proba_)
+        # an audit that was put together by hand may say nothing of it
+        self.none: Floats = np.asarray(getattr(audit, "none_proba_", np.zeros(table.n_rows)))
 
     def information(self) -> Floats:
         """Return H(true y | x, the label) in bits: the expected information of a decision."""

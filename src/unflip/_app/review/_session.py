@@ -209,6 +209,7 @@ class ReviewSession:
             "given": int(self._table.codes[row]),
             "suggested": None if blind else int(self._opinion.suggested[row]),
             "probability": None if blind else float(self._opinion.wrong[row]),
+            "none": None if blind else float(self._opinion.none[row]),
         }
 
     def _estimate(self, decisions: dict[int, Decision]) -> Record:

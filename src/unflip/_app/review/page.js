@@ -231,10 +231,11 @@ async function visit(row) {
   let place = rows.findIndex((entry) => entry.row === row);
   if (place < 0) {
     place = Math.max(at, 0);
-    rows.splice(place, 0, { row, given: null, suggested: null, probability: null });
+    rows.splice(place, 0, { row, given: null, suggested: null, probability: null, none: null });
     const full = await ask(`row?row=${row}&queue=${byId("queue").value}`);
     Object.assign(rows[place], {
       id: full.id, given: full.given, suggested: full.suggested, probability: full.probability,
+      none: full.none,
     });
   }
   await show(place);
@@ -261,8 +262,9 @@ function drawRow() {
   byId("decided").className = `${current.verdict}-said`;
   byId("given-label").textContent = label(current.given);
   const blind = current.suggested === null;
-  const differs = !blind && current.suggested !== current.given;
-  byId("suggested-label").textContent = blind ? "hidden" : label(current.suggested);
+  const junk = !blind && current.none >= 0.5;
+  const differs = !blind && (junk || current.suggested !== current.given);
+  byId("suggested-label").textContent = blind ? "hidden" : junk ? "none of these" : label(current.suggested);
   byId("suggestion").classList.toggle("differs", differs);
   byId("chance").textContent = blind ? "hidden" : percent(current.probability, 1);
   byId("chance-bar").style.width = width(current.probability ?? 0);

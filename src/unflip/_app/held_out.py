@@ -1,0 +1,166 @@
+"""Held-out probabilities of somebody's model beside a table: read, checked, audited."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from unflip._app.table_files import TableError, listed, read_table
+from unflip._app.tables import LabelledTable, check_has_columns
+from unflip._app.workflow import oriented, rates_by_class
+from unflip._typing import Array, Floats, PlainLabel, Record
+from unflip.audit import LabelAudit
+from unflip.inspection import summary
+from unflip.noise import NoiseRates
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class Audited:
+    """What held-out probabilities say of a table's labels.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,)
+        The labels.
+    found : dict
+        :func:`~unflip.inspection.summary`, the rates in the order of the positive class.
+    fitted : LabelAudit
+        The audit.
+    reviewed : dict
+        Empty: no row is reviewed before.
+    """
+
+    y: Array
+    found: Record
+    fitted: LabelAudit
+    reviewed: dict[int, PlainLabel] = field(default_factory=dict)
+
+    def audit(self) -> LabelAudit:
+        """Return the audit of the rows."""
+        return self.fitted
+
+
+def audit_probabilities(
+    data: LabelledTable,
+    proba: str,
+    *,
+    rates: NoiseRates | Path | None = None,
+    positive: str | None = None,
+    random_state: int = 0,
+    say: Callable[[str], None] = lambda step: None,
+) -> Audited:
+    """Audit a table's labels by probabilities.
+
+    Parameters
+    ----------
+    data : LabelledTable
+        The table.
+    proba : str
+        As for :func:`read_probabilities`.
+    rates : NoiseRates or Path, default=None
+        What is known of the rates, as for :func:`~unflip._app.workflow.learn`.
+    positive : str, default=None
+        The positive one of two classes, as text. None: the greater.
+    random_state : int, default=0
+        Seed.
+    say : callable, default=None
+        Told what is being done, for progress.
+    """
+    known, positive_class = rates_by_class(rates, data.classes, positive)
+    say("reading the probabilities")
+    values = read_probabilities(proba, data)
+    say("explaining the labels by the probabilities")
+    audit = LabelAudit(noise_rates="auto" if known is None else known, random_state=random_state)
+    try:
+        audit.fit_posterior(values, data.y)
+    except ValueError as error:
+        raise TableError(f"--proba {proba}: {error}".replace("pred_probs", "it")) from error
+    found = oriented(summary(audit, data.y), positive_class)
+    found["leaks"] = []
+    return Audited(data.y, found, audit)
+
+
+def read_probabilities(proba: str, data: LabelledTable) -> Floats:
+    """Return P(noisy y | x), one column per sorted class.
+
+    Parameters
+    ----------
+    proba : str
+        Columns of the table with commas between, or the name of a file of the same rows: .npy, or a
+        table. Columns whose names are those of the classes, or end in them as `p_cat` does, are put
+        in the classes' order; others must be in it.
+    data : LabelledTable
+        The table.
+    """
+    path = Path(proba)
+    names = [name.strip() for name in proba.split(",")]
+    if all(name in data.whole.columns for name in names):
+        table = data.whole.select(names)
+    elif path.suffix.lower() == ".npy":
+        return _sized(_read_npy(path), proba, data)
+    elif path.suffix and path.exists():
+        table = read_table(path)
+    elif len(names) == 1 and path.suffix:
+        raise TableError(f"--proba {proba}: there is no such file, and no such column.")
+    else:
+        check_has_columns(data.whole, names)
+    return _sized(_by_class(table, proba, data), proba, data)
+
+
+def _by_class(table: "pl.DataFrame", proba: str, data: LabelledTable) -> Floats:
+    """Return the numbers of a table, the columns put in the classes' order where names tell it."""
+    for name, kind in table.schema.items():
+        if not kind.is_numeric():
+            raise TableError(f"--proba {proba}: column {name!r} holds {kind}, not probabilities.")
+        if table[name].null_count():
+            row = table[name].is_null().arg_true()[0]
+            raise TableError(f"--proba {proba}: column {name!r} has a gap in row {row}.")
+    order = _named_after(table.columns, data.classes)
+    return np.asarray(table.select(order).to_numpy(), dtype=np.float64)
+
+
+def _named_after(names: list[str], classes: Array) -> list[str]:
+    """Return the columns in the order of the classes, if every class ends just one's name."""
+    ordered = []
+    for label in map(str, classes.tolist()):
+        exact = [name for name in names if name == label]
+        ending = [name for name in names if name.endswith(("_" + label, " " + label, "." + label))]
+        matching = exact or ending
+        if len(matching) != 1:
+            return names
+        ordered += matching
+    return ordered if len(set(ordered)) == len(names) else names
+
+
+def _read_npy(path: Path) -> Floats:
+    if not path.exists():
+        raise TableError(f"--proba {path}: there is no such file.")
+    try:
+        values = np.load(path, allow_pickle=False)  # pickles may run programs
+    except (ValueError, OSError, EOFError) as error:
+        raise TableError(f"--proba {path} cannot be read as an array of numbers: {error}") from None
+    if values.dtype.kind not in "fiu":
+        raise TableError(f"--proba {path} holds {values.dtype}, not probabilities.")
+    return np.asarray(values)
+
+
+def _sized(values: Floats, proba: str, data: LabelledTable) -> Floats:
+    """Refuse other than one row per label and one column per class."""
+    classes = data.classes
+    if values.ndim != 2 or len(values) != data.y.size:
+        rows = f"has shape {values.shape}" if values.ndim != 2 else f"has {len(values)} rows"
+        raise TableError(
+            f"--proba {proba} {rows}, and the table has {data.y.size} labels: one row for each, in "
+            "the same order."
+        )
+    if values.shape[1] != classes.size:
+        raise TableError(
+            f"--proba {proba} has {values.shape[1]} columns, and the labels are of {classes.size} "
+            f"classes: {listed(classes.tolist(), 5)}. One column for each is needed, in this order."
+        )
+    return values

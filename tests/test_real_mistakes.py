@@ -1,0 +1,77 @@
+"""Labels that people got wrong, beside cleanlab: the page's figures, and what they must show."""
+
+import csv
+import os
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from benchmarks import probability_worlds, real
+
+FOLDER = Path(os.environ.get("UNFLIP_REAL", Path(__file__).parents[2] / "shared" / "real"))
+PAGE = Path(__file__).parents[1] / "docs" / "user_guide" / "real_mistakes.csv"
+
+needs_labels = pytest.mark.skipif(
+    not FOLDER.is_dir(), reason=f"no real labels: {FOLDER} is not there (set UNFLIP_REAL)"
+)
+
+
+def test_the_page_shows_what_the_command_writes():
+    with PAGE.open() as file:
+        head, *rows = csv.reader(file)
+    assert head == real.HEAD
+    assert {row[0] for row in rows} == {"people", "simulated", "reviewed", "junk"}
+    assert all(len(row) == len(head) for row in rows)
+
+
+def both(row):
+    """Return the areas and precisions of one line, unflip's first."""
+    return np.array([[float(part) for part in cell.split(" / ")] for cell in row[2:6]])
+
+
+def check_ahead(rows):
+    means = both(rows[-1])
+    assert (means[0] >= means[1:].max(axis=0)).all()
+
+
+@pytest.mark.slow
+@needs_labels
+@pytest.mark.parametrize(
+    ("name", "largest", "said"), [("people", 0.04, 0.8), ("simulated", 0.015, 0.9)]
+)
+def test_networks_are_ranked_ahead_and_calibrated(name, largest, said, capsys):
+    rows = real.measured(name, real.networks(FOLDER / f"{name}.npz"))
+    check_ahead(rows)
+    assert "OUTSIDE" not in capsys.readouterr().out
+    assert all(float(row[7]) <= largest for row in rows[:-1])
+    assert all(said <= float(row[6]) <= 1.1 for row in rows[:-1])
+
+
+@pytest.mark.slow
+def test_junk_is_ranked_ahead():
+    check_ahead(real.measured("junk", real.junk()))
+
+
+@pytest.mark.parametrize("name", ["junk, flat", "junk, timid"])
+def test_flat_junk_is_ranked_far_ahead_of_self_confidence(name):
+    rows = real.measured("made", probability_worlds.cases([name], 1))
+    audit, self_confidence, *_ = both(rows[0])
+    assert (audit > self_confidence + 0.015).all()
+
+
+@pytest.mark.parametrize("name", ["hard rows 10 %", "by class 20 %", "alike 40 %", "numerals"])
+def test_mistakes_of_other_kinds_are_ranked_as_well_as_by_self_confidence(name):
+    rows = real.measured("made", probability_worlds.cases([name], 1))
+    audit, self_confidence, *_ = both(rows[0])
+    assert (audit >= self_confidence - 0.01).all()
+
+
+@pytest.mark.slow
+def test_the_truth_lies_in_the_range_in_all_worlds(capsys):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # labels that are all right have no ROC curve
+        names = [name for name in probability_worlds.WORLDS if "100" not in name]
+        rows = real.measured("made", probability_worlds.cases(names, 1))
+    assert "OUTSIDE" not in capsys.readouterr().out
+    assert len(rows) == len(names) + 1
