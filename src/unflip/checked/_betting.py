@@ -130,9 +130,7 @@ class _Game(NamedTuple):
         return np.asarray(parts[:, :1] - grid * parts[:, 1:])
 
 
-def _game(
-    values: Floats, model: Floats, model_mean: Floats, draws: Draws, largest: float
-) -> _Game:
+def _game(values: Floats, model: Floats, model_mean: Floats, draws: Draws, largest: float) -> _Game:
     n_rows, left = draws.n_rows, draws.left
     share = float(model_mean[0])
     power = _powers(values, model, share * (1 - share), draws)
@@ -186,9 +184,7 @@ def _log_capital(grid: Floats, game: _Game) -> Floats:
     sides = []
     for sign, bound in ((1.0, below), (-1.0, above)):
         outcome = sign * z / bound
-        wealth = np.stack(
-            [np.cumsum(np.log1p(stake * outcome), axis=0) for stake in STAKES]
-        )
+        wealth = np.stack([np.cumsum(np.log1p(stake * outcome), axis=0) for stake in STAKES])
         top = wealth.max(axis=0)
         sides.append(top + np.log(np.exp(wealth - top).mean(axis=0)))
     return np.stack(sides)

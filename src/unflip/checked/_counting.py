@@ -11,7 +11,7 @@ least variance (power tuning).
 References
 ----------
 Angelopoulos, Bates, Fannjiang, Jordan, Zrnic (2023), "Prediction-powered inference", Science 382.
-Angelopoulos, Duchi, Zrnic (2023), "PPI++: efficient prediction-powered inference", arXiv 2311.01453.
+Angelopoulos, Duchi, Zrnic (2023), "PPI++: efficient prediction-powered inference", arXiv.
 Zrnic, Candes (2024), "Active statistical inference", ICML.
 Johnson (1978), "Modified t tests and confidence intervals for asymmetrical populations", JASA 73.
 """
@@ -19,12 +19,12 @@ Johnson (1978), "Modified t tests and confidence intervals for asymmetrical popu
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaincinv
 from scipy.stats import t as student
 
-from unflip._typing import Codes, Floats
+from unflip._typing import Floats
 from unflip.checked._betting import confidence_sequence
 from unflip.checked._draws import Draws
+from unflip.checked._exact import clopper_pearson
 from unflip.checked._ratios import Ratio
 
 Interval = tuple[float, float]
@@ -82,22 +82,6 @@ class Estimate:
         return f"{self.value:.4f} ({low:.4f} to {high:.4f})"
 
 
-def clopper_pearson_interval(found: float, n: float, level: float) -> Interval:
-    """Return the exact interval of a share given `found` of `n`.
-
-    Parameters
-    ----------
-    found, n : float
-        Successes and trials; without any, the interval is [0, 1].
-    level : float
-        Confidence.
-    """
-    tail = (1 - level) / 2
-    low = betaincinv(found, n - found + 1, tail) if found > 0 else 0.0
-    high = betaincinv(found + 1, n - found, 1 - tail) if found < n else 1.0
-    return float(low), float(high)
-
-
 def estimate_ratio(
     ratio: Ratio, draws: Draws, label_proba: Floats | None, level: float
 ) -> Estimate:
@@ -132,16 +116,15 @@ def estimate_mean(
     predicted = [ratio.expected(label_proba, draws.n_rows) for ratio in ratios]
     ends = _completions(ratios, draws, predicted)
     sure = draws.truth >= 0
-    kept = draws._replace(rows=draws.rows[sure], truth=draws.truth[sure])._replace(
-        relative=draws.relative[sure]
+    kept = draws._replace(
+        rows=draws.rows[sure], truth=draws.truth[sure], relative=draws.relative[sure]
     )
-    value, power, _ = _solved([_Sums.of(r, kept, p) for r, p in zip(ratios, predicted, strict=True)], kept)
+    known = [_Sums.of(r, kept, p) for r, p in zip(ratios, predicted, strict=True)]
+    value, power, _ = _solved(known, kept)
     n_unsure = int(np.count_nonzero(~sure))
     exact = len(ratios) == 1 and label_proba is None and draws.is_plain and ratios[0].largest == 1
     sides = [_fixed(sums, draws, level, exact=exact) for sums in ends[: 1 + (n_unsure > 0)]]
-    anytime = [
-        _always(ratios, sums, draws, level) for sums in ends[: 1 + (n_unsure > 0)]
-    ]
+    anytime = [_always(ratios, sums, draws, level) for sums in ends[: 1 + (n_unsure > 0)]]
     method = EXACT if exact else WEIGHTED if label_proba is None else POWERED
     return Estimate(
         value=value,
@@ -168,13 +151,15 @@ class _Sums:
 
     @classmethod
     def of(
-        cls, ratio: Ratio, draws: Draws, predicted: tuple[Floats, Floats], at: tuple[Floats, Floats] | None = None
+        cls,
+        ratio: Ratio,
+        draws: Draws,
+        predicted: tuple[Floats, Floats],
+        at: tuple[Floats, Floats] | None = None,
     ) -> "_Sums":
         a, b = ratio.values(draws.rows, draws.truth) if at is None else at
         a_model, b_model = predicted
-        return cls(
-            a, b, a_model[draws.rows], b_model[draws.rows], a_model.mean(), b_model.mean()
-        )
+        return cls(a, b, a_model[draws.rows], b_model[draws.rows], a_model.mean(), b_model.mean())
 
 
 def _completions(
@@ -193,9 +178,7 @@ def _completions(
         total = (draws.weight[sure] @ b[sure]) or 1.0
         theta = (draws.weight[sure] @ a[sure]) / total
         rows = draws.rows[unsure]
-        possible = [
-            ratio.values(rows, np.full(rows.size, k)) for k in range(draws.n_classes + 1)
-        ]
+        possible = [ratio.values(rows, np.full(rows.size, k)) for k in range(draws.n_classes + 1)]
         scores = np.stack([each[0] - theta * each[1] for each in possible])
         for end, best in enumerate((scores.argmin(axis=0), scores.argmax(axis=0))):
             filled = a.copy(), b.copy()
@@ -238,7 +221,8 @@ def _fixed(sums: list[_Sums], draws: Draws, level: float, *, exact: bool) -> Int
     """Return the interval for a number of rows that was fixed in advance."""
     n = draws.rows.size
     if exact:
-        return clopper_pearson_interval(sums[0].a.sum(), sums[0].b.sum(), level)
+        low, high = clopper_pearson(sums[0].a.sum(), sums[0].b.sum(), level).tolist()
+        return low, high
     value, _, influence = _solved(sums, draws)
     if n < 2 or not np.isfinite(value):
         return 0.0, 1.0
@@ -274,6 +258,3 @@ def _always(ratios: list[Ratio], sums: list[_Sums], draws: Draws, level: float) 
     ]
     low, high = np.mean(ends, axis=0)
     return float(low), float(high)
-
-
-__all__ = ["Estimate", "clopper_pearson_interval", "estimate_mean", "estimate_ratio"]

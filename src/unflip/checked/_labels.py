@@ -383,7 +383,9 @@ class CheckedLabels:
         """
         found = list(self.noise_rates(y, label_proba).values())
         if len(found) != 2:
-            raise ValueError(f"y holds {len(found)} classes: rates are for two, transition for more.")
+            raise ValueError(
+                f"y holds {len(found)} classes: rates are for two, `transition` for more."
+            )
         return NoiseRates(positive=found[1].value, negative=found[0].value)
 
     def _ready(

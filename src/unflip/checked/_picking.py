@@ -129,7 +129,9 @@ def _temper(draws: Draws, spread: Floats, suspicion: Floats, given: Codes) -> fl
         return 0.5
     w = (1 / draws.relative)[sure]
     wrong = (draws.truth[sure] != given[rows]).astype(float)
-    power = np.clip(np.cov(wrong, suspicion[rows])[0, 1] / max(np.var(suspicion[rows]), 1e-12), 0, 1)
+    power = np.clip(
+        np.cov(wrong, suspicion[rows])[0, 1] / max(np.var(suspicion[rows]), 1e-12), 0, 1
+    )
     residual = wrong - power * suspicion[rows]
     square = (residual - residual.mean()) ** 2
     variances = []
