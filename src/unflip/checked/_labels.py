@@ -56,7 +56,7 @@ class CheckedLabels:
     >>> rows = rng.choice(5000, 200, replace=False)
     >>> checked = CheckedLabels(rows, y_true[rows], probability=200 / 5000)
     >>> print(checked.wrong_share(y))
-    0.1000 (0.0622 to 0.1502)
+    0.0950 (0.0582 to 0.1444)
     """
 
     NONE, UNSURE = NONE, UNSURE

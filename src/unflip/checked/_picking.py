@@ -91,7 +91,9 @@ def pick_rows(
     value = FLOOR + (1 - FLOOR) * value / value.mean()
     # the smallest of exponential clocks with these rates rings first: draws without replacement
     generator = check_random_state(random_state)
-    order = np.argsort(generator.exponential(size=left.size) / value)[:n]
+    rings = generator.exponential(size=left.size) / value
+    first = np.argpartition(rings, n - 1)[:n] if n < left.size else np.arange(left.size)
+    order = first[np.argsort(rings[first])]
     before = np.cumsum(value[order]) - value[order]
     return Picks(left[order], value[order] / (value.sum() - before))
 
