@@ -223,7 +223,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         ]
         taught = None
         if checked is not None and len(checked):
-            taught = self._teach(checked, X, labels, label_posterior.proba, random_state)
+            taught = self._teach(checked, X, labels, label_posterior.proba, stages.posterior)
             doubts = taught.doubts if taught.speaks else doubts + taught.doubts
         diagnostics = raise_or_warn(doubts)
         by_relabelling = self.weighting == "auto" and classes.size > 2
@@ -251,7 +251,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         return self
 
     def _teach(
-        self, checked: CheckedLabels, X: Any, labels: Labels, own: Floats, random_state: Any
+        self, checked: CheckedLabels, X: Any, labels: Labels, own: Floats, posterior: BasePosterior
     ) -> Taught:
         """Return what checked rows say of all others."""
         if self.weighting not in ("auto", "relabel"):
@@ -261,7 +261,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
             )
         if not isinstance(checked, CheckedLabels):
             raise TypeError(f"checked must be a CheckedLabels(rows, labels), got {checked!r}.")
-        return teach(checked, X, labels, own, random_state=random_state)
+        return teach(checked, X, labels, own, random_state=self.random_state, posterior=posterior)
 
     def _take(self, taught: Taught, codes: Any) -> None:
         """Keep what checked rows say in the place of what the labels alone do."""

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.special import logsumexp
 
 from unflip.checked import Draws
 from unflip.checked._betting import (
+    MOST_WON,
     STAKES,
     _bounds,
     _game,
@@ -67,8 +69,20 @@ def test_the_capital_is_the_mean_product_of_all_stakes() -> None:
     capital = np.exp(_log_capital(grid, game))
     z, (below, above) = game.at(game.terms, grid), _bounds(grid, game)
     for side, outcome in ((0, z / below), (1, -z / above)):
+        outcome = np.minimum(outcome, MOST_WON)
         by_hand = np.mean([np.prod(1 + stake * outcome[:4], axis=0) for stake in STAKES], axis=0)
         assert_allclose(capital[side, 3], by_hand)
+
+
+def test_long_games_are_counted_in_blocks() -> None:
+    _, _, draws, (values, model) = a_game(4, n=300)
+    game = _game(values[draws.rows], model[draws.rows], model.mean(axis=0), draws, 1.0)
+    grid = np.array([0.2, 0.3, 0.5])
+    outcome = np.minimum(game.at(game.terms, grid) / _bounds(grid, game)[0], MOST_WON)
+    by_hand = [np.log1p(stake * outcome).sum(axis=0) for stake in STAKES]
+    assert_allclose(
+        _log_capital(grid, game)[0, -1], logsumexp(by_hand, axis=0) - np.log(STAKES.size)
+    )
 
 
 def test_the_sequence_only_narrows_and_the_last_is_the_one_returned() -> None:

@@ -10,6 +10,7 @@ from unflip import CheckedLabels
 from unflip.checked import NONE, UNSURE, Draws
 from unflip.checked._counting import estimate_ratio
 from unflip.checked._ratios import wrong_share
+from unflip.metrics import clean_accuracy_score, clean_balanced_accuracy_score, clean_f1_score
 
 N = 3000
 
@@ -151,3 +152,25 @@ def test_intervals_cover_the_truth_whatever_the_model(active: bool) -> None:
         low, high = estimate_ratio(wrong_share(given), draws, whole, 0.95).interval
         covered.append(low <= truth <= high)
     assert 0.92 <= np.mean(covered) <= 0.985
+
+
+def test_metrics_take_checked_rows_in_the_place_of_rates() -> None:
+    given, true, _ = world(n_classes=2)
+    predicted = np.random.default_rng(2).permutation(true)
+    rows = np.random.default_rng(1).choice(N, 200, replace=False)
+    checked = CheckedLabels(rows, true[rows], 200 / N)
+    score = clean_accuracy_score(given, predicted, checked=checked)
+    share = (predicted == true)[rows].mean()
+    assert score == pytest.approx(share)
+    assert score.standard_error == pytest.approx(np.sqrt(share * (1 - share) / 200), rel=0.1)
+    for clean, plain in (
+        (clean_f1_score, f1_score),
+        (clean_balanced_accuracy_score, balanced_accuracy_score),
+    ):
+        score = clean(given, predicted, checked=checked)
+        assert score == pytest.approx(plain(true[rows], predicted[rows]))
+        assert abs(score - plain(true, predicted)) < 4 * score.standard_error
+    with pytest.raises(ValueError, match="rates is None"):
+        clean_accuracy_score(given, predicted)
+    with pytest.raises(ValueError, match="without sample_weight"):
+        clean_accuracy_score(given, predicted, checked=checked, sample_weight=np.ones(N))

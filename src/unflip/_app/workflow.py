@@ -24,14 +24,16 @@ from sklearn.svm import SVC
 from unflip._app.row_hashes import hash_rows, hash_texts
 from unflip._app.tables import LabelledTable, TableError, listed, make_vectorizer, read_table
 from unflip._diagnostics import Diagnostic, judge_columns, judge_usefulness
-from unflip._estimators import clone_seeded, fit_weighted, weight_parameters
+from unflip._estimators import clone_seeded, fit_soft_labels, fit_weighted, weight_parameters
 from unflip._folds import folds_within_classes, stratified_folds
 from unflip._label_checks import judge_table
+from unflip._label_posterior import LabelPosterior
 from unflip._stages import channel_interval
 from unflip._threads import threads_for
 from unflip._typing import Array, Classifier, Floats, PlainLabel, Record
-from unflip._validation import check_enough_rows
+from unflip._validation import Labels, check_enough_rows, check_labels
 from unflip.audit import LabelAudit
+from unflip.checked import NONE, UNSURE, CheckedLabels, Estimate, Taught, teach
 from unflip.inspection import summary
 from unflip.noise import NoiseRates, as_transition_matrix
 from unflip.noise_rates import ChannelRates
@@ -74,9 +76,10 @@ class Learnt:
         What every row counted in training; 1 where it was reviewed.
     found : dict
         :func:`~unflip.inspection.summary`, the rates in the order of `positive`, with what is odd
-        about the table among its `warnings`, and `leaks`, the columns that are the label.
-    reviewed : dict
-        The right labels of reviewed rows, by position.
+        about the table among its `warnings`, and `leaks`, the columns that are the label;
+        `checked`, what reviewed rows count, where some were drawn.
+    reviewed : CheckedLabels
+        The reviewed rows; none where there were none.
     positive : label
         The class whose rate comes first, of two.
     seed : int
@@ -89,7 +92,7 @@ class Learnt:
     y: Array
     weights: Floats
     found: Record
-    reviewed: dict[int, PlainLabel]
+    reviewed: CheckedLabels
     positive: PlainLabel | None
     seed: int
 
@@ -105,7 +108,7 @@ class Learnt:
             rates = estimator.posterior_.mean_rates()
             # without noise P(noisy y | x) is P(true y | x)
             noisy = noisy @ as_transition_matrix(rates).matrix
-        return LabelAudit(noise_rates=rates).fit_posterior(noisy, self.y)
+        return LabelAudit(noise_rates=rates).fit_posterior(noisy, self.y, checked=self.reviewed)
 
 
 def learn(
@@ -114,7 +117,7 @@ def learn(
     estimator: Classifier | None = None,
     rates: NoiseRates | None = None,
     positive: str | None = None,
-    reviewed: dict[int, PlainLabel] | None = None,
+    reviewed: CheckedLabels | None = None,
     random_state: int = 0,
     say: Callable[[str], None] = lambda step: None,
 ) -> Learnt:
@@ -130,11 +133,12 @@ def learn(
         What is known of the rates of two classes, that of `positive` first.
     positive : str, default=None
         The positive one of two classes, as text. None: the greater.
-    reviewed : dict, default=None
-        The right labels of some rows, by position (:func:`read_reviewed`). In training they take
-        the place of the noisy ones, with the weight 1 of a clean row. Posterior, rates and the
-        other rows' weights are learnt from the labels as they were: rows are reviewed because
-        they look wrong, and the noise of what is left would no longer be class-conditional.
+    reviewed : CheckedLabels, default=None
+        The right labels of some rows (:func:`read_reviewed`). In training they take the place of
+        the noisy ones, with the weight 1 of a clean row. What is said of the rates is learnt from
+        the labels as they were. Rows that were drawn at random teach how the other labels go
+        wrong, and these train by soft labels; rows that were picked because they look wrong do
+        not: the noise of what is left would no longer be class-conditional.
     random_state : int, default=0
         Seed of everything.
     say : callable, default=None
@@ -148,7 +152,6 @@ def learn(
     classes = data.classes
     known, positive_class = rates_by_class(rates, classes, positive)
     is_known = known is not None and known.known
-    reviewed = reviewed or {}
     estimator = ESTIMATORS["logistic"]() if estimator is None else estimator
     say("turning columns into numbers")
     vectorizer = make_vectorizer(random_state)
@@ -189,16 +192,86 @@ def learn(
     odd = judge_table(data.features, y)
     found["leaks"] = [str(one.numbers["column"]) for one in odd if one.code == "leak"]
     found["warnings"] = [*map(str, odd), *found["warnings"]]
+    reviewed = CheckedLabels([], []) if reviewed is None else reviewed
     weights = classifier.sample_weight_.copy()
-    if reviewed:
+    if len(reviewed):
         say("training with the reviewed rows")
-        weights[list(reviewed)] = 1.0
-        labels = y.copy()
-        labels[list(reviewed)] = list(reviewed.values())
-        again = clone_seeded(estimator, random_state)
-        classifier.estimator_ = fit_weighted(again, X, labels, weights)
+        found["checked"], weights = _train_again(classifier, estimator, X, y, reviewed)
     model = Pipeline([("table", vectorizer), ("classifier", classifier)])
     return Learnt(model, classifier, X, y, weights, found, reviewed, positive_class, random_state)
+
+
+def _train_again(
+    classifier: ImportanceReweightingClassifier,
+    estimator: Classifier,
+    X: Floats,
+    y: Array,
+    reviewed: CheckedLabels,
+) -> tuple[Record | None, Floats]:
+    """Train the classifier again, with reviewed rows; return what they say, and the weights."""
+    labels = check_labels(y, binary=False)
+    codes = labels.codes
+    posterior = LabelPosterior(
+        classifier.noisy_proba_, codes, classifier.noise_rates_, labels.classes
+    )
+    taught = teach(reviewed, X, labels, posterior.proba, posterior.noisy_proba)
+    again = clone_seeded(estimator, classifier.random_state)
+    weights = classifier.sample_weight_.copy()
+    truth = reviewed.truth(labels)
+    known = (truth >= 0) & (truth < labels.classes.size)
+    weights[reviewed.rows[known]] = 1.0
+    weights[reviewed.rows[truth == labels.classes.size]] = 0.0
+    if taught.wrong_share is None:
+        target = codes.copy()
+        target[reviewed.rows[known]] = truth[known]
+        classifier.estimator_ = fit_weighted(again, X, labels.classes[target], weights)
+        return None, weights
+    classifier.estimator_ = fit_soft_labels(
+        again, X, taught.label_proba, labels.classes, row_weight=taught.row_weight(None)
+    )
+    believed = taught.counts * taught.label_proba[np.arange(codes.size), codes]
+    believed[reviewed.rows[known]] = 1.0
+    return checked_record(reviewed, labels, posterior.proba, taught), believed
+
+
+def checked_record(
+    reviewed: CheckedLabels, labels: Labels, label_proba: Floats, taught: Taught
+) -> Record:
+    """Return what checked rows count, beside what the labels alone say, ready for JSON.
+
+    Parameters
+    ----------
+    reviewed : CheckedLabels
+        The checked rows.
+    labels : Labels
+        The labels of the table.
+    label_proba : ndarray of shape (n_rows, n_classes)
+        P(true | x, given) by the labels alone, which narrows the intervals.
+    taught : Taught
+        What was learnt from them.
+    """
+    assert taught.wrong_share is not None
+    said = float(1 - label_proba[np.arange(labels.codes.size), labels.codes].mean())
+    rates = reviewed.noise_rates(labels.given, label_proba)
+    return {
+        "n_rows": taught.wrong_share.n_rows,
+        "wrong_share": _estimate_record(taught.wrong_share),
+        "labels_alone": said,
+        "contradicted": any(doubt.code == "checked_otherwise" for doubt in taught.doubts),
+        "flip_rates": [{"label": label, **_estimate_record(rate)} for label, rate in rates.items()],
+        "explanations": taught.shares,
+        "rows_for_two_points": reviewed.rows_needed(labels.given, label_proba, half_width=0.02),
+    }
+
+
+def _estimate_record(found: Estimate) -> Record:
+    return {
+        "value": None if np.isnan(found.value) else found.value,
+        "fixed_n": list(found.interval),
+        "at_any_time": list(found.anytime),
+        "method": found.method,
+        "n_unsure": found.n_unsure,
+    }
 
 
 def make_estimator(name: str) -> BaseEstimator:
@@ -274,15 +347,16 @@ def class_named(classes: Array, text: object) -> PlainLabel:
     raise TableError(f"{text!r} is not one of the classes: {listed(classes.tolist())}.")
 
 
-def read_reviewed(path: Path, data: LabelledTable) -> dict[int, PlainLabel]:
-    """Return the reviewed labels of rows, by position.
+def read_reviewed(path: Path, data: LabelledTable) -> CheckedLabels:
+    """Return the labels that a person has checked.
 
     Parameters
     ----------
     path : Path
-        A table with the columns `row`, counted from 0, and `label`. Where it has `given`, the label
-        that was reviewed, or `fingerprint`, the hash of the row's cells, as an exported review
-        has, the rows are checked against them.
+        A table with the columns `row`, counted from 0, and `label`: a class, "none of these" or
+        "unsure". Where it has `probability`, rows with one were drawn at random; others were
+        picked by hand. Where it has `given`, the label that was reviewed, or `fingerprint`, the
+        hash of the row's cells, as an exported review has, the rows are checked against them.
     data : LabelledTable
         The table whose rows were reviewed.
     """
@@ -298,16 +372,33 @@ def read_reviewed(path: Path, data: LabelledTable) -> dict[int, PlainLabel]:
     if table["label"].null_count():
         raise TableError(f"{path} has rows without a label: leave out what was not decided.")
     labels: dict[int, PlainLabel] = {}
+    answers = []
     for row, label in zip(table["row"].to_list(), table["label"].to_list(), strict=True):
         if not 0 <= row < data.y.size:
             raise TableError(
                 f"{path} names row {row}, and the table has rows 0 to {data.y.size - 1}."
             )
-        decided = class_named(data.classes, label)
+        decided = label if label in (NONE, UNSURE) else class_named(data.classes, label)
         if labels.setdefault(row, decided) != decided:
             raise TableError(f"{path} gives row {row} two labels, {labels[row]!r} and {decided!r}.")
+        answers.append(decided)
     _check_same_rows(path, table, data)
-    return labels
+    try:
+        return CheckedLabels(table["row"].to_list(), answers, _chances(path, table))
+    except ValueError as error:
+        raise TableError(f"{path}: {error}") from error
+
+
+def _chances(path: Path, table: "pl.DataFrame") -> list[float] | None:
+    """Return the column `probability`, NaN where it is empty; None where there is none."""
+    if "probability" not in table.columns or not table["probability"].count():
+        return None
+    if not table["probability"].dtype.is_numeric():
+        raise TableError(
+            f"the column probability of {path} must hold numbers, and nothing where the row was "
+            "picked by hand."
+        )
+    return [float("nan") if each is None else each for each in table["probability"].to_list()]
 
 
 def oriented(found: Record, positive: PlainLabel | None) -> Record:

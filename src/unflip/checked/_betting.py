@@ -32,6 +32,12 @@ PRIOR_ROWS = 10.0
 GRID = 128
 """Values that are tried at first; the ends are then refined."""
 
+BLOCK, SMALLEST = 128, 1e-300
+"""Draws whose factors are multiplied before a logarithm is taken."""
+
+MOST_WON = 10.0
+"""No draw multiplies the capital by much more."""
+
 LEAST_BOUND = 1e-3
 """Terms are taken to reach at least so far, against rounding."""
 
@@ -181,13 +187,24 @@ def _log_capital(grid: Floats, game: _Game) -> Floats:
     """Return the log capital after every draw, of shape (2, n_draws, n_values): up and down."""
     z = game.at(game.terms, grid)
     below, above = _bounds(grid, game)
-    sides = []
-    for sign, bound in ((1.0, below), (-1.0, above)):
-        outcome = sign * z / bound
-        wealth = np.stack([np.cumsum(np.log1p(stake * outcome), axis=0) for stake in STAKES])
-        top = wealth.max(axis=0)
-        sides.append(top + np.log(np.exp(wealth - top).mean(axis=0)))
-    return np.stack(sides)
+    outcomes = z / below, -z / above
+    # what is won may be left on the table
+    return np.stack([_log_mean_product(np.minimum(each, MOST_WON)) for each in outcomes])
+
+
+def _log_mean_product(outcome: Floats) -> Floats:
+    """Return the log of the stakes' mean product of 1 + stake * outcome, after every draw."""
+    stakes = STAKES[:, None, None]
+    logs = np.zeros((STAKES.size, 1, outcome.shape[1]))
+    found = np.empty_like(outcome)
+    for start in range(0, len(outcome), BLOCK):  # products of so many factors are numbers
+        part = slice(start, start + BLOCK)
+        products = np.cumprod(1 + stakes * outcome[part], axis=1)
+        top = logs.max(axis=0)
+        mean = np.einsum("jim,jtm->tm", np.exp(logs - top), products) / STAKES.size
+        found[part] = top + np.log(np.maximum(mean, SMALLEST))
+        logs = logs + np.log(np.maximum(products[:, -1:], SMALLEST))
+    return found
 
 
 def _bounds(grid: Floats, game: _Game) -> tuple[Floats, Floats]:

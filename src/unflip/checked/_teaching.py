@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
 from unflip._diagnostics import LEVEL, Diagnostic
@@ -16,9 +17,10 @@ from unflip.checked._labels import CheckedLabels
 from unflip.checked._learning import LEAST_ROWS, CheckedRows, explain_errors
 from unflip.noise import NoiseRates, TransitionMatrix
 from unflip.noise_rates import admissible_matrix
-from unflip.posterior import cross_fit, make_posterior
+from unflip.posterior import BasePosterior, cross_fit, make_posterior
 
 CROSS_FIT_FOLDS = 5
+"""Folds of P(noisy | x), in which no row's own label is seen."""
 
 MANY_BY_HAND = 20
 """So many rows picked by hand, and none drawn, may be a random sample that does not say so."""
@@ -79,6 +81,8 @@ def teach(
     own: Floats,
     held_out: Floats | None = None,
     random_state: RandomState = None,
+    *,
+    posterior: BasePosterior | None = None,
 ) -> Taught:
     """Return what checked rows and noisy labels say together.
 
@@ -93,15 +97,20 @@ def teach(
     own : ndarray of shape (n_rows, n_classes)
         P(true = k | x, given label) by the noisy labels alone.
     held_out : ndarray of shape (n_rows, n_classes), default=None
-        P(noisy | x) by a model that did not see the row's label. None: by logistic regression.
+        P(noisy | x) by a model that did not see the row's label. None: by logistic regression, or
+        by `posterior` where rows are not all numbers.
     random_state : int, RandomState instance or None, default=None
         Seed of its folds.
+    posterior : BasePosterior, default=None
+        What takes such rows.
     """
     classes, codes = labels
     truth, draws = checked.truth(labels), checked.draws(labels)
     x = None if X is None else _features(X, checked.rows)
     if held_out is None:
-        held_out = _held_out(X, labels, random_state)
+        model = make_posterior("probabilistic") if x is not None else clone(posterior)
+        folds = folds_within_classes(CROSS_FIT_FOLDS, codes)
+        held_out = cross_fit(model, X, labels, cv=folds, random_state=random_state)[1]
     rows = _checked_rows(checked, truth, draws)
     found = explain_errors(own, held_out, x, codes, classes, rows)
     proba, counts = found.proba.copy(), np.ones(codes.size)
@@ -159,13 +168,6 @@ def _features(X: Rows, checked_rows: Codes) -> Rows | None:
     seen = seen.toarray() if sparse.issparse(seen) else seen
     axes = np.linalg.svd(seen, full_matrices=False)[2]
     return np.asarray(x @ axes.T)
-
-
-def _held_out(X: Rows, labels: Labels, random_state: RandomState) -> Floats:
-    folds = folds_within_classes(CROSS_FIT_FOLDS, labels.codes)
-    return cross_fit(
-        make_posterior("probabilistic"), X, labels, cv=folds, random_state=random_state
-    )[1]
 
 
 def _elsewhere(proba: Floats, codes: Codes) -> Floats:

@@ -40,6 +40,13 @@ Rates = Annotated[
         show_default="estimated",
     ),
 ]
+Reviewed = Annotated[
+    Path | None,
+    typer.Option(
+        help="Table of labels that a person has checked, with the columns row (counted from 0) and "
+        "label, and probability for rows that were drawn at random. They are taken for the truth."
+    ),
+]
 Seed = Annotated[int, typer.Option(help="Random seed.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]

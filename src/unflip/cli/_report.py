@@ -69,7 +69,7 @@ def report_on(
         audit=learnt.audit(),
         found=learnt.found,
         rows=shown,
-        settled=learnt.reviewed,
+        settled=set(learnt.reviewed.rows.tolist()),
         made={
             "table": visible(source.table.name),
             "label": source.label,
