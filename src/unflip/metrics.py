@@ -544,7 +544,10 @@ def _sample(
     classes: ArrayLike | None,
 ) -> _Sample:
     if rates is None:
-        raise ValueError("rates is None: give the noise rates, or rows that were checked.")
+        raise TypeError(
+            "rates must be NoiseRates, a TransitionMatrix or an array, got None. In their place, "
+            "accuracy, balanced accuracy and F1 take rows that were checked: checked=."
+        )
     known, codes = check_labels(y_noisy, classes=classes, binary=False)
     stand_in = _inverse_transition(rates, known.size)[codes]
     return _Sample(known, stand_in, check_weights(sample_weight, codes.size))

@@ -170,7 +170,7 @@ def test_metrics_take_checked_rows_in_the_place_of_rates() -> None:
         score = clean(given, predicted, checked=checked)
         assert score == pytest.approx(plain(true[rows], predicted[rows]))
         assert abs(score - plain(true, predicted)) < 4 * score.standard_error
-    with pytest.raises(ValueError, match="rates is None"):
+    with pytest.raises(TypeError, match=r"(?s)rates must be NoiseRates.*checked="):
         clean_accuracy_score(given, predicted)
     with pytest.raises(ValueError, match="without sample_weight"):
         clean_accuracy_score(given, predicted, checked=checked, sample_weight=np.ones(N))

@@ -83,7 +83,12 @@ class Estimate:
 
 
 def estimate_ratio(
-    ratio: Ratio, draws: Draws, label_proba: Floats | None, level: float
+    ratio: Ratio,
+    draws: Draws,
+    label_proba: Floats | None,
+    level: float,
+    *,
+    sequence: bool = True,
 ) -> Estimate:
     """Return theta with its two intervals.
 
@@ -97,12 +102,19 @@ def estimate_ratio(
         The model's P(true = k | x, given label), the last column for none of the classes.
     level : float
         Confidence.
+    sequence : bool, default=True
+        Whether the confidence sequence is wanted, which takes most of the time; else it is [0, 1].
     """
-    return estimate_mean([ratio], draws, label_proba, level)
+    return estimate_mean([ratio], draws, label_proba, level, sequence=sequence)
 
 
 def estimate_mean(
-    ratios: list[Ratio], draws: Draws, label_proba: Floats | None, level: float
+    ratios: list[Ratio],
+    draws: Draws,
+    label_proba: Floats | None,
+    level: float,
+    *,
+    sequence: bool = True,
 ) -> Estimate:
     """Return the mean of several ratios, such as recalls, with its two intervals.
 
@@ -110,7 +122,7 @@ def estimate_mean(
     ----------
     ratios : list of Ratio
         What is averaged.
-    draws, label_proba, level
+    draws, label_proba, level, sequence
         As for :func:`estimate_ratio`.
     """
     predicted = [ratio.expected(label_proba, draws.n_rows) for ratio in ratios]
@@ -124,7 +136,9 @@ def estimate_mean(
     n_unsure = int(np.count_nonzero(~sure))
     exact = len(ratios) == 1 and label_proba is None and draws.is_plain and ratios[0].largest == 1
     sides = [_fixed(sums, draws, level, exact=exact) for sums in ends[: 1 + (n_unsure > 0)]]
-    anytime = [_always(ratios, sums, draws, level) for sums in ends[: 1 + (n_unsure > 0)]]
+    anytime = [(0.0, 1.0)]
+    if sequence:
+        anytime = [_always(ratios, sums, draws, level) for sums in ends[: 1 + (n_unsure > 0)]]
     method = EXACT if exact else WEIGHTED if label_proba is None else POWERED
     return Estimate(
         value=value,
