@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 
 from unflip._app.review import Decisions, ReviewTable, export
+from unflip._app.reviewed import read_reviewed
 from unflip._app.tables import TableError, read_table, split_label
-from unflip._app.workflow import read_reviewed
 
 TABLE = pl.DataFrame(
     {

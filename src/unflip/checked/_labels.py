@@ -1,6 +1,5 @@
 """Labels that a person has checked: which rows, what is true of them, how they were picked."""
 
-import csv
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,14 +11,22 @@ from unflip._validation import Labels, check_labels, check_level, check_probabil
 from unflip.checked import _ratios
 from unflip.checked._counting import Estimate, estimate_mean, estimate_ratio
 from unflip.checked._draws import Draws, relative_probability
+from unflip.checked._input import (
+    NONE,
+    UNSURE,
+    as_class,
+    chance,
+    check_answers,
+    check_chances,
+    check_given,
+    check_rows,
+    objects,
+    once,
+    read_csv,
+    whole_number,
+)
 from unflip.checked._picking import Goal, Picks, pick_rows, rows_needed
 from unflip.noise import NoiseRates
-
-NONE = "none of these"
-"""The answer that a row belongs to no class at all."""
-
-UNSURE = "unsure"
-"""The answer of a person who could not tell."""
 
 
 class CheckedLabels:
@@ -71,10 +78,10 @@ class CheckedLabels:
         labels: ArrayLike,
         probability: ArrayLike | None = None,
     ) -> None:
-        positions = _check_rows(rows)
-        answers = _check_answers(labels, positions)
-        chances = _check_chances(probability, positions)
-        kept = _once(positions, answers, chances)
+        positions = check_rows(rows)
+        answers = check_answers(labels, positions)
+        chances = check_chances(probability, positions)
+        kept = once(positions, answers, chances)
         self.rows, self.labels, self.probability = positions[kept], answers[kept], chances[kept]
 
     @classmethod
@@ -125,15 +132,15 @@ class CheckedLabels:
         y : array-like of shape (n_rows,), default=None
             The labels of the table, which the column `given` is compared with.
         """
-        lines = _read_csv(Path(path))
-        rows = [_whole_number(line["row"], path, number) for number, line in enumerate(lines, 2)]
-        chances = [_chance(line.get("probability"), path, n) for n, line in enumerate(lines, 2)]
+        lines = read_csv(Path(path))
+        rows = [whole_number(line["row"], path, number) for number, line in enumerate(lines, 2)]
+        chances = [chance(line.get("probability"), path, n) for n, line in enumerate(lines, 2)]
         labels: list[Any] = [line["label"] for line in lines]
         if y is not None:
             table = check_labels(y, binary=False)
-            labels = [_as_class(label, table.classes) for label in labels]
-            _check_given(path, rows, [line.get("given") for line in lines], table)
-        return cls(rows, _objects(labels), np.array(chances))
+            labels = [as_class(label, table.classes) for label in labels]
+            check_given(path, rows, [line.get("given") for line in lines], table)
+        return cls(rows, objects(labels), np.array(chances))
 
     def __len__(self) -> int:
         return self.rows.size
@@ -412,136 +419,3 @@ def _label_proba(label_proba: ArrayLike, table: Labels, per_class: bool) -> Floa
             "every row and class."
         )
     return np.column_stack([proba, np.clip(1 - proba.sum(axis=1), 0, 1)])
-
-
-def _check_rows(rows: ArrayLike) -> Codes:
-    values = np.asarray(rows)
-    if values.ndim != 1:
-        raise ValueError(f"rows has shape {values.shape}, expected one position per checked row.")
-    if not values.size:
-        return np.empty(0, dtype=np.intp)
-    if values.dtype.kind not in "iu":
-        raise ValueError(
-            f"rows must hold positions, whole numbers counted from 0, got {values[0]!r}. For rows "
-            "that are named, use CheckedLabels.from_ids."
-        )
-    if values.min() < 0:
-        raise ValueError(f"rows are counted from 0, got {values.min()}.")
-    return values.astype(np.intp)
-
-
-def _objects(values: list[Any]) -> Array:
-    whole = np.empty(len(values), dtype=object)
-    whole[:] = values
-    return whole
-
-
-def _check_answers(labels: ArrayLike, rows: Codes) -> Array:
-    plain = labels.tolist() if hasattr(labels, "tolist") else list(labels)  # type: ignore[arg-type]
-    if len(plain) != rows.size:
-        raise ValueError(f"labels has {len(plain)} entries, and rows has {rows.size}: one each.")
-    for row, label in zip(rows.tolist(), plain, strict=True):
-        if label is None or (isinstance(label, float) and np.isnan(label)):
-            raise ValueError(
-                f"row {row} has no label: leave it out if it was not checked, or say {UNSURE!r}."
-            )
-    return _objects(plain)
-
-
-def _check_chances(probability: ArrayLike | None, rows: Codes) -> Floats:
-    if probability is None:
-        return np.full(rows.size, np.nan)
-    values = np.asarray(probability, dtype=float)
-    if values.ndim == 0:
-        values = np.full(rows.size, float(values))
-    if values.shape != (rows.size,):
-        raise ValueError(
-            f"probability has shape {values.shape}, expected ({rows.size},): one per checked row."
-        )
-    wrong = ~(np.isnan(values) | ((values > 0) & (values <= 1)))
-    if wrong.any():
-        raise ValueError(
-            f"row {rows[wrong][0]} was drawn with probability {values[wrong][0]:g}, expected above "
-            "0 and at most 1; NaN for a row that was picked by hand."
-        )
-    return values
-
-
-def _once(rows: Codes, answers: Array, chances: Floats) -> Codes:
-    """Return which entries to keep: one of each row, as drawn where it was."""
-    kept: dict[int, int] = {}
-    for i, row in enumerate(rows.tolist()):
-        first = kept.get(row)
-        if first is None:
-            kept[row] = i
-            continue
-        if answers[first] != answers[i]:
-            raise ValueError(
-                f"row {row} was checked twice, with different answers: {answers[first]!r} and "
-                f"{answers[i]!r}. Keep the right one."
-            )
-        if np.isnan(chances[first]) and not np.isnan(chances[i]):
-            kept[row] = i
-    return np.array(sorted(kept.values()), dtype=np.intp)
-
-
-def _read_csv(path: Path) -> list[dict[str, str]]:
-    if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}.")
-    with path.open("rb") as file:
-        if file.read(15) == b"SQLite format 3":
-            raise ValueError(
-                f"{path} is the review page's own file of decisions: export it, and give the "
-                "reviewed.csv that is written."
-            )
-    with path.open(newline="", encoding="utf-8") as file:
-        reader = csv.DictReader(file)
-        lines = list(reader)
-    lacking = [name for name in ("row", "label") if name not in (reader.fieldnames or [])]
-    if lacking:
-        raise ValueError(
-            f"{path} has no column {lacking[0]!r}: a file of checked labels has the columns row "
-            f"(counted from 0) and label. It has: {', '.join(reader.fieldnames or ['none'])}."
-        )
-    return lines
-
-
-def _whole_number(text: str, path: Any, line: int) -> int:
-    try:
-        return int(text)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"line {line} of {path}: row must be a whole number, counted from 0, got {text!r}."
-        ) from None
-
-
-def _chance(text: str | None, path: Any, line: int) -> float:
-    try:
-        return float(text) if text else np.nan
-    except ValueError:
-        raise ValueError(
-            f"line {line} of {path}: probability must be a number, or empty where the row was "
-            f"picked by hand, got {text!r}."
-        ) from None
-
-
-def _as_class(text: str, classes: Array) -> Any:
-    """Return the class that is written so, or the text itself."""
-    for label in classes.tolist():
-        if str(label) == text or (isinstance(label, int) and text == f"{label}.0"):
-            return label
-        if isinstance(label, bool) and str(label).lower() == text.lower():
-            return label
-    return text
-
-
-def _check_given(path: Any, rows: list[int], given: list[str | None], table: Labels) -> None:
-    for row, text in zip(rows, given, strict=True):
-        if not text or row >= table.codes.size:
-            continue
-        now = table.classes[table.codes[row]].item()
-        if _as_class(text, table.classes) != now:
-            raise ValueError(
-                f"{path} was made of another table: row {row} had the label {text!r} when it was "
-                f"checked, and has {now!r} here. Give the table that was checked."
-            )

@@ -10,8 +10,8 @@ from rich.console import JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
+from unflip._app.reviewed import read_reviewed
 from unflip._app.tables import TableError, add_columns, check_ending, check_writable, write_table
-from unflip._app.workflow import read_reviewed
 from unflip._files import check_outputs
 from unflip._typing import Array, Record
 from unflip.audit import LabelAudit

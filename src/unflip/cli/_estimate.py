@@ -1,5 +1,6 @@
 """`unflip estimate`: how often labels are wrong, in words."""
 
+from unflip._app.reviewed import read_reviewed
 from unflip._app.words import (
     certainty,
     checked_sentences,
@@ -9,7 +10,6 @@ from unflip._app.words import (
     rate_sentences,
     verdict,
 )
-from unflip._app.workflow import read_reviewed
 from unflip._typing import Record
 from unflip.cli import _options as options
 from unflip.cli._session import Session, session

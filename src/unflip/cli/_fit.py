@@ -10,6 +10,7 @@ import typer
 
 from unflip._app.markup import rounded
 from unflip._app.persistence import save_model, trust_options
+from unflip._app.reviewed import read_reviewed
 from unflip._app.tables import (
     LabelledTable,
     check_ending,
@@ -17,7 +18,7 @@ from unflip._app.tables import (
     kind_of,
     write_table,
 )
-from unflip._app.workflow import Learnt, read_reviewed
+from unflip._app.workflow import Learnt
 from unflip._files import check_outputs
 from unflip._typing import Record
 from unflip.cli import _options as options
