@@ -29,7 +29,7 @@ from unflip._validation import (
     check_weights,
 )
 from unflip._wrong_share import range_of
-from unflip.checked import CheckedLabels, teach
+from unflip.checked import CheckedLabels, Taught, teach
 from unflip.noise import NoiseRates, TransitionMatrix, as_transition_matrix
 from unflip.noise_rates import BaseRates, RatesLike, admissible_matrix, fit_rates, needs_rows
 from unflip.posterior import BasePosterior, PosteriorLike, as_posterior
@@ -81,6 +81,8 @@ class LabelAudit(BaseEstimator):
         What estimated the rates, with their `interval_`; None where they were given.
     diagnostics_ : list of str
         Why the result may not be trusted, in words, as `fit` warned.
+    checked_ : Taught or None
+        What checked rows say, as of :class:`~unflip.ImportanceReweightingClassifier`.
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
 
@@ -117,6 +119,7 @@ class LabelAudit(BaseEstimator):
     rate_estimator_: BaseRates | None
     diagnostics_: list[str]
     transition_matrix_: Floats
+    checked_: Taught | None
     classes_: Array
 
     def __init__(
@@ -351,8 +354,9 @@ class LabelAudit(BaseEstimator):
         teacher: "_Teacher",
         **found: Any,
     ) -> None:
+        self.checked_ = None
         if teacher.checked is not None and len(teacher.checked):
-            taught = teach(
+            self.checked_ = taught = teach(
                 teacher.checked,
                 teacher.X,
                 Labels(classes, codes),

@@ -100,6 +100,10 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         The fitted estimator of P(noisy y | x).
     rate_estimator_ : rate estimator or None
         What estimated the rates, with their `interval_`; None where they were given.
+    checked_ : Taught or None
+        What checked rows say: `wrong_share`, an :class:`~unflip.checked.Estimate`, `label_proba`,
+        P(true y | x, given label) of all rows, and `shares`, the weight of each explanation of the
+        errors; None where none were given.
     estimator_ : classifier
         The fitted classifier.
     diagnostics_ : list of str
@@ -149,6 +153,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
     classes_: Array
     effective_sample_size_: float
     clipped_share_: float
+    checked_: Taught | None
 
     def __init__(
         self,
@@ -246,6 +251,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         self.clipped_share_ = totals.clipped_share
         self.estimator_ = estimator
         self.wrong_share_range_ = possible_wrong_share(label_posterior, totals, stages.posterior)
+        self.checked_ = taught
         if taught is not None:
             self._take(taught, codes)
         return self

@@ -10,6 +10,7 @@ from sklearn.metrics import roc_auc_score
 
 from unflip import CheckedLabels, ImportanceReweightingClassifier, LabelAudit, NoiseRates
 from unflip.checked._learning import CheckedRows, ErrorModel, _folds, _stacked, flip_matrix
+from unflip.inspection import summary
 
 N = 800
 KNOWN = NoiseRates(positive=0.0, negative=0.0)
@@ -215,3 +216,14 @@ def test_the_flip_matrix_is_counted_by_weight() -> None:
     checked = CheckedRows(np.arange(4), np.array([0, 0, 1, 1]), np.array([30.0, 10.0, 20.0, 20.0]))
     matrix = flip_matrix(checked, np.array([0, 1, 1, 1]), 2)
     assert_allclose(matrix, [[31.25 / 41.5, 10.25 / 41.5], [0.25 / 41.5, 41.25 / 41.5]])
+
+
+def test_the_summary_quotes_the_checked_rows() -> None:
+    X, y, true = by_rule()
+    found = summary(quick().fit(X, y, checked=drawn(true, 100)), y)
+    assert found["range"].startswith("By 100 checked rows, ")
+    assert not found["rates_given"]
+    low, high = found["wrong_share"]["by_row"]
+    assert low <= np.mean(y != true) <= high
+    assert found["expected_error_share"] == pytest.approx(np.mean(y != true), abs=0.08)
+    assert summary(quick().fit(X, y), y)["range"].startswith("If labels were flipped at random")
