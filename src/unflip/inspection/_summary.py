@@ -45,7 +45,8 @@ def summary(
         share of wrong labels, `at_random` if labels were flipped at random within each class, and
         `by_row` if mistakes depend on the row, and `range`, the sentence that says so, by checked
         rows where there are enough; `transition_matrix`, `information_left` (1 - rho_pos -
-        rho_neg, or its generalisation to more classes); `expected_errors` and `expected_error_share`;
+        rho_neg, or its generalisation to more classes); `expected_errors` and
+        `expected_error_share`;
         `weights`: `mean`, `quantiles`, `effective_sample_size`, `effective_share` and
         `clipped_share` (None for an audit, which has none); `per_class`: for each class its
         `label`, `flip_rate` and `largest_weight`, and with `y` also `n_labels`, `label_share`,
