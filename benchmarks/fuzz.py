@@ -36,8 +36,10 @@ from benchmarks.fuzz_inputs import (
     ODD,
     Sizes,
     classes_shares,
+    codes_of,
     draw_sizes,
     fitted,
+    labels,
     method_with_rates,
     rows,
 )
@@ -64,7 +66,9 @@ ALSO = ("_app.review.clopper_pearson", "review.sample_estimate", "datasets.make_
 
 NOT_CALLED = {
     "BaseDensityRatio": "abstract",
+    "Estimate": "a result",
     "EvidenceTest": "a result",
+    "Picks": "a result",
     "BasePosterior": "abstract",
     "BaseRates": "abstract",
     "Batches": "abstract",
@@ -120,6 +124,7 @@ SLOW = ("iw",)
 """What is made of these is not fitted: it takes hundreds of fits, and is made of fuzzed parts."""
 
 SPECIAL: dict[tuple[str, str], Callable[[Sizes], Any]] = {
+    ("CheckedLabels", "labels"): lambda s: labels(s) if s.is_odd() else codes_of(s),
     ("summary", "estimator"): fitted,
     ("rate_sensitivity", "estimator"): fitted,
     ("rate_sensitivity", "grid"): lambda s: s.made(ODD) if s.is_odd() else [0.0, 0.1],

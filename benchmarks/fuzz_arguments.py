@@ -26,7 +26,7 @@ from benchmarks.fuzz_inputs import (
     scores,
     weights,
 )
-from unflip import InverseRates, NoiseRates
+from unflip import CheckedLabels, InverseRates, NoiseRates
 from unflip.density_ratio import KLIEP, KMM, ULSIF, BasuDivergence, BregmanRatio
 from unflip.learners import KernelClassifier, LinearClassifier
 from unflip.losses import LOSSES, Cauchy
@@ -49,6 +49,22 @@ def made(*choices: Callable[[], Any]) -> Callable[[Sizes], Any]:
 def counts_of_labels(s: Sizes) -> Any:
     """Return counts, one a class."""
     return s.random.integers(0, 9, s.k) if not s.is_odd() else s.one_of([[-1, 2], [np.nan], "a", 3])
+
+
+def checked_rows(s: Sizes) -> Any:
+    """Return true labels of some rows, or what is none."""
+    if s.is_odd():
+        return s.one_of([{0: 1}, "checked", [0, 1], CheckedLabels([10**6], [0])])
+    chosen = s.random.permutation(s.n)[: max(s.n // 2, 1)]
+    chance = s.one_of([None, 0.5, s.random.uniform(0.01, 0.05, chosen.size)])
+    return CheckedLabels(chosen, codes_of(s)[chosen] if s.n else [], chance) if s.n else None
+
+
+def positions(s: Sizes) -> Any:
+    """Return positions of rows."""
+    if s.is_odd():
+        return s.one_of([[-1, 2], [0.5], "ab", 3, [[1]], None])
+    return np.arange(s.n)
 
 
 ARGUMENTS: dict[str, Callable[[Sizes], Any]] = {
@@ -74,6 +90,9 @@ ARGUMENTS: dict[str, Callable[[Sizes], Any]] = {
     "pred_probs": probabilities,
     "clean_posterior": probabilities,
     "sample_weight": weights,
+    "checked": checked_rows,
+    "rows": positions,
+    "probability": lambda s: weights(s) if s.is_odd() else s.random.uniform(0.1, 1, s.n),
     "weights": lambda s: weights(s) if s.is_odd() else s.random.random(s.n),
     "weight_num": weights,
     "weight_den": weights,

@@ -7,7 +7,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 from tests.cli.mixed import mixed_table
-from unflip import LabelNoiseWarning, NoiseRates, flip_labels
+from unflip import CheckedLabels, LabelNoiseWarning, NoiseRates, flip_labels
 from unflip._app.table_files import TableError
 from unflip._app.tables import split_label
 from unflip._app.words import headline
@@ -63,7 +63,7 @@ def test_rows_are_ranked_where_no_noise_is_the_likeliest():
 
 def test_reviewed_rows_weigh_one_and_change_no_rate_and_no_other_weight(data, truth):
     rows = np.arange(0, 800, 2)
-    before, after = learn(data), learn(data, reviewed={int(row): truth[row] for row in rows})
+    before, after = learn(data), learn(data, reviewed=CheckedLabels(rows, truth[rows]))
     assert after.classifier.noise_rates_ == before.classifier.noise_rates_
     assert (after.weights[rows] == 1).all()
     assert np.array_equal(after.weights[1::2], before.weights[1::2])
@@ -71,7 +71,7 @@ def test_reviewed_rows_weigh_one_and_change_no_rate_and_no_other_weight(data, tr
 
 
 def test_all_rows_reviewed_give_the_model_of_clean_labels(data, truth):
-    learnt = learn(data, reviewed=dict(enumerate(truth)))
+    learnt = learn(data, reviewed=CheckedLabels(np.arange(truth.size), truth))
     clean = make_estimator("logistic").fit(learnt.X, truth)
     expected = clean.predict_proba(learnt.X)
     assert learnt.model.predict_proba(data.features) == pytest.approx(expected)
@@ -87,7 +87,7 @@ def test_reviewing_suspicious_rows_brings_the_model_closer_to_the_truth(truth):
         data = split_label(table, "churn", identifier="customer")
         plain = learn(data, rates=NoiseRates(0.4, 0.3))
         rows = plain.audit().issues(n=250)
-        reviewed = {int(row): truth[row] for row in rows}
+        reviewed = CheckedLabels(rows, truth[rows])
         features = new.drop("churn", "customer")
         before.append(np.mean(plain.model.predict(features) == new["churn"].to_numpy()))
         again = learn(data, rates=NoiseRates(0.4, 0.3), reviewed=reviewed)

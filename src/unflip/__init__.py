@@ -2,6 +2,7 @@
 
 from unflip._diagnostics import LabelNoiseWarning
 from unflip.audit import LabelAudit, find_label_issues
+from unflip.checked import CheckedLabels
 from unflip.inspection import noise_by_slice
 from unflip.noise import InverseRates, NoiseRates, TransitionMatrix, flip_labels
 from unflip.reweighting import ImportanceReweightingClassifier
@@ -10,6 +11,7 @@ from unflip.weights import importance_weights
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "CheckedLabels",
     "ImportanceReweightingClassifier",
     "InverseRates",
     "LabelAudit",

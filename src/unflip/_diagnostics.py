@@ -103,6 +103,13 @@ SENTENCES = {
     "other rates, ({positive:.2f}, {negative:.2f}) being one of the two. " + RANGE,
     "hidden_mistakes": "Where the classes overlap, mistakes that depend on the row look like "
     "overlap. " + RANGE,
+    "checked_range": "By {n_rows:,} checked rows, {low:.1%} to {high:.1%} of the labels are wrong, "
+    "whatever the noise (95 % interval for a number of rows fixed in advance).",
+    "checked_otherwise": "{n_rows} checked rows say that {low:.1%} to {high:.1%} of the labels are "
+    "wrong, where the labels alone say {said:.1%}: mistakes are not flips at random within each "
+    "class. The checked rows are believed.",
+    "picked_by_hand": "{n_rows} checked rows train the classifier and say nothing of the others, "
+    "since they were picked by hand. If they were drawn at random, say so with probability=...",
     "leak": "Column {column!r} is the label under another name: the two go together in "
     "{share:.1%} of the rows. Drop it, if it was made from the label or is known only after it.",
     "determined": "Column {column!r} alone determines the label, in {share:.1%} of the rows. If it "

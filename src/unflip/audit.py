@@ -1,6 +1,6 @@
 """Which labels are probably wrong, and what they should be."""
 
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,7 @@ from unflip._mistake_rates import MistakeRates
 from unflip._mistakes import fit_mistakes
 from unflip._notebook import with_findings
 from unflip._preprocessing import fit_preprocessing
+from unflip._simplex import scaled_rows
 from unflip._stages import fit_stages, judge_estimate, need_numbers, possible_wrong_share
 from unflip._typing import Array, Floats
 from unflip._validation import (
@@ -30,7 +31,8 @@ from unflip._validation import (
     check_weights,
 )
 from unflip._wrong_share import range_of
-from unflip.noise import NoiseRates, TransitionMatrix
+from unflip.checked import CheckedLabels, Taught, teach
+from unflip.noise import NoiseRates, TransitionMatrix, as_transition_matrix
 from unflip.noise_rates import BaseRates, RatesLike, admissible_matrix, fit_rates, needs_rows
 from unflip.posterior import BasePosterior, PosteriorLike, as_posterior
 
@@ -86,6 +88,8 @@ class LabelAudit(BaseEstimator):
         None where they were given.
     diagnostics_ : list of str
         Why the result may not be trusted, in words, as `fit` warned.
+    checked_ : Taught or None
+        What checked rows say, as of :class:`~unflip.ImportanceReweightingClassifier`.
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
 
@@ -123,6 +127,7 @@ class LabelAudit(BaseEstimator):
     rate_estimator_: BaseRates | None
     diagnostics_: list[str]
     transition_matrix_: Floats
+    checked_: Taught | None
     classes_: Array
 
     def __init__(
@@ -138,7 +143,14 @@ class LabelAudit(BaseEstimator):
         self.cv = cv
         self.random_state = random_state
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        checked: CheckedLabels | None = None,
+    ) -> Self:
         """Estimate how likely each row's label is wrong.
 
         Parameters
@@ -150,6 +162,8 @@ class LabelAudit(BaseEstimator):
             Noisy labels.
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts.
+        checked : CheckedLabels, default=None
+            True labels of some rows, which tell how labels go wrong, whatever the noise.
         """
         labels = check_labels(y, binary=False)
         classes, codes = labels
@@ -180,6 +194,7 @@ class LabelAudit(BaseEstimator):
             stages.estimator,
             weight,
             stages.posterior,
+            _Teacher(checked, weight, numbers),
         )
         self._index = row_index(y, X)
         check_table(self, X, reset=True)
@@ -192,6 +207,7 @@ class LabelAudit(BaseEstimator):
         sample_weight: ArrayLike | None = None,
         *,
         classes: ArrayLike | None = None,
+        checked: CheckedLabels | None = None,
     ) -> Self:
         """Estimate how likely each row's label is wrong from any model's P(noisy y | x).
 
@@ -215,6 +231,8 @@ class LabelAudit(BaseEstimator):
             How often each row counts.
         classes : array-like of shape (n_classes,), default=None
             The class of each column, where they are not the sorted labels.
+        checked : CheckedLabels, default=None
+            As for :meth:`fit`.
 
         Examples
         --------
@@ -236,9 +254,9 @@ class LabelAudit(BaseEstimator):
         )
         weight = None if sample_weight is None else check_weights(sample_weight, codes.size)
         if self._is_estimated_from_probabilities():
-            self._explain(pooled(models, codes), codes, names, weight)
+            self._explain(pooled(models, codes), codes, names, weight, _Teacher(checked, weight))
         else:
-            self._invert(pooled(models, codes), codes, names, weight)
+            self._invert(pooled(models, codes), codes, names, weight, _Teacher(checked, weight))
         self._index = row_index(y)
         return self
 
@@ -246,7 +264,12 @@ class LabelAudit(BaseEstimator):
         return isinstance(self.noise_rates, str) and self.noise_rates == "auto"
 
     def _explain(
-        self, noisy_proba: Floats, codes: NDArray[np.intp], classes: Array, weight: Floats | None
+        self,
+        noisy_proba: Floats,
+        codes: NDArray[np.intp],
+        classes: Array,
+        weight: Floats | None,
+        teacher: "_Teacher",
     ) -> None:
         """Audit probabilities by the explanations of `_mistakes`."""
         doubts = judge_held_out(noisy_proba, codes, classes)
@@ -272,6 +295,7 @@ class LabelAudit(BaseEstimator):
             rates,
             MistakeRates(mistakes, classes, rates, totals.label_mass.sum(), totals.error_share),
             doubts,
+            teacher,
             noisy_proba=noisy_proba,
             transition_matrix=noise.matrix,
             mislabel_proba=found.mislabel_proba,
@@ -283,7 +307,12 @@ class LabelAudit(BaseEstimator):
         )
 
     def _invert(
-        self, noisy_proba: Floats, codes: NDArray[np.intp], classes: Array, weight: Floats | None
+        self,
+        noisy_proba: Floats,
+        codes: NDArray[np.intp],
+        classes: Array,
+        weight: Floats | None,
+        teacher: "_Teacher",
     ) -> None:
         """Audit probabilities by rates that are given, or estimated from them."""
         if needs_rows(self.noise_rates, classes.size):
@@ -301,7 +330,7 @@ class LabelAudit(BaseEstimator):
             noisy_posterior=noisy_proba,
         )
         label_posterior = LabelPosterior(noisy_proba, codes, rates, classes)
-        self._take(label_posterior, noisy_proba, rates, estimator, weight)
+        self._take(label_posterior, noisy_proba, rates, estimator, weight, None, teacher)
 
     def _take(
         self,
@@ -310,7 +339,8 @@ class LabelAudit(BaseEstimator):
         rates: NoiseRates | TransitionMatrix,
         estimator: BaseRates | None,
         weight: Floats | None,
-        posterior: BasePosterior | None = None,
+        posterior: BasePosterior | None,
+        teacher: "_Teacher",
     ) -> None:
         """Keep what inverting T says of the rows."""
         classes, totals = label_posterior.classes, label_posterior.totals(weight)
@@ -320,6 +350,7 @@ class LabelAudit(BaseEstimator):
             rates,
             estimator,
             judge_estimate(totals, classes, rates, estimator, posterior),
+            teacher,
             noisy_proba=noisy_proba,
             transition_matrix=label_posterior.noise.matrix,
             mislabel_proba=label_posterior.mislabel_proba,
@@ -336,8 +367,28 @@ class LabelAudit(BaseEstimator):
         rates: NoiseRates | TransitionMatrix,
         estimator: BaseRates | None,
         doubts: list[Diagnostic],
+        teacher: "_Teacher",
         **found: Any,
     ) -> None:
+        self.checked_ = None
+        if teacher.checked is not None and len(teacher.checked):
+            self.checked_ = taught = teach(
+                teacher.checked,
+                teacher.X,
+                Labels(classes, codes),
+                found["label_proba"],
+                scaled_rows(found["noisy_proba"]),
+            )
+            found |= {
+                "label_proba": taught.label_proba,
+                "mislabel_proba": taught.mislabel_proba,
+                "n_errors": float(teacher.counts(codes.size) @ taught.mislabel_proba),
+            }
+            doubts = taught.doubts if taught.speaks else doubts + taught.doubts
+            if taught.wrong_share is not None:
+                rates, estimator = taught.rates, None
+                found["transition_matrix"] = as_transition_matrix(rates).matrix
+                found["wrong_share_range"] = taught.wrong_share.interval
         self.diagnostics_ = raise_or_warn(doubts, stacklevel=4)
         self.none_proba_ = np.zeros(codes.size)
         self.classes_, self.noise_rates_, self.rate_estimator_ = classes, rates, estimator
@@ -396,6 +447,17 @@ class LabelAudit(BaseEstimator):
         tags.target_tags.one_d_labels = True
         tags.classifier_tags = ClassifierTags()
         return tags
+
+
+class _Teacher(NamedTuple):
+    """Checked rows, the rows' own weights, and the rows, where there are such."""
+
+    checked: CheckedLabels | None
+    weight: Floats | None
+    X: Any = None
+
+    def counts(self, n_rows: int) -> Floats:
+        return np.ones(n_rows) if self.weight is None else self.weight
 
 
 def find_label_issues(

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import t as student
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import make_scorer
@@ -35,6 +36,7 @@ from unflip._validation import (
     check_weights,
     plain_labels,
 )
+from unflip.checked import CheckedLabels
 from unflip.noise import KnownRates, as_transition_matrix
 
 MAX_CONDITION = 1e3
@@ -79,10 +81,11 @@ class CleanScore(float):
 def clean_accuracy_score(
     y_noisy: ArrayLike,
     y_pred: ArrayLike,
-    rates: KnownRates,
+    rates: KnownRates | None = None,
     *,
     sample_weight: ArrayLike | None = None,
     classes: ArrayLike | None = None,
+    checked: CheckedLabels | None = None,
 ) -> CleanScore:
     """Return the mean of T^-1[noisy, predicted], unbiased for P(predicted = true).
 
@@ -98,6 +101,9 @@ def clean_accuracy_score(
         How much each row counts in the mean.
     classes : array-like of shape (n_classes,), default=None
         The classes, needed only where `y_noisy` may lack one of them.
+    checked : CheckedLabels, default=None
+        True labels of some rows that were drawn at random, in the place of `rates`: the score is
+        counted in them, whatever the noise.
 
     Returns
     -------
@@ -112,6 +118,8 @@ def clean_accuracy_score(
     >>> print(f"{clean_accuracy_score([1, 1, 0, 0, 1, 0], [1, 1, 1, 0, 0, 0], rates):.3f}")
     0.778
     """
+    if checked is not None:
+        return _checked_score(checked, y_noisy, y_pred, "accuracy", sample_weight, classes)
     sample = _sample(y_noisy, rates, sample_weight, classes)
     return _mean((sample.stand_in * _predicted(y_pred, sample)).sum(axis=1), sample)
 
@@ -119,10 +127,11 @@ def clean_accuracy_score(
 def clean_balanced_accuracy_score(
     y_noisy: ArrayLike,
     y_pred: ArrayLike,
-    rates: KnownRates,
+    rates: KnownRates | None = None,
     *,
     sample_weight: ArrayLike | None = None,
     classes: ArrayLike | None = None,
+    checked: CheckedLabels | None = None,
 ) -> CleanScore:
     """Return the mean over the classes of the clean recall, sum v_k h_k / sum v_k.
 
@@ -140,7 +149,12 @@ def clean_balanced_accuracy_score(
         How much each row counts.
     classes : array-like of shape (n_classes,), default=None
         The classes, needed only where `y_noisy` may lack one of them.
+    checked : CheckedLabels, default=None
+        True labels of some rows that were drawn at random, in the place of `rates`: the score is
+        counted in them, whatever the noise.
     """
+    if checked is not None:
+        return _checked_score(checked, y_noisy, y_pred, "balanced_accuracy", sample_weight, classes)
     sample = _sample(y_noisy, rates, sample_weight, classes)
     predicted = _predicted(y_pred, sample)
     every_class = np.arange(sample.classes.size)
@@ -223,10 +237,11 @@ def clean_recall_score(
 def clean_f1_score(
     y_noisy: ArrayLike,
     y_pred: ArrayLike,
-    rates: KnownRates,
+    rates: KnownRates | None = None,
     *,
     sample_weight: ArrayLike | None = None,
     classes: ArrayLike | None = None,
+    checked: CheckedLabels | None = None,
 ) -> CleanScore:
     """Return 2 sum v_k h_k / sum (v_k + h_k): for the positive class of two, or the macro average.
 
@@ -244,7 +259,12 @@ def clean_f1_score(
         How much each row counts.
     classes : array-like of shape (n_classes,), default=None
         The classes, needed only where `y_noisy` may lack one of them.
+    checked : CheckedLabels, default=None
+        True labels of some rows that were drawn at random, in the place of `rates`: the score is
+        counted in them, whatever the noise.
     """
+    if checked is not None:
+        return _checked_score(checked, y_noisy, y_pred, "f1", sample_weight, classes)
     sample = _sample(y_noisy, rates, sample_weight, classes)
     predicted = _predicted(y_pred, sample)
     return _mean_of_ratios(
@@ -519,13 +539,35 @@ class _Sample(NamedTuple):
 
 def _sample(
     y_noisy: ArrayLike,
-    rates: KnownRates,
+    rates: KnownRates | None,
     sample_weight: ArrayLike | None,
     classes: ArrayLike | None,
 ) -> _Sample:
+    if rates is None:
+        raise TypeError(
+            "rates must be NoiseRates, a TransitionMatrix or an array, got None. In their place, "
+            "accuracy, balanced accuracy and F1 take rows that were checked: checked=."
+        )
     known, codes = check_labels(y_noisy, classes=classes, binary=False)
     stand_in = _inverse_transition(rates, known.size)[codes]
     return _Sample(known, stand_in, check_weights(sample_weight, codes.size))
+
+
+def _checked_score(
+    checked: CheckedLabels,
+    y_noisy: ArrayLike,
+    y_pred: ArrayLike,
+    metric: str,
+    sample_weight: ArrayLike | None,
+    classes: ArrayLike | None,
+) -> CleanScore:
+    """Return a score counted in checked rows; noisy labels of the others are not needed."""
+    if sample_weight is not None or classes is not None:
+        raise ValueError(
+            "checked rows are counted without sample_weight and classes: leave these out."
+        )
+    found = checked.score(y_noisy, y_pred, metric)
+    return CleanScore(found.value, found.half_width / student.ppf(0.975, max(found.n_rows - 1, 1)))
 
 
 def _inverse_transition(rates: KnownRates, n_classes: int | None) -> Floats:

@@ -26,6 +26,7 @@ from unflip._preprocessing import default_classifier, fit_preprocessing
 from unflip._stages import fit_stages, judge_estimate, need_numbers, possible_wrong_share
 from unflip._typing import Array, Classifier, Floats
 from unflip._validation import (
+    Labels,
     check_choice,
     check_class_weights,
     check_enough_rows,
@@ -33,6 +34,7 @@ from unflip._validation import (
     check_table,
     check_weights,
 )
+from unflip.checked import CheckedLabels, Taught, teach
 from unflip.noise import NoiseRates, TransitionMatrix, as_transition_matrix
 from unflip.noise_rates import ALIASES, BaseRates, RatesLike, known_size
 from unflip.posterior import BasePosterior, PosteriorLike, as_posterior
@@ -103,6 +105,10 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         posterior is your own.
     rate_estimator_ : rate estimator or None
         What estimated the rates, with their `interval_`; None where they were given.
+    checked_ : Taught or None
+        What checked rows say: `wrong_share`, an :class:`~unflip.checked.Estimate`, `label_proba`,
+        P(true y | x, given label) of all rows, and `shares`, the weight of each explanation of the
+        errors; None where none were given.
     estimator_ : classifier
         The fitted classifier.
     diagnostics_ : list of str
@@ -153,6 +159,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
     classes_: Array
     effective_sample_size_: float
     clipped_share_: float
+    checked_: Taught | None
 
     def __init__(
         self,
@@ -171,7 +178,14 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         self.cv = cv
         self.random_state = random_state
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        checked: CheckedLabels | None = None,
+    ) -> Self:
         """Estimate the posterior, the rates and the weights, then train the classifier.
 
         Parameters
@@ -184,6 +198,9 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
             Noisy labels of two or more classes.
         sample_weight : array-like of shape (n_samples,), default=None
             Your own weights: how often each row counts. They multiply beta.
+        checked : CheckedLabels, default=None
+            True labels of some rows. Those that were drawn with known probabilities teach how
+            labels go wrong, whatever the noise, and all rows then train by soft labels.
         """
         check_choice(self.weighting, ("auto", "rho", "pi", "pi_printed", "relabel"), "weighting")
         for_two = self._parts_for_two_classes()
@@ -218,14 +235,20 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         label_posterior = LabelPosterior(stages.noisy_posterior, codes, rates, classes)
         beta = self._weights(label_posterior, rates, weight)
         totals = label_posterior.totals(weight, beta)
-        diagnostics = raise_or_warn(
-            [
-                *judge_weights(totals, classes, rates),
-                *judge_estimate(totals, classes, rates, stages.estimator, stages.posterior),
-            ]
-        )
+        doubts = [
+            *judge_weights(totals, classes, rates),
+            *judge_estimate(totals, classes, rates, stages.estimator, stages.posterior),
+        ]
+        taught = None
+        if checked is not None and len(checked):
+            taught = self._teach(checked, numbers, labels, label_posterior.proba, stages.posterior)
+            doubts = taught.doubts if taught.speaks else doubts + taught.doubts
+        diagnostics = raise_or_warn(doubts)
         by_relabelling = self.weighting == "auto" and classes.size > 2
-        if by_relabelling or self.weighting == "relabel":
+        if taught is not None:
+            own_weight = taught.row_weight(weight)
+            fit_soft_labels(estimator, X, taught.label_proba, classes, row_weight=own_weight)
+        elif by_relabelling or self.weighting == "relabel":
             fit_soft_labels(estimator, X, label_posterior.proba, classes, row_weight=weight)
         else:
             total_weight = beta if weight is None else beta * weight
@@ -242,7 +265,33 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         self.clipped_share_ = totals.clipped_share
         self.estimator_ = estimator
         self.wrong_share_range_ = possible_wrong_share(label_posterior, totals, stages.posterior)
+        self.checked_ = taught
+        if taught is not None:
+            self._take(taught, codes)
         return self
+
+    def _teach(
+        self, checked: CheckedLabels, X: Any, labels: Labels, own: Floats, posterior: BasePosterior
+    ) -> Taught:
+        """Return what checked rows say of all others."""
+        if self.weighting not in ("auto", "relabel"):
+            raise ValueError(
+                f"weighting={self.weighting!r} keeps the given labels, and checked rows train by "
+                "soft labels: use weighting='auto' or 'relabel' with checked=."
+            )
+        if not isinstance(checked, CheckedLabels):
+            raise TypeError(f"checked must be a CheckedLabels(rows, labels), got {checked!r}.")
+        return teach(checked, X, labels, own, random_state=self.random_state, posterior=posterior)
+
+    def _take(self, taught: Taught, codes: Any) -> None:
+        """Keep what checked rows say in the place of what the labels alone do."""
+        self.mislabel_proba_ = taught.mislabel_proba
+        if taught.wrong_share is None:
+            return
+        self.noise_rates_, self.rate_estimator_ = taught.rates, None
+        stays = np.diagonal(as_transition_matrix(taught.rates).matrix)[codes]
+        self.sample_weight_ = taught.counts * (1 - taught.mislabel_proba) / stays
+        self.wrong_share_range_ = taught.wrong_share.interval
 
     @property
     def transition_matrix_(self) -> Floats:

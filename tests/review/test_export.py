@@ -5,6 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from unflip import CheckedLabels
 from unflip._app.review import Decisions, ReviewTable, export
 
 ROWS = {"id": ["q", "r", "s", "t"], "x": [1.5, None, 3.0, 4.25], "y": ["n", "p", "n", "p"]}
@@ -98,3 +99,23 @@ def test_there_is_nothing_to_export_without_decisions(tmp_path):
     with pytest.raises(FileNotFoundError, match="no file of decisions"):
         export(TABLES["polars"], "y", tmp_path / "none.sqlite", tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_rows_of_the_random_sample_are_exported_as_drawn(tmp_path):
+    rng = np.random.default_rng(0)
+    table = {"size": rng.normal(size=40), "y": np.where(rng.random(40) < 0.5, "big", "small")}
+    review = ReviewTable(table, "y")
+    with Decisions(tmp_path / "d.sqlite", review.fingerprint) as store:
+        sample = store.sample(10, random_state=0)
+        for row in sample[:6]:
+            if row != sample[2]:  # skipped, so unsure
+                store.decide(row, 0, "keep", int(review.codes[row]), queue="sample")
+        by_hand = next(row for row in range(40) if row not in sample)
+        store.decide(by_hand, 0, "change", int(1 - review.codes[by_hand]))
+    path = export(table, "y", tmp_path / "d.sqlite", tmp_path / "out").reviewed
+    checked = CheckedLabels.from_file(path, table["y"])
+    assert checked.rows.tolist() == [*sample[:6], by_hand]
+    assert checked.labels[2] == "unsure"
+    assert checked.is_drawn.tolist() == [True] * 6 + [False]
+    found = checked.wrong_share(table["y"])
+    assert (found.n_rows, found.n_unsure, found.value) == (6, 1, 0.0)

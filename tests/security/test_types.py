@@ -13,7 +13,7 @@ import pytest
 import skops.io
 
 from tests.security.hostile import SPECIAL
-from unflip import LabelNoiseWarning
+from unflip import CheckedLabels, LabelNoiseWarning
 from unflip._app.persistence import CHILDREN, TYPES, Survey, share
 from unflip._app.tables import split_label
 from unflip._app.workflow import ESTIMATORS, learn, make_estimator, parse_rates
@@ -124,7 +124,7 @@ def test_nothing_else_is_written_whatever_is_fitted(estimator):
     for n_rows in (30, 3000, 25_000):
         for n_classes in (2, 3):
             written |= types_of(table(n_rows, n_classes, NUMBERS), estimator)
-    written |= types_of(few, estimator, reviewed={0: 1, 5: 0})
+    written |= types_of(few, estimator, reviewed=CheckedLabels([0, 5], [1, 0]))
     for name in table().features.columns:
         if name not in NUMBERS:
             wanted = (*NUMBERS, name.removesuffix(" with gaps"))

@@ -1,17 +1,21 @@
 """Held-out probabilities of somebody's model beside a table: read, checked, audited."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from sklearn.base import clone
 
+from unflip._app.reviewed import checked_record
 from unflip._app.table_files import TableError, listed, read_table
 from unflip._app.tables import LabelledTable, check_has_columns
 from unflip._app.workflow import oriented, rates_by_class
-from unflip._typing import Array, Floats, PlainLabel, Record
+from unflip._typing import Array, Floats, Record
+from unflip._validation import check_labels
 from unflip.audit import LabelAudit
+from unflip.checked import CheckedLabels
 from unflip.inspection import summary
 from unflip.noise import NoiseRates
 
@@ -31,14 +35,14 @@ class Audited:
         :func:`~unflip.inspection.summary`, the rates in the order of the positive class.
     fitted : LabelAudit
         The audit.
-    reviewed : dict
-        Empty: no row is reviewed before.
+    reviewed : CheckedLabels
+        The rows that a person has checked.
     """
 
     y: Array
     found: Record
     fitted: LabelAudit
-    reviewed: dict[int, PlainLabel] = field(default_factory=dict)
+    reviewed: CheckedLabels
 
     def audit(self) -> LabelAudit:
         """Return the audit of the rows."""
@@ -51,6 +55,7 @@ def audit_probabilities(
     *,
     rates: NoiseRates | Path | None = None,
     positive: str | None = None,
+    reviewed: CheckedLabels | None = None,
     random_state: int = 0,
     say: Callable[[str], None] = lambda step: None,
 ) -> Audited:
@@ -66,6 +71,8 @@ def audit_probabilities(
         What is known of the rates, as for :func:`~unflip._app.workflow.learn`.
     positive : str, default=None
         The positive one of two classes, as text. None: the greater.
+    reviewed : CheckedLabels, default=None
+        The right labels of some rows.
     random_state : int, default=0
         Seed.
     say : callable, default=None
@@ -82,7 +89,13 @@ def audit_probabilities(
         raise TableError(f"--proba {proba}: {error}".replace("pred_probs", "it")) from error
     found = oriented(summary(audit, data.y), positive_class)
     found["leaks"] = []
-    return Audited(data.y, found, audit)
+    if reviewed is None or not len(reviewed):
+        return Audited(data.y, found, audit, CheckedLabels([], []))
+    labels, alone = check_labels(data.y, binary=False), audit.label_proba_
+    audit = clone(audit).fit_posterior(values, data.y, checked=reviewed)
+    if audit.checked_ is not None and audit.checked_.wrong_share is not None:
+        found["checked"] = checked_record(reviewed, labels, alone, audit.checked_)
+    return Audited(data.y, found, audit, reviewed)
 
 
 def read_probabilities(proba: str, data: LabelledTable) -> Floats:

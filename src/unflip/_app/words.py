@@ -78,6 +78,33 @@ def headline(found: Record) -> str:
     return f"**{given} {share} of the labels are wrong**: some {count(wrong)} of {rows} rows."
 
 
+def checked_sentences(checked: Record) -> list[str]:
+    """Return what checked rows count, what the labels alone say, and whether the two agree."""
+    share = checked["wrong_share"]
+    either = f", {share['n_unsure']} of them unsure" if share["n_unsure"] else ""
+    sentences = [
+        f"**By {checked['n_rows']:,} checked rows{either}, {percent(share['value'])} of the labels "
+        f"are wrong**: {between(share['fixed_n'])} (95%, if their number was fixed in advance), "
+        f"{between(share['at_any_time'])} (95% at every moment). By the labels alone: "
+        f"{percent(checked['labels_alone'])}.",
+        "The two contradict each other: mistakes are not flips at random within each class, and "
+        "the checked rows are to be believed."
+        if checked["contradicted"]
+        else "The two do not contradict each other.",
+    ]
+    for rate in checked["flip_rates"]:
+        if rate["value"] is not None:
+            often = f"{percent(rate['value'])} ({between(rate['fixed_n'])})"
+            sentences.append(
+                f"By the checked rows, {often} of the rows that are truly "
+                f"**{name_of(rate['label'])}** are labelled otherwise."
+            )
+    if checked["rows_for_two_points"]:
+        more = count(checked["rows_for_two_points"])
+        sentences.append(f"About {more} more rows would tell the share to within 2 points.")
+    return sentences
+
+
 def leaks(found: Record) -> list[str]:
     """Return the columns that are the label under another name."""
     return list(found.get("leaks", []))

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import narwhals as nw
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -23,19 +22,21 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from unflip._app.row_hashes import hash_rows, hash_texts
+from unflip._app.reviewed import checked_record, class_named, class_or_none
 from unflip._app.table_files import READ, TableError, listed, read_table
 from unflip._app.tables import LabelledTable
 from unflip._diagnostics import Diagnostic, judge_columns, judge_usefulness
-from unflip._estimators import clone_seeded, fit_weighted, weight_parameters
+from unflip._estimators import clone_seeded, fit_soft_labels, fit_weighted, weight_parameters
 from unflip._folds import folds_within_classes, stratified_folds
 from unflip._label_checks import judge_classes, judge_table
+from unflip._label_posterior import LabelPosterior
 from unflip._preprocessing import make_vectorizer
 from unflip._stages import channel_interval
 from unflip._threads import threads_for
 from unflip._typing import Array, Classifier, Floats, PlainLabel, Record
-from unflip._validation import check_enough_rows
+from unflip._validation import check_enough_rows, check_labels
 from unflip.audit import LabelAudit
+from unflip.checked import CheckedLabels, teach
 from unflip.inspection import summary
 from unflip.noise import NoiseRates, TransitionMatrix, as_transition_matrix
 from unflip.noise_rates import ChannelRates
@@ -74,9 +75,10 @@ class Learnt:
         What every row counted in training; 1 where it was reviewed.
     found : dict
         :func:`~unflip.inspection.summary`, the rates in the order of `positive`, with what is odd
-        about the table among its `warnings`, and `leaks`, the columns that are the label.
-    reviewed : dict
-        The right labels of reviewed rows, by position.
+        about the table among its `warnings`, and `leaks`, the columns that are the label;
+        `checked`, what reviewed rows count, where some were drawn.
+    reviewed : CheckedLabels
+        The reviewed rows; none where there were none.
     positive : label
         The class whose rate comes first, of two.
     seed : int
@@ -89,7 +91,7 @@ class Learnt:
     y: Array
     weights: Floats
     found: Record
-    reviewed: dict[int, PlainLabel]
+    reviewed: CheckedLabels
     positive: PlainLabel | None
     seed: int
 
@@ -105,7 +107,7 @@ class Learnt:
             rates = estimator.posterior_.mean_rates()
             # without noise P(noisy y | x) is P(true y | x)
             noisy = noisy @ as_transition_matrix(rates).matrix
-        return LabelAudit(noise_rates=rates).fit_posterior(noisy, self.y)
+        return LabelAudit(noise_rates=rates).fit_posterior(noisy, self.y, checked=self.reviewed)
 
 
 def learn(
@@ -115,7 +117,7 @@ def learn(
     posterior: PosteriorLike = "auto",
     rates: NoiseRates | Path | None = None,
     positive: str | None = None,
-    reviewed: dict[int, PlainLabel] | None = None,
+    reviewed: CheckedLabels | None = None,
     random_state: int = 0,
     say: Callable[[str], None] = lambda step: None,
 ) -> Learnt:
@@ -134,11 +136,12 @@ def learn(
         of any number (:func:`read_matrix`).
     positive : str, default=None
         The positive one of two classes, as text. None: the greater.
-    reviewed : dict, default=None
-        The right labels of some rows, by position (:func:`read_reviewed`). In training they take
-        the place of the noisy ones, with the weight 1 of a clean row. Posterior, rates and the
-        other rows' weights are learnt from the labels as they were: rows are reviewed because
-        they look wrong, and the noise of what is left would no longer be class-conditional.
+    reviewed : CheckedLabels, default=None
+        The right labels of some rows (:func:`read_reviewed`). In training they take the place of
+        the noisy ones, with the weight 1 of a clean row. What is said of the rates is learnt from
+        the labels as they were. Rows that were drawn at random teach how the other labels go
+        wrong, and these train by soft labels; rows that were picked because they look wrong do
+        not: the noise of what is left would no longer be class-conditional.
     random_state : int, default=0
         Seed of everything.
     say : callable, default=None
@@ -152,7 +155,6 @@ def learn(
     classes = data.classes
     known, positive_class = rates_by_class(rates, classes, positive)
     is_known = isinstance(known, TransitionMatrix) or (known is not None and known.known)
-    reviewed = reviewed or {}
     estimator = ESTIMATORS["logistic"]() if estimator is None else estimator
     say("turning columns into numbers")
     vectorizer = make_vectorizer(random_state)
@@ -198,14 +200,11 @@ def learn(
     odd = judge_table(data.features, y)
     found["leaks"] = [str(one.numbers["column"]) for one in odd if one.code == "leak"]
     found["warnings"] = [*map(str, odd), *found["warnings"]]
+    reviewed = CheckedLabels([], []) if reviewed is None else reviewed
     weights = classifier.sample_weight_.copy()
-    if reviewed:
+    if len(reviewed):
         say("training with the reviewed rows")
-        weights[list(reviewed)] = 1.0
-        labels = y.copy()
-        labels[list(reviewed)] = list(reviewed.values())
-        again = clone_seeded(estimator, random_state)
-        classifier.estimator_ = fit_weighted(again, X, labels, weights)
+        found["checked"], weights = _train_again(classifier, estimator, X, y, reviewed)
     model = Pipeline([("table", vectorizer), ("classifier", classifier)])
     return Learnt(model, classifier, X, y, weights, found, reviewed, positive_class, random_state)
 
@@ -218,6 +217,39 @@ def _told_of_classes(classes: Array, counts: Array) -> Iterator[None]:
     except CannotEstimateError as error:
         odd = map(str, judge_classes(classes, counts))
         raise CannotEstimateError(" ".join([str(error), *odd])) from error
+
+
+def _train_again(
+    classifier: ImportanceReweightingClassifier,
+    estimator: Classifier,
+    X: Floats,
+    y: Array,
+    reviewed: CheckedLabels,
+) -> tuple[Record | None, Floats]:
+    """Train the classifier again, with reviewed rows; return what they say, and the weights."""
+    labels = check_labels(y, binary=False)
+    codes = labels.codes
+    posterior = LabelPosterior(
+        classifier.noisy_proba_, codes, classifier.noise_rates_, labels.classes
+    )
+    taught = teach(reviewed, X, labels, posterior.proba, posterior.noisy_proba)
+    again = clone_seeded(estimator, classifier.random_state)
+    weights = classifier.sample_weight_.copy()
+    truth = reviewed.truth(labels)
+    known = (truth >= 0) & (truth < labels.classes.size)
+    weights[reviewed.rows[known]] = 1.0
+    weights[reviewed.rows[truth == labels.classes.size]] = 0.0
+    if taught.wrong_share is None:
+        target = codes.copy()
+        target[reviewed.rows[known]] = truth[known]
+        classifier.estimator_ = fit_weighted(again, X, labels.classes[target], weights)
+        return None, weights
+    classifier.estimator_ = fit_soft_labels(
+        again, X, taught.label_proba, labels.classes, row_weight=taught.row_weight(None)
+    )
+    believed = taught.counts * taught.label_proba[np.arange(codes.size), codes]
+    believed[reviewed.rows[known]] = 1.0
+    return checked_record(reviewed, labels, posterior.proba, taught), believed
 
 
 def make_estimator(name: str) -> BaseEstimator:
@@ -322,7 +354,7 @@ def read_matrix(path: Path, classes: Array) -> TransitionMatrix:
         The classes, sorted.
     """
     table = read_table(path)
-    named = [name for name in table.columns if _class_or_none(classes, name) is not None]
+    named = [name for name in table.columns if class_or_none(classes, name) is not None]
     others = [name for name in table.columns if name not in named]
     if len(named) != classes.size or len(others) > 1 or table.height != classes.size:
         raise TableError(
@@ -339,54 +371,6 @@ def read_matrix(path: Path, classes: Array) -> TransitionMatrix:
         return TransitionMatrix(matrix)
     except (ValueError, pl.exceptions.PolarsError) as error:
         raise TableError(f"{path} holds no rates: {error}") from error
-
-
-def class_named(classes: Array, text: object) -> PlainLabel:
-    """Return the class with this text; raise an error that lists the classes if there is none."""
-    wanted = str(text)
-    for label in classes.tolist():
-        same_word = isinstance(label, bool) and str(label).lower() == wanted.lower()
-        if str(label) == wanted or same_word:
-            return label
-        if isinstance(label, int) and wanted == f"{label}.0":
-            return label
-    raise TableError(f"{text!r} is not one of the classes: {listed(classes.tolist())}.")
-
-
-def read_reviewed(path: Path, data: LabelledTable) -> dict[int, PlainLabel]:
-    """Return the reviewed labels of rows, by position.
-
-    Parameters
-    ----------
-    path : Path
-        A table with the columns `row`, counted from 0, and `label`. Where it has `given`, the label
-        that was reviewed, or `fingerprint`, the hash of the row's cells, as an exported review
-        has, the rows are checked against them.
-    data : LabelledTable
-        The table whose rows were reviewed.
-    """
-    table = read_table(path)
-    lacking = [name for name in ("row", "label") if name not in table.columns]
-    if lacking:
-        raise TableError(
-            f"{path} has no column {lacking[0]!r}: a file of reviewed labels has the columns row "
-            f"(counted from 0) and label. It has: {listed(table.columns)}."
-        )
-    if not table["row"].dtype.is_integer() or table["row"].null_count():
-        raise TableError(f"the column row of {path} must hold whole numbers, counted from 0.")
-    if table["label"].null_count():
-        raise TableError(f"{path} has rows without a label: leave out what was not decided.")
-    labels: dict[int, PlainLabel] = {}
-    for row, label in zip(table["row"].to_list(), table["label"].to_list(), strict=True):
-        if not 0 <= row < data.y.size:
-            raise TableError(
-                f"{path} names row {row}, and the table has rows 0 to {data.y.size - 1}."
-            )
-        decided = class_named(data.classes, label)
-        if labels.setdefault(row, decided) != decided:
-            raise TableError(f"{path} gives row {row} two labels, {labels[row]!r} and {decided!r}.")
-    _check_same_rows(path, table, data)
-    return labels
 
 
 def oriented(found: Record, positive: PlainLabel | None) -> Record:
@@ -447,40 +431,6 @@ def rates_by_class(
     if rates is None or chosen == classes[-1]:
         return rates, chosen
     return rates.swapped(), chosen
-
-
-def _check_same_rows(path: Path, reviewed: pl.DataFrame, data: LabelledTable) -> None:
-    """Raise an error if reviewed rows have changed since, as far as the file tells."""
-    rows = reviewed["row"].to_list()
-    # the given label is one of the cells that the fingerprint is made of
-    name = next((name for name in ("fingerprint", "given") if name in reviewed.columns), None)
-    if name is None:
-        return
-    then = [str(value) for value in reviewed[name].to_list()]
-    if name == "fingerprint":
-        frame = nw.from_native(data.whole, eager_only=True)
-        now = hash_texts(hash_rows({column: frame[column] for column in frame.columns})[rows])
-        same = [old == new for old, new in zip(then, now, strict=True)]
-    else:
-        same = [
-            label == _class_or_none(data.classes, old)
-            for label, old in zip(data.y[rows], then, strict=True)
-        ]
-    wrong = [row for row, is_same in zip(rows, same, strict=True) if not is_same]
-    if wrong:
-        raise TableError(
-            f"{len(wrong)} of the {len(rows)} rows in {path} are not what they were when they were "
-            f"reviewed, by the column {name!r}: rows {listed(wrong, 5)}, counted from 0. Give the "
-            "table that was reviewed, or export the review again with this one. Where you know "
-            "that the rows are the right ones all the same, keep the columns row and label only."
-        )
-
-
-def _class_or_none(classes: Array, text: str) -> PlainLabel | None:
-    try:
-        return class_named(classes, text)
-    except TableError:
-        return None
 
 
 def _refuse(diagnostic: Diagnostic | None) -> None:

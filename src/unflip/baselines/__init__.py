@@ -1,5 +1,6 @@
 """Methods to compare importance reweighting with, behind the same API."""
 
+from unflip.baselines._irbl import IRBLClassifier
 from unflip.baselines._natarajan import (
     LabelDependentCostClassifier,
     UnbiasedLoss,
@@ -7,4 +8,10 @@ from unflip.baselines._natarajan import (
 )
 from unflip.baselines._stpmkl import StPMKL
 
-__all__ = ["LabelDependentCostClassifier", "StPMKL", "UnbiasedLoss", "UnbiasedLossClassifier"]
+__all__ = [
+    "IRBLClassifier",
+    "LabelDependentCostClassifier",
+    "StPMKL",
+    "UnbiasedLoss",
+    "UnbiasedLossClassifier",
+]

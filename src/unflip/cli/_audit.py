@@ -3,19 +3,21 @@
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import polars as pl
 import typer
 from rich.console import JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
+from unflip._app.reviewed import read_reviewed
 from unflip._app.table_files import TableError, check_ending, check_writable, write_table
 from unflip._app.tables import add_columns
 from unflip._files import check_outputs
 from unflip._typing import Array, Record
 from unflip.audit import LabelAudit
 from unflip.cli import _options as options
-from unflip.cli._estimate import say_found
+from unflip.cli._estimate import say_checked, say_found
 from unflip.cli._session import session, visible
 
 MOST_SHOWN = 20
@@ -56,6 +58,7 @@ def audit(
     posterior: options.Posterior = "auto",
     rates: options.Rates = None,
     proba: options.Proba = None,
+    reviewed: options.Reviewed = None,
     seed: options.Seed = 0,
     force: options.Force = False,
     as_json: options.AsJson = False,
@@ -71,7 +74,7 @@ def audit(
     method = options.Method(rates=rates, seed=seed, posterior=posterior)
     with session(as_json=as_json, quiet=quiet) as shell:
         _check_wanted(top, precision)
-        check_outputs({"--out": out}, (table,), force=force)
+        check_outputs({"--out": out}, (table, reviewed), force=force)
         if out is not None:
             check_ending(out)
         learn = method.auditor(source, shell.step)
@@ -79,14 +82,16 @@ def audit(
         if out is not None:
             _check_free_names(data.whole)
             check_writable(data.whole, out)
-        learnt = learn(data)
+        checked = None if reviewed is None else read_reviewed(reviewed, data)
+        learnt = learn(data, reviewed=checked)
         shell.step("ranking the rows")
-        chosen, columns = _ranked(learnt.audit(), top, precision)
+        chosen, columns = _ranked(learnt.audit(), top, precision, learnt.reviewed.rows)
         if out is not None:
             listed = add_columns(data.whole[chosen], columns)
             write_table(listed.select(*columns, *data.whole.columns), out)
         shell.result(_as_json(out, columns, data.y[chosen], learnt.found))
         say_found(shell, learnt.found)
+        say_checked(shell, learnt.found)
         shell.say()
         shell.say(
             f"{chosen.size:,} rows to look at, of which {columns['p_wrong'].sum():,.0f} are "
@@ -110,10 +115,12 @@ def _check_wanted(top: int | None, precision: float | None) -> None:
 
 
 def _ranked(
-    audit: LabelAudit, top: int | None, precision: float | None
+    audit: LabelAudit, top: int | None, precision: float | None, reviewed: Array
 ) -> tuple[Array, dict[str, Array]]:
     """Return the rows to look at, the surest first, and the columns that the audit adds."""
-    chosen = audit.issues(precision=precision, n=top)
+    wanted = None if top is None else top + reviewed.size
+    chosen = audit.issues(precision=precision, n=wanted)
+    chosen = chosen[~np.isin(chosen, reviewed)][:top]  # these were looked at
     p_wrong = audit.mislabel_proba_[chosen].round(4)  # no more digits are known
     suggested = audit.suggested_label_[chosen]
     columns = dict(zip(ADDED, (chosen, p_wrong, suggested), strict=True))

@@ -1,6 +1,15 @@
 """`unflip estimate`: how often labels are wrong, in words."""
 
-from unflip._app.words import certainty, doubts, leaks, next_steps, rate_sentences, verdict
+from unflip._app.reviewed import read_reviewed
+from unflip._app.words import (
+    certainty,
+    checked_sentences,
+    doubts,
+    leaks,
+    next_steps,
+    rate_sentences,
+    verdict,
+)
 from unflip._typing import Record
 from unflip.cli import _options as options
 from unflip.cli._session import Session, session
@@ -21,6 +30,7 @@ def estimate(
     posterior: options.Posterior = "auto",
     rates: options.Rates = None,
     proba: options.Proba = None,
+    reviewed: options.Reviewed = None,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
@@ -31,10 +41,12 @@ def estimate(
     method = options.Method(estimator, rates, seed, posterior)
     with session(as_json=as_json, quiet=quiet) as shell:
         learn = method.auditor(source, shell.step)
-        learnt = learn(source.read())
-        found = learnt.found
+        data = source.read()
+        checked = None if reviewed is None else read_reviewed(reviewed, data)
+        found = learn(data, reviewed=checked).found
         shell.result({"table": str(source.table), "label": source.label, **found})
         say_found(shell, found)
+        say_checked(shell, found)
         shell.say()
         shell.say("What to do next:")
         for sentence in next_steps(found):
@@ -55,6 +67,14 @@ def say_found(shell: Session, found: Record) -> None:
         shell.say()
         shell.say(sentence)
     say_doubts(shell, found)
+
+
+def say_checked(shell: Session, found: Record) -> None:
+    """Print what checked rows count, beside what the labels alone say."""
+    if found.get("checked"):
+        shell.say()
+        for sentence in checked_sentences(found["checked"]):
+            shell.say(sentence)
 
 
 def say_doubts(shell: Session, found: Record) -> None:

@@ -1,7 +1,6 @@
 """`unflip fit`: a model, and where it comes from."""
 
 import warnings
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -11,13 +10,14 @@ import typer
 
 from unflip._app.markup import rounded
 from unflip._app.persistence import save_model, trust_options
+from unflip._app.reviewed import read_reviewed
 from unflip._app.table_files import check_ending, check_writable, write_table
 from unflip._app.tables import LabelledTable, kind_of
-from unflip._app.workflow import Learnt, read_reviewed
+from unflip._app.workflow import Learnt
 from unflip._files import check_outputs
-from unflip._typing import PlainLabel, Record
+from unflip._typing import Record
 from unflip.cli import _options as options
-from unflip.cli._estimate import say_found
+from unflip.cli._estimate import say_checked, say_found
 from unflip.cli._report import check_report_ending, report_on, write_report
 from unflip.cli._session import command_line, session
 
@@ -32,13 +32,7 @@ def fit(
     report: Annotated[
         Path | None, typer.Option(help="Also write the report: .html, .md or .json.")
     ] = None,
-    reviewed: Annotated[
-        Path | None,
-        typer.Option(
-            help="Table of labels that a person has checked, with the columns row (counted from "
-            "0) and label. They are taken for the truth."
-        ),
-    ] = None,
+    reviewed: options.Reviewed = None,
     positive: options.Positive = None,
     drop: options.Drop = None,
     identifier: options.Id = None,
@@ -65,23 +59,25 @@ def fit(
         data = source.read()
         if weights is not None and identifier is not None:
             check_writable(data.whole.select(identifier), weights)
-        checked = {} if reviewed is None else read_reviewed(reviewed, data)
+        checked = None if reviewed is None else read_reviewed(reviewed, data)
         learnt = learn(data, reviewed=checked)
         page = None
         if report is not None:
             shell.step("writing the report")
             page = report_on(learnt, data, source, method)
         shell.step("writing")
-        provenance = _provenance(learnt, data, method, n_reviewed=len(checked))
+        provenance = _provenance(learnt, data, method, n_reviewed=len(learnt.reviewed))
         strangers = _save(out, learnt, provenance)
         if weights is not None:
-            write_table(_weights_table(learnt, data, identifier, checked), weights)
+            write_table(_weights_table(learnt, data, identifier), weights)
         if report is not None and page is not None:
             write_report(page, report)
         shell.result({**provenance, "model": str(out), "trust": strangers, "summary": learnt.found})
         say_found(shell, learnt.found)
+        say_checked(shell, learnt.found)
         shell.say()
-        joined = f", {len(checked):,} of them reviewed" if checked else ""
+        n_reviewed = len(learnt.reviewed)
+        joined = f", {n_reviewed:,} of them reviewed" if n_reviewed else ""
         shell.say(f"Trained ({estimator}) on {data.y.size:,} rows{joined}.")
         shell.written(out, weights, report)
 
@@ -135,13 +131,11 @@ def _provenance(
     }
 
 
-def _weights_table(
-    learnt: Learnt, data: LabelledTable, identifier: str | None, reviewed: Mapping[int, PlainLabel]
-) -> pl.DataFrame:
+def _weights_table(learnt: Learnt, data: LabelledTable, identifier: str | None) -> pl.DataFrame:
     """Return the weight of each row, under its name where it has one."""
     n_rows = data.y.size
     names = {} if identifier is None else {identifier: data.whole[identifier]}
-    is_reviewed = np.isin(np.arange(n_rows), list(reviewed))
+    is_reviewed = np.isin(np.arange(n_rows), learnt.reviewed.rows)
     return pl.DataFrame(
         {**names, "row": range(n_rows), "weight": learnt.weights, "reviewed": is_reviewed}
     )

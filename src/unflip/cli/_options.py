@@ -78,6 +78,13 @@ Proba = Annotated[
         ".parquet file of the same rows.",
     ),
 ]
+Reviewed = Annotated[
+    Path | None,
+    typer.Option(
+        help="Table of labels that a person has checked, with the columns row (counted from 0) and "
+        "label, and probability for rows that were drawn at random. They are taken for the truth."
+    ),
+]
 Seed = Annotated[int, typer.Option(help="Random seed.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
@@ -152,7 +159,7 @@ class Method(NamedTuple):
 
     def auditor(
         self, source: Source, say: Callable[[str], None]
-    ) -> "Callable[[LabelledTable], Learnt | Audited]":
+    ) -> "Callable[..., Learnt | Audited]":
         """Return what audits a table: by a model of its columns, or by the probabilities given."""
         if source.proba is None:
             return self.learner(source, say)

@@ -84,7 +84,7 @@ def report_on(
         audit=audit,
         found=learnt.found,
         rows=shown,
-        settled=learnt.reviewed,
+        settled=set(learnt.reviewed.rows.tolist()),
         made={
             "table": visible(source.table.name),
             "label": source.label,

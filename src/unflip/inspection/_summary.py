@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._diagnostics import judge_weight_summary, range_sentence
+from unflip._diagnostics import Diagnostic, judge_weight_summary, range_sentence
 from unflip._stages import channel_behind, wrong_share_ranges
 from unflip._typing import Floats
 from unflip._validation import check_labels, check_weights
+from unflip.checked import Estimate
 from unflip.noise import NoiseRates, RatesInterval, as_transition_matrix
 
 LEAST_P = 1e-4
@@ -42,10 +43,11 @@ def summary(
         noise model: its `verdict`, "believed", "doubted" or "refuted", and `statistic` (None if
         there is none); `rates_given`, whether the rates were; `wrong_share`: (low, high) of the
         share of wrong labels, `at_random` if labels were flipped at random within each class, and
-        `by_row` if mistakes depend on the row, and `range`, the sentence that
-        says so; `transition_matrix`, `transition_interval` (the `level`, and the `low` and `high`
-        ends of every entry; None if the rates were given), `information_left`
-        (1 - rho_pos - rho_neg, or its generalisation to more classes); `expected_errors` and
+        `by_row` if mistakes depend on the row, and `range`, the sentence that says so, by checked
+        rows where there are enough; `transition_matrix`, `transition_interval` (the `level`, and
+        the `low` and `high` ends of every entry; None if the rates were given),
+        `information_left` (1 - rho_pos - rho_neg, or its generalisation to more classes);
+        `expected_errors` and
         `expected_error_share`;
         `weights`: `mean`, `quantiles`, `effective_sample_size`, `effective_share` and
         `clipped_share` (None for an audit, which has none); `per_class`: for each class its
@@ -76,6 +78,8 @@ def summary(
         )
     wrong = estimator.mislabel_proba_
     at_random, by_row = wrong_share_ranges(estimator)
+    taught = getattr(estimator, "checked_", None)
+    counted = None if taught is None else taught.wrong_share
     noise = as_transition_matrix(estimator.noise_rates_)
     counts = check_weights(sample_weight, wrong.size)
     weights = _weights(estimator, counts)
@@ -88,9 +92,9 @@ def summary(
         "interval": _interval(estimator),
         "tests": _tests(estimator),
         "check": _check(estimator),
-        "rates_given": getattr(estimator, "rate_estimator_", None) is None,
+        "rates_given": getattr(estimator, "rate_estimator_", None) is None and counted is None,
         "wrong_share": {"at_random": list(at_random), "by_row": by_row and list(by_row)},
-        "range": range_sentence(at_random, by_row),
+        "range": range_sentence(at_random, by_row) if counted is None else _counted(counted),
         "transition_matrix": noise.matrix.tolist(),
         "transition_interval": _matrix_interval(estimator),
         "information_left": estimator.noise_rates_.information_left,
@@ -100,6 +104,11 @@ def summary(
         "per_class": _per_class(estimator.classes_, noise.matrix, wrong, y, counts),
         "warnings": _warnings(estimator, weights),
     }
+
+
+def _counted(share: Estimate) -> str:
+    numbers = {"n_rows": share.n_rows, "low": share.interval[0], "high": share.interval[1]}
+    return str(Diagnostic("checked_range", "note", numbers))
 
 
 def _two_rates(rates: Any) -> dict[str, float] | None:

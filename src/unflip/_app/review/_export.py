@@ -17,6 +17,7 @@ from unflip._app.review._table import ReviewTable, named_columns
 from unflip._app.row_hashes import hash_texts
 from unflip._files import check_free, write_whole
 from unflip._typing import ArrayLike, Rows
+from unflip.checked import UNSURE
 
 EXPORTED_FILES = ("corrected", "reviewed", "log")
 
@@ -47,6 +48,8 @@ class Exported:
     reviewed : Path
         The rows whose true label is known, including the kept ones, as
         `row,label,given,fingerprint`. The last two tell whether another table has the same rows.
+        Where a random sample was reviewed, its rows come first, unsure ones too, and have a
+        `probability`: what :class:`~unflip.CheckedLabels` counts.
     log : Path
         Every decision and every undo, in the order of time.
     n_changed, n_kept, n_unsure : int
@@ -127,17 +130,7 @@ def write_export(table: ReviewTable, store: Decisions, out: Path) -> Exported:
     known = {d.row: d.label for d in current if d.label is not None}
     files = {
         "corrected": _corrected_table(table, known),
-        "reviewed": _csv(
-            ["row", "label", "given", "fingerprint"],
-            (
-                [row, table.names[label], table.given(row), text]
-                for (row, label), text in zip(
-                    known.items(),
-                    hash_texts(table.fingerprint.hashes[list(known)]),
-                    strict=True,
-                )
-            ),
-        ),
+        "reviewed": _reviewed(table, known, store.reviewed_sample()),
         "log": _log(table, store),
     }
     paths = {name: out / f"{name}.csv" for name in EXPORTED_FILES}
@@ -151,6 +144,26 @@ def write_export(table: ReviewTable, store: Decisions, out: Path) -> Exported:
         n_unsure=verdicts["unsure"],
         notes=list(store.notes),
     )
+
+
+def _reviewed(table: ReviewTable, known: dict[int, int], sample: list[int]) -> str:
+    """Return the rows whose true label is known, as CSV.
+
+    Where a random sample was reviewed, its rows come first, in the order drawn, with their
+    probability; of those, rows without a known label too, as unsure.
+    """
+    rows = [*sample, *(row for row in known if row not in set(sample))]
+    texts = hash_texts(table.fingerprint.hashes[rows])
+    lines: list[list[object]] = [
+        [row, table.names[known[row]] if row in known else UNSURE, table.given(row), text]
+        for row, text in zip(rows, texts, strict=True)
+    ]
+    header = ["row", "label", "given", "fingerprint"]
+    if sample:
+        header.append("probability")
+        for k, line in enumerate(lines):
+            line.append(len(sample) / table.codes.size if k < len(sample) else None)
+    return _csv(header, lines)
 
 
 def _corrected_table(table: ReviewTable, known: dict[int, int]) -> str:

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaincinv
 
 from unflip._diagnostics import LEVEL
 from unflip._typing import Floats
-from unflip._validation import check_numbers, is_number
+from unflip._validation import check_level
+from unflip.checked import check_counts, clopper_pearson
 
 
 @dataclass(frozen=True)
@@ -93,10 +93,10 @@ def sample_estimate(
     >>> found.rates.round(3)
     array([0.123, 0.086])
     """
-    _check_level(level)
-    labels = _check_counts(label_counts, "label_counts")
+    check_level(level)
+    labels = check_counts(label_counts, "label_counts")
     n_classes = labels.size
-    seen, open_rows = _check_counts(counts, "counts"), _check_counts(unsure, "unsure")
+    seen, open_rows = check_counts(counts, "counts"), check_counts(unsure, "unsure")
     for values, name, shape in (
         (labels, "label_counts", (n_classes,)),
         (open_rows, "unsure", (n_classes,)),
@@ -132,49 +132,6 @@ def sample_estimate(
             labels,
         ),
     )
-
-
-def clopper_pearson(found: ArrayLike, n: ArrayLike, level: float = LEVEL) -> Floats:
-    """Return the exact interval of a share given `found` of `n`, of shape (..., 2).
-
-    Parameters
-    ----------
-    found : array-like
-        Number of successes.
-    n : array-like
-        Number of trials; the interval of 0 trials is [0, 1].
-    level : float, default=0.95
-        Confidence.
-    """
-    _check_level(level)
-    seen, among = _check_counts(found, "found"), _check_counts(n, "n")
-    try:
-        k, size = np.broadcast_arrays(seen, among)
-    except ValueError:
-        raise ValueError(
-            f"found has shape {seen.shape} and n {among.shape}: give one n, or one for each."
-        ) from None
-    if (k > size).any():
-        at = np.argmax(np.ravel(k > size))
-        raise ValueError(f"found must not exceed n, got {k.flat[at]:g} of {size.flat[at]:g}.")
-    tail = (1 - level) / 2
-    low = np.where(k > 0, betaincinv(np.maximum(k, 1), size - k + 1, tail), 0.0)
-    high = np.where(k < size, betaincinv(k + 1, np.maximum(size - k, 1), 1 - tail), 1.0)
-    return np.stack([low, high], axis=-1)
-
-
-def _check_level(level: float) -> None:
-    if not (is_number(level) and 0 < level < 1):
-        raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
-
-
-def _check_counts(values: ArrayLike, name: str) -> Floats:
-    """Return the counts, from 0 to 2^53, up to which floats are exact."""
-    numbers = check_numbers(values, name)
-    wrong = ~((numbers >= 0) & (numbers <= 2.0**53))
-    if wrong.any():
-        raise ValueError(f"{name} must hold counts from 0 to 2^53, got {numbers[wrong].flat[0]:g}.")
-    return numbers
 
 
 def _share_intervals(found: Any, unsure: Any, n: Any, level: float) -> Floats:

@@ -215,18 +215,11 @@ class ReviewSession:
     def _estimate(self, decisions: dict[int, Decision]) -> Record:
         """Return the noise rates estimated from the reviewed part of the sample, and the model's.
 
-        The reviewed part ends with the last row that was decided in the sample queue. Decisions
-        made in other queues do not extend it: those rows were chosen because they are suspicious.
         Skipped rows count as unsure.
         """
-        decided = self._store.decided_in_sample()
-        positions = [k for k, row in enumerate(self._sample) if row in decided]
-        n_reviewed = max(positions, default=-1) + 1
-        if all(row in decisions and decisions[row].verdict for row in self._sample):
-            n_reviewed = len(self._sample)
         counts = np.zeros((self.n_classes, self.n_classes))
         unsure = np.zeros(self.n_classes)
-        for row in self._sample[:n_reviewed]:
+        for row in self._store.reviewed_sample():
             label = decisions[row].label if row in decisions else None
             if label is None:
                 unsure[self._table.codes[row]] += 1

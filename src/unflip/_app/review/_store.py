@@ -270,6 +270,25 @@ class Decisions:
             rows = (self._rows[key].row for (key,) in found)
             return {row for row in rows if row is not None}
 
+    def reviewed_sample(self) -> list[int]:
+        """Return the reviewed part of the stored random sample, in the order drawn.
+
+        It ends with the last row that was decided in the sample queue, or with the sample, if all
+        of it is decided. Decisions made in other queues do not extend it: those rows were chosen
+        because they are suspicious.
+        """
+        with self._reading() as connection:
+            keys = connection.execute(
+                "SELECT key FROM sampled WHERE sample = ? ORDER BY place", (self._sample_number(),)
+            ).fetchall()
+            self._read_rows()
+            drawn = [row for (key,) in keys if (row := self._rows[key].row) is not None]
+        decided, decisions = self.decided_in_sample(), self.all()
+        if all(row in decisions and decisions[row].verdict for row in drawn):
+            return drawn
+        positions = [k for k, row in enumerate(drawn) if row in decided]
+        return drawn[: max(positions, default=-1) + 1]
+
     def sample(self, size: int, *, random_state: int | None = None) -> list[int]:
         """Return a random sample of the table's rows, in the order drawn; drawn once and stored.
 

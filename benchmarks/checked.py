@@ -1,0 +1,309 @@
+"""Checked rows: whether the intervals hold, how many rows they need, and what rows teach.
+
+`python -m benchmarks.checked counting` simulates reviewing sessions on people's labels and on
+flipped ones (`people.npz`, `simulated.npz` in the folder `UNFLIP_REAL`, default
+`../shared/real`) and on tables made here: how often the fixed-n interval covers the share of wrong
+labels and the rates of the classes at 200 and 400 rows, how often the confidence sequence does when
+a person stops as soon as it is narrow, and how many rows a half-width of .02 needs.
+
+`python -m benchmarks.checked training` trains on labels made by rules and on flipped ones, with 100
+and 300 checked rows, beside what else can be done with them. Tables are read from `UNFLIP_DATA`
+(default `../shared/data`).
+"""
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from unflip import (
+    CheckedLabels,
+    ImportanceReweightingClassifier,
+    LabelAudit,
+    NoiseRates,
+    flip_labels,
+)
+from unflip._estimators import fit_soft_labels
+from unflip._label_posterior import LabelPosterior
+from unflip._validation import check_labels
+from unflip.baselines import IRBLClassifier
+from unflip.checked import Draws, teach
+from unflip.checked._betting import running_sequence
+from unflip.checked._counting import estimate_ratio
+from unflip.checked._picking import pick_rows
+from unflip.checked._ratios import Ratio, flip_rate, wrong_share
+
+Array = NDArray[Any]
+
+REAL = Path(os.environ.get("UNFLIP_REAL", "../shared/real"))
+DATA = Path(os.environ.get("UNFLIP_DATA", "../shared/data"))
+TABLES = ("breast-cancer", "diabetis", "german", "heart", "image", "thyroid")
+SESSIONS, BATCH, MOST_ROWS = 1000, 25, 10_000
+TARGET = 0.05
+"""Half-width of the confidence sequence at which the simulated person stops."""
+
+
+class World(NamedTuple):
+    """A table with a model, and what is true of it."""
+
+    name: str
+    given: Array
+    true: Array
+    label_proba: Array  # the last column: none of the classes
+
+
+def main() -> None:
+    parts: dict[str, Callable[[], None]] = {"counting": counting, "training": training}
+    for name in sys.argv[1:] or parts:
+        parts[name]()
+
+
+def counting() -> None:
+    print(f"{'':28} share  fixed n=200    n=400  rate n=400  sequence  rows for .02: random  here")
+    counted = set()
+    for world in worlds():
+        # a random sample does not ask the model
+        table = world.name.split(",")[0]
+        for goal in ("count",) if table in counted else ("random", "count"):
+            measured(world, goal)
+        counted.add(table)
+
+
+def worlds() -> Iterator[World]:
+    """Yield people's labels, flipped ones, and tables of models that know some, or nothing."""
+    for name in ("people", "simulated"):
+        if (REAL / f"{name}.npz").exists():
+            for network in ("swin", "resnet18"):
+                yield network_world(name, network)
+    rng = np.random.default_rng(0)
+    n = MOST_ROWS
+    true = rng.integers(0, 2, n)
+    for name, wrong, said in (
+        ("calibrated", None, rng.beta(0.3, 3, n)),
+        ("knows nothing", rng.random(n) < 0.1, rng.beta(0.3, 3, n)),
+        ("half wrong, knows nothing", rng.random(n) < 0.5, rng.beta(0.3, 3, n)),
+    ):
+        is_wrong = rng.random(n) < said if wrong is None else wrong
+        given = np.where(is_wrong, 1 - true, true)
+        proba = np.zeros((n, 3))
+        proba[np.arange(n), given], proba[np.arange(n), 1 - given] = 1 - said, said
+        yield World(name, given, true, proba)
+
+
+def network_world(name: str, network: str) -> World:
+    data = np.load(REAL / f"{name}.npz")
+    kept = np.random.default_rng(0).choice(len(data["given"]), MOST_ROWS, replace=False)
+    proba = data[f"proba_{network}"][kept].astype(float)
+    given, true = data["given"][kept].astype(int), data["true"][kept].astype(int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        audit = LabelAudit().fit_posterior(proba / proba.sum(axis=1, keepdims=True), given)
+    return World(
+        f"{name}, {network}",
+        given,
+        true,
+        np.column_stack([audit.label_proba_, np.zeros(len(kept))]),
+    )
+
+
+def measured(world: World, goal: str) -> None:
+    """Print coverage and rows needed over many sessions."""
+    model = None if goal == "random" else world.label_proba
+    share, rate = wrong_share(world.given), flip_rate(world.given, 0)
+    everyone = np.arange(world.given.size)
+    truths = [a.sum() / b.sum() for a, b in (r.values(everyone, world.true) for r in (share, rate))]
+    covered: dict[str, list[bool]] = {"200": [], "400": [], "rate": [], "sequence": []}
+    for seed in range(SESSIONS):
+        draws = session(world, goal, 400, seed)
+        for n in (200, 400):
+            found = estimate_ratio(share, first(draws, n), model, 0.95, sequence=False)
+            covered[str(n)].append(found.interval[0] <= truths[0] <= found.interval[1])
+        found = estimate_ratio(rate, draws, model, 0.95, sequence=False)
+        covered["rate"].append(found.interval[0] <= truths[1] <= found.interval[1])
+        low, high = stopped(share, draws, model)
+        covered["sequence"].append(low <= truths[0] <= high)
+    shown = {name: f"{100 * np.mean(each):5.1f}" for name, each in covered.items()}
+    plain = (1.96 / 0.02) ** 2 * truths[0] * (1 - truths[0])
+    needed = needed_rows(world, goal, share, model)
+    print(
+        f"{world.name:20} {goal:7} {truths[0]:.3f}  {shown['200']:>11}  {shown['400']:>7}"
+        f"  {shown['rate']:>10}  {shown['sequence']:>8}  {plain:19.0f}  {needed:4.0f}"
+        f"  ({plain / needed:.1f}x)",
+        flush=True,
+    )
+
+
+def needed_rows(world: World, goal: str, share: Ratio, model: Array | None) -> float:
+    """Return the median number of rows at which the fixed-n interval has a half-width of .02."""
+    found = []
+    for seed in range(20):
+        draws = session(world, goal, 3000, 10_000 + seed)
+        low, high = 10, 3000
+        while high - low > 5:
+            middle = (low + high) // 2
+            found_here = estimate_ratio(share, first(draws, middle), model, 0.95, sequence=False)
+            half = found_here.half_width
+            low, high = (low, middle) if half <= 0.02 else (middle, high)
+        found.append(high)
+    return float(np.median(found))
+
+
+def session(world: World, goal: str, n: int, seed: int) -> Draws:
+    """Return the rows that a person checks in one session, drawn in small batches."""
+    rng = np.random.RandomState(seed)
+    n_rows, n_classes = world.given.size, world.label_proba.shape[1] - 1
+    if goal == "random":
+        rows = rng.choice(n_rows, n, replace=False)
+        return Draws(rows, world.true[rows], np.ones(n), True, n_rows, n_classes)
+    nobody = np.empty(0, dtype=np.intp)
+    draws = Draws(nobody, nobody, np.empty(0), True, n_rows, n_classes)
+    while draws.rows.size < n:
+        # small batches at first, where the answers change most
+        size = min(n - draws.rows.size, max(BATCH, draws.rows.size // 2))
+        picks = pick_rows(goal, size, draws, draws.rows, world.given, world.label_proba, rng)
+        rows = np.r_[draws.rows, picks.rows]
+        left = n_rows - np.arange(draws.rows.size, rows.size)
+        relative = np.r_[draws.relative, picks.probability * left]
+        draws = Draws(rows, world.true[rows], relative, True, n_rows, n_classes)
+    return draws
+
+
+def first(draws: Draws, n: int) -> Draws:
+    return draws._replace(rows=draws.rows[:n], truth=draws.truth[:n], relative=draws.relative[:n])
+
+
+def stopped(share: Ratio, draws: Draws, model: Array | None) -> Array:
+    """Return the confidence sequence when it is narrow for the first time, or at the end."""
+    predicted = np.column_stack(share.expected(model, draws.n_rows))
+    values = np.column_stack(share.values(draws.rows, draws.truth))
+    ends = running_sequence(
+        values,
+        predicted[draws.rows],
+        predicted.mean(axis=0),
+        draws,
+        largest=1.0,
+        level=0.95,
+        grid=np.linspace(0, 1, 201),
+    )
+    narrow = np.flatnonzero(ends[:, 1] - ends[:, 0] <= 2 * TARGET)
+    return ends[narrow[0] if narrow.size else -1]
+
+
+def training() -> None:
+    names = ("as before", "put right", "alone", "rates", "IRBL", "checked=")
+    print(f"{'':28}" + "".join(f"{name:>11}" for name in names))
+    for kind, tables in (("comments", comments), ("rules", by_rules), ("flips", flipped)):
+        for n in (100, 300):
+            figures = []
+            for name, *table in tables():
+                figures.append(trained(n, *table))
+                print(f"{kind + ', ' + name:22} {n:4} " + shown(figures[-1]), flush=True)
+            print(f"{kind + ', mean':22} {n:4} " + shown(np.mean(figures, axis=0)), flush=True)
+
+
+def shown(figures: Array) -> str:
+    return "".join(f"{100 * figure:11.1f}" for figure in figures)
+
+
+def comments() -> Iterator[tuple[Any, ...]]:
+    """Yield the comments: 50 components of their words, labels by rules."""
+    import pandas as pd
+
+    table = pd.read_csv(REAL / "comments.csv", keep_default_na=False)
+    train = table[(table.part == "train") & (table.rules != "")]
+    test = table[table.part == "test"]
+    words = TfidfVectorizer(ngram_range=(1, 2), min_df=2)
+    parts = TruncatedSVD(50, random_state=0)
+    scaler = StandardScaler()
+    X = scaler.fit_transform(parts.fit_transform(words.fit_transform(train.text)))
+    X_test = scaler.transform(parts.transform(words.transform(test.text)))
+    yield (
+        "spam",
+        X,
+        (train.rules == "spam").to_numpy().astype(int),
+        (train.gold == "spam").to_numpy().astype(int),
+        X_test,
+        (test.gold == "spam").to_numpy().astype(int),
+    )
+
+
+def by_rules() -> Iterator[tuple[Any, ...]]:
+    """Yield the tables, labelled by a small tree of three columns."""
+    for name, X, y, X_test, y_test in benchmark_tables():
+        columns = np.random.default_rng(1).choice(X.shape[1], min(3, X.shape[1]), replace=False)
+        rule = DecisionTreeClassifier(max_depth=2, class_weight="balanced", random_state=0)
+        yield name, X, rule.fit(X[:, columns], y).predict(X[:, columns]), y, X_test, y_test
+
+
+def flipped() -> Iterator[tuple[Any, ...]]:
+    """Yield the tables with labels flipped at random."""
+    for name, X, y, X_test, y_test in benchmark_tables():
+        noisy = np.asarray(flip_labels(y, NoiseRates(0.3, 0.1), random_state=0))
+        yield name, X, noisy, y, X_test, y_test
+
+
+def benchmark_tables() -> Iterator[tuple[Any, ...]]:
+    for name in TABLES:
+        table = np.genfromtxt(DATA / f"{name}.csv", delimiter=",", skip_header=1)
+        y = (table[:, -1] == table[:, -1].max()).astype(int)
+        X, X_test, y, y_test = train_test_split(
+            table[:, :-1], y, test_size=0.3, random_state=0, stratify=y
+        )
+        scaler = StandardScaler().fit(X)
+        yield name, scaler.transform(X), y, scaler.transform(X_test), y_test
+
+
+def trained(n: int, X: Array, y: Array, true: Array, X_test: Array, y_test: Array) -> Array:
+    """Return test accuracies, the mean over ten draws of the checked rows."""
+    plain = ImportanceReweightingClassifier(LogisticRegression(max_iter=1000), random_state=0)
+    labels = check_labels(y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        plain.fit(X, y)
+        own = LabelPosterior(plain.noisy_proba_, labels.codes, plain.noise_rates_, labels.classes)
+        before = plain.score(X_test, y_test)
+        n_checked = min(n, y.size)
+        figures = []
+        for seed in range(10):
+            rows = np.random.default_rng(seed).choice(y.size, n_checked, replace=False)
+            checked = CheckedLabels(rows, true[rows], probability=n_checked / y.size)
+            right = y.copy()
+            right[rows] = true[rows]
+            # what fit(X, y, checked=checked) does after the stages, which are the same every time
+            taught = teach(checked, X, labels, own.proba, random_state=0)
+            here = fit_soft_labels(model(), X, taught.label_proba, labels.classes)
+            rates = checked.rates(y)
+            figures.append(
+                [
+                    before,
+                    model().fit(X, right).score(X_test, y_test),
+                    model().fit(X[rows], true[rows]).score(X_test, y_test),
+                    by_rates(rates).fit(X, y).score(X_test, y_test),
+                    IRBLClassifier(model()).fit(X, y, checked=checked).score(X_test, y_test),
+                    here.score(X_test, y_test),
+                ]
+            )
+    return np.asarray(np.mean(figures, axis=0))
+
+
+def model() -> LogisticRegression:
+    return LogisticRegression(max_iter=1000)
+
+
+def by_rates(rates: NoiseRates) -> ImportanceReweightingClassifier:
+    return ImportanceReweightingClassifier(model(), posterior="probabilistic", noise_rates=rates)
+
+
+if __name__ == "__main__":
+    main()

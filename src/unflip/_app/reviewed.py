@@ -1,0 +1,158 @@
+"""Labels that a person has checked: read beside their table, and what they count as a record."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import narwhals as nw
+import numpy as np
+
+from unflip._app.row_hashes import hash_rows, hash_texts
+from unflip._app.table_files import TableError, listed, read_table
+from unflip._app.tables import LabelledTable
+from unflip._typing import Array, Floats, PlainLabel, Record
+from unflip._validation import Labels
+from unflip.checked import NONE, UNSURE, CheckedLabels, Estimate, Taught
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def read_reviewed(path: Path, data: LabelledTable) -> CheckedLabels:
+    """Return the labels that a person has checked.
+
+    Parameters
+    ----------
+    path : Path
+        A table with the columns `row`, counted from 0, and `label`: a class, "none of these" or
+        "unsure". Where it has `probability`, rows with one were drawn at random; others were
+        picked by hand. Where it has `given`, the label that was reviewed, or `fingerprint`, the
+        hash of the row's cells, as an exported review has, the rows are checked against them.
+    data : LabelledTable
+        The table whose rows were reviewed.
+    """
+    table = read_table(path)
+    lacking = [name for name in ("row", "label") if name not in table.columns]
+    if lacking:
+        raise TableError(
+            f"{path} has no column {lacking[0]!r}: a file of reviewed labels has the columns row "
+            f"(counted from 0) and label. It has: {listed(table.columns)}."
+        )
+    if not table["row"].dtype.is_integer() or table["row"].null_count():
+        raise TableError(f"the column row of {path} must hold whole numbers, counted from 0.")
+    if table["label"].null_count():
+        raise TableError(f"{path} has rows without a label: leave out what was not decided.")
+    labels: dict[int, PlainLabel] = {}
+    answers = []
+    for row, label in zip(table["row"].to_list(), table["label"].to_list(), strict=True):
+        if not 0 <= row < data.y.size:
+            raise TableError(
+                f"{path} names row {row}, and the table has rows 0 to {data.y.size - 1}."
+            )
+        decided = label if label in (NONE, UNSURE) else class_named(data.classes, label)
+        if labels.setdefault(row, decided) != decided:
+            raise TableError(f"{path} gives row {row} two labels, {labels[row]!r} and {decided!r}.")
+        answers.append(decided)
+    _check_same_rows(path, table, data)
+    try:
+        return CheckedLabels(table["row"].to_list(), answers, _chances(path, table))
+    except ValueError as error:
+        raise TableError(f"{path}: {error}") from error
+
+
+def _chances(path: Path, table: "pl.DataFrame") -> list[float] | None:
+    """Return the column `probability`, NaN where it is empty; None where there is none."""
+    if "probability" not in table.columns or not table["probability"].count():
+        return None
+    if not table["probability"].dtype.is_numeric():
+        raise TableError(
+            f"the column probability of {path} must hold numbers, and nothing where the row was "
+            "picked by hand."
+        )
+    return [float("nan") if each is None else each for each in table["probability"].to_list()]
+
+
+def checked_record(
+    reviewed: CheckedLabels, labels: Labels, label_proba: Floats, taught: Taught
+) -> Record:
+    """Return what checked rows count, beside what the labels alone say, ready for JSON.
+
+    Parameters
+    ----------
+    reviewed : CheckedLabels
+        The checked rows.
+    labels : Labels
+        The labels of the table.
+    label_proba : ndarray of shape (n_rows, n_classes)
+        P(true | x, given) by the labels alone, which narrows the intervals.
+    taught : Taught
+        What was learnt from them.
+    """
+    assert taught.wrong_share is not None
+    said = float(1 - label_proba[np.arange(labels.codes.size), labels.codes].mean())
+    rates = reviewed.noise_rates(labels.given, label_proba)
+    return {
+        "n_rows": taught.wrong_share.n_rows,
+        "wrong_share": _estimate_record(taught.wrong_share),
+        "labels_alone": said,
+        "contradicted": any(doubt.code == "checked_otherwise" for doubt in taught.doubts),
+        "flip_rates": [{"label": label, **_estimate_record(rate)} for label, rate in rates.items()],
+        "explanations": taught.shares,
+        "rows_for_two_points": reviewed.rows_needed(labels.given, label_proba, half_width=0.02),
+    }
+
+
+def _estimate_record(found: Estimate) -> Record:
+    return {
+        "value": None if np.isnan(found.value) else found.value,
+        "fixed_n": list(found.interval),
+        "at_any_time": list(found.anytime),
+        "method": found.method,
+        "n_unsure": found.n_unsure,
+    }
+
+
+def class_named(classes: Array, text: object) -> PlainLabel:
+    """Return the class with this text; raise an error that lists the classes if there is none."""
+    wanted = str(text)
+    for label in classes.tolist():
+        same_word = isinstance(label, bool) and str(label).lower() == wanted.lower()
+        if str(label) == wanted or same_word:
+            return label
+        if isinstance(label, int) and wanted == f"{label}.0":
+            return label
+    raise TableError(f"{text!r} is not one of the classes: {listed(classes.tolist())}.")
+
+
+def class_or_none(classes: Array, text: str) -> PlainLabel | None:
+    """Return the class with this text; None if there is none."""
+    try:
+        return class_named(classes, text)
+    except TableError:
+        return None
+
+
+def _check_same_rows(path: Path, reviewed: "pl.DataFrame", data: LabelledTable) -> None:
+    """Raise an error if reviewed rows have changed since, as far as the file tells."""
+    rows = reviewed["row"].to_list()
+    # the given label is one of the cells that the fingerprint is made of
+    name = next((name for name in ("fingerprint", "given") if name in reviewed.columns), None)
+    if name is None:
+        return
+    then = [str(value) for value in reviewed[name].to_list()]
+    if name == "fingerprint":
+        frame = nw.from_native(data.whole, eager_only=True)
+        now = hash_texts(hash_rows({column: frame[column] for column in frame.columns})[rows])
+        same = [old == new for old, new in zip(then, now, strict=True)]
+    else:
+        same = [
+            label == class_or_none(data.classes, old)
+            for label, old in zip(data.y[rows], then, strict=True)
+        ]
+    wrong = [row for row, is_same in zip(rows, same, strict=True) if not is_same]
+    if wrong:
+        raise TableError(
+            f"{len(wrong)} of the {len(rows)} rows in {path} are not what they were when they were "
+            f"reviewed, by the column {name!r}: rows {listed(wrong, 5)}, counted from 0. Give the "
+            "table that was reviewed, or export the review again with this one. Where you know "
+            "that the rows are the right ones all the same, keep the columns row and label only."
+        )

@@ -1,0 +1,15 @@
+"""Labels that a person has checked: what they count, whatever the noise, and what they teach."""
+
+from unflip.checked._counting import Estimate
+from unflip.checked._draws import Draws as Draws
+from unflip.checked._exact import check_counts as check_counts
+from unflip.checked._exact import clopper_pearson as clopper_pearson
+from unflip.checked._input import NONE as NONE
+from unflip.checked._input import UNSURE as UNSURE
+from unflip.checked._labels import CheckedLabels
+from unflip.checked._picking import GOALS as GOALS
+from unflip.checked._picking import Picks
+from unflip.checked._teaching import Taught as Taught
+from unflip.checked._teaching import teach as teach
+
+__all__ = ["CheckedLabels", "Estimate", "Picks"]

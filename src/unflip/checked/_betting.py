@@ -1,0 +1,224 @@
+r"""Confidence sequences: intervals that hold at every moment, by betting against each value.
+
+At draw t, whatever came before, the terms
+
+    Z_t(m) = 1/N [ sum_before y_i + lambda_t sum_left y^_i + (y_I - lambda_t y^_I) / q_t(I) ],
+
+with y = a - m b, have mean 0 if theta = m. A gambler who bets on their sign with stakes that
+depend on the past only multiplies a capital of 1 by 1 + nu_t Z_t(m); if theta = m it ever reaches
+1/alpha with a probability of at most alpha (Ville). The values m whose gambler has not reached it
+are the confidence sequence.
+
+References
+----------
+Waudby-Smith, Ramdas (2024), "Estimating means of bounded random variables by betting", JRSS B 86.
+Shekhar, Xu, Lipton, Liang, Ramdas (2023), "Risk-limiting financial audits via weighted sampling
+without replacement", UAI.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from unflip._typing import Floats
+from unflip.checked._draws import Draws
+
+STAKES = 0.9 * 0.5 ** np.arange(8)
+"""Stakes as shares of the largest that cannot lose all; the capital is shared out among them."""
+
+PRIOR_ROWS = 10.0
+"""Rows that speak for half the power of the model's predictions before any is checked."""
+
+GRID = 128
+"""Values that are tried at first; the ends are then refined."""
+
+BLOCK, SMALLEST = 128, 1e-300
+"""Draws whose factors are multiplied before a logarithm is taken."""
+
+MOST_WON = 10.0
+"""No draw multiplies the capital by much more."""
+
+LEAST_BOUND = 1e-3
+"""Terms are taken to reach at least so far, against rounding."""
+
+
+def confidence_sequence(
+    values: Floats,
+    model: Floats,
+    model_mean: Floats,
+    draws: Draws,
+    *,
+    largest: float,
+    level: float,
+) -> tuple[float, float]:
+    """Return the values that no moment so far has ruled out.
+
+    Parameters
+    ----------
+    values, model : ndarray of shape (n_draws, 2)
+        a and b of the drawn rows: as checked, and as the model predicts them.
+    model_mean : ndarray of shape (2,)
+        The predictions' means over all rows of the table.
+    draws : Draws
+        How the rows were drawn.
+    largest : float
+        The largest value of a.
+    level : float
+        Confidence.
+    """
+    if not draws.rows.size:
+        return 0.0, 1.0
+    game = _game(values, model, model_mean, draws, largest)
+    needed = np.log(2 / (1 - level))
+
+    def open_values(grid: Floats) -> Floats:
+        capital = _log_capital(grid, game)
+        return grid[(capital.max(axis=1) < needed).all(axis=0)]
+
+    grid = np.linspace(0, 1, GRID + 1)
+    left = open_values(grid)
+    if not left.size:  # all were ruled out between two points of the grid
+        left = np.array([_least_refuted(grid, game)])
+    low, high = float(left[0]), float(left[-1])
+    below = np.linspace(max(low - 1 / GRID, 0), low, GRID // 8 + 1)
+    above = np.linspace(high, min(high + 1 / GRID, 1), GRID // 8 + 1)
+    step = 8 / GRID**2
+    finer_low, finer_high = open_values(below), open_values(above)
+    # a step outwards: between two points of the grid all are taken for open
+    low = float(finer_low[0]) - step if finer_low.size else low - step
+    high = float(finer_high[-1]) + step if finer_high.size else high + step
+    return max(low, 0.0), min(high, 1.0)
+
+
+def running_sequence(
+    values: Floats,
+    model: Floats,
+    model_mean: Floats,
+    draws: Draws,
+    *,
+    largest: float,
+    level: float,
+    grid: Floats,
+) -> Floats:
+    """Return the sequence after every draw, to the grid's precision, of shape (n_draws, 2).
+
+    Parameters
+    ----------
+    values, model, model_mean, draws, largest, level
+        As for :func:`confidence_sequence`.
+    grid : ndarray of shape (n_values,)
+        Equally spaced values, increasing.
+    """
+    game = _game(values, model, model_mean, draws, largest)
+    capital = _log_capital(grid, game)
+    best = np.maximum.accumulate(capital, axis=1).max(axis=0)
+    is_open = best < np.log(2 / (1 - level))
+    step = grid[1] - grid[0]
+    first = grid[is_open.argmax(axis=1)] - step
+    last = grid[grid.size - 1 - is_open[:, ::-1].argmax(axis=1)] + step
+    return np.clip(np.column_stack([first, last]), 0, 1)
+
+
+class _Game(NamedTuple):
+    """What is bet on: the parts of Z_t, of shape (n_draws, 2), for a and for b.
+
+    `terms` are Z_t's, `base` what is known of them before the draw, `power` lambda_t.
+    """
+
+    terms: Floats
+    base: Floats
+    power: Floats
+    draws: Draws
+    largest: float
+
+    def at(self, parts: Floats, grid: Floats) -> Floats:
+        """Return a - m b, of shape (n_draws, n_values)."""
+        return np.asarray(parts[:, :1] - grid * parts[:, 1:])
+
+
+def _game(values: Floats, model: Floats, model_mean: Floats, draws: Draws, largest: float) -> _Game:
+    n_rows, left = draws.n_rows, draws.left
+    share = float(model_mean[0])
+    power = _powers(values, model, share * (1 - share), draws)
+    seen = _before(values)
+    predicted_left = n_rows * model_mean - _before(model)
+    base = (seen + power[:, None] * predicted_left) / n_rows
+    drawn = (values - power[:, None] * model) * (left / draws.relative)[:, None]
+    return _Game(base + drawn / n_rows, base, power, draws, largest)
+
+
+def _powers(values: Floats, model: Floats, model_variance: float, draws: Draws) -> Floats:
+    """Return lambda_t, the power of least variance in the draws before, shrunk to a half."""
+    w = 1 / draws.relative
+    totals = _before(w[:, None] * values)
+    theta = (totals[:, 0] + 0.5) / (totals[:, 1] + 1.0)
+    squares = {
+        (i, j): _before((w**2 * left * right)[:, None])[:, 0]
+        for i, left in enumerate((*values.T, *model.T, np.ones(w.size)))
+        for j, right in enumerate((*values.T, *model.T, np.ones(w.size)))
+        if i <= j
+    }
+
+    def cross(first: int, second: int) -> Floats:
+        """Return sum w^2 (a - theta b)_first (a - theta b)_second, mean taken out."""
+        f, s = 2 * first, 2 * second
+
+        def total(i: int, j: int) -> Floats:
+            return squares[min(i, j), max(i, j)]
+
+        products = (
+            total(f, s)
+            - theta * (total(f, s + 1) + total(f + 1, s))
+            + theta**2 * total(f + 1, s + 1)
+        )
+        sums = [total(k, 4) - theta * total(k + 1, 4) for k in (f, s)]
+        return np.asarray(products - sums[0] * sums[1] / np.maximum(total(4, 4), 1e-300))
+
+    prior = PRIOR_ROWS * model_variance + 1e-12
+    return np.clip((cross(0, 1) + 0.5 * prior) / (cross(1, 1) + prior), 0, 1)
+
+
+def _before(values: Floats) -> Floats:
+    """Return the sums over earlier draws."""
+    return np.cumsum(values, axis=0) - values
+
+
+def _log_capital(grid: Floats, game: _Game) -> Floats:
+    """Return the log capital after every draw, of shape (2, n_draws, n_values): up and down."""
+    z = game.at(game.terms, grid)
+    below, above = _bounds(grid, game)
+    outcomes = z / below, -z / above
+    # what is won may be left on the table
+    return np.stack([_log_mean_product(np.minimum(each, MOST_WON)) for each in outcomes])
+
+
+def _log_mean_product(outcome: Floats) -> Floats:
+    """Return the log of the stakes' mean product of 1 + stake * outcome, after every draw."""
+    stakes = STAKES[:, None, None]
+    logs = np.zeros((STAKES.size, 1, outcome.shape[1]))
+    found = np.empty_like(outcome)
+    for start in range(0, len(outcome), BLOCK):  # products of so many factors are numbers
+        part = slice(start, start + BLOCK)
+        products = np.cumprod(1 + stakes * outcome[part], axis=1)
+        top = logs.max(axis=0)
+        mean = np.einsum("jim,jtm->tm", np.exp(logs - top), products) / STAKES.size
+        found[part] = top + np.log(np.maximum(mean, SMALLEST))
+        logs = logs + np.log(np.maximum(products[:, -1:], SMALLEST))
+    return found
+
+
+def _bounds(grid: Floats, game: _Game) -> tuple[Floats, Floats]:
+    """Return how far below and above 0 each term can lie, whatever is drawn."""
+    # y = a - m b, and the model's, lie between -m and largest (1 - m)
+    lowest, highest = grid, game.largest * (1 - grid)
+    draws, lam = game.draws, game.power[:, None]
+    base = game.at(game.base, grid)
+    scale = (draws.left / (draws.n_rows * draws.floor))[:, None]
+    below = scale * (lowest + lam * highest) - base
+    above = scale * (highest + lam * lowest) + base
+    return np.maximum(below, LEAST_BOUND), np.maximum(above, LEAST_BOUND)
+
+
+def _least_refuted(grid: Floats, game: _Game) -> float:
+    capital = _log_capital(grid, game).max(axis=(0, 1))
+    return float(grid[capital.argmin()])

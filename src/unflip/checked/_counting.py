@@ -1,0 +1,274 @@
+r"""Intervals of theta = sum a / sum b that hold whatever the noise and whatever the model.
+
+Rows are drawn with known probabilities, and a person says what is true of them. A model's
+predictions (a^, b^) of all rows narrow the interval as far as they are right, and never bias it:
+
+    sum_i lambda y^_i + sum_drawn w_i (y_i - lambda y^_i) = 0,    y = a - theta b,
+
+with w the inverse probabilities (prediction-powered inference), and lambda in [0, 1] the one of
+least variance (power tuning).
+
+References
+----------
+Angelopoulos, Bates, Fannjiang, Jordan, Zrnic (2023), "Prediction-powered inference", Science 382.
+Angelopoulos, Duchi, Zrnic (2023), "PPI++: efficient prediction-powered inference", arXiv.
+Zrnic, Candes (2024), "Active statistical inference", ICML.
+Johnson (1978), "Modified t tests and confidence intervals for asymmetrical populations", JASA 73.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import t as student
+
+from unflip._typing import Floats
+from unflip.checked._betting import confidence_sequence
+from unflip.checked._draws import Draws
+from unflip.checked._exact import clopper_pearson
+from unflip.checked._ratios import Ratio
+
+Interval = tuple[float, float]
+
+UNSEEN = 1.0
+"""Squared residual of one row more that was not seen: a model that was right in all rows so far is
+not taken to be right for ever."""
+
+EXACT = "Clopper-Pearson: exact for a plain random sample of this size"
+POWERED = "prediction-powered, power-tuned: approximate at a number of rows fixed in advance"
+WEIGHTED = "inverse probabilities: approximate at a number of rows fixed in advance"
+SEQUENCE = "betting confidence sequence: holds at every moment, however one stops"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A share, rate or score on true labels, counted in checked rows.
+
+    Parameters
+    ----------
+    value : float
+        The estimate; NaN where no checked row tells.
+    interval : (low, high)
+        The fixed-n interval: for a number of rows that was fixed in advance.
+    anytime : (low, high)
+        The confidence sequence: it holds at every moment, for people who stop when pleased.
+    method : str
+        What `interval` is.
+    n_rows : int
+        Rows that were drawn and checked.
+    n_unsure : int
+        Those among them whose checker was unsure: either way at either end of the intervals.
+    power : float
+        lambda, how far the model's predictions were used: 0 not at all, 1 in full.
+    level : float
+        Confidence of each of the two.
+    """
+
+    value: float
+    interval: Interval
+    anytime: Interval
+    method: str
+    n_rows: int
+    n_unsure: int
+    power: float
+    level: float
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of `interval`."""
+        return (self.interval[1] - self.interval[0]) / 2
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        return f"{self.value:.4f} ({low:.4f} to {high:.4f})"
+
+
+def estimate_ratio(
+    ratio: Ratio,
+    draws: Draws,
+    label_proba: Floats | None,
+    level: float,
+    *,
+    sequence: bool = True,
+) -> Estimate:
+    """Return theta with its two intervals.
+
+    Parameters
+    ----------
+    ratio : Ratio
+        What is counted.
+    draws : Draws
+        The checked rows.
+    label_proba : ndarray of shape (n_rows, n_classes + 1) or None
+        The model's P(true = k | x, given label), the last column for none of the classes.
+    level : float
+        Confidence.
+    sequence : bool, default=True
+        Whether the confidence sequence is wanted, which takes most of the time; else it is [0, 1].
+    """
+    return estimate_mean([ratio], draws, label_proba, level, sequence=sequence)
+
+
+def estimate_mean(
+    ratios: list[Ratio],
+    draws: Draws,
+    label_proba: Floats | None,
+    level: float,
+    *,
+    sequence: bool = True,
+) -> Estimate:
+    """Return the mean of several ratios, such as recalls, with its two intervals.
+
+    Parameters
+    ----------
+    ratios : list of Ratio
+        What is averaged.
+    draws, label_proba, level, sequence
+        As for :func:`estimate_ratio`.
+    """
+    predicted = [ratio.expected(label_proba, draws.n_rows) for ratio in ratios]
+    ends = _completions(ratios, draws, predicted)
+    sure = draws.truth >= 0
+    kept = draws._replace(
+        rows=draws.rows[sure], truth=draws.truth[sure], relative=draws.relative[sure]
+    )
+    known = [_Sums.of(r, kept, p) for r, p in zip(ratios, predicted, strict=True)]
+    value, power, _ = _solved(known, kept)
+    n_unsure = int(np.count_nonzero(~sure))
+    exact = len(ratios) == 1 and label_proba is None and draws.is_plain and ratios[0].largest == 1
+    sides = [_fixed(sums, draws, level, exact=exact) for sums in ends[: 1 + (n_unsure > 0)]]
+    anytime = [(0.0, 1.0)]
+    if sequence:
+        anytime = [_always(ratios, sums, draws, level) for sums in ends[: 1 + (n_unsure > 0)]]
+    method = EXACT if exact else WEIGHTED if label_proba is None else POWERED
+    return Estimate(
+        value=value,
+        interval=(sides[0][0], sides[-1][1]),
+        anytime=(anytime[0][0], anytime[-1][1]),
+        method=method,
+        n_rows=draws.rows.size,
+        n_unsure=n_unsure,
+        power=power,
+        level=level,
+    )
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """a and b of the drawn rows, and the model's of these and of all rows."""
+
+    a: Floats
+    b: Floats
+    a_model: Floats
+    b_model: Floats
+    a_all: float
+    b_all: float
+
+    @classmethod
+    def of(
+        cls,
+        ratio: Ratio,
+        draws: Draws,
+        predicted: tuple[Floats, Floats],
+        at: tuple[Floats, Floats] | None = None,
+    ) -> "_Sums":
+        a, b = ratio.values(draws.rows, draws.truth) if at is None else at
+        a_model, b_model = predicted
+        return cls(a, b, a_model[draws.rows], b_model[draws.rows], a_model.mean(), b_model.mean())
+
+
+def _completions(
+    ratios: list[Ratio], draws: Draws, predicted: list[tuple[Floats, Floats]]
+) -> list[list[_Sums]]:
+    """Return the sums with unsure rows as they make the ratio smallest, and largest."""
+    unsure = np.flatnonzero(draws.truth < 0)
+    lists: list[list[_Sums]] = [[], []]
+    for ratio, model in zip(ratios, predicted, strict=True):
+        a, b = ratio.values(draws.rows, draws.truth)
+        if not unsure.size:
+            for each in lists:
+                each.append(_Sums.of(ratio, draws, model, (a, b)))
+            continue
+        sure = draws.truth >= 0
+        total = (draws.weight[sure] @ b[sure]) or 1.0
+        theta = (draws.weight[sure] @ a[sure]) / total
+        rows = draws.rows[unsure]
+        possible = [ratio.values(rows, np.full(rows.size, k)) for k in range(draws.n_classes + 1)]
+        scores = np.stack([each[0] - theta * each[1] for each in possible])
+        for end, best in enumerate((scores.argmin(axis=0), scores.argmax(axis=0))):
+            filled = a.copy(), b.copy()
+            for part in (0, 1):
+                stacked = np.stack([each[part] for each in possible])
+                filled[part][unsure] = stacked[best, np.arange(rows.size)]
+            lists[end].append(_Sums.of(ratio, draws, model, filled))
+    return lists
+
+
+def _solved(sums: list[_Sums], draws: Draws) -> tuple[float, float, Floats]:
+    """Return the mean ratio, its lambda, and each drawn row's influence on it."""
+    w = draws.weight / draws.n_rows
+    value, powers, influence = 0.0, [], np.zeros(w.size)
+    for each in sums:
+        theta, power, own = _solved_one(each, w)
+        value += theta / len(sums)
+        powers.append(power)
+        influence += own / len(sums)
+    return value, float(np.mean(powers)), influence
+
+
+def _solved_one(sums: _Sums, w: Floats) -> tuple[float, float, Floats]:
+    power = 0.0
+    for _ in range(3):  # theta and lambda depend on each other, weakly
+        top = power * sums.a_all + w @ (sums.a - power * sums.a_model)
+        bottom = power * sums.b_all + w @ (sums.b - power * sums.b_model)
+        if not bottom > 0:
+            return np.nan, power, np.full(w.size, np.nan)
+        theta = float(np.clip(top / bottom, 0, 1))
+        y, model = sums.a - theta * sums.b, sums.a_model - theta * sums.b_model
+        y, model = y - w @ y, model - w @ model
+        spread = (w**2) @ model**2
+        power = float(np.clip((w**2) @ (y * model) / spread, 0, 1)) if spread > 0 else 0.0
+    residual = sums.a - power * sums.a_model - theta * (sums.b - power * sums.b_model)
+    return theta, power, (residual - w @ residual) / bottom
+
+
+def _fixed(sums: list[_Sums], draws: Draws, level: float, *, exact: bool) -> Interval:
+    """Return the interval for a number of rows that was fixed in advance."""
+    n = draws.rows.size
+    if exact:
+        low, high = clopper_pearson(sums[0].a.sum(), sums[0].b.sum(), level).tolist()
+        return low, high
+    value, _, influence = _solved(sums, draws)
+    if n < 2 or not np.isfinite(value):
+        return 0.0, 1.0
+    w = draws.weight / draws.n_rows
+    apart = np.clip(1 - 1 / draws.weight, 0, 1)  # rows that are all drawn leave nothing open
+    scale = max(1 / max(float(w @ each.b), 1 / n) for each in sums)
+    variance = (w**2 * apart) @ influence**2 * n / (n - 1)
+    variance += UNSEEN * float((w**2 * apart).mean()) * scale**2 / len(sums)
+    if variance <= 0:
+        return value, value
+    quantile = student.ppf((1 + level) / 2, n - 1)
+    third = (w**3 * apart) @ influence**3
+    centre = value + third / (6 * variance) * (1 + 2 * quantile**2)
+    reach = quantile * np.sqrt(variance)
+    return float(np.clip(centre - reach, 0, value)), float(np.clip(centre + reach, value, 1))
+
+
+def _always(ratios: list[Ratio], sums: list[_Sums], draws: Draws, level: float) -> Interval:
+    """Return the confidence sequence; of a mean, the means of sequences at a shared level."""
+    if not draws.in_turn:
+        return 0.0, 1.0
+    each_level = 1 - (1 - level) / len(sums)
+    ends = [
+        confidence_sequence(
+            np.column_stack([each.a, each.b]),
+            np.column_stack([each.a_model, each.b_model]),
+            np.array([each.a_all, each.b_all]),
+            draws,
+            largest=ratio.largest,
+            level=each_level,
+        )
+        for ratio, each in zip(ratios, sums, strict=True)
+    ]
+    low, high = np.mean(ends, axis=0)
+    return float(low), float(high)

@@ -1,0 +1,78 @@
+"""How checked rows came about: the order of the draws, and the probability of each."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from unflip._typing import Codes, Floats
+
+FLOOR = 0.7
+"""Rows are drawn with at least this share of the probability of a plain random draw."""
+
+
+class Draws(NamedTuple):
+    """Rows that were drawn with known probabilities, in the order of the draws.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_draws,)
+        Their positions.
+    truth : ndarray of shape (n_draws,)
+        Positions of their true labels among the classes; n_classes: none of them, -1: unsure.
+    relative : ndarray of shape (n_draws,)
+        The probability of each draw, relative to that of a plain random draw from the rows left.
+    in_turn : bool
+        Whether the probabilities are those of single draws; else rows were included on their own.
+    n_rows, n_classes : int
+        Of the table.
+    """
+
+    rows: Codes
+    truth: Codes
+    relative: Floats
+    in_turn: bool
+    n_rows: int
+    n_classes: int
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether every row was as likely as every other."""
+        return bool(np.ptp(self.relative) <= 1e-9 * self.relative.max()) if self.rows.size else True
+
+    @property
+    def floor(self) -> float:
+        """A lower bound of the relative probability of any row at any draw."""
+        return 1.0 if self.is_plain else min(FLOOR, float(self.relative.min()))
+
+    @property
+    def weight(self) -> Floats:
+        """How many rows of the table each stands for; they sum to `n_rows`."""
+        inverse = 1 / self.relative
+        return np.asarray(self.n_rows * inverse / inverse.sum())
+
+    @property
+    def left(self) -> Floats:
+        """How many rows were left at each draw."""
+        return self.n_rows - np.arange(self.rows.size, dtype=float)
+
+
+def relative_probability(probability: Floats, n_rows: int) -> tuple[Floats, bool]:
+    """Return probabilities relative to plain random draws, and whether they are of single draws.
+
+    1 / P(drawn at its turn) has the number of rows left as its expectation, and
+    1 / P(in the sample at all) sums to the number of rows: whichever is closer is meant.
+
+    Parameters
+    ----------
+    probability : ndarray of shape (n_draws,)
+        Of each row that was drawn.
+    n_rows : int
+        Rows of the table.
+    """
+    n_draws = probability.size
+    left = n_rows - np.arange(n_draws, dtype=float)
+    if not n_draws or np.ptp(probability) <= 1e-9 * probability.max():
+        return np.ones(n_draws), True
+    total = np.log((1 / probability).sum())
+    in_turn = abs(total - np.log(left.sum())) <= abs(total - np.log(n_rows))
+    return probability * (left if in_turn else n_rows / n_draws), bool(in_turn)

@@ -1,0 +1,55 @@
+"""Exact intervals of shares."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import betaincinv
+
+from unflip._diagnostics import LEVEL
+from unflip._typing import Floats
+from unflip._validation import check_level, check_numbers
+
+
+def clopper_pearson(found: ArrayLike, n: ArrayLike, level: float = LEVEL) -> Floats:
+    """Return the exact interval of a share given `found` of `n`, of shape (..., 2).
+
+    Parameters
+    ----------
+    found : array-like
+        Number of successes.
+    n : array-like
+        Number of trials; the interval of 0 trials is [0, 1].
+    level : float, default=0.95
+        Confidence.
+    """
+    check_level(level)
+    seen, among = check_counts(found, "found"), check_counts(n, "n")
+    try:
+        k, size = np.broadcast_arrays(seen, among)
+    except ValueError:
+        raise ValueError(
+            f"found has shape {seen.shape} and n {among.shape}: give one n, or one for each."
+        ) from None
+    if (k > size).any():
+        at = np.argmax(np.ravel(k > size))
+        raise ValueError(f"found must not exceed n, got {k.flat[at]:g} of {size.flat[at]:g}.")
+    tail = (1 - level) / 2
+    low = np.where(k > 0, betaincinv(np.maximum(k, 1), size - k + 1, tail), 0.0)
+    high = np.where(k < size, betaincinv(k + 1, np.maximum(size - k, 1), 1 - tail), 1.0)
+    return np.stack([low, high], axis=-1)
+
+
+def check_counts(values: ArrayLike, name: str) -> Floats:
+    """Return the counts, from 0 to 2^53, up to which floats are exact.
+
+    Parameters
+    ----------
+    values : array-like
+        Counts.
+    name : str
+        What the user calls them.
+    """
+    numbers = check_numbers(values, name)
+    wrong = ~((numbers >= 0) & (numbers <= 2.0**53))
+    if wrong.any():
+        raise ValueError(f"{name} must hold counts from 0 to 2^53, got {numbers[wrong].flat[0]:g}.")
+    return numbers

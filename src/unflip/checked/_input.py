@@ -1,0 +1,158 @@
+"""Checked rows as users give them, in arrays and files: read, and refused by row."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from unflip._typing import Array, Codes, Floats
+from unflip._validation import Labels
+
+NONE = "none of these"
+"""The answer that a row belongs to no class at all."""
+
+UNSURE = "unsure"
+"""The answer of a person who could not tell."""
+
+
+def check_rows(rows: ArrayLike) -> Codes:
+    """Return positions of rows, or say which is none."""
+    values = np.asarray(rows)
+    if values.ndim != 1:
+        raise ValueError(f"rows has shape {values.shape}, expected one position per checked row.")
+    if not values.size:
+        return np.empty(0, dtype=np.intp)
+    if values.dtype.kind not in "iu":
+        raise ValueError(
+            f"rows must hold positions, whole numbers counted from 0, got {values[0]!r}. For rows "
+            "that are named, use CheckedLabels.from_ids."
+        )
+    if values.min() < 0:
+        raise ValueError(f"rows are counted from 0, got {values.min()}.")
+    return values.astype(np.intp)
+
+
+def objects(values: list[Any]) -> Array:
+    """Return an array of these very objects."""
+    whole = np.empty(len(values), dtype=object)
+    whole[:] = values
+    return whole
+
+
+def check_answers(labels: ArrayLike, rows: Codes) -> Array:
+    """Return an answer for every row, or say which has none."""
+    plain = labels.tolist() if hasattr(labels, "tolist") else list(labels)  # type: ignore[arg-type]
+    if len(plain) != rows.size:
+        raise ValueError(f"labels has {len(plain)} entries, and rows has {rows.size}: one each.")
+    for row, label in zip(rows.tolist(), plain, strict=True):
+        if label is None or (isinstance(label, float) and np.isnan(label)):
+            raise ValueError(
+                f"row {row} has no label: leave it out if it was not checked, or say {UNSURE!r}."
+            )
+    return objects(plain)
+
+
+def check_chances(probability: ArrayLike | None, rows: Codes) -> Floats:
+    """Return a probability for every row, NaN where it was picked by hand."""
+    if probability is None:
+        return np.full(rows.size, np.nan)
+    values = np.asarray(probability, dtype=float)
+    if values.ndim == 0:
+        values = np.full(rows.size, float(values))
+    if values.shape != (rows.size,):
+        raise ValueError(
+            f"probability has shape {values.shape}, expected ({rows.size},): one per checked row."
+        )
+    wrong = ~(np.isnan(values) | ((values > 0) & (values <= 1)))
+    if wrong.any():
+        raise ValueError(
+            f"row {rows[wrong][0]} was drawn with probability {values[wrong][0]:g}, expected above "
+            "0 and at most 1; NaN for a row that was picked by hand."
+        )
+    return values
+
+
+def once(rows: Codes, answers: Array, chances: Floats) -> Codes:
+    """Return which entries to keep: one of each row, as drawn where it was."""
+    kept: dict[int, int] = {}
+    for i, row in enumerate(rows.tolist()):
+        first = kept.get(row)
+        if first is None:
+            kept[row] = i
+            continue
+        if answers[first] != answers[i]:
+            raise ValueError(
+                f"row {row} was checked twice, with different answers: {answers[first]!r} and "
+                f"{answers[i]!r}. Keep the right one."
+            )
+        if np.isnan(chances[first]) and not np.isnan(chances[i]):
+            kept[row] = i
+    return np.array(sorted(kept.values()), dtype=np.intp)
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    """Return the lines of a file of checked labels."""
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {path}.")
+    with path.open("rb") as file:
+        if file.read(15) == b"SQLite format 3":
+            raise ValueError(
+                f"{path} is the review page's own file of decisions: export it, and give the "
+                "reviewed.csv that is written."
+            )
+    with path.open(newline="", encoding="utf-8") as file:
+        reader = csv.DictReader(file)
+        lines = list(reader)
+    lacking = [name for name in ("row", "label") if name not in (reader.fieldnames or [])]
+    if lacking:
+        raise ValueError(
+            f"{path} has no column {lacking[0]!r}: a file of checked labels has the columns row "
+            f"(counted from 0) and label. It has: {', '.join(reader.fieldnames or ['none'])}."
+        )
+    return lines
+
+
+def whole_number(text: str, path: Any, line: int) -> int:
+    """Return the position of a row."""
+    try:
+        return int(text)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"line {line} of {path}: row must be a whole number, counted from 0, got {text!r}."
+        ) from None
+
+
+def chance(text: str | None, path: Any, line: int) -> float:
+    """Return a probability, NaN where there is none."""
+    try:
+        return float(text) if text else np.nan
+    except ValueError:
+        raise ValueError(
+            f"line {line} of {path}: probability must be a number, or empty where the row was "
+            f"picked by hand, got {text!r}."
+        ) from None
+
+
+def as_class(text: str, classes: Array) -> Any:
+    """Return the class that is written so, or the text itself."""
+    for label in classes.tolist():
+        if str(label) == text or (isinstance(label, int) and text == f"{label}.0"):
+            return label
+        if isinstance(label, bool) and str(label).lower() == text.lower():
+            return label
+    return text
+
+
+def check_given(path: Any, rows: list[int], given: list[str | None], table: Labels) -> None:
+    """Refuse a file of rows whose given labels were others."""
+    for row, text in zip(rows, given, strict=True):
+        if not text or row >= table.codes.size:
+            continue
+        now = table.classes[table.codes[row]].item()
+        if as_class(text, table.classes) != now:
+            raise ValueError(
+                f"{path} was made of another table: row {row} had the label {text!r} when it was "
+                f"checked, and has {now!r} here. Give the table that was checked."
+            )

@@ -1,0 +1,421 @@
+"""Labels that a person has checked: which rows, what is true of them, how they were picked."""
+
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from unflip._typing import Array, Codes, Floats, PlainLabel, RandomState
+from unflip._validation import Labels, check_labels, check_level, check_probabilities, is_number
+from unflip.checked import _ratios
+from unflip.checked._counting import Estimate, estimate_mean, estimate_ratio
+from unflip.checked._draws import Draws, relative_probability
+from unflip.checked._input import (
+    NONE,
+    UNSURE,
+    as_class,
+    chance,
+    check_answers,
+    check_chances,
+    check_given,
+    check_rows,
+    objects,
+    once,
+    read_csv,
+    whole_number,
+)
+from unflip.checked._picking import Goal, Picks, pick_rows, rows_needed
+from unflip.noise import NoiseRates
+
+
+class CheckedLabels:
+    r"""True labels of some rows, and the probability with which each was drawn.
+
+    Rows that were drawn with known probabilities tell how noisy all labels are, whatever the noise:
+    sum_drawn 1{wrong} / probability has the number of wrong labels as its expectation. Rows that
+    were picked by hand, because they looked wrong, do not; they teach a classifier all the same.
+
+    Parameters
+    ----------
+    rows : array-like of shape (n_checked,)
+        Positions of the rows in the table, counted from 0, in the order in which they were drawn.
+    labels : array-like of shape (n_checked,)
+        Their true labels. "none of these": the row belongs to no class; "unsure": the checker
+        could not tell.
+    probability : float or array-like of shape (n_checked,), default=None
+        The probability with which each row was drawn: at its turn, from the rows not drawn before,
+        as :meth:`next_rows` records it; or of being in the sample at all. A plain random sample may
+        have any constant. NaN, or None for all: picked by hand.
+
+    Notes
+    -----
+    A row that was checked twice with the same answer counts once: as drawn, where one of the two
+    was. Unsure rows are left out of estimates, and their intervals count them either way.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip import CheckedLabels
+    >>> rng = np.random.default_rng(0)
+    >>> y_true = rng.integers(0, 2, 5000)
+    >>> y = np.where(rng.random(5000) < 0.1, 1 - y_true, y_true)
+    >>> rows = rng.choice(5000, 200, replace=False)
+    >>> checked = CheckedLabels(rows, y_true[rows], probability=200 / 5000)
+    >>> print(checked.wrong_share(y))
+    0.0950 (0.0582 to 0.1444)
+    """
+
+    NONE, UNSURE = NONE, UNSURE
+
+    rows: Codes
+    labels: Array
+    probability: Floats
+
+    def __init__(
+        self,
+        rows: ArrayLike,
+        labels: ArrayLike,
+        probability: ArrayLike | None = None,
+    ) -> None:
+        positions = check_rows(rows)
+        answers = check_answers(labels, positions)
+        chances = check_chances(probability, positions)
+        kept = once(positions, answers, chances)
+        self.rows, self.labels, self.probability = positions[kept], answers[kept], chances[kept]
+
+    @classmethod
+    def from_ids(
+        cls,
+        ids: ArrayLike,
+        labels: ArrayLike,
+        probability: ArrayLike | None = None,
+        *,
+        table_ids: ArrayLike,
+    ) -> Self:
+        """Return the checked labels of rows that are named by an identifier.
+
+        Parameters
+        ----------
+        ids : array-like of shape (n_checked,)
+            The identifiers of the checked rows.
+        labels, probability
+            As for :class:`CheckedLabels`.
+        table_ids : array-like of shape (n_rows,)
+            The identifiers of all rows of the table, each once.
+        """
+        known: dict[object, int] = {}
+        for row, name in enumerate(np.asarray(table_ids, dtype=object).tolist()):
+            if known.setdefault(name, row) != row:
+                raise ValueError(
+                    f"table_ids holds {name!r} twice, in rows {known[name]} and {row}: an "
+                    "identifier must name one row."
+                )
+        names = np.asarray(ids, dtype=object).tolist()
+        strangers = [name for name in names if name not in known]
+        if strangers:
+            raise ValueError(
+                f"{len(strangers)} checked ids are not in the table, {strangers[0]!r} for one. Is "
+                "this the table that was checked?"
+            )
+        return cls([known[name] for name in names], labels, probability)
+
+    @classmethod
+    def from_file(cls, path: str | Path, y: ArrayLike | None = None) -> Self:
+        """Read a file of checked labels, such as the `reviewed.csv` that the review page exports.
+
+        Parameters
+        ----------
+        path : str or Path
+            A CSV file with the columns `row`, counted from 0, and `label`; `probability`, where
+            rows were drawn (empty: by hand); `given`, the label that was checked.
+        y : array-like of shape (n_rows,), default=None
+            The labels of the table, which the column `given` is compared with.
+        """
+        lines = read_csv(Path(path))
+        rows = [whole_number(line["row"], path, number) for number, line in enumerate(lines, 2)]
+        chances = [chance(line.get("probability"), path, n) for n, line in enumerate(lines, 2)]
+        labels: list[Any] = [line["label"] for line in lines]
+        if y is not None:
+            table = check_labels(y, binary=False)
+            labels = [as_class(label, table.classes) for label in labels]
+            check_given(path, rows, [line.get("given") for line in lines], table)
+        return cls(rows, objects(labels), np.array(chances))
+
+    def __len__(self) -> int:
+        return self.rows.size
+
+    def __add__(self, other: "CheckedLabels") -> "CheckedLabels":
+        return CheckedLabels(
+            np.r_[self.rows, other.rows],
+            np.r_[self.labels, other.labels],
+            np.r_[self.probability, other.probability],
+        )
+
+    def __repr__(self) -> str:
+        return f"CheckedLabels({len(self)} rows, {int(self.is_drawn.sum())} of them drawn)"
+
+    @property
+    def is_drawn(self) -> Array:
+        """Whether each row was drawn with a known probability; else it was picked by hand."""
+        return ~np.isnan(self.probability)
+
+    def truth(self, labels: Labels) -> Codes:
+        """Return the positions of the true labels among the classes; n_classes: none, -1: unsure.
+
+        Parameters
+        ----------
+        labels : Labels
+            The labels of the table.
+        """
+        n_rows, classes = labels.codes.size, labels.classes
+        outside = self.rows >= n_rows
+        if outside.any():
+            raise ValueError(
+                f"row {self.rows[outside][0]} was checked, and the table has rows 0 to "
+                f"{n_rows - 1}. Is this the table that was checked?"
+            )
+        places = {label: k for k, label in enumerate(classes.tolist())}
+        places = {NONE: classes.size, UNSURE: -1, **places}
+        codes = np.empty(self.rows.size, dtype=np.intp)
+        for i, label in enumerate(self.labels.tolist()):
+            if label not in places:
+                raise ValueError(
+                    f"the checked label of row {self.rows[i]} is {label!r}, which is not one of "
+                    f"the classes {classes.tolist()}, nor {NONE!r} or {UNSURE!r}."
+                )
+            codes[i] = places[label]
+        return codes
+
+    def draws(self, labels: Labels) -> Draws:
+        """Return the rows that were drawn, as the estimates take them.
+
+        Parameters
+        ----------
+        labels : Labels
+            The labels of the table.
+        """
+        truth, drawn = self.truth(labels), self.is_drawn
+        relative, in_turn = relative_probability(self.probability[drawn], labels.codes.size)
+        return Draws(
+            self.rows[drawn],
+            truth[drawn],
+            relative,
+            in_turn,
+            labels.codes.size,
+            labels.classes.size,
+        )
+
+    def wrong_share(
+        self, y: ArrayLike, label_proba: ArrayLike | None = None, *, level: float = 0.95
+    ) -> Estimate:
+        """Return the share of wrong labels.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_rows,)
+            The labels of the table.
+        label_proba : array-like of shape (n_rows,) or (n_rows, n_classes), default=None
+            A model's P(the label is wrong) or P(true = k | x, given label), of all rows, such as
+            `LabelAudit().label_proba_`. It must not have been told the checked labels.
+        level : float, default=0.95
+            Confidence of the intervals.
+        """
+        table, draws, proba = self._ready(y, label_proba)
+        ratio = _ratios.wrong_share(table.codes)
+        return estimate_ratio(ratio, draws, proba, check_level(level))
+
+    def wrong_share_by_label(
+        self, y: ArrayLike, label_proba: ArrayLike | None = None, *, level: float = 0.95
+    ) -> dict[PlainLabel, Estimate]:
+        """Return the share of wrong labels among the rows of each given label.
+
+        Parameters
+        ----------
+        y, label_proba, level
+            As for :meth:`wrong_share`; each interval is on its own.
+        """
+        table, draws, proba = self._ready(y, label_proba)
+        return {
+            label: estimate_ratio(
+                _ratios.wrong_share(table.codes, k), draws, proba, check_level(level)
+            )
+            for k, label in enumerate(table.classes.tolist())
+        }
+
+    def noise_rates(
+        self, y: ArrayLike, label_proba: ArrayLike | None = None, *, level: float = 0.95
+    ) -> dict[PlainLabel, Estimate]:
+        """Return P(given != true | true) of each true class.
+
+        Parameters
+        ----------
+        y, level
+            As for :meth:`wrong_share`.
+        label_proba : array-like of shape (n_rows, n_classes), default=None
+            A model's P(true = k | x, given label).
+        """
+        table, draws, proba = self._ready(y, label_proba, per_class=True)
+        return {
+            label: estimate_ratio(
+                _ratios.flip_rate(table.codes, k), draws, proba, check_level(level)
+            )
+            for k, label in enumerate(table.classes.tolist())
+        }
+
+    def transition(
+        self, y: ArrayLike, label_proba: ArrayLike | None = None, *, level: float = 0.95
+    ) -> list[list[Estimate]]:
+        """Return P(given = j | true = i) as rows of estimates, classes sorted.
+
+        Parameters
+        ----------
+        y, label_proba, level
+            As for :meth:`noise_rates`.
+        """
+        table, draws, proba = self._ready(y, label_proba, per_class=True)
+        classes = range(table.classes.size)
+        return [
+            [
+                estimate_ratio(
+                    _ratios.transition(table.codes, i, j), draws, proba, check_level(level)
+                )
+                for j in classes
+            ]
+            for i in classes
+        ]
+
+    def score(
+        self,
+        y: ArrayLike,
+        y_pred: ArrayLike,
+        metric: str = "accuracy",
+        label_proba: ArrayLike | None = None,
+        *,
+        level: float = 0.95,
+    ) -> Estimate:
+        """Return a model's score on the true labels.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_rows,)
+            The labels of the table.
+        y_pred : array-like of shape (n_rows,)
+            The model's predictions for its rows, made without the checked labels.
+        metric : {"accuracy", "balanced_accuracy", "f1"}, default="accuracy"
+            "f1": of the greater of two classes; of more, the mean over the classes.
+        label_proba : array-like of shape (n_rows, n_classes), default=None
+            A model's P(true = k | x, given label).
+        level : float, default=0.95
+            Confidence of the intervals.
+        """
+        table, draws, proba = self._ready(y, label_proba, per_class=True)
+        predicted = check_labels(y_pred, classes=table.classes, binary=False).codes
+        if predicted.size != table.codes.size:
+            raise ValueError(
+                f"y_pred has {predicted.size} entries, and y has {table.codes.size}: one per row."
+            )
+        n_classes = table.classes.size
+        ratios = {
+            "accuracy": lambda: [_ratios.accuracy(predicted)],
+            "balanced_accuracy": lambda: [_ratios.recall(predicted, k) for k in range(n_classes)],
+            "f1": lambda: [
+                _ratios.f1(predicted, k) for k in range(1 if n_classes == 2 else 0, n_classes)
+            ],
+        }
+        if metric not in ratios:
+            raise ValueError(f"metric must be one of {', '.join(ratios)}, got {metric!r}.")
+        return estimate_mean(ratios[metric](), draws, proba, check_level(level))
+
+    def next_rows(
+        self,
+        y: ArrayLike,
+        label_proba: ArrayLike,
+        *,
+        goal: Goal = "count",
+        n: int = 10,
+        random_state: RandomState = None,
+    ) -> Picks:
+        """Return which rows to check next, and the probability with which each was drawn.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_rows,)
+            The labels of the table.
+        label_proba : array-like of shape (n_rows,) or (n_rows, n_classes)
+            A model's P(the label is wrong) or P(true = k | x, given label), of all rows.
+        goal : {"count", "find", "teach"}, default="count"
+            "find": the most suspicious rows first, by hand as it were. "count": drawn at random,
+            rows of which the model is unsure more often, as far as that has paid so far: the
+            interval narrows fastest. "teach": drawn at random, rows whose answers would move the
+            training weights of most others more often.
+        n : int, default=10
+            How many rows. A row that was checked by hand may be drawn: its answer is known.
+        random_state : int, RandomState instance or None, default=None
+            Seed of the draws.
+        """
+        table, draws, proba = self._ready(y, label_proba)
+        assert proba is not None
+        return pick_rows(goal, n, draws, self.rows, table.codes, proba, random_state)
+
+    def rows_needed(
+        self,
+        y: ArrayLike,
+        label_proba: ArrayLike | None = None,
+        *,
+        half_width: float = 0.02,
+        level: float = 0.95,
+    ) -> int:
+        """Return about how many more rows the share of wrong labels needs for a half-width.
+
+        Parameters
+        ----------
+        y, label_proba, level
+            As for :meth:`wrong_share`.
+        half_width : float, default=0.02
+            Half the width of the fixed-n interval that is wanted.
+        """
+        if not (is_number(half_width) and 0 < half_width < 1):
+            raise ValueError(f"half_width must lie between 0 and 1, got {half_width!r}.")
+        found = self.wrong_share(y, label_proba, level=level)
+        return rows_needed(found, np.asarray(y).shape[0], half_width)
+
+    def rates(self, y: ArrayLike, label_proba: ArrayLike | None = None) -> NoiseRates:
+        """Return the noise rates of two classes as the rest of the library takes them.
+
+        Parameters
+        ----------
+        y, label_proba
+            As for :meth:`noise_rates`.
+        """
+        found = list(self.noise_rates(y, label_proba).values())
+        if len(found) != 2:
+            raise ValueError(
+                f"y holds {len(found)} classes: rates are for two, `transition` for more."
+            )
+        return NoiseRates(positive=found[1].value, negative=found[0].value)
+
+    def _ready(
+        self, y: ArrayLike, label_proba: ArrayLike | None, *, per_class: bool = False
+    ) -> tuple[Labels, Draws, Floats | None]:
+        table = check_labels(y, binary=False)
+        proba = None if label_proba is None else _label_proba(label_proba, table, per_class)
+        return table, self.draws(table), proba
+
+
+def _label_proba(label_proba: ArrayLike, table: Labels, per_class: bool) -> Floats:
+    """Return P(true = k | x, given label) with a last column for none of the classes."""
+    n_rows, n_classes = table.codes.size, table.classes.size
+    proba = check_probabilities(label_proba, "label_proba")
+    if proba.shape == (n_rows,) and not (per_class and n_classes > 2):
+        # one other class stands for all others
+        whole = np.zeros((n_rows, n_classes + 1))
+        whole[np.arange(n_rows), table.codes] = 1 - proba
+        whole[np.arange(n_rows), (table.codes + 1) % n_classes] = proba
+        return whole
+    if proba.shape != (n_rows, n_classes):
+        raise ValueError(
+            f"label_proba has shape {proba.shape}, expected {(n_rows, n_classes)}: P(true = k) of "
+            "every row and class."
+        )
+    return np.column_stack([proba, np.clip(1 - proba.sum(axis=1), 0, 1)])

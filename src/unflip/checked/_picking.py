@@ -1,0 +1,165 @@
+"""Which rows to check next."""
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+from scipy.stats import norm
+from sklearn.utils import check_random_state
+
+from unflip._typing import Codes, Floats, RandomState
+from unflip._validation import check_choice, check_count
+from unflip.checked._counting import Estimate
+from unflip.checked._draws import FLOOR, Draws
+
+Goal = Literal["count", "find", "teach"]
+
+GOALS = {
+    "find": "find errors: the most suspicious rows first",
+    "count": "count errors: drawn at random, so that the interval narrows fastest",
+    "teach": "teach the model: drawn at random, rows whose answers move most training weights",
+}
+"""What each goal is for, in one line."""
+
+LEAST_SPREAD = 0.02
+"""Variance of an answer of which the model is sure."""
+
+PRIOR_ROWS = 30.0
+"""Checked rows that speak for plain random draws before any was checked."""
+
+
+class Picks(NamedTuple):
+    """Rows to check, in this order.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n,)
+        Positions.
+    probability : ndarray of shape (n,)
+        The probability with which each was drawn at its turn; NaN where the goal was to find.
+    """
+
+    rows: Codes
+    probability: Floats
+
+
+def pick_rows(
+    goal: str,
+    n: int,
+    draws: Draws,
+    checked_rows: Codes,
+    given: Codes,
+    label_proba: Floats,
+    random_state: RandomState,
+) -> Picks:
+    """Return the rows to check next.
+
+    Parameters
+    ----------
+    goal : {"count", "find", "teach"}
+        What for.
+    n : int
+        How many; fewer where fewer are left.
+    draws : Draws
+        The rows drawn so far.
+    checked_rows : ndarray
+        All rows checked so far.
+    given : ndarray of shape (n_rows,)
+        Positions of the given labels among the classes.
+    label_proba : ndarray of shape (n_rows, n_classes + 1)
+        P(true = k | x, given label).
+    random_state : int, RandomState instance or None
+        Seed.
+    """
+    check_choice(goal, ("count", "find", "teach"), "goal")
+    check_count(n, "n", least=1)
+    suspicion = 1 - label_proba[np.arange(given.size), given]
+    if goal == "find":
+        order = np.argsort(-suspicion, kind="stable")
+        rows = order[~np.isin(order, checked_rows)][:n]
+        return Picks(rows, np.full(rows.size, np.nan))
+    if draws.rows.size and not draws.in_turn:
+        raise ValueError(
+            "the rows so far were drawn independently of each other, and draws in turn cannot be "
+            "added to them: start with CheckedLabels([], []), or draw more in the same way."
+        )
+    left = np.setdiff1d(np.arange(given.size), draws.rows)
+    spread = np.sqrt(suspicion * (1 - suspicion) + LEAST_SPREAD)
+    if goal == "teach":
+        spread = _lessons(suspicion, given)
+    temper = _temper(draws, spread, suspicion, given) if goal == "count" else 1.0
+    value = spread[left] ** temper
+    value = FLOOR + (1 - FLOOR) * value / value.mean()
+    # the smallest of exponential clocks with these rates rings first: draws without replacement
+    generator = check_random_state(random_state)
+    rings = generator.exponential(size=left.size) / value
+    first = np.argpartition(rings, n - 1)[:n] if n < left.size else np.arange(left.size)
+    order = first[np.argsort(rings[first])]
+    before = np.cumsum(value[order]) - value[order]
+    return Picks(left[order], value[order] / (value.sum() - before))
+
+
+def rows_needed(found: Estimate, n_rows: int, half_width: float) -> int:
+    """Return about how many more rows an interval needs; its width falls as 1 / sqrt(n).
+
+    Parameters
+    ----------
+    found : Estimate
+        The estimate so far.
+    n_rows : int
+        Rows of the table.
+    half_width : float
+        Half the width that is wanted.
+    """
+    if found.n_rows < 2:
+        # as many as a plain random sample of a share of a tenth
+        wanted = 0.09 * (norm.ppf((1 + found.level) / 2) / half_width) ** 2
+    else:
+        wanted = found.n_rows * (found.half_width / half_width) ** 2
+    total = wanted / (1 + wanted / n_rows) if found.n_rows < 2 else min(wanted, n_rows)
+    return max(int(np.ceil(total)) - found.n_rows, 0)
+
+
+def _temper(draws: Draws, spread: Floats, suspicion: Floats, given: Codes) -> float:
+    """Return the exponent in [0, 1] of `spread` under which the variance so far is least.
+
+    The variance of a draw is sum r^2 / q, and r^2 is known of the rows drawn so far. Rows that
+    speak for plain draws keep a model that knows nothing from doing harm.
+    """
+    sure = draws.truth >= 0
+    rows, tempers = draws.rows[sure], np.linspace(0, 1, 5)
+    if rows.size < 2:
+        return 0.5
+    w = (1 / draws.relative)[sure]
+    wrong = (draws.truth[sure] != given[rows]).astype(float)
+    power = np.clip(
+        np.cov(wrong, suspicion[rows])[0, 1] / max(np.var(suspicion[rows]), 1e-12), 0, 1
+    )
+    residual = wrong - power * suspicion[rows]
+    square = (residual - residual.mean()) ** 2
+    variances = []
+    for temper in tempers:
+        value = spread**temper
+        q = FLOOR + (1 - FLOOR) * value / value.mean()
+        own = float(w @ (square / q[rows]))
+        plain = float((w @ square) / w.sum() * (1 / q).mean())
+        variances.append(own + PRIOR_ROWS * plain)
+    return float(tempers[int(np.argmin(variances))])
+
+
+def _lessons(suspicion: Floats, given: Codes) -> Floats:
+    """Return how far the answer of each row would move P(wrong) of all others.
+
+    In a logistic model of the errors from the given label and the suspicion's logit, f, one more
+    answer moves the coefficients by C f (answer - s), and P(wrong) of the others by s (1 - s) f'
+    of that: the root of s (1 - s) f' C M C f, with M = sum (s (1 - s))^2 f f'.
+    """
+    s = np.clip(suspicion, 1e-3, 1 - 1e-3)
+    features = np.column_stack([np.eye(given.max() + 1)[given], np.log(s / (1 - s))])
+    spread = s * (1 - s)
+    # as if about a hundred rows like these had been checked
+    scale = 100 / given.size
+    precision = scale * (features * spread[:, None]).T @ features + np.eye(features.shape[1])
+    effect = (features * spread[:, None] ** 2).T @ features / given.size
+    middle = np.linalg.solve(precision, effect) @ np.linalg.inv(precision)
+    moved = np.einsum("ij,jk,ik->i", features, middle, features)
+    return np.sqrt(np.maximum(spread * moved, 1e-300))

@@ -1,0 +1,202 @@
+"""What checked rows teach: the label posterior of all rows, and what is said of them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.preprocessing import StandardScaler
+
+from unflip._diagnostics import LEVEL, Diagnostic
+from unflip._folds import folds_within_classes
+from unflip._typing import Codes, Floats, RandomState, Rows
+from unflip._validation import Labels
+from unflip.checked._counting import Estimate
+from unflip.checked._draws import Draws
+from unflip.checked._labels import CheckedLabels
+from unflip.checked._learning import LEAST_ROWS, CheckedRows, explain_errors
+from unflip.noise import NoiseRates, TransitionMatrix
+from unflip.noise_rates import admissible_matrix
+from unflip.posterior import BasePosterior, cross_fit, make_posterior
+
+CROSS_FIT_FOLDS = 5
+"""Folds of P(noisy | x), in which no row's own label is seen."""
+
+MANY_BY_HAND = 20
+"""So many rows picked by hand, and none drawn, may be a random sample that does not say so."""
+
+
+@dataclass(frozen=True)
+class Taught:
+    """What checked rows and noisy labels say together.
+
+    Parameters
+    ----------
+    label_proba : ndarray of shape (n_rows, n_classes)
+        P(true = k | x, given label); of a checked row, its true label.
+    mislabel_proba : ndarray of shape (n_rows,)
+        P(the label is wrong); of a checked row, 0 or 1.
+    counts : ndarray of shape (n_rows,)
+        0 of rows that belong to no class, which teach a classifier nothing; else 1.
+    rates : NoiseRates or TransitionMatrix
+        P(given | true) over all rows.
+    wrong_share : Estimate or None
+        The share of wrong labels by the drawn rows; None where too few were drawn.
+    shares : dict of str to float
+        The weight of each explanation of the errors.
+    doubts : list of Diagnostic
+        What a user should know.
+    """
+
+    label_proba: Floats
+    mislabel_proba: Floats
+    counts: Floats
+    rates: NoiseRates | TransitionMatrix
+    wrong_share: Estimate | None
+    shares: dict[str, float]
+    doubts: list[Diagnostic]
+
+    @property
+    def speaks(self) -> bool:
+        """Whether enough rows were drawn to tell how labels go wrong."""
+        return self.wrong_share is not None
+
+    def row_weight(self, sample_weight: Floats | None) -> Floats | None:
+        """Return how often each row counts in training; None: all once.
+
+        Parameters
+        ----------
+        sample_weight : ndarray of shape (n_rows,) or None
+            A user's own weights.
+        """
+        if self.counts.all():
+            return sample_weight
+        return self.counts if sample_weight is None else self.counts * sample_weight
+
+
+def teach(
+    checked: CheckedLabels,
+    X: Rows | None,
+    labels: Labels,
+    own: Floats,
+    held_out: Floats | None = None,
+    random_state: RandomState = None,
+    *,
+    posterior: BasePosterior | None = None,
+) -> Taught:
+    """Return what checked rows and noisy labels say together.
+
+    Parameters
+    ----------
+    checked : CheckedLabels
+        The checked rows.
+    X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features) or None
+        All rows.
+    labels : Labels
+        Their noisy labels.
+    own : ndarray of shape (n_rows, n_classes)
+        P(true = k | x, given label) by the noisy labels alone.
+    held_out : ndarray of shape (n_rows, n_classes), default=None
+        P(noisy | x) by a model that did not see the row's label. None: by logistic regression, or
+        by `posterior` where rows are not all numbers.
+    random_state : int, RandomState instance or None, default=None
+        Seed of its folds.
+    posterior : BasePosterior, default=None
+        What takes such rows.
+    """
+    classes, codes = labels
+    truth, draws = checked.truth(labels), checked.draws(labels)
+    x = None if X is None else _features(X, checked.rows)
+    if held_out is None:
+        model = make_posterior("probabilistic") if x is not None else clone(posterior)
+        folds = folds_within_classes(CROSS_FIT_FOLDS, codes)
+        held_out = cross_fit(model, X, labels, cv=folds, random_state=random_state)[1]
+    rows = _checked_rows(checked, truth, draws)
+    found = explain_errors(own, held_out, x, codes, classes, rows)
+    proba, counts = found.proba.copy(), np.ones(codes.size)
+    known, none = (truth >= 0) & (truth < classes.size), truth == classes.size
+    proba[checked.rows[known]] = np.eye(classes.size)[truth[known]]
+    nowhere = checked.rows[none]
+    counts[nowhere] = 0.0
+    proba[nowhere] = _elsewhere(proba[nowhere], codes[nowhere])
+    wrong = np.clip(1 - proba[np.arange(codes.size), codes], 0, 1)
+    speaks = draws.rows.size >= LEAST_ROWS
+    share = None
+    if speaks:
+        share = checked.wrong_share(labels.given, own, level=LEVEL)
+    return Taught(
+        proba,
+        wrong,
+        counts,
+        _rates(proba, codes),
+        share,
+        found.shares,
+        _doubts(checked, draws, share, float(1 - own[np.arange(codes.size), codes].mean())),
+    )
+
+
+def _checked_rows(checked: CheckedLabels, truth: Codes, draws: Draws) -> CheckedRows:
+    """Return the rows of known class; those that were drawn weigh by inverse probability."""
+    weight = np.zeros(truth.size)
+    weight[checked.is_drawn] = draws.weight
+    known = (truth >= 0) & (truth < draws.n_classes)
+    weight = weight[known]
+    if weight.any():
+        weight /= weight[weight > 0].mean()
+    return CheckedRows(checked.rows[known], truth[known], weight)
+
+
+def _features(X: Rows, checked_rows: Codes) -> Rows | None:
+    """Return numbers of comparable scale, as many columns at most as checked rows; None of others.
+
+    A ridge-penalised model of the checked rows does not leave their span, so that no more columns
+    than rows are needed.
+    """
+    if sparse.issparse(X):
+        x = StandardScaler(with_mean=False).fit_transform(X.astype(float).tocsr())
+    else:
+        try:
+            x = np.asarray(X, dtype=float)
+        except (TypeError, ValueError):
+            return None
+        if x.ndim != 2 or not np.isfinite(x).all():
+            return None
+        x = StandardScaler().fit_transform(x)
+    if not checked_rows.size or x.shape[1] <= checked_rows.size:
+        return x
+    seen = x[checked_rows]
+    seen = seen.toarray() if sparse.issparse(seen) else seen
+    axes = np.linalg.svd(seen, full_matrices=False)[2]
+    return np.asarray(x @ axes.T)
+
+
+def _elsewhere(proba: Floats, codes: Codes) -> Floats:
+    """Return probabilities without the given label's, of rows that belong to no class."""
+    others = proba.copy()
+    others[np.arange(codes.size), codes] = 0.0
+    total = others.sum(axis=1, keepdims=True)
+    even = np.ones_like(others)
+    even[np.arange(codes.size), codes] = 0.0
+    even /= max(others.shape[1] - 1, 1)
+    return np.where(total > 0, others / np.where(total > 0, total, 1.0), even)
+
+
+def _rates(proba: Floats, codes: Codes) -> NoiseRates | TransitionMatrix:
+    """Return P(given = j | true = i), from P(true | x, given) of all rows."""
+    n_classes = proba.shape[1]
+    joint = np.stack([proba[codes == j].sum(axis=0) for j in range(n_classes)], axis=1)
+    joint += 1e-9 * np.eye(n_classes)  # a class without rows is not flipped
+    noise = admissible_matrix(joint)
+    return noise.rates if n_classes == 2 else noise
+
+
+def _doubts(
+    checked: CheckedLabels, draws: Draws, share: Estimate | None, said: float
+) -> list[Diagnostic]:
+    if share is not None and not share.anytime[0] <= said <= share.anytime[1]:
+        low, high = share.interval
+        numbers = {"low": low, "high": high, "said": said, "n_rows": share.n_rows}
+        return [Diagnostic("checked_otherwise", "note", numbers)]
+    if not draws.rows.size and len(checked) >= MANY_BY_HAND:
+        return [Diagnostic("picked_by_hand", numbers={"n_rows": len(checked)})]
+    return []

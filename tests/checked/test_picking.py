@@ -1,0 +1,86 @@
+"""Which rows to check next."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from unflip import CheckedLabels
+
+N = 500
+
+
+def table(seed: int = 0):
+    rng = np.random.default_rng(seed)
+    true = rng.integers(0, 2, N)
+    said = rng.beta(0.5, 3, N)
+    return np.where(rng.random(N) < said, 1 - true, true), true, said
+
+
+def test_to_find_errors_the_most_suspicious_unchecked_rows_come_first() -> None:
+    y, true, said = table()
+    order = np.argsort(-said)
+    checked = CheckedLabels(order[:3], true[order[:3]])
+    picks = checked.next_rows(y, said, goal="find", n=5)
+    assert_array_equal(picks.rows, order[3:8])
+    assert np.isnan(picks.probability).all()
+
+
+@pytest.mark.parametrize("goal", ["count", "teach"])
+def test_recorded_probabilities_are_those_with_which_rows_are_drawn(goal) -> None:
+    y, true, said = table()
+    start = CheckedLabels(np.arange(20), true[:20], 1 / (N - np.arange(20)))
+    firsts, chances = np.zeros(N), np.full(N, np.nan)
+    for seed in range(1000):
+        picks = start.next_rows(y, said, goal=goal, n=2, random_state=seed)
+        firsts[picks.rows[0]] += 1
+        chances[picks.rows[0]] = picks.probability[0]
+        assert picks.probability.min() >= 0.7 / N  # the floor
+    assert not firsts[:20].any()
+    seen = ~np.isnan(chances)
+    # counts of the draws scatter about the probabilities as they should
+    expected = 1000 * chances[seen]
+    statistic = ((firsts[seen] - expected) ** 2 / expected).sum()
+    assert statistic < seen.sum() + 5 * np.sqrt(2 * seen.sum())
+    assert_allclose(np.mean(1 / chances[seen], where=True), N, rtol=0.2)
+
+
+def test_probabilities_of_a_batch_are_of_draws_in_turn() -> None:
+    y, _, said = table()
+    picks = CheckedLabels([], []).next_rows(y, said, n=N, random_state=0)
+    assert_array_equal(np.sort(picks.rows), np.arange(N))
+    assert_allclose(picks.probability[-1], 1.0)
+
+
+def test_a_model_that_knows_nothing_is_soon_ignored() -> None:
+    rng = np.random.default_rng(3)
+    true = rng.integers(0, 2, 4000)
+    y = np.where(rng.random(4000) < 0.1, 1 - true, true)
+    said = rng.beta(0.3, 3, 4000)
+    checked = CheckedLabels([], [])
+    for seed in range(10):
+        picks = checked.next_rows(y, said, n=40, random_state=seed)
+        checked += CheckedLabels(picks.rows, true[picks.rows], picks.probability)
+    relative = picks.probability * (4000 - 360 - np.arange(40))
+    assert np.ptp(relative) < 0.1
+    random = CheckedLabels(np.arange(400), true[:400], 1.0)
+    assert checked.wrong_share(y, said).half_width < 1.1 * random.wrong_share(y).half_width
+
+
+def test_rows_needed_fall_as_rows_are_checked() -> None:
+    y, true, _ = table()
+    few, many = (CheckedLabels(np.arange(n), true[:n], 1.0) for n in (50, 150))
+    needed = few.rows_needed(y, half_width=0.05), many.rows_needed(y, half_width=0.05)
+    assert needed[0] > needed[1] > 0
+    assert many.rows_needed(y, half_width=0.2) == 0
+    assert CheckedLabels([], []).rows_needed(y, half_width=0.05) > 50
+    with pytest.raises(ValueError, match="half_width must lie between 0 and 1"):
+        few.rows_needed(y, half_width=2)
+
+
+def test_draws_of_another_kind_and_other_goals_are_refused() -> None:
+    y, true, said = table()
+    apart = CheckedLabels([1, 2, 3], true[1:4], [0.01, 0.004, 0.006])
+    with pytest.raises(ValueError, match="drawn independently"):
+        apart.next_rows(y, said)
+    with pytest.raises(ValueError, match="goal"):
+        apart.next_rows(y, said, goal="win")

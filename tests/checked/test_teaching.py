@@ -1,0 +1,229 @@
+"""Training and audit with checked rows."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.optimize import approx_fprime
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+
+from unflip import CheckedLabels, ImportanceReweightingClassifier, LabelAudit, NoiseRates
+from unflip.checked._learning import CheckedRows, ErrorModel, _folds, _stacked, flip_matrix
+from unflip.inspection import summary
+
+N = 800
+KNOWN = NoiseRates(positive=0.0, negative=0.0)
+
+
+def by_rule(seed: int = 0):
+    """Return rows, labels by a rule that is often wrong, and true ones."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(N, 4))
+    true = (X @ [1.0, 1.0, 1.0, 0.0] + 0.3 * rng.normal(size=N) > 0).astype(int)
+    return X, (X[:, 0] > 0.7).astype(int), true
+
+
+def quick(**changes) -> ImportanceReweightingClassifier:
+    return ImportanceReweightingClassifier(
+        posterior="probabilistic", noise_rates=KNOWN, random_state=0, **changes
+    )
+
+
+def drawn(true, n: int, seed: int = 0) -> CheckedLabels:
+    rows = np.random.default_rng(seed).choice(true.size, n, replace=False)
+    return CheckedLabels(rows, true[rows], probability=n / true.size)
+
+
+def test_a_hundred_checked_rows_teach_what_a_rule_gets_wrong() -> None:
+    X, y, true = by_rule()
+    plain = quick().fit(X, y).score(X, true)
+    checked = drawn(true, 100)
+    taught = quick().fit(X, y, checked=checked)
+    alone = LogisticRegression().fit(X[checked.rows], true[checked.rows])
+    assert taught.score(X, true) > plain + 0.15
+    assert taught.score(X, true) > alone.score(X, true) - 0.02
+    low, high = taught.wrong_share_range_
+    assert low <= (y != true).mean() <= high
+    assert "not flips at random" in " ".join(taught.diagnostics_)
+    assert_array_equal(taught.mislabel_proba_[checked.rows], (y != true)[checked.rows])
+    right = np.diag(taught.transition_matrix_)
+    assert_allclose(right, [np.mean(y[true == k] == k) for k in (0, 1)], atol=0.1)
+
+
+def test_no_checked_rows_change_nothing() -> None:
+    X, y, _ = by_rule()
+    before, after = quick().fit(X, y), quick().fit(X, y, checked=CheckedLabels([], []))
+    assert_array_equal(before.predict_proba(X), after.predict_proba(X))
+    assert_array_equal(before.mislabel_proba_, after.mislabel_proba_)
+
+
+def test_all_rows_checked_are_plain_training_on_the_truth() -> None:
+    X, y, true = by_rule()
+    taught = quick().fit(X, y, checked=CheckedLabels(np.arange(N), true, 1.0))
+    clean = LogisticRegression().fit(X, true)
+    assert_allclose(taught.predict_proba(X), clean.predict_proba(X))
+    assert_allclose(taught.wrong_share_range_, (y != true).mean())
+
+
+def test_rows_picked_by_hand_train_and_do_not_speak_of_others() -> None:
+    X, y, true = by_rule()
+    rows = np.flatnonzero(y != true)[:60]
+    with pytest.warns(UserWarning, match="picked by hand"):
+        found = quick().fit(X, y, checked=CheckedLabels(rows, true[rows]))
+    assert found.noise_rates_ == KNOWN
+    assert (found.mislabel_proba_[rows] == 1).all()
+    others = np.setdiff1d(np.arange(N), rows)
+    assert not found.mislabel_proba_[others].any()
+    fixed = y.copy()
+    fixed[rows] = true[rows]
+    assert_allclose(
+        found.predict_proba(X), LogisticRegression().fit(X, fixed).predict_proba(X), atol=1e-4
+    )
+
+
+def test_rows_of_no_class_teach_nothing_and_unsure_ones_stay_open() -> None:
+    X, y, true = by_rule()
+    checked = drawn(true, 100)
+    answers = checked.labels.copy()
+    answers[:5], answers[5:10] = CheckedLabels.NONE, CheckedLabels.UNSURE
+    changed = CheckedLabels(checked.rows, answers, checked.probability)
+    found = quick().fit(X, y, checked=changed)
+    assert (found.sample_weight_[checked.rows[:5]] == 0).all()
+    assert (found.mislabel_proba_[checked.rows[:5]] == 1).all()
+    unsure = found.mislabel_proba_[checked.rows[5:10]]
+    assert ((unsure > 0) & (unsure < 1)).all()
+
+
+def test_rows_drawn_more_often_where_labels_are_wrong_are_weighted_back() -> None:
+    X, y, true = by_rule()
+    rng = np.random.default_rng(0)
+    value = np.where(y != true, 5.0, 1.0)  # as if a model had known
+    order = np.argsort(rng.exponential(size=N) / value)[:200]
+    chance = value[order] / (value.sum() - np.cumsum(value[order]) + value[order])
+    found = quick().fit(X, y, checked=CheckedLabels(order, true[order], chance))
+    said = found.mislabel_proba_.mean()
+    assert abs(said - (y != true).mean()) < 0.06
+    naive = quick().fit(X, y, checked=CheckedLabels(order, true[order], 1.0))
+    assert naive.mislabel_proba_.mean() > said + 0.03
+
+
+def test_three_classes_sparse_rows_and_the_audit() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, 3))
+    true = X.argmax(axis=1)
+    y = np.where(X[:, 0] + X[:, 1] > 1.0, 2, true)  # mistakes that follow a rule
+    classes = np.array(["a", "b", "c"])
+    checked, names, rows = drawn(classes[true], 150), classes[y], sparse.csr_array(X)
+    parts = {"posterior": "probabilistic", "noise_rates": np.eye(3)}
+    found = ImportanceReweightingClassifier(**parts).fit(rows, names, checked=checked)
+    assert (
+        found.score(sparse.csr_array(X), np.array(["a", "b", "c"])[true])
+        > np.mean(y == true) + 0.05
+    )
+    audit = LabelAudit(**parts, random_state=0).fit(X, names, checked=checked)
+    left = np.setdiff1d(np.arange(N), checked.rows)
+    assert roc_auc_score((y != true)[left], audit.mislabel_proba_[left]) > 0.85
+    assert_allclose(audit.label_proba_.sum(axis=1), 1)
+    low, high = audit.wrong_share_range_
+    assert low <= (y != true).mean() <= high
+    assert audit.n_errors_ == pytest.approx((y != true).sum(), rel=0.25)
+
+
+def test_probabilities_of_any_model_are_audited_with_checked_rows() -> None:
+    X, y, true = by_rule()
+    model = LogisticRegression().fit(X, y).predict_proba(X)
+    checked = drawn(true, 150)
+    audit = LabelAudit(noise_rates=KNOWN).fit_posterior(model, y, checked=checked)
+    left = np.setdiff1d(np.arange(N), checked.rows)
+    assert audit.mislabel_proba_[left].mean() == pytest.approx((y != true)[left].mean(), abs=0.1)
+
+
+def test_weights_that_keep_the_labels_are_refused_with_checked_rows() -> None:
+    X, y, true = by_rule()
+    with pytest.raises(ValueError, match="weighting='pi' keeps the given labels"):
+        quick(weighting="pi").fit(X, y, checked=drawn(true, 50))
+    with pytest.raises(TypeError, match="CheckedLabels"):
+        quick().fit(X, y, checked={3: 1})
+
+
+def test_rows_with_words_are_taught_without_x() -> None:
+    pd = pytest.importorskip("pandas")
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"colour": rng.choice(["red", "green", "blue"], N)})
+    true = (frame["colour"] == "red").to_numpy().astype(int)
+    y = np.where(frame["colour"] == "green", 1, true)
+    model = make_pipeline(OneHotEncoder(), LogisticRegression())
+    clf = ImportanceReweightingClassifier(model, posterior=model, noise_rates=KNOWN)
+    assert clf.fit(frame, y, checked=drawn(true, 100)).score(frame, true) > 0.95
+
+
+def test_the_error_model_is_at_the_maximum_of_its_penalised_likelihood() -> None:
+    rng = np.random.default_rng(0)
+    codes, truth = rng.integers(0, 3, 60), rng.integers(0, 3, 60)
+    log_p = rng.normal(size=(60, 3))
+    x = rng.normal(size=(60, 2))
+    checked = CheckedRows(np.arange(60), truth, rng.uniform(0.5, 2, 60))
+    model = ErrorModel(5.0).fit(log_p, x, codes, checked)
+    spread = (x**2).sum(axis=1).mean()
+
+    def loss(parameters):
+        alpha, beta = parameters[:2]
+        b, w, v = np.split(parameters[2:], [3, 12])
+        score = beta * log_p + b + w.reshape(3, 3)[codes] + x @ v.reshape(2, 3)
+        score[np.arange(60), codes] += alpha
+        score -= np.log(np.exp(score).sum(axis=1, keepdims=True))
+        fit = checked.weight @ score[np.arange(60), truth]
+        return -fit + 0.5 * (parameters[:14] ** 2).sum() + (v**2).sum() * spread / 5.0
+
+    at = np.concatenate([model.shared_, model.b_, model.w_.ravel(), model.v_.ravel()])
+    assert_allclose(approx_fprime(at, loss, 1e-6), 0, atol=5e-3)
+    assert_allclose(model.predict(log_p, x, codes, np.arange(60)).sum(axis=1), 1)
+
+
+def test_stacked_shares_are_the_best_mixture() -> None:
+    rng = np.random.default_rng(0)
+    log_scores = np.log(rng.uniform(0.1, 1, (200, 3)))
+    weight = rng.uniform(0.5, 2, 200)
+    shares = _stacked(log_scores, weight)
+
+    def value(s):
+        return weight @ np.log(np.exp(log_scores) @ s) + np.log(s).sum() / 3
+
+    assert_allclose(shares.sum(), 1)
+    for _ in range(200):
+        other = rng.dirichlet(np.full(3, 0.5)) * 0.999 + 0.001 / 3
+        assert value(shares) >= value(other) - 1e-6
+
+
+def test_folds_do_not_depend_on_the_order_of_checking() -> None:
+    rng = np.random.default_rng(0)
+    rows, truth = rng.permutation(50), rng.integers(0, 2, 50)
+    order = rng.permutation(50)
+    one, other = (
+        CheckedRows(rows, truth, np.ones(50)),
+        CheckedRows(rows[order], truth[order], np.ones(50)),
+    )
+    tests = [{frozenset(c.rows[test].tolist()) for _, test in _folds(c)} for c in (one, other)]
+    assert tests[0] == tests[1]
+    assert sum(len(each) for each in tests[0]) == 50
+
+
+def test_the_flip_matrix_is_counted_by_weight() -> None:
+    checked = CheckedRows(np.arange(4), np.array([0, 0, 1, 1]), np.array([30.0, 10.0, 20.0, 20.0]))
+    matrix = flip_matrix(checked, np.array([0, 1, 1, 1]), 2)
+    assert_allclose(matrix, [[31.25 / 41.5, 10.25 / 41.5], [0.25 / 41.5, 41.25 / 41.5]])
+
+
+def test_the_summary_quotes_the_checked_rows() -> None:
+    X, y, true = by_rule()
+    found = summary(quick().fit(X, y, checked=drawn(true, 100)), y)
+    assert found["range"].startswith("By 100 checked rows, ")
+    assert not found["rates_given"]
+    low, high = found["wrong_share"]["by_row"]
+    assert low <= np.mean(y != true) <= high
+    assert found["expected_error_share"] == pytest.approx(np.mean(y != true), abs=0.08)
+    assert summary(quick().fit(X, y), y)["range"].startswith("If labels were flipped at random")
