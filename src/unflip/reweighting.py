@@ -244,15 +244,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
             taught = self._teach(checked, numbers, labels, label_posterior.proba, stages.posterior)
             doubts = taught.doubts if taught.speaks else doubts + taught.doubts
         diagnostics = raise_or_warn(doubts)
-        by_relabelling = self.weighting == "auto" and classes.size > 2
-        if taught is not None:
-            own_weight = taught.row_weight(weight)
-            fit_soft_labels(estimator, X, taught.label_proba, classes, row_weight=own_weight)
-        elif by_relabelling or self.weighting == "relabel":
-            fit_soft_labels(estimator, X, label_posterior.proba, classes, row_weight=weight)
-        else:
-            total_weight = beta if weight is None else beta * weight
-            fit_weighted(estimator, X, labels.given, total_weight, row_weight=weight)
+        self._train(estimator, X, labels, label_posterior, beta, weight, taught)
 
         check_table(self, X, reset=True)
         self.classes_ = classes
@@ -269,6 +261,28 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         if taught is not None:
             self._take(taught, codes)
         return self
+
+    def _train(
+        self,
+        estimator: Any,
+        X: Any,
+        labels: Labels,
+        label_posterior: LabelPosterior,
+        beta: Floats,
+        weight: Floats | None,
+        taught: Taught | None,
+    ) -> None:
+        """Train the classifier in place: by soft labels, or with given ones at weight beta."""
+        classes = labels.classes
+        by_relabelling = self.weighting == "auto" and classes.size > 2
+        if taught is not None:
+            own_weight = taught.row_weight(weight)
+            fit_soft_labels(estimator, X, taught.label_proba, classes, row_weight=own_weight)
+        elif by_relabelling or self.weighting == "relabel":
+            fit_soft_labels(estimator, X, label_posterior.proba, classes, row_weight=weight)
+        else:
+            total_weight = beta if weight is None else beta * weight
+            fit_weighted(estimator, X, labels.given, total_weight, row_weight=weight)
 
     def _teach(
         self, checked: CheckedLabels, X: Any, labels: Labels, own: Floats, posterior: BasePosterior
