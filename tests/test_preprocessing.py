@@ -143,6 +143,16 @@ def test_an_audit_takes_the_table_and_keeps_its_index(churn):
     np.testing.assert_array_equal(named, audit.issues())
 
 
+def test_a_classifier_shows_its_rows_with_their_index(churn):
+    table, y, _ = churn
+    clf = ImportanceReweightingClassifier(random_state=0).fit(table, y)
+    frame = clf.to_frame()
+    assert frame.index.equals(table.index)
+    np.testing.assert_array_equal(frame["given_label"], y)
+    np.testing.assert_array_equal(frame["sample_weight"], clf.sample_weight_)
+    assert isinstance(clf.fit(table.to_numpy(), pl.Series(y)).to_frame(), pl.DataFrame)
+
+
 def test_a_label_column_that_is_not_there_is_named(churn):
     table, y, _ = churn
     with pytest.raises(ValueError, match=r"no column 'statsu'\. Did you mean 'status'"):

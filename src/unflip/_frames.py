@@ -79,6 +79,19 @@ def audit_frame(audit: Any, codes: NDArray[np.intp], index: Any) -> Any:
         "model_second": audit.classes_[second],
         "model_second_proba": audit.clean_proba_[rows, second],
     }
+    return native_frame(columns, index)
+
+
+def native_frame(columns: dict[str, NDArray[Any]], index: Any) -> Any:
+    """Return columns as a table of pandas, or of polars.
+
+    Parameters
+    ----------
+    columns : dict
+        Arrays by name, one value per row.
+    index : pandas.Index, "polars" or None
+        As from :func:`row_index`.
+    """
     if isinstance(index, str):
         import polars
 
@@ -92,5 +105,7 @@ def audit_frame(audit: Any, codes: NDArray[np.intp], index: Any) -> Any:
             "a table needs pandas (pip install pandas), or labels in a polars series."
         ) from None
     frame = pandas.DataFrame(columns, index=index)
-    frame["suggested_label"] = frame["suggested_label"].astype(object)
+    for name, values in columns.items():
+        if values.dtype == object:
+            frame[name] = frame[name].astype(object)
     return frame

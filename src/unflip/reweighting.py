@@ -20,6 +20,7 @@ from unflip._estimators import (
     optional_generator,
     weight_parameters,
 )
+from unflip._frames import native_frame, row_index
 from unflip._label_posterior import LabelPosterior
 from unflip._notebook import with_findings
 from unflip._preprocessing import default_classifier, fit_preprocessing
@@ -258,6 +259,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         self.estimator_ = estimator
         self.wrong_share_range_ = possible_wrong_share(label_posterior, totals, stages.posterior)
         self.checked_ = taught
+        self._codes, self._index = codes, row_index(y, X)
         if taught is not None:
             self._take(taught, codes)
         return self
@@ -306,6 +308,20 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         stays = np.diagonal(as_transition_matrix(taught.rates).matrix)[codes]
         self.sample_weight_ = taught.counts * (1 - taught.mislabel_proba) / stays
         self.wrong_share_range_ = taught.wrong_share.interval
+
+    def to_frame(self) -> Any:
+        """Return one row per training row: its label, how likely wrong, and its weight.
+
+        A pandas table with the index of `y` (or `X`), or a polars table where `y` was one of
+        polars', with the columns `given_label`, `mislabel_proba` and `sample_weight`.
+        """
+        check_is_fitted(self)
+        columns = {
+            "given_label": self.classes_[self._codes],
+            "mislabel_proba": self.mislabel_proba_,
+            "sample_weight": self.sample_weight_,
+        }
+        return native_frame(columns, self._index)
 
     @property
     def transition_matrix_(self) -> Floats:
