@@ -22,8 +22,9 @@ X = RNG.normal(size=(60, 3))
 Y = (X[:, 0] + X[:, 1] + 0.5 * RNG.normal(size=60) > 0).astype(int)
 TOO_LARGE = r"X(_num|_den)? holds numbers up to \S+e\+200 \(columns 1\).*Rescale these columns"
 
-# the channel, and what is computed by it, has rows of its own; trees have float32
-OWN_ROWS = ("Channel", "LabelAudit", "ImportanceReweightingClassifier")
+# the channel, and what is computed by it, has rows of its own; trees have float32; IRBL hands rows
+# to the user's classifier, and computes with none
+OWN_ROWS = ("Channel", "LabelAudit", "ImportanceReweightingClassifier", "IRBL")
 COMPUTING = [part for part in INSTANCES if not type(part).__name__.startswith(OWN_ROWS)]
 COMPUTING += [KernelClassifier("hinge"), LinearClassifier("exponential")]
 
