@@ -50,6 +50,7 @@ def channel_range(
     at_random: tuple[float, float],
     *,
     simple_disagreement: float | None = None,
+    n_classes: int = 2,
 ) -> tuple[float, float]:
     """Return the range of the share of wrong labels by a channel, if mistakes may depend on x.
 
@@ -68,11 +69,13 @@ def channel_range(
         Bounds of the share of wrong labels under random flips.
     simple_disagreement : float, default=None
         The same share for a simple model, where that does not explain the labels.
+    n_classes : int, default=2
+        Labels drawn at random from so many classes are wrong in all but one of as many.
     """
     share = BENT * disagreement
     if simple_disagreement is not None:
         share = BENT_BY_A_RULE * max(disagreement, simple_disagreement)
-    share = min(share, 0.5)
+    share = min(share, 1 - 1 / n_classes)
     high = share + SIGMAS * standard_error(share, n_rows) + LEAST_UNSEEN
     return 0.0, min(max(high, at_random[1]), 1.0)
 

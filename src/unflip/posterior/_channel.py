@@ -21,9 +21,10 @@ from unflip._validation import (
     check_table,
     training_rows,
 )
-from unflip._wrong_share import channel_range, wrong_share_bounds
+from unflip._wrong_share import wrong_share_bounds
 from unflip.noise import NoiseRates, RatesInterval
 from unflip.posterior._base import BasePosterior
+from unflip.posterior._checked_range import checked_range
 from unflip.posterior._noisy_channel import (
     N_GRID,
     ChannelSample,
@@ -267,18 +268,7 @@ class ChannelPosterior(BasePosterior):
     @property
     def wrong_share_range_(self) -> tuple[float, float]:
         """(low, high) of the share of wrong labels, if mistakes may depend on the row."""
-        check_is_fitted(self)
-        if self.check_ is None:
-            raise AttributeError(
-                "wrong_share_range_ rests on the check of the channel, which is made where "
-                f"features='auto'; here features={self.features!r}."
-            )
-        at_random = self.interval_.wrong_share
-        assert at_random is not None
-        simple = None if self.check_.verdict == "believed" else self.check_.simple_disagreement
-        return channel_range(
-            self.check_.disagreement, self.check_.n_rows, at_random, simple_disagreement=simple
-        )
+        return checked_range(self)
 
     @property
     def noise_test_(self) -> EvidenceTest | None:

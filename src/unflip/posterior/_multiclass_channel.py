@@ -23,7 +23,8 @@ from unflip._validation import (
 )
 from unflip.noise import RatesInterval, TransitionMatrix, as_transition_matrix
 from unflip.posterior._base import BasePosterior
-from unflip.posterior._noisy_channel import EvidenceTest, dense
+from unflip.posterior._checked_range import checked_range
+from unflip.posterior._noisy_channel import EvidenceTest, ModelCheck, dense
 from unflip.posterior._softmax_channel import (
     FEATURES,
     SoftmaxSample,
@@ -80,6 +81,12 @@ class MulticlassChannelPosterior(BasePosterior):
         The same of the hypothesis that all classes are flipped equally often.
     features_ : str or transformer
         What t is linear in.
+    check_ : ModelCheck or None
+        With features="auto", how well the channel explains labels that it has not seen: the
+        `statistic` by which trees predict its residuals out of fold, its `p_value`, and the
+        `verdict`, "believed", "doubted", "refuted" or "rule"; the `disagreement` with the labels.
+    wrong_share_range_ : (low, high)
+        The share of labels that may be wrong, if mistakes may depend on the row.
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
 
@@ -206,6 +213,7 @@ class MulticlassChannelPosterior(BasePosterior):
                 candidates=candidates if by_name else ("linear",),
                 n_centers=self.n_centers,
                 estimate=self.estimate,
+                checked=by_name and self.features == "auto",
             )
         check_table(self, X, reset=True)
         self.classes_, self.rates_ = classes, TransitionMatrix(channel.T)
@@ -254,6 +262,17 @@ class MulticlassChannelPosterior(BasePosterior):
     def interval_(self) -> RatesInterval:
         """Bounds of every entry of T, that hold it with probability 0.95."""
         return self.interval()
+
+    @property
+    def check_(self) -> ModelCheck | None:
+        """How well the channel explains labels that it has not seen."""
+        check_is_fitted(self)
+        return self._channel.check
+
+    @property
+    def wrong_share_range_(self) -> tuple[float, float]:
+        """(low, high) of the share of wrong labels, if mistakes may depend on the row."""
+        return checked_range(self)
 
     @property
     def noise_test_(self) -> EvidenceTest | None:

@@ -4,6 +4,12 @@ g is integrated out: the evidence of the noisy labels is a function of the rates
 """
 
 from unflip.posterior._noisy_channel._check import (
+    DOUBTED,
+    FEW_DISAGREE,
+    LEAST_CHECKED,
+    LEAST_DISAGREEMENT,
+    MOST_LEAVES,
+    REFUTED,
     ModelCheck,
     Scored,
     ScoredChannel,
@@ -25,9 +31,15 @@ from unflip.posterior._noisy_channel._fit import (
 from unflip.posterior._noisy_channel._surface import NO_NOISE, EvidenceTest
 
 __all__ = [
+    "DOUBTED",
+    "FEW_DISAGREE",
     "LATENT_VARIANCE",
+    "LEAST_CHECKED",
+    "LEAST_DISAGREEMENT",
+    "MOST_LEAVES",
     "NO_NOISE",
     "N_GRID",
+    "REFUTED",
     "TINY",
     "ChannelFeatures",
     "ChannelSample",

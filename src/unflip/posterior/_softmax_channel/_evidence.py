@@ -132,6 +132,11 @@ class SoftmaxFit:
         return Likelihood(self.design, self.T).at(self.scaled, self.coef)
 
     @property
+    def label_posterior(self) -> Floats:
+        """P(true | x, label) of the rows."""
+        return self._likelihood[1]
+
+    @property
     def clean(self) -> Floats:
         """G of the rows."""
         return self._likelihood[2]

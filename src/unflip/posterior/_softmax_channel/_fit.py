@@ -11,8 +11,10 @@ from unflip.posterior._noisy_channel import (
     NO_NOISE,
     ChannelFeatures,
     EvidenceTest,
+    ModelCheck,
     distinct_rows,
 )
+from unflip.posterior._softmax_channel._check import check_softmax_channel
 from unflip.posterior._softmax_channel._climb import Peak, climb
 from unflip.posterior._softmax_channel._evidence import SoftmaxDesign, fit_softmax, mean_softmax
 from unflip.posterior._softmax_channel._forest import ForestFeatures
@@ -133,6 +135,8 @@ class SoftmaxChannel:
         w.
     moderation : (root, directions, covariances) or None
         What is known of the uncertainty of w.
+    check : ModelCheck or None
+        How well it explains labels that it has not seen, where that was asked.
     """
 
     T: Floats
@@ -146,6 +150,7 @@ class SoftmaxChannel:
     features: Features
     coef: Floats
     moderation: Moderation | None
+    check: ModelCheck | None
 
     def clean_posterior(self, rows: Floats) -> Floats:
         """Return P(true | x) of new rows."""
@@ -167,6 +172,7 @@ def fit_softmax_channel(
     candidates: Sequence[str] = FEATURES,
     n_centers: int = 60,
     estimate: str = "median",
+    checked: bool = False,
 ) -> tuple[SoftmaxChannel, Floats]:
     """Fit P(noisy | x) = softmax(t(x)) T, and return it with P(true | x) of the rows.
 
@@ -187,6 +193,8 @@ def fit_softmax_channel(
     estimate : {"median", "mean"}, default="median"
         "mean": the mean over all structures. "median": no noise if that has a probability above
         1/2, else the mean over the others.
+    checked : bool, default=False
+        Whether to ask trees if the channel explains labels that it has not seen.
     """
     found = distinct_rows(sample.rows, sample.codes, sample.weight, random_state)
     rows, position = sample.rows[found.first], found.position
@@ -233,6 +241,7 @@ def fit_softmax_channel(
         features=features,
         coef=final.unscaled_coef,
         moderation=moderation,
+        check=check_softmax_channel(rows, final) if checked else None,
     )
     return channel, _clean(final.design.features, channel.coef, moderation)[position]
 
@@ -410,7 +419,7 @@ def _draws(
         true = peak.fit.counts.sum(axis=1)
         stays = np.diagonal(drawn, axis1=1, axis2=2)
         matrices.append(drawn)
-        shares.append(1 - stays @ (true / true.sum()))
+        shares.append(np.clip(1 - stays @ (true / true.sum()), 0.0, 1.0))  # but for rounding
     return np.concatenate(matrices), np.concatenate(shares)
 
 

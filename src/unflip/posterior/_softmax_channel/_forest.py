@@ -115,7 +115,7 @@ class ForestFeatures:
         n = min(len(X), FOREST_ROWS)
         self.share = np.bincount(codes, weight, minlength=n_classes) + 1 / n_classes
         self.share /= self.share.sum()
-        fold = _folds(X[:n])
+        fold = folds_of(X[:n])
         logs = np.empty((n, n_classes))
         self.forests: list[Trees] = []
         for k in range(fold.max() + 1):
@@ -153,8 +153,14 @@ class ForestFeatures:
         return np.asarray(logs - logs.mean(axis=1, keepdims=True))
 
 
-def _folds(X: Floats) -> Codes:
-    """Return a fold for every row, the same for equal rows, which are neighbours."""
+def folds_of(X: Floats) -> Codes:
+    """Return a fold for every row, the same for equal rows, which are neighbours.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_columns)
+        Rows in random order, equal ones side by side.
+    """
     first = (np.diff(X, axis=0, prepend=np.nan) != 0).any(axis=1)
     group = np.cumsum(first) - 1
     return np.asarray(group * N_FOLDS // (group[-1] + 1), dtype=np.intp)

@@ -1,0 +1,181 @@
+"""Whether the channel of many classes explains the labels of rows that it has not seen.
+
+As for two classes, trees are asked to predict the channel's residuals, [label = k] - P(noisy=k | x)
+of every class k, out of fold. Where they can, the classes, or the mistakes, follow a shape that the
+channel cannot, and what it cannot follow it calls noise.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.stats import norm
+from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.tree import DecisionTreeClassifier
+
+from unflip._typing import Bools, Codes, Floats
+from unflip.posterior._noisy_channel import (
+    DOUBTED,
+    FEW_DISAGREE,
+    LEAST_CHECKED,
+    LEAST_DISAGREEMENT,
+    MOST_LEAVES,
+    REFUTED,
+    ChannelFeatures,
+    ModelCheck,
+)
+from unflip.posterior._softmax_channel._evidence import SoftmaxDesign, SoftmaxFit, fit_softmax
+from unflip.posterior._softmax_channel._forest import folds_of
+
+MOST_CHECKED = 3000
+"""Of more rows, so many are enough to see what matters."""
+
+N_TREES, LEAF = 30, 5
+"""Trees that predict the residuals, and rows of a leaf at least."""
+
+CLEARLY_BETTER = 3.0
+"""Standard errors by which a rule must explain labels better than the simplest model."""
+
+LARGEST_OWN = 0.9
+"""Share of its own function's information that a row may hold, to be left out in one step."""
+
+
+def check_softmax_channel(rows: Floats, fit: SoftmaxFit) -> ModelCheck:
+    """Return how well a channel explains labels that it has not seen.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_samples, n_columns)
+        Distinct pairs of row and label in random order, equal rows side by side.
+    fit : SoftmaxFit
+        The channel's fit to them.
+    """
+    rows, fit, share = _head(rows, fit)
+    codes, weight = fit.design.codes, fit.design.weight / share
+    held_out = leave_one_out(fit, share)
+    wrong = _disagreement(held_out, codes, weight)
+    statistic, verdict, simple = 0.0, "believed", wrong
+    enough = len(rows) >= LEAST_CHECKED
+    if enough and wrong < FEW_DISAGREE:
+        missed = _missed_by_columns(rows, fit, share)
+        simple = max(wrong, float(np.average(missed, weights=weight)))
+        if _follows_a_rule(rows, codes, weight, missed):
+            verdict = "rule"
+    if enough and verdict == "believed" and wrong > LEAST_DISAGREEMENT:
+        residual = np.eye(fit.design.n_classes)[codes] - held_out
+        statistic = residual_score(rows, fit.noisy, residual, weight)
+    if statistic >= DOUBTED:
+        verdict = "refuted" if statistic >= REFUTED else "doubted"
+        missed = _missed_by_columns(rows, fit, share)
+        simple = max(wrong, float(np.average(missed, weights=weight)))
+    return ModelCheck(
+        statistic=statistic,
+        p_value=float(norm.sf(statistic)),
+        verdict=verdict,
+        disagreement=wrong,
+        simple_disagreement=simple,
+        n_rows=float(weight.sum()),
+    )
+
+
+def leave_one_out(fit: SoftmaxFit, share: float = 1.0) -> Floats:
+    """Return P(noisy | x) of every row without its own label: one step of Newton's method.
+
+    Parameters
+    ----------
+    fit : SoftmaxFit
+        The fit to all rows.
+    share : float, default=1.0
+        What a row's weight is multiplied by, to stand for rows that were left away.
+    """
+    own = np.minimum(fit.design.weight / share, 1.0)[:, None]  # one row, however often it counts
+    leverage = np.column_stack(
+        [np.einsum("if,if->i", fit.scaled @ C, fit.scaled) for C in fit.covariances]
+    )
+    score = (fit.label_posterior - fit.clean) @ fit.directions
+    held = np.minimum(own * leverage * fit.curvature, LARGEST_OWN)
+    t = fit.scaled @ fit.coef - (own * leverage * score / (1 - held)) @ fit.directions.T
+    t -= t.max(axis=1, keepdims=True)
+    clean = np.exp(t)
+    return np.asarray((clean / clean.sum(axis=1, keepdims=True)) @ fit.T)
+
+
+def residual_score(rows: Floats, fitted: Floats, residual: Floats, weight: Floats) -> float:
+    """Return by how many standard errors trees predict the residuals of rows they have not seen.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_samples, n_columns)
+        Rows in random order, equal ones side by side.
+    fitted : ndarray of shape (n_samples, n_classes)
+        P(noisy | x), for the trees to see beside the columns.
+    residual : ndarray of shape (n_samples, n_classes)
+        Labels less their probabilities without them.
+    weight : ndarray of shape (n_samples,)
+        How often each row counts.
+    """
+    columns, fold = np.column_stack([rows, fitted]), folds_of(rows)
+    predicted = np.zeros_like(residual)
+    for k in range(fold.max() + 1):
+        others, left = fold != k, fold == k
+        if others.any():
+            trees = ExtraTreesRegressor(
+                N_TREES, min_samples_leaf=LEAF, max_features=0.5, random_state=k
+            )
+            trees.fit(columns[others], residual[others], weight[others])
+            predicted[left] = trees.predict(columns[left])
+    gain = weight * (predicted * residual).sum(axis=1)
+    spread = float(np.sqrt((gain**2).sum()))
+    return float(gain.sum() / spread) if spread > 0 else 0.0
+
+
+def _head(rows: Floats, fit: SoftmaxFit) -> tuple[Floats, SoftmaxFit, float]:
+    """Return the first rows, and the fit on these, whose weights stand for all."""
+    n = min(len(rows), MOST_CHECKED)
+    design, some = fit.design, slice(n)
+    share = float(design.weight.sum() / design.weight[some].sum())
+    head = SoftmaxDesign(
+        design.features[some],
+        design.block,
+        design.codes[some],
+        design.weight[some] * share,
+        design.n_classes,
+    )
+    return rows[some], replace(fit, design=head, scaled=fit.scaled[some]), share
+
+
+def _missed_by_columns(rows: Floats, fit: SoftmaxFit, share: float) -> Bools:
+    """Return which labels logistic regression with a prior disagrees with, each held out."""
+    weight, K = fit.design.weight / share, fit.design.n_classes
+    features = ChannelFeatures(None, 0).fit(rows, weight, np.arange(0))
+    design = SoftmaxDesign(features.transform(rows), features.block, fit.design.codes, weight, K)
+    variance = design.first_variance()
+    plain = fit_softmax(design, fit.structure, fit.theta, variance, T=np.eye(K), tol=1.0)
+    return np.asarray(leave_one_out(plain).argmax(axis=1) != design.codes)
+
+
+def _follows_a_rule(rows: Floats, codes: Codes, weight: Floats, missed: Bools) -> bool:
+    """Return whether a small tree gives nearly all labels, and clearly more than the columns do.
+
+    Parameters
+    ----------
+    rows, codes, weight : ndarrays
+        Rows in random order, equal ones side by side, their labels and how often they count.
+    missed : ndarray of shape (n_samples,)
+        Which labels a linear model disagrees with.
+    """
+    leaves = max(MOST_LEAVES, 3 * (int(codes.max()) + 1))
+    fold, by_tree = folds_of(rows), np.zeros(len(rows), dtype=bool)
+    for k in range(fold.max() + 1):
+        others, left = fold != k, fold == k
+        if others.any():
+            tree = DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=0)
+            tree.fit(rows[others], codes[others], weight[others])
+            by_tree[left] = tree.predict(rows[left]) != codes[left]
+    better = weight * (missed.astype(float) - by_tree)
+    spread = max(float(np.sqrt((better**2).sum())), 1e-12)
+    few = float(weight @ by_tree) < LEAST_DISAGREEMENT * float(weight.sum())
+    return few and float(better.sum()) > CLEARLY_BETTER * spread
+
+
+def _disagreement(probability: Floats, codes: Codes, weight: Floats) -> float:
+    return float(np.average(probability.argmax(axis=1) != codes, weights=weight))
