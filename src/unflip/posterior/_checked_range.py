@@ -28,4 +28,5 @@ def checked_range(channel: Any) -> tuple[float, float]:
         channel.interval_.wrong_share,
         simple_disagreement=None if check.verdict == "believed" else check.simple_disagreement,
         n_classes=channel.classes_.size,
+        by_a_rule=check.verdict == "rule" and channel.classes_.size > 2,
     )

@@ -5,7 +5,6 @@ g is integrated out: the evidence of the noisy labels is a function of the rates
 
 from unflip.posterior._noisy_channel._check import (
     DOUBTED,
-    FEW_DISAGREE,
     LEAST_CHECKED,
     LEAST_DISAGREEMENT,
     MOST_LEAVES,
@@ -32,7 +31,6 @@ from unflip.posterior._noisy_channel._surface import NO_NOISE, EvidenceTest
 
 __all__ = [
     "DOUBTED",
-    "FEW_DISAGREE",
     "LATENT_VARIANCE",
     "LEAST_CHECKED",
     "LEAST_DISAGREEMENT",

@@ -15,7 +15,6 @@ from sklearn.tree import DecisionTreeClassifier
 from unflip._typing import Bools, Codes, Floats
 from unflip.posterior._noisy_channel import (
     DOUBTED,
-    FEW_DISAGREE,
     LEAST_CHECKED,
     LEAST_DISAGREEMENT,
     MOST_LEAVES,
@@ -32,8 +31,9 @@ MOST_CHECKED = 3000
 N_TREES, LEAF = 30, 5
 """Trees that predict the residuals, and rows of a leaf at least."""
 
-CLEARLY_BETTER = 3.0
-"""Standard errors by which a rule must explain labels better than the simplest model."""
+RULE_SOUGHT, CLEARLY_BETTER = 0.2, 3.0
+"""Labels that the channel but for so few explains may have been made by a rule: they were if a small
+tree gives nearly all, and explains them by so many standard errors better than a linear model."""
 
 LARGEST_OWN = 0.9
 """Share of its own function's information that a row may hold, to be left out in one step."""
@@ -55,11 +55,11 @@ def check_softmax_channel(rows: Floats, fit: SoftmaxFit) -> ModelCheck:
     wrong = _disagreement(held_out, codes, weight)
     statistic, verdict, simple = 0.0, "believed", wrong
     enough = len(rows) >= LEAST_CHECKED
-    if enough and wrong < FEW_DISAGREE:
+    by_tree = _missed_by_a_tree(rows, codes, weight) if enough and wrong < RULE_SOUGHT else None
+    if by_tree is not None and weight @ by_tree < LEAST_DISAGREEMENT * weight.sum():
         missed = _missed_by_columns(rows, fit, share)
-        simple = max(wrong, float(np.average(missed, weights=weight)))
-        if _follows_a_rule(rows, codes, weight, missed):
-            verdict = "rule"
+        if _gain(missed, by_tree, weight) > CLEARLY_BETTER:
+            verdict, simple = "rule", max(wrong, float(np.average(missed, weights=weight)))
     if enough and verdict == "believed" and wrong > LEAST_DISAGREEMENT:
         residual = np.eye(fit.design.n_classes)[codes] - held_out
         statistic = residual_score(rows, fit.noisy, residual, weight)
@@ -153,28 +153,24 @@ def _missed_by_columns(rows: Floats, fit: SoftmaxFit, share: float) -> Bools:
     return np.asarray(leave_one_out(plain).argmax(axis=1) != design.codes)
 
 
-def _follows_a_rule(rows: Floats, codes: Codes, weight: Floats, missed: Bools) -> bool:
-    """Return whether a small tree gives nearly all labels, and clearly more than the columns do.
-
-    Parameters
-    ----------
-    rows, codes, weight : ndarrays
-        Rows in random order, equal ones side by side, their labels and how often they count.
-    missed : ndarray of shape (n_samples,)
-        Which labels a linear model disagrees with.
-    """
+def _missed_by_a_tree(rows: Floats, codes: Codes, weight: Floats) -> Bools:
+    """Return which labels a small decision tree disagrees with, each held out."""
     leaves = max(MOST_LEAVES, 3 * (int(codes.max()) + 1))
-    fold, by_tree = folds_of(rows), np.zeros(len(rows), dtype=bool)
+    fold, missed = folds_of(rows), np.zeros(len(rows), dtype=bool)
     for k in range(fold.max() + 1):
         others, left = fold != k, fold == k
         if others.any():
             tree = DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=0)
             tree.fit(rows[others], codes[others], weight[others])
-            by_tree[left] = tree.predict(rows[left]) != codes[left]
-    better = weight * (missed.astype(float) - by_tree)
-    spread = max(float(np.sqrt((better**2).sum())), 1e-12)
-    few = float(weight @ by_tree) < LEAST_DISAGREEMENT * float(weight.sum())
-    return few and float(better.sum()) > CLEARLY_BETTER * spread
+            missed[left] = tree.predict(rows[left]) != codes[left]
+    return missed
+
+
+def _gain(missed: Bools, by_other: Bools, weight: Floats) -> float:
+    """Return by how many standard errors another model misses fewer labels."""
+    fewer = weight * (missed.astype(float) - by_other)
+    spread = float(np.sqrt((fewer**2).sum()))
+    return float(fewer.sum()) / spread if spread > 0 else 0.0
 
 
 def _disagreement(probability: Floats, codes: Codes, weight: Floats) -> float:

@@ -39,7 +39,12 @@ class Peak:
         """The structure."""
         return self.fit.structure
 
-    @cached_property
+    @property
+    def mean_matrix(self) -> Floats:
+        """T."""
+        return self.fit.T
+
+    @property
     def log_evidence(self) -> float:
         """Log P(noisy labels | structure): the parameters integrated out."""
         n = self.structure.n_parameters

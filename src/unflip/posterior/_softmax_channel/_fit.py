@@ -24,6 +24,7 @@ from unflip.posterior._softmax_channel._structure import (
     NoiseStructure,
     structures,
 )
+from unflip.posterior._softmax_channel._targets import climb_targets
 
 Features = ChannelFeatures | ForestFeatures
 Moderation = tuple[Floats, Floats, list[Floats]]
@@ -338,7 +339,15 @@ def _peaks(found: dict[str, Peak]) -> list[Peak]:
     for structure in _structures(design):
         if structure.name not in found:
             found[structure.name] = _climbed(_simpler(structure, found), structure, design)
-    return list(found.values())
+    return [*found.values(), *_one_target(found, design)]
+
+
+def _one_target(found: dict[str, Peak], design: SoftmaxDesign) -> list[Peak]:
+    """Return the maxima with one target for each class, from where few were found, or none."""
+    starts = [found[name] for name in (FEW_TARGETS, ONE_RATE) if name in found]
+    peaks = [climb_targets(design, False, start) for start in starts]
+    best = max(peaks, key=lambda peak: peak.log_evidence)
+    return [best, climb_targets(design, True, best)]
 
 
 def _structures(design: SoftmaxDesign) -> list[NoiseStructure]:
@@ -374,12 +383,20 @@ def _refined(peaks: list[Peak], design: SoftmaxDesign) -> list[Peak]:
     for peak in peaks:
         later = peak.structure.name == FEW_TARGETS and len(_structures(design)) > len(tried)
         if peak.log_evidence > top - gap or later:
-            start = peak.fit.theta, peak.fit.variance, peak.fit.unscaled_coef
-            found[peak.structure.name] = climb(design, peak.structure, *start)
+            found[peak.structure.name] = _again(peak, design)
     for structure in _structures(design):
         if structure.name not in tried:
             found[structure.name] = _climbed(_simpler(structure, found), structure, design)
     return list(found.values())
+
+
+def _again(peak: Peak, design: SoftmaxDesign) -> Peak:
+    """Return the maximum of a structure on more rows."""
+    structure = peak.structure
+    if structure.targets is not None:
+        return climb_targets(design, bool(structure.per_class), peak, np.array(structure.targets))
+    start = peak.fit.theta, peak.fit.variance, peak.fit.unscaled_coef
+    return climb(design, structure, *start)
 
 
 def _probabilities(peaks: list[Peak]) -> Floats:
@@ -393,7 +410,7 @@ def _probabilities(peaks: list[Peak]) -> Floats:
 
 def _estimates(peaks: list[Peak], probability: Floats) -> tuple[Floats, Floats]:
     """Return the estimate of T, and the mean of its distribution."""
-    matrices = np.array([peak.fit.T for peak in peaks])
+    matrices = np.array([peak.mean_matrix for peak in peaks])
     mean = np.tensordot(probability, matrices, axes=1)
     noisy = np.array([peak.structure.n_parameters > 0 for peak in peaks])
     if probability[~noisy].sum() > 0.5 or not noisy.any():
