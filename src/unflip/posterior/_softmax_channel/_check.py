@@ -19,6 +19,7 @@ from unflip.posterior._noisy_channel import (
     LEAST_DISAGREEMENT,
     MOST_LEAVES,
     REFUTED,
+    TINY,
     ChannelFeatures,
     ModelCheck,
 )
@@ -32,8 +33,8 @@ N_TREES, LEAF = 30, 5
 """Trees that predict the residuals, and rows of a leaf at least."""
 
 RULE_SOUGHT, CLEARLY_BETTER = 0.2, 3.0
-"""Labels that the channel but for so few explains may have been made by a rule: they were if a small
-tree gives nearly all, and explains them by so many standard errors better than a linear model."""
+"""Labels that the channel but for so few explains may have been made by a rule: they were if a
+small tree gives nearly all, by so many standard errors better than a linear model does."""
 
 LARGEST_OWN = 0.9
 """Share of its own function's information that a row may hold, to be left out in one step."""
@@ -92,11 +93,35 @@ def leave_one_out(fit: SoftmaxFit, share: float = 1.0) -> Floats:
         [np.einsum("if,if->i", fit.scaled @ C, fit.scaled) for C in fit.covariances]
     )
     score = (fit.label_posterior - fit.clean) @ fit.directions
-    held = np.minimum(own * leverage * fit.curvature, LARGEST_OWN)
+    # a row that looks mislabelled holds less than none: the fit would move on without it
+    curvature = _spread(fit.clean, fit.directions) - _spread(fit.label_posterior, fit.directions)
+    held = np.minimum(own * leverage * curvature, LARGEST_OWN)
     t = fit.scaled @ fit.coef - (own * leverage * score / (1 - held)) @ fit.directions.T
     t -= t.max(axis=1, keepdims=True)
     clean = np.exp(t)
     return np.asarray((clean / clean.sum(axis=1, keepdims=True)) @ fit.T)
+
+
+def held_out_gain(plain: SoftmaxFit, noisy: SoftmaxFit) -> float:
+    """Return by how much noise makes the labels likelier, each by a fit without its row.
+
+    Parameters
+    ----------
+    plain, noisy : SoftmaxFit
+        Fits to the same rows, without noise and with it.
+    """
+    logs = []
+    for each in (plain, noisy):
+        _, fit, share = _head(each.scaled, each)
+        codes, weight = fit.design.codes, fit.design.weight
+        given = leave_one_out(fit, share)[np.arange(codes.size), codes]
+        logs.append(float(weight @ np.log(np.maximum(given, TINY))))
+    return logs[1] - logs[0]
+
+
+def _spread(proba: Floats, directions: Floats) -> Floats:
+    """Return the variance of every direction's entry of a class drawn by its probability."""
+    return np.asarray(proba @ directions**2 - (proba @ directions) ** 2)
 
 
 def residual_score(rows: Floats, fitted: Floats, residual: Floats, weight: Floats) -> float:

@@ -14,7 +14,7 @@ from unflip.posterior._noisy_channel import (
     ModelCheck,
     distinct_rows,
 )
-from unflip.posterior._softmax_channel._check import check_softmax_channel
+from unflip.posterior._softmax_channel._check import check_softmax_channel, held_out_gain
 from unflip.posterior._softmax_channel._climb import Peak, climb
 from unflip.posterior._softmax_channel._evidence import SoftmaxDesign, fit_softmax, mean_softmax
 from unflip.posterior._softmax_channel._forest import ForestFeatures
@@ -382,7 +382,8 @@ def _refined(peaks: list[Peak], design: SoftmaxDesign) -> list[Peak]:
     found = {}
     for peak in peaks:
         later = peak.structure.name == FEW_TARGETS and len(_structures(design)) > len(tried)
-        if peak.log_evidence > top - gap or later:
+        is_none = not peak.structure.n_parameters
+        if peak.log_evidence > top - gap or later or is_none:
             found[peak.structure.name] = _again(peak, design)
     for structure in _structures(design):
         if structure.name not in tried:
@@ -400,10 +401,21 @@ def _again(peak: Peak, design: SoftmaxDesign) -> Peak:
 
 
 def _probabilities(peaks: list[Peak]) -> Floats:
-    """Return the probability of every structure given the labels."""
+    """Return the probability of every structure given the labels.
+
+    Classes that hardly overlap are likelier with some noise by Laplace's method, though not in
+    truth: there, the function's distribution is far from normal. So noise is believed no more than
+    held-out labels bear out.
+    """
     n_noisy = max(1, sum(peak.structure.n_parameters > 0 for peak in peaks))
     prior = [(1 - NO_NOISE) / n_noisy if p.structure.n_parameters else NO_NOISE for p in peaks]
-    logs = np.array([peak.log_evidence for peak in peaks]) + np.log(prior)
+    evidence = np.array([peak.log_evidence for peak in peaks])
+    best = int(np.argmax(evidence))
+    for k, peak in enumerate(peaks):
+        if not peak.structure.n_parameters and k != best:
+            gain = held_out_gain(peak.fit, peaks[best].fit)
+            evidence[k] = max(evidence[k], evidence[best] - gain)
+    logs = evidence + np.log(prior)
     weight = np.exp(logs - logs.max())
     return np.asarray(weight / weight.sum())
 
