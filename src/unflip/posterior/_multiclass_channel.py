@@ -69,11 +69,12 @@ class MulticlassChannelPosterior(BasePosterior):
         The estimate of T.
     interval_ : RatesInterval
         Bounds of every entry of T and of the share of wrong labels: the shortest ranges that hold
-        them with probability 0.95.
+        them with probability 0.95, and never narrower than what no flip in so many rows tells.
     structure_probability_ : dict of str to float
         Probability of each structure of T given the labels: "none", "one rate", "one rate per
-        class", "one rate, few targets", "one rate per class, few targets", "free". Structures that
-        few rows rule out are left out; empty where T is known.
+        class", "one rate, one target", "one rate per class, one target", "one rate, few targets",
+        "one rate per class, few targets", "free". Structures that few rows rule out are left out;
+        empty where T is known.
     noise_test_ : EvidenceTest or None
         The hypothesis that no label is flipped: `statistic`, `p_value` (conservative), and
         `probability` given the labels. None where T is known.
@@ -94,11 +95,12 @@ class MulticlassChannelPosterior(BasePosterior):
     -----
     T has K (K - 1) rates, too many for few rows. So T is one of several structures, each with its
     own prior: no noise; one rate for all classes; one rate per class; and for either kind of rate,
-    a class's flips go to all other classes alike, to few of them, or anywhere. The evidence
+    a class's flips go to all other classes alike, to one of them, to few, or anywhere. The evidence
     weighs them against each other, and the estimate is their mean. Before the data, no noise has
     the probability 0.1, the others share the rest, and every rate has a Beta(1, 4) distribution.
+    Noise is believed no more than labels of held-out rows bear out.
 
-    Above 50 classes flips are taken to go to all other classes alike. A class of few rows has the
+    Above 50 classes flips are taken to go to all other classes alike, or to one. A class of few rows has the
     rate that the others, or the prior, suggest; its interval says so.
 
     Dense rows of more than 100 columns are reduced to out-of-fold scores of the noisy classes by
@@ -220,6 +222,7 @@ class MulticlassChannelPosterior(BasePosterior):
         self.structure_probability_ = channel.structure_probability
         self.features_ = channel.features_name if by_name else transformer
         self._channel, self._transformer = channel, transformer
+        self._label_counts = np.bincount(codes[counts], weight[counts], minlength=classes.size)
         return counts, clean
 
     def predict_proba(self, X: Any) -> Floats:
@@ -256,7 +259,15 @@ class MulticlassChannelPosterior(BasePosterior):
         check_is_fitted(self)
         low, high = shortest_ranges(self._channel.draws, check_level(level))
         share = shortest_ranges(self._channel.wrong_share, level)
-        return RatesInterval(low, high, level, (float(share[0]), float(share[1])))
+        ends = float(share[0]), float(share[1])
+        if self.known is not None:
+            return RatesInterval(low, high, level, ends)
+        # so often may happen what has not happened once in so many rows
+        unseen = _largest_unseen(self._label_counts, level)
+        high = np.maximum(high, unseen[:, None])
+        np.fill_diagonal(low, np.minimum(np.diag(low), 1 - unseen))
+        most = _largest_unseen(self._label_counts.sum(), level)
+        return RatesInterval(low, high, level, (ends[0], max(ends[1], float(most))))
 
     @property
     def interval_(self) -> RatesInterval:
@@ -294,6 +305,11 @@ class MulticlassChannelPosterior(BasePosterior):
     def _numbers(self, X: Any) -> Any:
         """Return the rows as numbers; a user's transformer has them as they are."""
         return _checked(X) if isinstance(self.features, str) else X
+
+
+def _largest_unseen(counts: Any, level: float) -> Any:
+    """Return the largest rate at which none of so many rows is flipped with chance 1 - `level`."""
+    return -np.expm1(np.log1p(-level) / (counts + 1))
 
 
 def _n_rows(X: Any) -> int:
