@@ -100,8 +100,8 @@ class MulticlassChannelPosterior(BasePosterior):
     the probability 0.1, the others share the rest, and every rate has a Beta(1, 4) distribution.
     Noise is believed no more than labels of held-out rows bear out.
 
-    Above 50 classes flips are taken to go to all other classes alike, or to one. A class of few rows has the
-    rate that the others, or the prior, suggest; its interval says so.
+    Above 50 classes flips are taken to go to all other classes alike, or to one. A class of few
+    rows has the rate that the others, or the prior, suggest; its interval says so.
 
     Dense rows of more than 100 columns are reduced to out-of-fold scores of the noisy classes by
     ridge regression and 30 principal components, sparse ones of more than 500 to 100 by
