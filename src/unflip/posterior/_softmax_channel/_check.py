@@ -23,6 +23,7 @@ from unflip.posterior._noisy_channel import (
     ChannelFeatures,
     ModelCheck,
 )
+from unflip.posterior._softmax_channel._climb import Peak
 from unflip.posterior._softmax_channel._evidence import SoftmaxDesign, SoftmaxFit, fit_softmax
 from unflip.posterior._softmax_channel._forest import folds_of
 
@@ -117,6 +118,27 @@ def held_out_gain(plain: SoftmaxFit, noisy: SoftmaxFit) -> float:
         given = leave_one_out(fit, share)[np.arange(codes.size), codes]
         logs.append(float(weight @ np.log(np.maximum(given, TINY))))
     return logs[1] - logs[0]
+
+
+def borne_out_evidence(peaks: list[Peak]) -> Floats:
+    """Return the log-evidence of structures, that of no noise as far as held-out labels say.
+
+    Classes that hardly overlap are likelier with some noise by Laplace's method, though not in
+    truth: there, the function's distribution is far from normal. So noise is believed no more than
+    labels of held-out rows bear out.
+
+    Parameters
+    ----------
+    peaks : list of Peak
+        Maxima on the same rows.
+    """
+    evidence = np.array([peak.log_evidence for peak in peaks])
+    best = int(np.argmax(evidence))
+    for k, peak in enumerate(peaks):
+        if not peak.structure.n_parameters and k != best:
+            gain = held_out_gain(peak.fit, peaks[best].fit)
+            evidence[k] = max(evidence[k], evidence[best] - gain)
+    return evidence
 
 
 def _spread(proba: Floats, directions: Floats) -> Floats:

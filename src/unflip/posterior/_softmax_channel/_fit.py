@@ -14,7 +14,10 @@ from unflip.posterior._noisy_channel import (
     ModelCheck,
     distinct_rows,
 )
-from unflip.posterior._softmax_channel._check import check_softmax_channel, held_out_gain
+from unflip.posterior._softmax_channel._check import (
+    borne_out_evidence,
+    check_softmax_channel,
+)
 from unflip.posterior._softmax_channel._climb import Peak, climb
 from unflip.posterior._softmax_channel._evidence import SoftmaxDesign, fit_softmax, mean_softmax
 from unflip.posterior._softmax_channel._forest import ForestFeatures
@@ -24,7 +27,7 @@ from unflip.posterior._softmax_channel._structure import (
     NoiseStructure,
     structures,
 )
-from unflip.posterior._softmax_channel._targets import climb_targets
+from unflip.posterior._softmax_channel._targets import climb_again, one_target_peaks
 
 Features = ChannelFeatures | ForestFeatures
 Moderation = tuple[Floats, Floats, list[Floats]]
@@ -339,15 +342,7 @@ def _peaks(found: dict[str, Peak]) -> list[Peak]:
     for structure in _structures(design):
         if structure.name not in found:
             found[structure.name] = _climbed(_simpler(structure, found), structure, design)
-    return [*found.values(), *_one_target(found, design)]
-
-
-def _one_target(found: dict[str, Peak], design: SoftmaxDesign) -> list[Peak]:
-    """Return the maxima with one target for each class, from where few were found, or none."""
-    starts = [found[name] for name in (FEW_TARGETS, ONE_RATE) if name in found]
-    peaks = [climb_targets(design, False, start) for start in starts]
-    best = max(peaks, key=lambda peak: peak.log_evidence)
-    return [best, climb_targets(design, True, best)]
+    return [*found.values(), *one_target_peaks(found, design)]
 
 
 def _structures(design: SoftmaxDesign) -> list[NoiseStructure]:
@@ -384,38 +379,18 @@ def _refined(peaks: list[Peak], design: SoftmaxDesign) -> list[Peak]:
         later = peak.structure.name == FEW_TARGETS and len(_structures(design)) > len(tried)
         is_none = not peak.structure.n_parameters
         if peak.log_evidence > top - gap or later or is_none:
-            found[peak.structure.name] = _again(peak, design)
+            found[peak.structure.name] = climb_again(peak, design)
     for structure in _structures(design):
         if structure.name not in tried:
             found[structure.name] = _climbed(_simpler(structure, found), structure, design)
     return list(found.values())
 
 
-def _again(peak: Peak, design: SoftmaxDesign) -> Peak:
-    """Return the maximum of a structure on more rows."""
-    structure = peak.structure
-    if structure.targets is not None:
-        return climb_targets(design, bool(structure.per_class), peak, np.array(structure.targets))
-    start = peak.fit.theta, peak.fit.variance, peak.fit.unscaled_coef
-    return climb(design, structure, *start)
-
-
 def _probabilities(peaks: list[Peak]) -> Floats:
-    """Return the probability of every structure given the labels.
-
-    Classes that hardly overlap are likelier with some noise by Laplace's method, though not in
-    truth: there, the function's distribution is far from normal. So noise is believed no more than
-    held-out labels bear out.
-    """
+    """Return the probability of every structure given the labels."""
     n_noisy = max(1, sum(peak.structure.n_parameters > 0 for peak in peaks))
     prior = [(1 - NO_NOISE) / n_noisy if p.structure.n_parameters else NO_NOISE for p in peaks]
-    evidence = np.array([peak.log_evidence for peak in peaks])
-    best = int(np.argmax(evidence))
-    for k, peak in enumerate(peaks):
-        if not peak.structure.n_parameters and k != best:
-            gain = held_out_gain(peak.fit, peaks[best].fit)
-            evidence[k] = max(evidence[k], evidence[best] - gain)
-    logs = evidence + np.log(prior)
+    logs = borne_out_evidence(peaks) + np.log(prior)
     weight = np.exp(logs - logs.max())
     return np.asarray(weight / weight.sum())
 

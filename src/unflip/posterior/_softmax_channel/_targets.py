@@ -17,7 +17,11 @@ from scipy.special import logsumexp
 from unflip._typing import Codes, Floats
 from unflip.posterior._softmax_channel._climb import Peak, climb
 from unflip.posterior._softmax_channel._evidence import SoftmaxDesign
-from unflip.posterior._softmax_channel._structure import NoiseStructure
+from unflip.posterior._softmax_channel._structure import (
+    FEW_TARGETS,
+    ONE_RATE,
+    NoiseStructure,
+)
 
 FIRST_RATE = 0.2
 """Rate at which targets are looked for before any rate is known."""
@@ -98,6 +102,38 @@ def climb_targets(
         targets = chosen
     assert best is not None
     return best
+
+
+def one_target_peaks(found: dict[str, Peak], design: SoftmaxDesign) -> list[Peak]:
+    """Return the maxima with one target for each class, with one rate and with one per class.
+
+    Parameters
+    ----------
+    found : dict of str to Peak
+        Maxima of other structures, by their names: where few targets were found, or none sought.
+    design : SoftmaxDesign
+        The noisy data.
+    """
+    starts = [found[name] for name in (FEW_TARGETS, ONE_RATE) if name in found]
+    peaks = [climb_targets(design, False, start) for start in starts]
+    best = max(peaks, key=lambda peak: peak.log_evidence)
+    return [best, climb_targets(design, True, best)]
+
+
+def climb_again(peak: Peak, design: SoftmaxDesign) -> Peak:
+    """Return the maximum of a structure on more rows.
+
+    Parameters
+    ----------
+    peak : Peak
+        The maximum on few.
+    design : SoftmaxDesign
+        More rows.
+    """
+    structure, fit = peak.structure, peak.fit
+    if structure.targets is None:
+        return climb(design, structure, fit.theta, fit.variance, fit.unscaled_coef)
+    return climb_targets(design, bool(structure.per_class), peak, np.array(structure.targets))
 
 
 def _climbed(design: SoftmaxDesign, per_class: bool, start: Peak, targets: Codes) -> TargetPeak:
