@@ -73,8 +73,9 @@ def test_held_out_labels_bear_out_noise_that_is_there():
         plain = climb(design, none, none.start(), design.first_variance()).fit
         noisy = climb(design, one, np.array([np.log(0.25)]), design.first_variance()).fit
         gains.append(held_out_gain(plain, noisy))
-    assert gains[0] < 3
-    assert gains[1] > 10
+    assert gains[0][0] < 3
+    assert gains[1][0] > 10
+    assert 0 < gains[1][1] < gains[1][0]
 
 
 def test_only_chance_left_is_within_a_few_standard_errors():

@@ -37,6 +37,9 @@ RULE_SOUGHT, CLEARLY_BETTER = 0.2, 3.0
 """Labels that the channel but for so few explains may have been made by a rule: they were if a
 small tree gives nearly all, by so many standard errors better than a linear model does."""
 
+CLEARLY_LESS = 2.0
+"""Standard errors by which held-out labels must contradict the evidence."""
+
 LARGEST_OWN = 0.9
 """Share of its own function's information that a row may hold, to be left out in one step."""
 
@@ -103,8 +106,8 @@ def leave_one_out(fit: SoftmaxFit, share: float = 1.0) -> Floats:
     return np.asarray((clean / clean.sum(axis=1, keepdims=True)) @ fit.T)
 
 
-def held_out_gain(plain: SoftmaxFit, noisy: SoftmaxFit) -> float:
-    """Return by how much noise makes the labels likelier, each by a fit without its row.
+def held_out_gain(plain: SoftmaxFit, noisy: SoftmaxFit) -> tuple[float, float]:
+    """Return by how much noise makes the labels likelier, each without its row, and the error.
 
     Parameters
     ----------
@@ -114,10 +117,11 @@ def held_out_gain(plain: SoftmaxFit, noisy: SoftmaxFit) -> float:
     logs = []
     for each in (plain, noisy):
         _, fit, share = _head(each.scaled, each)
-        codes, weight = fit.design.codes, fit.design.weight
-        given = leave_one_out(fit, share)[np.arange(codes.size), codes]
-        logs.append(float(weight @ np.log(np.maximum(given, TINY))))
-    return logs[1] - logs[0]
+        given = leave_one_out(fit, share)[np.arange(len(fit.scaled)), fit.design.codes]
+        logs.append(np.log(np.maximum(given, TINY)))
+    difference, weight = logs[1] - logs[0], fit.design.weight
+    spread = difference - np.average(difference, weights=weight)
+    return float(weight @ difference), float(np.sqrt(share * weight @ spread**2))
 
 
 def borne_out_evidence(peaks: list[Peak]) -> Floats:
@@ -125,7 +129,7 @@ def borne_out_evidence(peaks: list[Peak]) -> Floats:
 
     Classes that hardly overlap are likelier with some noise by Laplace's method, though not in
     truth: there, the function's distribution is far from normal. So noise is believed no more than
-    labels of held-out rows bear out.
+    labels of held-out rows bear out, give or take two standard errors.
 
     Parameters
     ----------
@@ -136,8 +140,8 @@ def borne_out_evidence(peaks: list[Peak]) -> Floats:
     best = int(np.argmax(evidence))
     for k, peak in enumerate(peaks):
         if not peak.structure.n_parameters and k != best:
-            gain = held_out_gain(peak.fit, peaks[best].fit)
-            evidence[k] = max(evidence[k], evidence[best] - gain)
+            gain, error = held_out_gain(peak.fit, peaks[best].fit)
+            evidence[k] = max(evidence[k], evidence[best] - gain - CLEARLY_LESS * error)
     return evidence
 
 
