@@ -98,7 +98,7 @@ class MulticlassChannelPosterior(BasePosterior):
     a class's flips go to all other classes alike, to one of them, to few, or anywhere. The evidence
     weighs them against each other, and the estimate is their mean. Before the data, no noise has
     the probability 0.1, the others share the rest, and every rate has a Beta(1, 4) distribution.
-    Noise is believed no more than labels of held-out rows bear out.
+    Where classes hardly overlap, noise is believed no more than held-out labels bear out.
 
     Above 50 classes flips are taken to go to all other classes alike, or to one. A class of few
     rows has the rate that the others, or the prior, suggest; its interval says so.

@@ -37,8 +37,9 @@ RULE_SOUGHT, CLEARLY_BETTER = 0.2, 3.0
 """Labels that the channel but for so few explains may have been made by a rule: they were if a
 small tree gives nearly all, by so many standard errors better than a linear model does."""
 
-CLEARLY_LESS = 2.0
-"""Standard errors by which held-out labels must contradict the evidence."""
+CLEARLY_LESS, HARDLY_OVERLAP = 2.0, 0.05
+"""Standard errors by which held-out labels must contradict the evidence, and the share of labels
+that a model without noise disagrees with where they may."""
 
 LARGEST_OWN = 0.9
 """Share of its own function's information that a row may hold, to be left out in one step."""
@@ -139,10 +140,17 @@ def borne_out_evidence(peaks: list[Peak]) -> Floats:
     evidence = np.array([peak.log_evidence for peak in peaks])
     best = int(np.argmax(evidence))
     for k, peak in enumerate(peaks):
-        if not peak.structure.n_parameters and k != best:
+        if not peak.structure.n_parameters and k != best and _hardly_overlap(peak.fit):
             gain, error = held_out_gain(peak.fit, peaks[best].fit)
             evidence[k] = max(evidence[k], evidence[best] - gain - CLEARLY_LESS * error)
     return evidence
+
+
+def _hardly_overlap(plain: SoftmaxFit) -> bool:
+    """Return whether nearly all labels are the likeliest of their rows, each held out."""
+    _, fit, share = _head(plain.scaled, plain)
+    held_out = leave_one_out(fit, share)
+    return _disagreement(held_out, fit.design.codes, fit.design.weight) < HARDLY_OVERLAP
 
 
 def _spread(proba: Floats, directions: Floats) -> Floats:
