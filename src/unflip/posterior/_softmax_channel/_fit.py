@@ -14,7 +14,8 @@ from unflip.posterior._noisy_channel import (
     distinct_rows,
 )
 from unflip.posterior._softmax_channel._climb import Peak, climb
-from unflip.posterior._softmax_channel._evidence import SoftmaxDesign, fit_softmax, mean_softmax
+from unflip.posterior._softmax_channel._design import SoftmaxDesign
+from unflip.posterior._softmax_channel._evidence import fit_softmax, mean_softmax
 from unflip.posterior._softmax_channel._forest import ForestFeatures
 from unflip.posterior._softmax_channel._structure import (
     FEW_TARGETS,
@@ -24,7 +25,7 @@ from unflip.posterior._softmax_channel._structure import (
 )
 
 Features = ChannelFeatures | ForestFeatures
-Moderation = tuple[Floats, Floats, list[Floats]]
+Moderation = tuple[Floats, Floats, Floats]
 
 WIDTH, MOST_BUMP_ROWS = 0.5, 3000
 """Width of the bumps, in median distances of two rows, and up to how many rows they are compared
@@ -154,7 +155,7 @@ class SoftmaxChannel:
 
 def _clean(F: Floats, coef: Floats, moderation: Moderation | None) -> Floats:
     if moderation is None:
-        return mean_softmax(F, coef, np.empty((coef.shape[1], 0)), [])
+        return mean_softmax(F, coef, np.empty((coef.shape[1], 0)), np.empty((0, 0, 0)))
     root, directions, covariances = moderation
     return mean_softmax(F * root, coef / root[:, None], directions, covariances)
 
@@ -199,7 +200,7 @@ def fit_softmax_channel(
     else:
         n_final = min(len(rows), sample.affordable(features.block.size, FINAL_WORK))
         peaks = _peaks(chosen.found)
-        if n_final > len(peaks[0].fit.scaled):
+        if n_final > len(peaks[0].fit.design.codes):
             peaks = _refined(peaks, sample.design(features, n_final, held_out))
         probability = _probabilities(peaks)
         T, mean_matrix = _estimates(peaks, probability)
@@ -261,7 +262,7 @@ class _Candidate:
     @property
     def height(self) -> float:
         """The highest evidence per row: the work may allow some features fewer rows."""
-        return max(peak.log_evidence / len(peak.fit.scaled) for peak in self.found.values())
+        return max(peak.log_evidence / len(peak.fit.design.codes) for peak in self.found.values())
 
 
 def _best_features(
