@@ -11,8 +11,8 @@ from unflip.posterior._softmax_channel._design import SoftmaxDesign
 from unflip.posterior._softmax_channel._evidence import SoftmaxFit, fit_softmax
 from unflip.posterior._softmax_channel._structure import LOG_2_PI, NoiseStructure
 
-MAX_STEPS, MAX_SHORTER = 15, 5
-"""Steps of a climb, and tries of a shorter step."""
+MAX_STEPS, MAX_SHORTER, LONGEST_STEP = 15, 4, 2.0
+"""Steps of a climb, tries of a shorter step, and the largest change of a parameter in one."""
 
 INFORMATION_ROWS = 2000
 """Rows that stand for all in the information about T."""
@@ -64,6 +64,7 @@ def climb(
     coef: Floats | None = None,
     *,
     T: Floats | None = None,
+    held: bool = False,
     tol: float = 0.1,
 ) -> Peak:
     """Maximise the evidence over theta and the variances.
@@ -81,33 +82,37 @@ def climb(
         Where to start.
     T : ndarray of shape (n_classes, n_classes), default=None
         T where it is known: the variances alone are sought.
+    held : bool, default=False
+        Whether the variances stay as they are.
     tol : float, default=0.1
         Gain of the log-evidence at which to stop.
     """
     fit = fit_softmax(design, structure, theta, variance, coef, T=T, tol=5 * tol)
+    reach = LONGEST_STEP
     for _ in range(MAX_STEPS):
-        change = fit.variance_step()
+        change = np.zeros(variance.size) if held else fit.variance_step()
         settled = np.abs(change).max() < SAME_VARIANCE
         if T is not None or not fit.theta.size:
             if settled:
                 break
             fit = _moved(fit, change, T=T, tol=tol / 5)
             continue
-        trial = _moved(fit, change, tol=tol / 5, slope=fit.determinant_slope)
+        trial = _moved(fit, change, tol=tol / 5, slope=fit.determinant_slope, reach=reach)
         step = trial.theta - fit.theta
         slope = float(fit.gradient() @ step)
         if settled and slope < tol:
             break
-        for _ in range(MAX_SHORTER):
-            gained = trial.log_evidence - fit.log_evidence
-            if gained > -tol / 5:
-                break
+        gained, shorter = trial.log_evidence - fit.log_evidence, 0
+        while gained < -tol / 5 and slope > tol and shorter < MAX_SHORTER:
             share = np.clip(slope / (2 * (slope - gained)), 0.1, 0.5)  # of a parabola
-            step, slope = share * step, share * slope
+            step, slope, shorter = share * step, share * slope, shorter + 1
             trial = _moved(fit, change, step, tol=tol / 5)
-        fit = trial
+            gained = trial.log_evidence - fit.log_evidence
+        if gained > 0:
+            fit = trial
         if settled and gained < tol / 2:
             break
+        reach = LONGEST_STEP if not shorter else max(0.1, 1.5 * float(np.abs(step).max()))
     return Peak(fit)
 
 
@@ -118,6 +123,7 @@ def _moved(
     *,
     T: Floats | None = None,
     slope: Floats | None = None,
+    reach: float = LONGEST_STEP,
     tol: float,
 ) -> SoftmaxFit:
     """Return the fit at other variances and parameters, found from this one."""
@@ -130,6 +136,7 @@ def _moved(
         T=T,
         near=fit,
         slope=slope,
+        reach=reach,
         tol=tol,
     )
 

@@ -38,9 +38,6 @@ from unflip.posterior._softmax_channel._structure import LARGEST_LOGIT, NoiseStr
 CURVATURE = 0.1
 """Typical information of a row about t, to scale the directions of w by."""
 
-LONGEST_STEP = 2.0
-"""The largest change of a parameter of T while w is sought along with it."""
-
 
 @dataclass(frozen=True)
 class SoftmaxFit:
@@ -280,6 +277,7 @@ def fit_softmax(
     T: Floats | None = None,
     near: "SoftmaxFit | None" = None,
     slope: Floats | None = None,
+    reach: float = 2.0,
     tol: float = 0.02,
     max_iter: int = 60,
 ) -> SoftmaxFit:
@@ -299,6 +297,8 @@ def fit_softmax(
         The slope in T of what half the log-determinant takes from the evidence, at `near`. Given,
         theta is sought along with w: since w follows its maximum, where the evidence has its
         maximum over theta, the likelihood less slope . T has its maximum over both.
+    reach : float, default=2.0
+        The largest change of a parameter in theta.
     tol : float, default=0.02
         Gain of the log-likelihood at which to stop.
     max_iter : int, default=60
@@ -308,7 +308,7 @@ def fit_softmax(
         T = structure.matrix(theta)
     search = _Search(design, variance, T, coef, near)
     if slope is not None and near is not None:
-        search = _JointSearch(search, structure, near, slope)
+        search = _JointSearch(search, structure, near, slope, reach)
     found: Any = minimize(
         search.loss,
         np.zeros(search.size),
@@ -378,13 +378,18 @@ class _JointSearch:
     """What is minimised over w and theta together."""
 
     def __init__(
-        self, search: _Search, structure: NoiseStructure, near: SoftmaxFit, slope: Floats
+        self,
+        search: _Search,
+        structure: NoiseStructure,
+        near: SoftmaxFit,
+        slope: Floats,
+        reach: float,
     ) -> None:
         self.search, self.structure, self.slope = search, structure, slope
         self.theta, self.scale = near.theta, near.parameter_scale()
         self.size = search.size + self.theta.size
-        low = np.maximum(self.theta - LONGEST_STEP, -LARGEST_LOGIT) - self.theta
-        high = np.minimum(self.theta + LONGEST_STEP, LARGEST_LOGIT) - self.theta
+        low = np.maximum(self.theta - reach, -LARGEST_LOGIT) - self.theta
+        high = np.minimum(self.theta + reach, LARGEST_LOGIT) - self.theta
         free = np.full(search.size, np.inf)
         self.bounds = Bounds(
             np.append(-free, np.minimum(low, 0.0) / self.scale),

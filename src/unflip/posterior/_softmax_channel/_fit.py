@@ -34,9 +34,6 @@ with a forest, which gains more from more rows."""
 FEATURES = ("linear", "nystroem", "forest")
 """What t may be linear in: the columns; beside them, Gaussian bumps; or a forest's scores."""
 
-MOST_TRIED_CLASSES = 12
-"""Of more classes, features are compared with one rate for all, as few targets take long."""
-
 MOST_FREE_CLASSES = 50
 """Of more classes, targets are taken as even: there would be too many to find."""
 
@@ -272,22 +269,33 @@ def _best_features(
     known: Floats | None,
     random_state: np.random.RandomState,
 ) -> _Candidate:
-    """Return the features of the highest evidence, with one rate for all or few targets.
+    """Return the features of the highest evidence, with one rate for all and few targets.
 
     Few targets are first looked for with the columns alone, which cannot explain by themselves what
-    noise does, and from there with other features, which might.
+    noise does, and from there with other features, which might. Features are compared at the T that
+    is best with the columns.
     """
     head, weight = sample.rows[:PILOT_ROWS], sample.weight[:PILOT_ROWS]
     order = np.flatnonzero((np.diff(head, axis=0, prepend=np.nan) != 0).any(axis=1))
     columns = ChannelFeatures(None, n_centers).fit(head, weight, order)
     if len(candidates) > 1 and len(sample.rows) > MOST_BUMP_ROWS:
         candidates = [name for name in candidates if name != "nystroem"]
-    none, one, *others = structures(sample.n_classes, free=sample.n_classes <= MOST_FREE_CLASSES)
-    few = [structure for structure in others if structure.name == FEW_TARGETS]
-    starts = [few[0].start()] if few else []
-    if few and "linear" not in candidates and known is None:
-        design = sample.design(columns, _pilot_rows(sample, columns))
-        starts.append(climb(design, few[0], starts[0], design.first_variance()).fit.theta)
+    free = sample.n_classes <= MOST_FREE_CLASSES
+    none, *tried = [
+        structure
+        for structure in structures(sample.n_classes, free=free)
+        if structure.name in ("none", ONE_RATE, FEW_TARGETS)
+    ]
+    design = sample.design(columns, _pilot_rows(sample, columns))
+    T, starts = known, {structure.name: structure.start() for structure in tried}
+    if known is None:
+        found = [
+            climb(design, each, each.start(), design.first_variance(), tol=1.0)
+            for each in tried
+        ]
+        T = max(found, key=lambda peak: peak.log_evidence).fit.T
+        if len(found) > 1:
+            starts[FEW_TARGETS] = found[1].fit.theta
     best: _Candidate | None = None
     for name in candidates:
         features: Features = columns
@@ -300,23 +308,20 @@ def _best_features(
             held_out = features.fit(
                 sample.rows, sample.codes, sample.weight, sample.n_classes, seed
             )
-        design = sample.design(features, _pilot_rows(sample, features), held_out)
-        variance = design.first_variance()
-        if known is not None:
-            found = {none.name: climb(design, none, none.start(), variance, T=known)}
-        else:
-            found = {one.name: climb(design, one, one.start(), variance)}
-            if few and (name == "linear" or sample.n_classes <= MOST_TRIED_CLASSES):
-                found[FEW_TARGETS] = climb(design, few[0], starts[-1], variance)
-                if name == "linear":
-                    starts.append(found[FEW_TARGETS].fit.theta)
-        candidate = _Candidate(name, features, held_out, found)
+        if name != "linear":
+            design = sample.design(features, _pilot_rows(sample, features), held_out)
+        peak = climb(design, none, none.start(), design.first_variance(), T=T)
+        candidate = _Candidate(name, features, held_out, {none.name: peak})
         if best is None or candidate.height > best.height:
             best = candidate
     assert best is not None
-    if few and known is None and FEW_TARGETS not in best.found:
-        design = best.found[one.name].fit.design
-        best.found[FEW_TARGETS] = climb(design, few[0], starts[-1], design.first_variance())
+    if known is not None:
+        return best
+    peak = best.found.pop(none.name)
+    for structure in tried:
+        best.found[structure.name] = climb(
+            peak.fit.design, structure, starts[structure.name], peak.fit.variance
+        )
     return best
 
 
@@ -353,7 +358,14 @@ def _simpler(structure: NoiseStructure, found: dict[str, Peak]) -> Peak:
 
 def _climbed(start: Peak, structure: NoiseStructure, design: SoftmaxDesign) -> Peak:
     theta = structure.matched(start.structure, start.fit.theta)
-    return climb(design, structure, theta, start.fit.variance, start.fit.unscaled_coef)
+    return climb(
+        design,
+        structure,
+        theta,
+        start.fit.variance,
+        start.fit.unscaled_coef,
+        held=structure.n_parameters > 0,
+    )
 
 
 def _refined(peaks: list[Peak], design: SoftmaxDesign) -> list[Peak]:
