@@ -92,25 +92,22 @@ def climb(
     for _ in range(MAX_STEPS):
         change = np.zeros(variance.size) if held else fit.variance_step()
         settled = np.abs(change).max() < SAME_VARIANCE
-        if T is not None or not fit.theta.size:
-            if settled:
-                break
-            fit = _moved(fit, change, T=T, tol=tol / 5)
-            continue
-        trial = _moved(fit, change, tol=tol / 5, slope=fit.determinant_slope, reach=reach)
-        step = trial.theta - fit.theta
-        slope = float(fit.gradient() @ step)
-        if settled and slope < tol:
+        slope = None
+        if T is None and fit.theta.size:
+            slope = fit.determinant_slope
+        trial = _moved(fit, change, T=T, slope=slope, reach=reach, tol=tol / 5)
+        step, rise = trial.theta - fit.theta, 2 * trial.gain
+        if settled and rise < tol:
             break
         gained, shorter = trial.log_evidence - fit.log_evidence, 0
-        while gained < -tol / 5 and slope > tol and shorter < MAX_SHORTER:
-            share = np.clip(slope / (2 * (slope - gained)), 0.1, 0.5)  # of a parabola
-            step, slope, shorter = share * step, share * slope, shorter + 1
+        while gained < -tol / 5 and rise > tol and step.any() and shorter < MAX_SHORTER:
+            share = np.clip(rise / (2 * (rise - gained)), 0.1, 0.5)  # of a parabola
+            step, rise, shorter = share * step, share * rise, shorter + 1
             trial = _moved(fit, change, step, tol=tol / 5)
             gained = trial.log_evidence - fit.log_evidence
         if gained > 0:
             fit = trial
-        if settled and gained < tol / 2:
+        if gained < tol / 2:
             break
         reach = LONGEST_STEP if not shorter else max(0.1, 1.5 * float(np.abs(step).max()))
     return Peak(fit)

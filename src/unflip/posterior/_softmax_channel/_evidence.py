@@ -57,6 +57,8 @@ class SoftmaxFit:
         Prior variance of each block.
     unscaled_coef : ndarray of shape (n_features, n_classes)
         w.
+    gain : float, default=0.0
+        What the search for it has gained.
     """
 
     design: SoftmaxDesign
@@ -65,6 +67,7 @@ class SoftmaxFit:
     T: Floats
     variance: Floats
     unscaled_coef: Floats
+    gain: float = 0.0
 
     @property
     def root(self) -> Floats:
@@ -309,9 +312,11 @@ def fit_softmax(
     search = _Search(design, variance, T, coef, near)
     if slope is not None and near is not None:
         search = _JointSearch(search, structure, near, slope, reach)
+    first = np.zeros(search.size)
+    before = search.loss(first)[0]
     found: Any = minimize(
         search.loss,
-        np.zeros(search.size),
+        first,
         jac=True,
         method="L-BFGS-B",
         bounds=search.bounds,
@@ -319,8 +324,10 @@ def fit_softmax(
     )
     if isinstance(search, _JointSearch):
         theta, w = search.parts(found.x)
-        return SoftmaxFit(design, structure, theta, structure.matrix(theta), variance, w)
-    return SoftmaxFit(design, structure, theta, T, variance, search.coef(found.x))
+        T = structure.matrix(theta)
+    else:
+        w = search.coef(found.x)
+    return SoftmaxFit(design, structure, theta, T, variance, w, before - float(found.fun))
 
 
 class _Search:

@@ -310,7 +310,7 @@ def _best_features(
             )
         if name != "linear":
             design = sample.design(features, _pilot_rows(sample, features), held_out)
-        peak = climb(design, none, none.start(), design.first_variance(), T=T)
+        peak = climb(design, none, none.start(), design.first_variance(), T=T, tol=1.0)
         candidate = _Candidate(name, features, held_out, {none.name: peak})
         if best is None or candidate.height > best.height:
             best = candidate
