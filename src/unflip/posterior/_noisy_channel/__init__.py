@@ -11,7 +11,13 @@ from unflip.posterior._noisy_channel._check import (
     fit_scored_channel,
 )
 from unflip.posterior._noisy_channel._copies import distinct_rows
-from unflip.posterior._noisy_channel._evidence import LATENT_VARIANCE, TINY
+from unflip.posterior._noisy_channel._evidence import (
+    LATENT_VARIANCE,
+    MAX_VARIANCE,
+    MIN_VARIANCE,
+    TINY,
+    VARIANCE_OFFSET,
+)
 from unflip.posterior._noisy_channel._features import ChannelFeatures, shuffled_keys
 from unflip.posterior._noisy_channel._fit import (
     N_GRID,
@@ -26,9 +32,12 @@ from unflip.posterior._noisy_channel._surface import NO_NOISE, EvidenceTest
 
 __all__ = [
     "LATENT_VARIANCE",
+    "MAX_VARIANCE",
+    "MIN_VARIANCE",
     "NO_NOISE",
     "N_GRID",
     "TINY",
+    "VARIANCE_OFFSET",
     "ChannelFeatures",
     "ChannelSample",
     "Evidence",

@@ -21,7 +21,13 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 from scipy.optimize import Bounds, minimize
 
 from unflip._typing import Floats
-from unflip.posterior._noisy_channel import LATENT_VARIANCE, TINY
+from unflip.posterior._noisy_channel import (
+    LATENT_VARIANCE,
+    MAX_VARIANCE,
+    MIN_VARIANCE,
+    TINY,
+    VARIANCE_OFFSET,
+)
 from unflip.posterior._softmax_channel._design import (
     SoftmaxDesign,
     likelihood,
@@ -203,8 +209,10 @@ class SoftmaxFit:
             in_all = slope - follows[own].sum()
             slope = min(slope, in_all, key=abs) if slope * in_all > 0 else 0.0
             bend = 0.5 * min(size, effective) + 1 / (s.size - 1)
-            moved = np.clip(s[b] * np.exp(np.clip(slope / bend, -1.0, 1.0)), 1e-2, 400.0)
-            step[b] = np.log(moved / s[b])
+            # in log(s + 0.5), as for two classes: a variance near 0 would take many steps in log s
+            push = np.clip(slope / bend * s[b] / (s[b] + VARIANCE_OFFSET), -1.0, 1.0)
+            moved = (s[b] + VARIANCE_OFFSET) * np.exp(push) - VARIANCE_OFFSET
+            step[b] = np.log(np.clip(moved, MIN_VARIANCE, MAX_VARIANCE) / s[b])
         return step
 
     def gradient(self) -> Floats:
