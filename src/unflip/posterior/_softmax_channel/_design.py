@@ -85,7 +85,9 @@ def likelihood(
     weight : ndarray of shape (n_samples,)
         Weight of each row.
     """
-    g = softmax_over_classes(coef.T @ features.T)  # one line per class: sums over few classes are slow in rows
+    g = softmax_over_classes(
+        coef.T @ features.T
+    )  # one line per class: sums over few classes are slow in rows
     gamma = g * if_class
     p = np.maximum(gamma.sum(axis=0), TINY)
     gamma /= p

@@ -8,9 +8,6 @@ from unflip.posterior._softmax_channel._design import SoftmaxDesign, likelihood
 BLOCK = 1 << 20
 """Numbers that are worked on at a time."""
 
-SLOPE_ROWS = 1500
-"""Rows that stand for all: the determinant has a small share in the evidence's slope."""
-
 MAX_CONJUGATE, CONJUGATE_TOL = 6, 1e-3
 """Steps of conjugate gradients, and the share of the first decrement at which they end."""
 
@@ -68,15 +65,11 @@ def determinant_slopes(
     root : ndarray of shape (n_features,)
         Prior standard deviation of every feature's w.
     """
-    rows, weight = design.some(SLOPE_ROWS)
-    part = SoftmaxDesign(
-        design.features[rows], design.block, design.codes[rows], weight, design.n_classes
-    )
-    around = _Around(part, T, coef, directions, roots, root)
+    around = _Around(design, T, coef, directions, roots, root)
     by_T, by_t = around.slopes()
     # dw/dT = H^-1 d(dL/dw)/dT, so that w's share is the change of dL/dT along H^-1 (slope in w)
-    path = around.solved(part.features.T @ by_t.T)
-    ends = [part.counts(gamma) for gamma, _ in around.beside(path)]
+    path = around.solved(design.features.T @ by_t.T)
+    ends = [design.counts(gamma) for gamma, _ in around.beside(path)]
     changed = (ends[0] - ends[1]) / (2 * around.small(path))
     return np.asarray(by_T + changed / np.maximum(T, 1e-12)), path
 

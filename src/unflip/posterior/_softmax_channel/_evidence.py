@@ -378,9 +378,7 @@ class _Search:
     def at(self, flat: Floats) -> tuple[float, Floats, Floats]:
         """Return the same, and P(true | x, label)."""
         w = self.coef(flat)
-        value, gamma, g = likelihood(
-            self.design.features, w, self.if_class, self.design.weight
-        )
+        value, gamma, g = likelihood(self.design.features, w, self.if_class, self.design.weight)
         pull = self.precision * w
         residual = (gamma - g).T
         residual *= self.design.weight
@@ -430,9 +428,7 @@ class _JointSearch:
         return value, np.append(by_w, -self.scale * by_theta)
 
 
-def mean_softmax(
-    features: Floats, coef: Floats, directions: Floats, covariances: Floats
-) -> Floats:
+def mean_softmax(features: Floats, coef: Floats, directions: Floats, covariances: Floats) -> Floats:
     """Return the mean of softmax(F w) over w, each t_k shrunk by its own variance (MacKay).
 
     Parameters

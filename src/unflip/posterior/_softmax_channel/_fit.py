@@ -1,28 +1,25 @@
 """Fit of T and the clean posterior: choice of rows, features and structures."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import chi2
 
 from unflip._typing import Codes, Floats
-from unflip.posterior._noisy_channel import (
-    NO_NOISE,
-    ChannelFeatures,
-    EvidenceTest,
-    distinct_rows,
-)
+from unflip.posterior._noisy_channel import ChannelFeatures, EvidenceTest, distinct_rows
 from unflip.posterior._softmax_channel._climb import Peak, climb
+from unflip.posterior._softmax_channel._compare import (
+    compared,
+    first_structures,
+    may_be_better,
+    probabilities,
+    refined,
+    tests,
+)
 from unflip.posterior._softmax_channel._design import SoftmaxDesign
 from unflip.posterior._softmax_channel._evidence import fit_softmax, mean_softmax
 from unflip.posterior._softmax_channel._forest import ForestFeatures
-from unflip.posterior._softmax_channel._structure import (
-    FEW_TARGETS,
-    ONE_RATE,
-    NoiseStructure,
-    structures,
-)
+from unflip.posterior._softmax_channel._structure import FEW_TARGETS, NoiseStructure
 
 Features = ChannelFeatures | ForestFeatures
 Moderation = tuple[Floats, Floats, Floats]
@@ -34,23 +31,17 @@ with a forest, which gains more from more rows."""
 FEATURES = ("linear", "nystroem", "forest")
 """What t may be linear in: the columns; beside them, Gaussian bumps; or a forest's scores."""
 
-MOST_FREE_CLASSES = 50
-"""Of more classes, targets are taken as even: there would be too many to find."""
-
 PILOT_WORK, PILOT_ROWS = 4e8, 3000
 """Work, and rows at most, of one evaluation of the evidence where many things are tried."""
 
 FINAL_WORK = 6e9
 """Work of one evaluation where little is left to find."""
 
-ROWS_PER_TARGET = 5
-"""Rows per free target from which on every class has targets and a rate of its own."""
-
-GAP_PER_ROW, LEAST_GAP = 0.01, 7.0
-"""How far below the best a structure may be on a pilot to be tried on all rows, in nats."""
-
 NEGLIGIBLE = 1e-3
 """Structures of a smaller probability are left out."""
+
+ROUGH_TOL = 1.0
+"""Tolerance of the log-evidence where features are compared."""
 
 N_DRAWS, MOST_NUMBERS = 2000, 2_000_000
 """Matrices drawn from the distribution of T, and how many numbers they may hold."""
@@ -196,10 +187,10 @@ def fit_softmax_channel(
         T = mean_matrix = known
     else:
         n_final = min(len(rows), sample.affordable(features.block.size, FINAL_WORK))
-        peaks = _peaks(chosen.found)
+        peaks = compared(chosen.found)
         if n_final > len(peaks[0].fit.design.codes):
-            peaks = _refined(peaks, sample.design(features, n_final, held_out))
-        probability = _probabilities(peaks)
+            peaks = refined(peaks, sample.design(features, n_final, held_out))
+        probability = probabilities(peaks)
         T, mean_matrix = _estimates(peaks, probability)
         T = mean_matrix if estimate == "mean" else T
     draws, shares = _draws(peaks, probability, known, random_state)
@@ -217,7 +208,7 @@ def fit_softmax_channel(
     if len(rows) <= MODERATED_ROWS:
         root = np.sqrt(final.variance[final.design.block])
         moderation = root, final.directions, final.covariances
-    noise_test, alike_test = (None, None) if known is not None else _tests(peaks, probability)
+    noise_test, alike_test = (None, None) if known is not None else tests(peaks, probability)
     chances = {p.structure.name: float(c) for p, c in zip(peaks, probability, strict=True)}
     channel = SoftmaxChannel(
         T=T,
@@ -259,7 +250,9 @@ class _Candidate:
     @property
     def height(self) -> float:
         """The highest evidence per row: the work may allow some features fewer rows."""
-        return max(peak.log_evidence / len(peak.fit.design.codes) for peak in self.found.values())
+        return max(
+            peak.fit.log_likelihood / len(peak.fit.design.codes) for peak in self.found.values()
+        )
 
 
 def _best_features(
@@ -280,23 +273,14 @@ def _best_features(
     columns = ChannelFeatures(None, n_centers).fit(head, weight, order)
     if len(candidates) > 1 and len(sample.rows) > MOST_BUMP_ROWS:
         candidates = [name for name in candidates if name != "nystroem"]
-    free = sample.n_classes <= MOST_FREE_CLASSES
-    none, *tried = [
-        structure
-        for structure in structures(sample.n_classes, free=free)
-        if structure.name in ("none", ONE_RATE, FEW_TARGETS)
-    ]
+    none, tried = first_structures(sample.n_classes)
     design = sample.design(columns, _pilot_rows(sample, columns))
-    T, starts = known, {structure.name: structure.start() for structure in tried}
-    if known is None:
-        found = [
-            climb(design, each, each.start(), design.first_variance(), tol=1.0)
-            for each in tried
-        ]
-        T = max(found, key=lambda peak: peak.log_evidence).fit.T
-        if len(found) > 1:
-            starts[FEW_TARGETS] = found[1].fit.theta
+    variance, T = design.first_variance(), known
+    found = {} if known is not None else _first_peaks(design, tried, {}, variance, tol=ROUGH_TOL)
     best: _Candidate | None = None
+    if known is None:
+        T = max(found.values(), key=lambda peak: peak.log_evidence).fit.T
+    starts = {name: peak.fit.theta for name, peak in found.items() if name == FEW_TARGETS}
     for name in candidates:
         features: Features = columns
         held_out = None
@@ -308,91 +292,40 @@ def _best_features(
             held_out = features.fit(
                 sample.rows, sample.codes, sample.weight, sample.n_classes, seed
             )
-        if name != "linear":
+        if name != "linear" or known is not None:
             design = sample.design(features, _pilot_rows(sample, features), held_out)
-        peak = climb(design, none, none.start(), design.first_variance(), T=T, tol=1.0)
-        candidate = _Candidate(name, features, held_out, {none.name: peak})
+            start = none.start(), design.first_variance()
+            found = {none.name: climb(design, none, *start, T=T, tol=ROUGH_TOL)}
+        candidate = _Candidate(name, features, held_out, found)
         if best is None or candidate.height > best.height:
             best = candidate
     assert best is not None
     if known is not None:
         return best
-    peak = best.found.pop(none.name)
-    for structure in tried:
-        best.found[structure.name] = climb(
-            peak.fit.design, structure, starts[structure.name], peak.fit.variance
-        )
-    return best
+    fit = next(iter(best.found.values())).fit
+    again = _first_peaks(fit.design, tried, starts, fit.variance)
+    return replace(best, found=again)
+
+
+def _first_peaks(
+    design: SoftmaxDesign,
+    tried: list[NoiseStructure],
+    starts: dict[str, Floats],
+    variance: Floats,
+    tol: float = 0.1,
+) -> dict[str, Peak]:
+    """Return the maxima of one rate, and of few targets unless the counts rule them out."""
+    one, *others = tried
+    found = {one.name: climb(design, one, one.start(), variance, tol=tol)}
+    for structure in others:
+        if may_be_better(structure, found[one.name]):
+            start = starts.get(structure.name, structure.start())
+            found[structure.name] = climb(design, structure, start, variance, tol=tol)
+    return found
 
 
 def _pilot_rows(sample: SoftmaxSample, features: Features) -> int:
     return min(PILOT_ROWS, sample.affordable(features.block.size, PILOT_WORK))
-
-
-def _peaks(found: dict[str, Peak]) -> list[Peak]:
-    """Return the maxima of all structures that the rows may find, from those that are known."""
-    found, design = dict(found), next(iter(found.values())).fit.design
-    for structure in _structures(design):
-        if structure.name not in found:
-            found[structure.name] = _climbed(_simpler(structure, found), structure, design)
-    return list(found.values())
-
-
-def _structures(design: SoftmaxDesign) -> list[NoiseStructure]:
-    """Return the structures that so many rows may find."""
-    K = design.n_classes
-    enough = design.weight.sum() >= ROWS_PER_TARGET * K * (K - 2)
-    return [
-        structure
-        for structure in structures(K, free=K <= MOST_FREE_CLASSES)
-        if enough or not (structure.per_class and structure.n_ratios)
-    ]
-
-
-def _simpler(structure: NoiseStructure, found: dict[str, Peak]) -> Peak:
-    """Return where the climb of a structure starts: few targets, if it has targets of its own."""
-    if structure.per_class and structure.n_ratios and FEW_TARGETS in found:
-        return found[FEW_TARGETS]
-    return found.get(ONE_RATE) or next(iter(found.values()))
-
-
-def _climbed(start: Peak, structure: NoiseStructure, design: SoftmaxDesign) -> Peak:
-    theta = structure.matched(start.structure, start.fit.theta)
-    return climb(
-        design,
-        structure,
-        theta,
-        start.fit.variance,
-        start.fit.unscaled_coef,
-        held=structure.n_parameters > 0,
-    )
-
-
-def _refined(peaks: list[Peak], design: SoftmaxDesign) -> list[Peak]:
-    """Return the maxima on more rows, of the structures that may be the best there."""
-    pilot = peaks[0].fit.design
-    top = max(peak.log_evidence for peak in peaks)
-    gap = max(LEAST_GAP, GAP_PER_ROW * len(pilot.codes))
-    tried = {structure.name for structure in _structures(pilot)}
-    found = {}
-    for peak in peaks:
-        later = peak.structure.name == FEW_TARGETS and len(_structures(design)) > len(tried)
-        if peak.log_evidence > top - gap or later:
-            start = peak.fit.theta, peak.fit.variance, peak.fit.unscaled_coef
-            found[peak.structure.name] = climb(design, peak.structure, *start)
-    for structure in _structures(design):
-        if structure.name not in tried:
-            found[structure.name] = _climbed(_simpler(structure, found), structure, design)
-    return list(found.values())
-
-
-def _probabilities(peaks: list[Peak]) -> Floats:
-    """Return the probability of every structure given the labels."""
-    n_noisy = max(1, sum(peak.structure.n_parameters > 0 for peak in peaks))
-    prior = [(1 - NO_NOISE) / n_noisy if p.structure.n_parameters else NO_NOISE for p in peaks]
-    logs = np.array([peak.log_evidence for peak in peaks]) + np.log(prior)
-    weight = np.exp(logs - logs.max())
-    return np.asarray(weight / weight.sum())
 
 
 def _estimates(peaks: list[Peak], probability: Floats) -> tuple[Floats, Floats]:
@@ -425,31 +358,6 @@ def _draws(
         matrices.append(drawn)
         shares.append(1 - stays @ (true / true.sum()))
     return np.concatenate(matrices), np.concatenate(shares)
-
-
-def _tests(peaks: list[Peak], probability: Floats) -> tuple[EvidenceTest, EvidenceTest]:
-    """Return the tests of no noise, and of one rate for all classes."""
-    best: dict[str, float] = {}
-    sizes: dict[str, int] = {}
-    chance = {"none": 0.0, "one": 0.0, "class": 0.0}
-    for peak, p in zip(peaks, probability, strict=True):
-        structure = peak.structure
-        kind = {None: "none", False: "one", True: "class"}[structure.per_class]
-        chance[kind] += float(p)
-        if peak.fit.log_likelihood > best.get(kind, -np.inf):
-            best[kind], sizes[kind] = peak.fit.log_likelihood, structure.n_parameters
-    K = peaks[0].fit.design.n_classes
-    alike = max(best.get("none", -np.inf), best.get("one", -np.inf))
-    noise = _test(max(best.values()), best.get("none", -np.inf), sizes, chance["none"])
-    rates = _test(best.get("class", alike), alike, {"class": K - 1}, 1 - chance["class"])
-    return noise, rates
-
-
-def _test(top: float, restricted: float, sizes: dict[str, int], probability: float) -> EvidenceTest:
-    """Return a test whose p-value is conservative: parameters at a bound count in full."""
-    statistic = max(0.0, 2 * (top - restricted))
-    p_value = float(chi2.sf(statistic, max(sizes.values()))) if statistic > 0 else 1.0
-    return EvidenceTest(statistic, p_value, probability)
 
 
 def shortest_ranges(draws: Floats, level: float) -> tuple[Floats, Floats]:
