@@ -26,8 +26,9 @@ ROWS_PER_TARGET = 5
 GAP_PER_ROW, LEAST_GAP = 0.01, 7.0
 """How far below the best a structure may be on a pilot to be tried on all rows, in nats."""
 
-COUNTED_GAP = 20.0
-"""How far below another a structure may be by expected counts to be tried, in nats."""
+COUNTED_GAP, N_SHARPENED = 30.0, 5
+"""How far below another a structure may be by expected counts to be tried, in nats, and steps of
+expectation-maximisation of these."""
 
 
 def counted_evidence(structure: NoiseStructure, counts: Floats) -> float:
@@ -52,33 +53,56 @@ def counted_evidence(structure: NoiseStructure, counts: Floats) -> float:
     return float(found + np.sum(gammaln(a * (K - 1)) - gammaln(a * (K - 1) + by_class)))
 
 
-def may_be_better(structure: NoiseStructure, than: Peak) -> bool:
-    """Return whether a structure might explain the labels better than another, by its counts.
+def may_be_better(others: list[NoiseStructure], than: Peak) -> list[NoiseStructure]:
+    """Return the structures that might explain the labels better than another.
+
+    It is judged by expected counts of true classes and labels, which are those that a free T would
+    expect at the clean posterior of the other.
 
     Parameters
     ----------
-    structure : NoiseStructure
-        The structure.
+    others : list of NoiseStructure
+        Structures.
     than : Peak
         The maximum of the other.
     """
-    if not than.structure.n_parameters or not structure.n_parameters:
-        return True
-    counts = than.fit.counts
-    ahead = counted_evidence(structure, counts) - counted_evidence(than.structure, counts)
-    return ahead > -COUNTED_GAP
+    if not than.structure.n_parameters:
+        return others
+    counts, design, g = than.fit.counts, than.fit.design, than.fit.clean.T
+    for _ in range(N_SHARPENED):
+        T = counts + FLIPS / design.n_classes
+        T /= T.sum(axis=1, keepdims=True)
+        gamma = g * T[:, design.codes]
+        counts = design.counts((gamma / gamma.sum(axis=0)).T)
+    least = counted_evidence(than.structure, counts) - COUNTED_GAP
+    return [
+        each for each in others if not each.n_parameters or counted_evidence(each, counts) > least
+    ]
 
 
-def first_structures(n_classes: int) -> tuple[NoiseStructure, list[NoiseStructure]]:
-    """Return no noise, and the structures that climbs of others start from.
+def first_peaks(
+    design: SoftmaxDesign, starts: dict[str, Floats], variance: Floats, tol: float = 0.1
+) -> dict[str, Peak]:
+    """Return the maxima of one rate, and of few targets unless no targets stand out.
 
     Parameters
     ----------
-    n_classes : int
-        Number of classes.
+    design : SoftmaxDesign
+        The noisy data.
+    starts : dict of str to ndarray
+        Parameters to start at, by the names of structures.
+    variance : ndarray of shape (n_blocks,)
+        Variances to start at.
+    tol : float, default=0.1
+        Tolerance of the log-evidence.
     """
-    found = structures(n_classes, free=n_classes <= MOST_FREE_CLASSES)
-    return found[0], [each for each in found if each.name in (ONE_RATE, FEW_TARGETS)]
+    _, one, *others = _possible(design)
+    found = {one.name: climb(design, one, one.start(), variance, tol=tol)}
+    targeted = [structure for structure in others if structure.n_ratios]
+    if may_be_better(targeted, found[one.name]):
+        few = targeted[0]
+        found[few.name] = climb(design, few, starts.get(few.name, few.start()), variance, tol=tol)
+    return found
 
 
 def compared(found: dict[str, Peak]) -> list[Peak]:
@@ -90,9 +114,9 @@ def compared(found: dict[str, Peak]) -> list[Peak]:
         Maxima, by the names of their structures.
     """
     found, base = dict(found), max(found.values(), key=_height)
-    for structure in _possible(base.fit.design):
-        if structure.name not in found and may_be_better(structure, base):
-            found[structure.name] = _climbed(found, structure, base.fit.design)
+    others = [each for each in _possible(base.fit.design) if each.name not in found]
+    for structure in may_be_better(others, base):
+        found[structure.name] = _climbed(found, structure, base.fit.design)
     return list(found.values())
 
 
@@ -112,20 +136,24 @@ def refined(peaks: list[Peak], design: SoftmaxDesign) -> list[Peak]:
     near = [peak for peak in ordered if _height(peak) > _height(ordered[0]) - gap]
     tried = {structure.name for structure in _possible(few)}
     later = [structure for structure in _possible(design) if structure.name not in tried]
-    found: dict[str, Peak] = {}
-    for peak in near:
-        base = next(iter(found.values()), None)
-        if base is None or may_be_better(peak.structure, base):
-            start = peak.fit.theta, peak.fit.variance, peak.fit.unscaled_coef
-            # where nothing is left to compare, only T matters
-            tol = 0.1 if len(near) > 1 else 1.0
-            found[peak.structure.name] = climb(design, peak.structure, *start, tol=tol)
-    base = max(found.values(), key=_height)
+    # where nothing is left to compare, only T matters
+    tol = 0.1 if len(near) > 1 or later else 1.0
+    first = _again(near[0], design, tol)
+    rivals = may_be_better([peak.structure for peak in near[1:]], first)
+    found = {first.structure.name: first}
+    for peak in near[1:]:
+        if peak.structure in rivals:
+            found[peak.structure.name] = _again(peak, design, tol)
     simpler = {peak.structure.name: peak for peak in peaks} | found
-    for structure in later:
-        if may_be_better(structure, base):
-            found[structure.name] = _climbed(simpler, structure, design)
+    for structure in may_be_better(later, max(found.values(), key=_height)):
+        found[structure.name] = _climbed(simpler, structure, design)
     return list(found.values())
+
+
+def _again(peak: Peak, design: SoftmaxDesign, tol: float) -> Peak:
+    """Return the maximum on more rows."""
+    start = peak.fit.theta, peak.fit.variance, peak.fit.unscaled_coef
+    return climb(design, peak.structure, *start, tol=tol)
 
 
 def _height(peak: Peak) -> float:

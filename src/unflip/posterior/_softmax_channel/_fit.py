@@ -10,8 +10,7 @@ from unflip.posterior._noisy_channel import ChannelFeatures, EvidenceTest, disti
 from unflip.posterior._softmax_channel._climb import Peak, climb
 from unflip.posterior._softmax_channel._compare import (
     compared,
-    first_structures,
-    may_be_better,
+    first_peaks,
     probabilities,
     refined,
     tests,
@@ -19,7 +18,7 @@ from unflip.posterior._softmax_channel._compare import (
 from unflip.posterior._softmax_channel._design import SoftmaxDesign
 from unflip.posterior._softmax_channel._evidence import fit_softmax, mean_softmax
 from unflip.posterior._softmax_channel._forest import ForestFeatures
-from unflip.posterior._softmax_channel._structure import FEW_TARGETS, NoiseStructure
+from unflip.posterior._softmax_channel._structure import FEW_TARGETS, structures
 
 Features = ChannelFeatures | ForestFeatures
 Moderation = tuple[Floats, Floats, Floats]
@@ -249,10 +248,9 @@ class _Candidate:
 
     @property
     def height(self) -> float:
-        """The highest evidence per row: the work may allow some features fewer rows."""
-        return max(
-            peak.fit.log_likelihood / len(peak.fit.design.codes) for peak in self.found.values()
-        )
+        """The evidence per row at the best T: the work may allow some features fewer rows."""
+        best = max(self.found.values(), key=lambda peak: peak.log_evidence).fit
+        return best.log_likelihood / len(best.design.codes)
 
 
 def _best_features(
@@ -273,10 +271,12 @@ def _best_features(
     columns = ChannelFeatures(None, n_centers).fit(head, weight, order)
     if len(candidates) > 1 and len(sample.rows) > MOST_BUMP_ROWS:
         candidates = [name for name in candidates if name != "nystroem"]
-    none, tried = first_structures(sample.n_classes)
+    none = structures(sample.n_classes, free=False)[0]
     design = sample.design(columns, _pilot_rows(sample, columns))
-    variance, T = design.first_variance(), known
-    found = {} if known is not None else _first_peaks(design, tried, {}, variance, tol=ROUGH_TOL)
+    T = known
+    found = (
+        {} if known is not None else first_peaks(design, {}, design.first_variance(), tol=ROUGH_TOL)
+    )
     best: _Candidate | None = None
     if known is None:
         T = max(found.values(), key=lambda peak: peak.log_evidence).fit.T
@@ -303,25 +303,8 @@ def _best_features(
     if known is not None:
         return best
     fit = next(iter(best.found.values())).fit
-    again = _first_peaks(fit.design, tried, starts, fit.variance)
+    again = first_peaks(fit.design, starts, fit.variance)
     return replace(best, found=again)
-
-
-def _first_peaks(
-    design: SoftmaxDesign,
-    tried: list[NoiseStructure],
-    starts: dict[str, Floats],
-    variance: Floats,
-    tol: float = 0.1,
-) -> dict[str, Peak]:
-    """Return the maxima of one rate, and of few targets unless the counts rule them out."""
-    one, *others = tried
-    found = {one.name: climb(design, one, one.start(), variance, tol=tol)}
-    for structure in others:
-        if may_be_better(structure, found[one.name]):
-            start = starts.get(structure.name, structure.start())
-            found[structure.name] = climb(design, structure, start, variance, tol=tol)
-    return found
 
 
 def _pilot_rows(sample: SoftmaxSample, features: Features) -> int:
