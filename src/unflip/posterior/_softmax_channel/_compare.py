@@ -81,7 +81,7 @@ def may_be_better(others: list[NoiseStructure], than: Peak) -> list[NoiseStructu
 
 
 def first_peaks(
-    design: SoftmaxDesign, starts: dict[str, Floats], variance: Floats, tol: float = 0.1
+    design: SoftmaxDesign, starts: dict[str, Peak], variance: Floats, tol: float = 0.1
 ) -> dict[str, Peak]:
     """Return the maxima of one rate, and of few targets unless no targets stand out.
 
@@ -89,19 +89,29 @@ def first_peaks(
     ----------
     design : SoftmaxDesign
         The noisy data.
-    starts : dict of str to ndarray
-        Parameters to start at, by the names of structures.
+    starts : dict of str to Peak
+        Where to start, by the names of structures: maxima with these or other features.
     variance : ndarray of shape (n_blocks,)
         Variances to start at.
     tol : float, default=0.1
         Tolerance of the log-evidence.
     """
     _, one, *others = _possible(design)
-    found = {one.name: climb(design, one, one.start(), variance, tol=tol)}
+
+    def climbed(structure: NoiseStructure) -> Peak:
+        start = starts.get(structure.name)
+        if start is None:
+            return climb(design, structure, structure.start(), variance, tol=tol)
+        if start.fit.design is design:
+            return _again(start, design, tol)
+        # few targets are kept; one rate may have stood for what other features explain
+        theta = start.fit.theta if structure.n_ratios else structure.start()
+        return climb(design, structure, theta, variance, tol=tol)
+
+    found = {one.name: climbed(one)}
     targeted = [structure for structure in others if structure.n_ratios]
     if may_be_better(targeted, found[one.name]):
-        few = targeted[0]
-        found[few.name] = climb(design, few, starts.get(few.name, few.start()), variance, tol=tol)
+        found[targeted[0].name] = climbed(targeted[0])
     return found
 
 
@@ -143,17 +153,19 @@ def refined(peaks: list[Peak], design: SoftmaxDesign) -> list[Peak]:
     found = {first.structure.name: first}
     for peak in near[1:]:
         if peak.structure in rivals:
-            found[peak.structure.name] = _again(peak, design, tol)
+            found[peak.structure.name] = _again(peak, design, tol, first)
     simpler = {peak.structure.name: peak for peak in peaks} | found
     for structure in may_be_better(later, max(found.values(), key=_height)):
         found[structure.name] = _climbed(simpler, structure, design)
     return list(found.values())
 
 
-def _again(peak: Peak, design: SoftmaxDesign, tol: float) -> Peak:
-    """Return the maximum on more rows."""
-    start = peak.fit.theta, peak.fit.variance, peak.fit.unscaled_coef
-    return climb(design, peak.structure, *start, tol=tol)
+def _again(peak: Peak, design: SoftmaxDesign, tol: float, first: Peak | None = None) -> Peak:
+    """Return the maximum on more rows; structures with noise have the first one's variances."""
+    held = first is not None and peak.structure.n_parameters * first.structure.n_parameters > 0
+    variance = first.fit.variance if first is not None and held else peak.fit.variance
+    start = peak.fit.theta, variance, peak.fit.unscaled_coef
+    return climb(design, peak.structure, *start, held=held, tol=tol)
 
 
 def _height(peak: Peak) -> float:

@@ -69,8 +69,7 @@ def determinant_slopes(
     by_T, by_t = around.slopes()
     # dw/dT = H^-1 d(dL/dw)/dT, so that w's share is the change of dL/dT along H^-1 (slope in w)
     path = around.solved(design.features.T @ by_t.T)
-    ends = [design.counts(gamma) for gamma, _ in around.beside(path)]
-    changed = (ends[0] - ends[1]) / (2 * around.small(path))
+    changed = design.counts(around.gamma_change(path).T)
     return np.asarray(by_T + changed / np.maximum(T, 1e-12)), path
 
 
@@ -88,14 +87,18 @@ class _Around:
     ) -> None:
         self.design, self.T, self.coef, self.U, self.roots = design, T, coef, directions, roots
         self.precision = 1 / root[:, None] ** 2
-        self.if_class = T[:, design.codes]
+        found = likelihood(design.features, coef, T[:, design.codes], design.weight)
+        self.gamma, self.g = found[1].T, found[2].T
 
     def slopes(self) -> tuple[Floats, Floats]:
         """Return the derivatives of half the log-determinant with respect to T, and to t."""
         F, T, U, K = self.design.features, self.T, self.U, self.design.n_classes
-        g = likelihood(F, self.coef, self.if_class, self.design.weight)[2].T
+        g = self.g
         p = np.maximum(T.T @ g, 1e-12)
-        leverage = np.array([((F @ R) ** 2).sum(axis=1) for R in self.roots])
+        leverage = np.empty((K - 1, len(F)))
+        for along, R in zip(leverage, self.roots, strict=True):
+            spread = F @ R
+            np.einsum("if,if->i", spread, spread, out=along)
         leverage *= 0.5 * self.design.weight
         by_T, by_g = np.zeros((K, K)), np.empty_like(g)
         directed = _directed(U, T)
@@ -111,21 +114,20 @@ class _Around:
         by_g -= 2 * U @ (leverage * (U.T @ g))
         return by_T, g * (by_g - (by_g * g).sum(axis=0))
 
-    def small(self, path: Floats) -> float:
-        """Return a step along which t changes little."""
-        return 1e-2 / max(1e-9, float(np.abs(self.design.features @ path).max()))
+    def gamma_change(self, path: Floats) -> Floats:
+        """Return the change of P(true | x, label) along a path of w."""
+        return _change(self.gamma, path.T @ self.design.features.T)
 
-    def beside(self, path: Floats) -> list[tuple[Floats, Floats]]:
-        """Return P(true | x, label) and g a small step along a path of w, and against it."""
-        design, small = self.design, self.small(path)
-        return [
-            likelihood(design.features, self.coef + step * path, self.if_class, design.weight)[1:]
-            for step in (small, -small)
-        ]
+    def product(self, path: Floats) -> Floats:
+        """Return H times a path of w, H the observed information."""
+        moved = path.T @ self.design.features.T
+        change = _change(self.gamma, moved)
+        change -= _change(self.g, moved)
+        change *= self.design.weight
+        return np.asarray(self.precision * path - (change @ self.design.features).T)
 
     def solved(self, push: Floats) -> Floats:
         """Return H^-1 times a slope in w, H the observed information (conjugate gradients)."""
-        F, weight = self.design.features, self.design.weight
 
         def preconditioned(slope: Floats) -> Floats:
             half = np.matmul((slope @ self.U).T[:, None, :], self.roots)
@@ -137,9 +139,7 @@ class _Around:
         for _ in range(MAX_CONJUGATE):
             if decrement <= CONJUGATE_TOL * first:
                 break
-            (up, g_up), (down, g_down) = self.beside(step)
-            change = ((up - g_up) - (down - g_down)).T * weight
-            product = self.precision * step - (change @ F).T / (2 * self.small(step))
+            product = self.product(step)
             curvature = float((step * product).sum())
             if curvature <= 0:
                 break
@@ -149,3 +149,10 @@ class _Around:
             last, decrement = decrement, float((residual * ahead).sum())
             step = ahead + (decrement / last) * step
         return solution if solution.any() else preconditioned(push)
+
+
+def _change(shares: Floats, moved: Floats) -> Floats:
+    """Return the change of softmax-like shares, of shape (n_classes, n_samples), with t's."""
+    change = shares * moved
+    change -= shares * change.sum(axis=0)
+    return np.asarray(change)

@@ -18,7 +18,7 @@ from unflip.posterior._softmax_channel._compare import (
 from unflip.posterior._softmax_channel._design import SoftmaxDesign
 from unflip.posterior._softmax_channel._evidence import fit_softmax, mean_softmax
 from unflip.posterior._softmax_channel._forest import ForestFeatures
-from unflip.posterior._softmax_channel._structure import FEW_TARGETS, structures
+from unflip.posterior._softmax_channel._structure import structures
 
 Features = ChannelFeatures | ForestFeatures
 Moderation = tuple[Floats, Floats, Floats]
@@ -280,7 +280,7 @@ def _best_features(
     best: _Candidate | None = None
     if known is None:
         T = max(found.values(), key=lambda peak: peak.log_evidence).fit.T
-    starts = {name: peak.fit.theta for name, peak in found.items() if name == FEW_TARGETS}
+    starts = found
     for name in candidates:
         features: Features = columns
         held_out = None
