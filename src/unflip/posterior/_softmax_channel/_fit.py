@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unflip._typing import Codes, Floats
 from unflip.posterior._noisy_channel import ChannelFeatures, EvidenceTest, distinct_rows
@@ -16,7 +18,7 @@ from unflip.posterior._softmax_channel._compare import (
     tests,
 )
 from unflip.posterior._softmax_channel._design import SoftmaxDesign
-from unflip.posterior._softmax_channel._evidence import fit_softmax, mean_softmax
+from unflip.posterior._softmax_channel._evidence import SoftmaxFit, fit_softmax, mean_softmax
 from unflip.posterior._softmax_channel._forest import ForestFeatures
 from unflip.posterior._softmax_channel._structure import structures
 
@@ -147,6 +149,75 @@ def _clean(F: Floats, coef: Floats, moderation: Moderation | None) -> Floats:
     return mean_softmax(F * root, coef / root[:, None], directions, covariances)
 
 
+@dataclass(frozen=True)
+class FittedRows:
+    """The rows of a fit, whose features do not know their labels, even by a forest.
+
+    Parameters
+    ----------
+    fit : SoftmaxFit
+        The fit to distinct pairs of row and label.
+    moderation : (root, directions, covariances) or None
+        What is known of the uncertainty of w.
+    position : ndarray of shape (n_samples,)
+        The pair of each row.
+    sample : SoftmaxSample
+        The pairs.
+    features : ChannelFeatures or ForestFeatures
+        What t is linear in.
+    scores : ndarray or None
+        The held-out scores that a forest has for them.
+    """
+
+    fit: SoftmaxFit
+    moderation: Moderation | None
+    position: NDArray[np.intp]
+    sample: SoftmaxSample
+    features: Features
+    scores: Floats | None
+
+    @cached_property
+    def _left(self) -> Floats:
+        """The features by which pairs are predicted."""
+        if not isinstance(self.features, ForestFeatures) or self.scores is None:
+            return self.fit.design.features
+        s = self.sample
+        steadier = self.features.steadier(s.rows, s.codes, s.weight, self.scores)
+        left = self.fit.design.features.copy()
+        left[: len(steadier), -self.sample.n_classes :] = steadier
+        return left
+
+    def clean_posterior(self) -> Floats:
+        """Return P(true | x) of the rows."""
+        fit = self.fit
+        return _clean(fit.design.features, fit.unscaled_coef, self.moderation)[self.position]
+
+    def held_out(self, train: NDArray[np.intp], test: NDArray[np.intp], weight: Floats) -> Floats:
+        """Return P(true | x) of some rows, with w from others; T and the variances are held.
+
+        Parameters
+        ----------
+        train, test : ndarray
+            Positions of rows.
+        weight : ndarray of shape (n_samples,)
+            Weight of each row.
+        """
+        fit, design = self.fit, self.fit.design
+        n_pairs = len(design.codes)
+        seen = np.bincount(self.position[train], weight[train], minlength=n_pairs)
+        share = seen / np.bincount(self.position, weight, minlength=n_pairs)
+        kept = np.flatnonzero(share)
+        others = replace(
+            design,
+            features=design.features[kept],
+            codes=design.codes[kept],
+            weight=(design.weight * share)[kept],
+        )
+        start = fit.theta, fit.variance, fit.unscaled_coef
+        found = fit_softmax(others, fit.structure, *start, T=fit.T, near=fit, tol=0.1)
+        return _clean(self._left[self.position[test]], found.unscaled_coef, self.moderation)
+
+
 def fit_softmax_channel(
     sample: SoftmaxSample,
     known: Floats | None,
@@ -155,10 +226,8 @@ def fit_softmax_channel(
     candidates: Sequence[str] = FEATURES,
     n_centers: int = 60,
     estimate: str = "median",
-) -> tuple[SoftmaxChannel, Floats]:
-    """Fit P(noisy | x) = softmax(t(x)) T, and return it with P(true | x) of the rows.
-
-    The rows' features do not know their labels, where a forest is among them.
+) -> tuple[SoftmaxChannel, FittedRows]:
+    """Fit P(noisy | x) = softmax(t(x)) T, and return it with the rows as it has seen them.
 
     Parameters
     ----------
@@ -222,7 +291,7 @@ def fit_softmax_channel(
         coef=final.unscaled_coef,
         moderation=moderation,
     )
-    return channel, _clean(final.design.features, channel.coef, moderation)[position]
+    return channel, FittedRows(final, moderation, position, sample, features, held_out)
 
 
 @dataclass(frozen=True)
