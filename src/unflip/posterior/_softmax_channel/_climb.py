@@ -18,6 +18,9 @@ INFORMATION_ROWS = 2000
 """Rows that stand for all in the information about T."""
 
 
+GAIN_PER_ROW = 1e-4
+"""Gain per row below which variances stay as they are for the rest of a climb."""
+
 SAME_VARIANCE = 0.1
 """Change of the logarithm of a variance that ends a climb."""
 
@@ -109,6 +112,7 @@ def climb(
             fit = trial
         if gained < tol / 2:
             break
+        held = held or gained < GAIN_PER_ROW * design.weight.sum()
         reach = LONGEST_STEP if not shorter else max(0.1, 1.5 * float(np.abs(step).max()))
     return Peak(fit)
 
