@@ -317,9 +317,10 @@ def fit_softmax(
     """
     if T is None:
         T = structure.matrix(theta)
-    search = _Search(design, variance, T, coef, near)
+    alone = _Search(design, variance, T, coef, near)
+    search: _Search | _JointSearch = alone
     if slope is not None and near is not None:
-        search = _JointSearch(search, structure, near, slope, reach)
+        search = _JointSearch(alone, structure, near, slope, reach)
     first = np.zeros(search.size)
     before = search.loss(first)[0]
     found: Any = minimize(
@@ -334,7 +335,7 @@ def fit_softmax(
         theta, w = search.parts(found.x)
         T = structure.matrix(theta)
     else:
-        w = search.coef(found.x)
+        w = alone.coef(found.x)
     return SoftmaxFit(design, structure, theta, T, variance, w, before - float(found.fun))
 
 

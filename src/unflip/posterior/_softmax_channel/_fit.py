@@ -332,27 +332,26 @@ def _best_features(
     """Return the features of the highest evidence, with one rate for all and few targets.
 
     Few targets are first looked for with the columns alone, which cannot explain by themselves what
-    noise does, and from there with other features, which might. Features are compared at the T that
-    is best with the columns.
+    noise does, and from there with other features, which might. So features are compared with one
+    rate, or at the T of few targets where that is best with the columns.
     """
     head, weight = sample.rows[:PILOT_ROWS], sample.weight[:PILOT_ROWS]
     order = np.flatnonzero((np.diff(head, axis=0, prepend=np.nan) != 0).any(axis=1))
     columns = ChannelFeatures(None, n_centers).fit(head, weight, order)
     if len(candidates) > 1 and len(sample.rows) > MOST_BUMP_ROWS:
         candidates = [name for name in candidates if name != "nystroem"]
-    none = structures(sample.n_classes, free=False)[0]
+    none, one = structures(sample.n_classes, free=False)[:2]
     design = sample.design(columns, _pilot_rows(sample, columns))
+    first: dict[str, Peak] = {}
     T = known
-    found = (
-        {} if known is not None else first_peaks(design, {}, design.first_variance(), tol=ROUGH_TOL)
-    )
     best: _Candidate | None = None
     if known is None:
-        T = max(found.values(), key=lambda peak: peak.log_evidence).fit.T
-    starts = found
+        first = first_peaks(design, {}, design.first_variance(), tol=ROUGH_TOL)
+        leader = max(first.values(), key=lambda peak: peak.log_evidence)
+        T = leader.fit.T if leader.structure.n_ratios else None
     for name in candidates:
         features: Features = columns
-        held_out = None
+        held_out, found = None, first
         if name == "nystroem":
             features = ChannelFeatures(WIDTH, n_centers).fit(head, weight, order)
         elif name == "forest":
@@ -363,16 +362,20 @@ def _best_features(
             )
         if name != "linear" or known is not None:
             design = sample.design(features, _pilot_rows(sample, features), held_out)
-            start = none.start(), design.first_variance()
-            found = {none.name: climb(design, none, *start, T=T, tol=ROUGH_TOL)}
+            variance, found = design.first_variance(), {}
+            if known is None:
+                found[one.name] = climb(design, one, one.start(), variance, tol=ROUGH_TOL)
+            if T is not None:
+                found[none.name] = climb(design, none, none.start(), variance, T=T, tol=ROUGH_TOL)
         candidate = _Candidate(name, features, held_out, found)
         if best is None or candidate.height > best.height:
             best = candidate
     assert best is not None
     if known is not None:
         return best
-    fit = next(iter(best.found.values())).fit
-    again = first_peaks(fit.design, starts, fit.variance)
+    start = first | {key: peak for key, peak in best.found.items() if key != none.name}
+    fit = best.found[one.name].fit
+    again = first_peaks(fit.design, start, fit.variance)
     return replace(best, found=again)
 
 
