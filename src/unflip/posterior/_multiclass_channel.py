@@ -74,7 +74,8 @@ class MulticlassChannelPosterior(BasePosterior):
     structure_probability_ : dict of str to float
         Probability of each structure of T given the labels: "none", "one rate", "one rate per
         class", "one rate, few targets", "one rate per class, few targets", "free". Structures that
-        few rows rule out are left out; empty where T is known.
+        few rows, or the expected counts of classes and labels, rule out are left out; empty where
+        T is known.
     noise_test_ : EvidenceTest or None
         The hypothesis that no label is flipped: `statistic`, `p_value` (conservative), and
         `probability` given the labels. None where T is known.
