@@ -193,6 +193,16 @@ def test_structures_that_counts_rule_out_are_not_tried():
         assert may_be_better([few], peak) == may
 
 
+def test_few_targets_are_looked_for_where_noise_with_even_ones_seems_absent():
+    """Columns that tell all classes apart explain flips to the next class by themselves."""
+    X, y = classes(8, 600, distance=2.0)
+    pairs = flip_labels(y, TransitionMatrix.pair_flip(8, 0.3), random_state=0)
+    channel = MulticlassChannelPosterior("linear").fit(X, pairs)
+    assert "one rate, few targets" in channel.structure_probability_
+    error = np.abs(channel.rates_.matrix - TransitionMatrix.pair_flip(8, 0.3).matrix)
+    assert 0.5 * error.sum(axis=1).mean() < 0.1
+
+
 def test_theta_and_w_are_found_together_where_the_evidence_has_its_maximum():
     """A step of both, with the determinant's slope, ends where the evidence is flat in theta."""
     design = design_of(3, 600)

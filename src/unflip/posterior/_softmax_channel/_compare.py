@@ -30,6 +30,9 @@ COUNTED_GAP, N_SHARPENED = 30.0, 5
 """How far below another a structure may be by expected counts to be tried, in nats, and steps of
 expectation-maximisation of these."""
 
+SEEN_RATE = 0.15
+"""One rate for all from which on the counts tell whether some targets stand out."""
+
 
 def counted_evidence(structure: NoiseStructure, counts: Floats) -> float:
     """Return log P(labels | structure), were the true classes known.
@@ -110,7 +113,9 @@ def first_peaks(
 
     found = {one.name: climbed(one)}
     targeted = [structure for structure in others if structure.n_ratios]
-    if may_be_better(targeted, found[one.name]):
+    # with even targets noise may seem absent: then its counts say nothing
+    seen = float(found[one.name].fit.T[0, 0]) < 1 - SEEN_RATE
+    if targeted and (not seen or may_be_better(targeted, found[one.name])):
         found[targeted[0].name] = climbed(targeted[0])
     return found
 
