@@ -30,8 +30,8 @@ COUNTED_GAP, N_SHARPENED = 30.0, 5
 """How far below another a structure may be by expected counts to be tried, in nats, and steps of
 expectation-maximisation of these."""
 
-SEEN_RATE = 0.15
-"""One rate for all from which on the counts tell whether some targets stand out."""
+LITTLE = 0.85
+"""Share of labels that one rate leaves from which on it may not have seen the noise."""
 
 
 def counted_evidence(structure: NoiseStructure, counts: Floats) -> float:
@@ -84,7 +84,11 @@ def may_be_better(others: list[NoiseStructure], than: Peak) -> list[NoiseStructu
 
 
 def first_peaks(
-    design: SoftmaxDesign, starts: dict[str, Peak], variance: Floats, tol: float = 0.1
+    design: SoftmaxDesign,
+    starts: dict[str, Peak],
+    variance: Floats,
+    own: Peak | None = None,
+    tol: float = 0.1,
 ) -> dict[str, Peak]:
     """Return the maxima of one rate, and of few targets unless no targets stand out.
 
@@ -96,6 +100,8 @@ def first_peaks(
         Where to start, by the names of structures: maxima with these or other features.
     variance : ndarray of shape (n_blocks,)
         Variances to start at.
+    own : Peak, default=None
+        A maximum with these features to start at instead.
     tol : float, default=0.1
         Tolerance of the log-evidence.
     """
@@ -103,6 +109,8 @@ def first_peaks(
 
     def climbed(structure: NoiseStructure) -> Peak:
         start = starts.get(structure.name)
+        if own is not None and structure.name == own.structure.name:
+            start = own
         if start is None:
             return climb(design, structure, structure.start(), variance, tol=tol)
         if start.fit.design is design:
@@ -113,11 +121,16 @@ def first_peaks(
 
     found = {one.name: climbed(one)}
     targeted = [structure for structure in others if structure.n_ratios]
-    # with even targets noise may seem absent: then its counts say nothing
-    seen = float(found[one.name].fit.T[0, 0]) < 1 - SEEN_RATE
-    if targeted and (not seen or may_be_better(targeted, found[one.name])):
+    # with even targets noise may seem absent, or be hidden by overlap: its counts say little then
+    open_to = not starts or _is_near(starts, FEW_TARGETS) or found[one.name].fit.T[0, 0] > LITTLE
+    if targeted and (open_to or may_be_better(targeted, found[one.name])):
         found[targeted[0].name] = climbed(targeted[0])
     return found
+
+
+def _is_near(peaks: dict[str, Peak], name: str) -> bool:
+    """Return whether a structure is near the best."""
+    return name in peaks and _height(peaks[name]) > max(map(_height, peaks.values())) - COUNTED_GAP
 
 
 def compared(found: dict[str, Peak]) -> list[Peak]:

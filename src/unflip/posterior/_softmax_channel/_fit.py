@@ -373,9 +373,8 @@ def _best_features(
     assert best is not None
     if known is not None:
         return best
-    start = first | {key: peak for key, peak in best.found.items() if key != none.name}
-    fit = best.found[one.name].fit
-    again = first_peaks(fit.design, start, fit.variance)
+    own = best.found[one.name]
+    again = first_peaks(own.fit.design, first, own.fit.variance, own)
     return replace(best, found=again)
 
 
