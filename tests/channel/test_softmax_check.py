@@ -23,7 +23,8 @@ from unflip.posterior._softmax_channel._check import (
     residual_score,
 )
 from unflip.posterior._softmax_channel._climb import climb
-from unflip.posterior._softmax_channel._evidence import SoftmaxDesign, fit_softmax
+from unflip.posterior._softmax_channel._design import SoftmaxDesign
+from unflip.posterior._softmax_channel._evidence import fit_softmax
 from unflip.posterior._softmax_channel._structure import structures
 
 

@@ -7,7 +7,8 @@ from tests.channel.test_softmax_channel import classes, design_of
 from unflip import TransitionMatrix, flip_labels
 from unflip.posterior import MulticlassChannelPosterior
 from unflip.posterior._softmax_channel._climb import Peak, climb
-from unflip.posterior._softmax_channel._evidence import SoftmaxDesign, fit_softmax
+from unflip.posterior._softmax_channel._design import SoftmaxDesign
+from unflip.posterior._softmax_channel._evidence import fit_softmax
 from unflip.posterior._softmax_channel._structure import NoiseStructure, structures
 from unflip.posterior._softmax_channel._targets import _log_likelihoods, climb_targets
 

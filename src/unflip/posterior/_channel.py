@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.decomposition import TruncatedSVD
-from sklearn.utils import check_random_state
+from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from unflip._row_weights import relative_weights
@@ -38,7 +38,7 @@ from unflip.posterior._noisy_channel import (
     fit_noisy_channel,
     fit_scored_channel,
 )
-from unflip.posterior._wide_rows import RidgeScores, reducer
+from unflip.posterior._wide_rows import RidgeScores, fit_reducer, reducer
 
 
 class ChannelPosterior(BasePosterior):
@@ -184,9 +184,10 @@ class ChannelPosterior(BasePosterior):
         random = check_random_state(0 if self.random_state is None else self.random_state)
         rows = self._numbers(X)
         transformer = self._transformer_for(rows, random)
+        rows = _safe_indexing(rows, counts)
         if transformer is not None:
-            rows = _checked(transformer.fit_transform(rows, codes))
-        sample = ChannelSample(dense(rows[counts]), codes[counts] == 1, weight[counts])
+            rows = _checked(fit_reducer(transformer, rows, codes[counts], weight[counts]))
+        sample = ChannelSample(dense(rows), codes[counts] == 1, weight[counts])
         with one_blas_thread():
             channel, check, held_out = self._fit_sample(
                 sample, random, one_scale=isinstance(transformer, TruncatedSVD)

@@ -5,6 +5,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
@@ -27,11 +28,12 @@ from unflip.posterior._checked_range import checked_range
 from unflip.posterior._noisy_channel import EvidenceTest, ModelCheck, dense
 from unflip.posterior._softmax_channel import (
     FEATURES,
+    FittedRows,
     SoftmaxSample,
     fit_softmax_channel,
     shortest_ranges,
 )
-from unflip.posterior._wide_rows import reducer
+from unflip.posterior._wide_rows import fit_reducer, reducer
 
 PREDICTED_AT_ONCE = 4096
 """Rows whose features are made at a time."""
@@ -73,8 +75,8 @@ class MulticlassChannelPosterior(BasePosterior):
     structure_probability_ : dict of str to float
         Probability of each structure of T given the labels: "none", "one rate", "one rate per
         class", "one rate, one target", "one rate per class, one target", "one rate, few targets",
-        "one rate per class, few targets", "free". Structures that few rows rule out are left out;
-        empty where T is known.
+        "one rate per class, few targets", "free". Structures that few rows, or the
+        expected counts of classes and labels, rule out are left out; empty where T is known.
     noise_test_ : EvidenceTest or None
         The hypothesis that no label is flipped: `statistic`, `p_value` (conservative), and
         `probability` given the labels. None where T is known.
@@ -174,7 +176,8 @@ class MulticlassChannelPosterior(BasePosterior):
 
         Where a forest is among the features, a row's scores come from trees that did not see it.
         """
-        rows, clean = self._fit(X, y, sample_weight)
+        rows, fitted = self._fit(X, y, sample_weight)
+        clean = fitted.clean_posterior()
         if rows.size == len(clean) == _n_rows(X):
             proba = np.empty_like(clean)
         else:
@@ -182,8 +185,32 @@ class MulticlassChannelPosterior(BasePosterior):
         proba[rows] = clean @ self.rates_.matrix
         return proba
 
-    def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Array, Floats]:
-        """Fit, and return the positions of the rows that took part and their P(true | x)."""
+    def cross_predict_proba(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, folds: StratifiedKFold
+    ) -> Floats:
+        """Fit, and return P(noisy y | x) of the rows, each held out from the coefficients.
+
+        T, the prior and the forests, of which a row has the trees that did not see it, are those of
+        all rows. Rows that were not drawn for the fit are held out already.
+        """
+        rows, fitted = self._fit(X, y, sample_weight)
+        place = np.full(_n_rows(X), -1)
+        place[rows] = np.arange(rows.size)
+        weight = np.ones(len(place)) if sample_weight is None else np.asarray(sample_weight)
+        proba = np.empty((len(place), self.classes_.size))
+        if rows.size < len(place):
+            proba[place < 0] = self.predict_proba(_safe_indexing(X, np.flatnonzero(place < 0)))
+        with threads_for(rows.size):
+            for train, test in folds.split(place, y):
+                train, test = (part[part >= 0] for part in (place[train], place[test]))
+                clean = fitted.held_out(train, test, weight[rows])
+                proba[rows[test]] = clean @ self.rates_.matrix
+        return proba
+
+    def _fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[Array, FittedRows]:
+        """Fit, and return the positions of the rows that took part, and what became of them."""
         check_count(self.n_centers, "n_centers", least=1)
         check_count(self.max_rows, "max_rows", least=1000)
         check_choice(self.estimate, ("median", "mean"), "estimate")
@@ -207,8 +234,8 @@ class MulticlassChannelPosterior(BasePosterior):
             transformer = reducer(rows, random) if by_name else clone(self.features)
             some = _safe_indexing(rows, counts)
             if transformer is not None:
-                some = _checked(transformer.fit_transform(some, codes[counts]))
-            channel, clean = fit_softmax_channel(
+                some = _checked(fit_reducer(transformer, some, codes[counts], weight[counts]))
+            channel, fitted = fit_softmax_channel(
                 SoftmaxSample(dense(some), codes[counts], weight[counts], classes.size),
                 known,
                 random,
@@ -223,7 +250,7 @@ class MulticlassChannelPosterior(BasePosterior):
         self.features_ = channel.features_name if by_name else transformer
         self._channel, self._transformer = channel, transformer
         self._label_counts = np.bincount(codes[counts], weight[counts], minlength=classes.size)
-        return counts, clean
+        return counts, fitted
 
     def predict_proba(self, X: Any) -> Floats:
         """Return P(noisy y | x), one column per class in the order of `classes_`."""

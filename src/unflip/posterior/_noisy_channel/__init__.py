@@ -16,7 +16,13 @@ from unflip.posterior._noisy_channel._check import (
     fit_scored_channel,
 )
 from unflip.posterior._noisy_channel._copies import distinct_rows
-from unflip.posterior._noisy_channel._evidence import LATENT_VARIANCE, TINY
+from unflip.posterior._noisy_channel._evidence import (
+    LATENT_VARIANCE,
+    MAX_VARIANCE,
+    MIN_VARIANCE,
+    TINY,
+    VARIANCE_OFFSET,
+)
 from unflip.posterior._noisy_channel._features import ChannelFeatures, shuffled_keys
 from unflip.posterior._noisy_channel._fit import (
     N_GRID,
@@ -34,11 +40,14 @@ __all__ = [
     "LATENT_VARIANCE",
     "LEAST_CHECKED",
     "LEAST_DISAGREEMENT",
+    "MAX_VARIANCE",
+    "MIN_VARIANCE",
     "MOST_LEAVES",
     "NO_NOISE",
     "N_GRID",
     "REFUTED",
     "TINY",
+    "VARIANCE_OFFSET",
     "ChannelFeatures",
     "ChannelSample",
     "Evidence",

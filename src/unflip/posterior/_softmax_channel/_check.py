@@ -24,7 +24,8 @@ from unflip.posterior._noisy_channel import (
     ModelCheck,
 )
 from unflip.posterior._softmax_channel._climb import Peak
-from unflip.posterior._softmax_channel._evidence import SoftmaxDesign, SoftmaxFit, fit_softmax
+from unflip.posterior._softmax_channel._design import SoftmaxDesign, softmax_over_classes
+from unflip.posterior._softmax_channel._evidence import SoftmaxFit, fit_softmax
 from unflip.posterior._softmax_channel._forest import folds_of
 
 MOST_CHECKED = 3000
@@ -94,17 +95,14 @@ def leave_one_out(fit: SoftmaxFit, share: float = 1.0) -> Floats:
         What a row's weight is multiplied by, to stand for rows that were left away.
     """
     own = np.minimum(fit.design.weight / share, 1.0)[:, None]  # one row, however often it counts
-    leverage = np.column_stack(
-        [np.einsum("if,if->i", fit.scaled @ C, fit.scaled) for C in fit.covariances]
-    )
+    F = fit.design.features
+    leverage = np.column_stack([((F @ R) ** 2).sum(axis=1) for R in fit.unscaled_roots])
     score = (fit.label_posterior - fit.clean) @ fit.directions
     # a row that looks mislabelled holds less than none: the fit would move on without it
     curvature = _spread(fit.clean, fit.directions) - _spread(fit.label_posterior, fit.directions)
     held = np.minimum(own * leverage * curvature, LARGEST_OWN)
-    t = fit.scaled @ fit.coef - (own * leverage * score / (1 - held)) @ fit.directions.T
-    t -= t.max(axis=1, keepdims=True)
-    clean = np.exp(t)
-    return np.asarray((clean / clean.sum(axis=1, keepdims=True)) @ fit.T)
+    t = F @ fit.unscaled_coef - (own * leverage * score / (1 - held)) @ fit.directions.T
+    return np.asarray(softmax_over_classes(t.T).T @ fit.T)
 
 
 def held_out_gain(plain: SoftmaxFit, noisy: SoftmaxFit) -> tuple[float, float]:
@@ -117,8 +115,9 @@ def held_out_gain(plain: SoftmaxFit, noisy: SoftmaxFit) -> tuple[float, float]:
     """
     logs = []
     for each in (plain, noisy):
-        _, fit, share = _head(each.scaled, each)
-        given = leave_one_out(fit, share)[np.arange(len(fit.scaled)), fit.design.codes]
+        _, fit, share = _head(each.design.features, each)
+        codes = fit.design.codes
+        given = leave_one_out(fit, share)[np.arange(len(codes)), codes]
         logs.append(np.log(np.maximum(given, TINY)))
     difference, weight = logs[1] - logs[0], fit.design.weight
     spread = difference - np.average(difference, weights=weight)
@@ -148,7 +147,7 @@ def borne_out_evidence(peaks: list[Peak]) -> Floats:
 
 def _hardly_overlap(plain: SoftmaxFit) -> bool:
     """Return whether nearly all labels are the likeliest of their rows, each held out."""
-    _, fit, share = _head(plain.scaled, plain)
+    _, fit, share = _head(plain.design.features, plain)
     held_out = leave_one_out(fit, share)
     return _disagreement(held_out, fit.design.codes, fit.design.weight) < HARDLY_OVERLAP
 
@@ -172,7 +171,7 @@ def residual_score(rows: Floats, fitted: Floats, residual: Floats, weight: Float
     weight : ndarray of shape (n_samples,)
         How often each row counts.
     """
-    columns, fold = np.column_stack([rows, fitted]), folds_of(rows)
+    columns, fold = np.column_stack([rows, fitted]), folds_of(rows)[0]
     predicted = np.zeros_like(residual)
     for k in range(fold.max() + 1):
         others, left = fold != k, fold == k
@@ -189,17 +188,17 @@ def residual_score(rows: Floats, fitted: Floats, residual: Floats, weight: Float
 
 def _head(rows: Floats, fit: SoftmaxFit) -> tuple[Floats, SoftmaxFit, float]:
     """Return the first rows, and the fit on these, whose weights stand for all."""
-    n = min(len(rows), MOST_CHECKED)
-    design, some = fit.design, slice(n)
+    if len(rows) <= MOST_CHECKED:
+        return rows, fit, 1.0
+    design, some = fit.design, slice(MOST_CHECKED)
     share = float(design.weight.sum() / design.weight[some].sum())
-    head = SoftmaxDesign(
-        design.features[some],
-        design.block,
-        design.codes[some],
-        design.weight[some] * share,
-        design.n_classes,
+    head = replace(
+        design,
+        features=design.features[some],
+        codes=design.codes[some],
+        weight=design.weight[some] * share,
     )
-    return rows[some], replace(fit, design=head, scaled=fit.scaled[some]), share
+    return rows[some], replace(fit, design=head), share
 
 
 def _missed_by_columns(rows: Floats, fit: SoftmaxFit, share: float) -> Bools:
@@ -215,7 +214,7 @@ def _missed_by_columns(rows: Floats, fit: SoftmaxFit, share: float) -> Bools:
 def _missed_by_a_tree(rows: Floats, codes: Codes, weight: Floats) -> Bools:
     """Return which labels a small decision tree disagrees with, each held out."""
     leaves = max(MOST_LEAVES, 3 * (int(codes.max()) + 1))
-    fold, missed = folds_of(rows), np.zeros(len(rows), dtype=bool)
+    fold, missed = folds_of(rows)[0], np.zeros(len(rows), dtype=bool)
     for k in range(fold.max() + 1):
         others, left = fold != k, fold == k
         if others.any():

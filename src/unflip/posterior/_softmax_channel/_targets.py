@@ -16,7 +16,7 @@ from scipy.special import logsumexp
 
 from unflip._typing import Codes, Floats
 from unflip.posterior._softmax_channel._climb import Peak, climb
-from unflip.posterior._softmax_channel._evidence import SoftmaxDesign
+from unflip.posterior._softmax_channel._design import SoftmaxDesign
 from unflip.posterior._softmax_channel._structure import (
     FEW_TARGETS,
     ONE_RATE,
@@ -72,7 +72,12 @@ class TargetPeak(Peak):
 
 
 def climb_targets(
-    design: SoftmaxDesign, per_class: bool, start: Peak, targets: Codes | None = None
+    design: SoftmaxDesign,
+    per_class: bool,
+    start: Peak,
+    targets: Codes | None = None,
+    variance: Floats | None = None,
+    tol: float = 0.1,
 ) -> TargetPeak:
     """Return the maximum over rates and targets, from the maximum of another structure.
 
@@ -86,13 +91,16 @@ def climb_targets(
         The other maximum, on the same rows or on some of them.
     targets : ndarray of shape (n_classes,), default=None
         The first targets; None: the likeliest by the other maximum.
+    variance : ndarray of shape (n_blocks,), default=None
+        Variances that stay as they are; None: they are sought.
+    tol : float, default=0.1
+        Gain of the log-evidence at which to stop.
     """
     if targets is None:
-        rates, _ = start.structure.parts(start.fit.theta)
-        targets = _log_likelihoods(start, np.maximum(rates, FIRST_RATE)).argmax(axis=1)
+        targets = _likeliest_targets(start)
     best: TargetPeak | None = None
     for _ in range(MAX_TURNS):
-        peak = _climbed(design, per_class, best or start, targets)
+        peak = _climbed(design, per_class, best or start, targets, variance, tol)
         if best is not None and peak.log_evidence <= best.log_evidence:
             break
         best = peak
@@ -114,29 +122,31 @@ def one_target_peaks(found: dict[str, Peak], design: SoftmaxDesign) -> list[Peak
     design : SoftmaxDesign
         The noisy data.
     """
-    starts = [found[name] for name in (FEW_TARGETS, ONE_RATE) if name in found]
-    peaks = [climb_targets(design, False, start) for start in starts]
+    if design.n_classes < 3:
+        return []
+    starts = [found[name] for name in (ONE_RATE, FEW_TARGETS) if name in found]
+    by_targets = {tuple(_likeliest_targets(start)): start for start in starts}
+    peaks = [
+        climb_targets(design, False, start, np.array(targets))
+        for targets, start in by_targets.items()
+    ]
     best = max(peaks, key=lambda peak: peak.log_evidence)
-    return [best, climb_targets(design, True, best)]
+    return [best, climb_targets(design, True, best, variance=best.fit.variance)]
 
 
-def climb_again(peak: Peak, design: SoftmaxDesign) -> Peak:
-    """Return the maximum of a structure on more rows.
-
-    Parameters
-    ----------
-    peak : Peak
-        The maximum on few.
-    design : SoftmaxDesign
-        More rows.
-    """
-    structure, fit = peak.structure, peak.fit
-    if structure.targets is None:
-        return climb(design, structure, fit.theta, fit.variance, fit.unscaled_coef)
-    return climb_targets(design, bool(structure.per_class), peak, np.array(structure.targets))
+def _likeliest_targets(peak: Peak) -> Codes:
+    rates, _ = peak.structure.parts(peak.fit.theta)
+    return np.asarray(_log_likelihoods(peak, np.maximum(rates, FIRST_RATE)).argmax(axis=1))
 
 
-def _climbed(design: SoftmaxDesign, per_class: bool, start: Peak, targets: Codes) -> TargetPeak:
+def _climbed(
+    design: SoftmaxDesign,
+    per_class: bool,
+    start: Peak,
+    targets: Codes,
+    variance: Floats | None,
+    tol: float,
+) -> TargetPeak:
     structure = NoiseStructure(
         "one rate per class, one target" if per_class else "one rate, one target",
         design.n_classes,
@@ -144,7 +154,9 @@ def _climbed(design: SoftmaxDesign, per_class: bool, start: Peak, targets: Codes
         targets=tuple(targets.tolist()),
     )
     theta = structure.matched(start.structure, start.fit.theta)
-    fit = climb(design, structure, theta, start.fit.variance, start.fit.unscaled_coef).fit
+    held = variance is not None
+    place = theta, start.fit.variance if variance is None else variance, start.fit.unscaled_coef
+    fit = climb(design, structure, *place, held=held, tol=tol).fit
     logs = _log_likelihoods(Peak(fit), structure.parts(fit.theta)[0])
     total = logsumexp(logs, axis=1, keepdims=True)
     now = logs[np.arange(len(logs)), targets]
