@@ -3,6 +3,10 @@
 `python -m benchmarks.coverage [--draws 500]`: simulated data sets of three kinds, each drawn anew.
 The interval's coverage is counted under noise; the test of "no noise" on clean labels and that of
 "both classes alike" under equal rates, where each should reject in 5 % of the sets or fewer.
+
+Then 3, 5 and 10 Gaussian classes under noise of a kind that is drawn too: one rate for all, one
+target for each class, or rows of T at random. Counted are the entries of T, the classes' flip
+rates, and the share of wrong labels.
 """
 
 import argparse
@@ -15,6 +19,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from benchmarks.multiclass import NOISES, matrix
 from unflip import NoiseRates, flip_labels
 from unflip.noise_rates import ChannelRates
 
@@ -70,20 +75,62 @@ def rejected(setting: str, seed: int) -> list[bool]:
     return [noise.p_value < 0.05, symmetry.p_value < 0.05]
 
 
+CLASSES = (3, 5, 10)
+
+
+def many_held(n_classes: int, seed: int, n_rows: int = 1000) -> list[float]:
+    """Return the shares of T's entries and of flip rates that are held, and whether that of errors.
+
+    Parameters
+    ----------
+    n_classes, n_rows : int
+        How many classes and rows.
+    seed : int
+        Of rows, noise and labels.
+    """
+    rng = np.random.default_rng([n_classes, seed])
+    y = rng.integers(0, n_classes, n_rows)
+    X = 3 * np.eye(n_classes)[y] + rng.normal(size=(n_rows, n_classes))
+    T = matrix(NOISES[1 + seed % 3], n_classes, rng)
+    given = flip_labels(y, T, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        interval = ChannelRates(random_state=seed).fit(X, given).interval_
+    inside = (interval.low <= T + 1e-12) & (interval.high >= T - 1e-12)
+    assert interval.wrong_share is not None
+    low, high = interval.wrong_share
+    return [inside.mean(), np.diag(inside).mean(), float(low <= np.mean(y != given) <= high)]
+
+
+def print_many(draws: int, jobs: int) -> None:
+    print(f"{'the interval holds':22} {'T':>9} {'flips':>9} {'share':>9}   of {draws} data sets")
+    for n_classes in CLASSES:
+        run = Parallel(jobs)(delayed(many_held)(n_classes, seed) for seed in range(draws))
+        name = f"{n_classes} classes, n = 1000"
+        print(f"{name:22} " + " ".join(f"{share:9.1%}" for share in np.mean(run, axis=0)))
+        for kind in range(3):
+            shares = np.mean(run[kind::3], axis=0)
+            print(f"  {NOISES[1 + kind]:20} " + " ".join(f"{share:9.1%}" for share in shares))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=500, help="data sets for the intervals")
     parser.add_argument("--test-draws", type=int, default=100, help="data sets for the tests")
+    parser.add_argument("--many-draws", type=int, default=300, help="of more than two classes")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     for title, columns, count, draws in (
         ("the interval holds", ("rho_pos", "rho_neg"), held, options.draws),
         ("wrongly rejected", ("no noise", "alike"), rejected, options.test_draws),
     ):
+        if not draws:
+            continue
         print(f"{title:22} {columns[0]:>9} {columns[1]:>9}   of {draws} data sets")
         for setting in SETTINGS:
             run = Parallel(options.jobs)(delayed(count)(setting, seed) for seed in range(draws))
             print(f"{setting:22} " + " ".join(f"{share:9.1%}" for share in np.mean(run, axis=0)))
+    print_many(options.many_draws, options.jobs)
 
 
 if __name__ == "__main__":

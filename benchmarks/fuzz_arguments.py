@@ -31,7 +31,12 @@ from unflip.density_ratio import KLIEP, KMM, ULSIF, BasuDivergence, BregmanRatio
 from unflip.learners import KernelClassifier, LinearClassifier
 from unflip.losses import LOSSES, Cauchy
 from unflip.noise import RatesInterval
-from unflip.posterior import ChannelPosterior, KernelDensityPosterior, ProbabilisticPosterior
+from unflip.posterior import (
+    ChannelPosterior,
+    KernelDensityPosterior,
+    MulticlassChannelPosterior,
+    ProbabilisticPosterior,
+)
 
 INTERVAL = RatesInterval.from_pairs((0.1, 0.4), (0.0, 0.2))
 
@@ -133,6 +138,7 @@ ARGUMENTS: dict[str, Callable[[Sizes], Any]] = {
         KernelDensityPosterior,
         ProbabilisticPosterior,
         lambda: ChannelPosterior("linear"),
+        lambda: MulticlassChannelPosterior("linear"),
     ),
     "candidates": made(
         lambda: None,
@@ -143,7 +149,7 @@ ARGUMENTS: dict[str, Callable[[Sizes], Any]] = {
     "ratio": made(lambda: None, KLIEP, ULSIF, lambda: KMM(1.0), BregmanRatio),
     "loss": made(*(lambda name=name: name for name in LOSSES), Cauchy),
     "divergence": made(lambda: "kl", lambda: "squared", lambda: "basu", BasuDivergence),
-    "features": made(lambda: "nystroem", lambda: "linear"),
+    "features": made(lambda: "nystroem", lambda: "linear", lambda: "auto", lambda: "forest"),
     "kernel": count("rbf", "linear", "poly", "laplacian"),
     "calibration": count(None, None, "sigmoid", "isotonic"),
     "metric": count("accuracy", "f1", "roc_auc", "neg_log_loss"),
@@ -154,7 +160,7 @@ ARGUMENTS: dict[str, Callable[[Sizes], Any]] = {
     # parameters
     "cv": made(lambda: None, lambda: 2, lambda: 3, lambda: KFold(2)),
     "random_state": count(0, 1, None),
-    "weighting": count("rho", "rho", "pi", "pi_printed"),
+    "weighting": count("auto", "relabel", "rho", "rho", "pi", "pi_printed"),
     "bandwidth": count("cv", "median", 1.0, 0.3),
     "bandwidths": count(None, [0.5, 1.0]),
     "widths": count(None, [1.0, 4.0]),

@@ -21,13 +21,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from math import nan
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 from joblib import Parallel, delayed
 
 from benchmarks.world_families import FAMILIES, NOISES, UNKNOWABLE, World
 from unflip import ImportanceReweightingClassifier, LabelNoiseWarning
+
+AnyCell = TypeVar("AnyCell")
 
 FAR_OFF, FAR_OUTSIDE = 0.05, 0.02
 """How far a rate must be off, and outside its interval, to be wrong."""
@@ -245,9 +247,9 @@ def _text(column: str, value: float) -> str:
     return f"{value:.1f}" if column == "seconds" else f"{value:.0%}"
 
 
-def grouped(cells: Iterable[Cell], key: str) -> dict[str, list[Cell]]:
+def grouped(cells: Iterable[AnyCell], key: str) -> dict[str, list[AnyCell]]:
     """Return the cells by one of their fields, in the order of their first."""
-    groups: dict[str, list[Cell]] = {}
+    groups: dict[str, list[AnyCell]] = {}
     for cell in cells:
         groups.setdefault(str(getattr(cell, key)), []).append(cell)
     return groups

@@ -13,10 +13,10 @@ from distributed import Client, LocalCluster
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 
-from unflip import ImportanceReweightingClassifier, NoiseRates, flip_labels
+from unflip import ImportanceReweightingClassifier, NoiseRates, TransitionMatrix, flip_labels
 from unflip.audit import LabelAudit
 from unflip.dask import DaskAudit, DaskReweighting
-from unflip.posterior import ChannelPosterior
+from unflip.posterior import ChannelPosterior, MulticlassChannelPosterior
 
 SMALL = ChannelPosterior("linear", max_rows=3000)
 """A channel that draws rows from a small table too."""
@@ -266,3 +266,17 @@ def test_rows_that_vanish_between_two_passes_are_an_error(data, when):
     calls.clear()
     with pytest.raises(ValueError, match="the data changed while they were read"):
         DaskReweighting(posterior=SMALL, random_state=5).fit(frame[[0, 1, 2]], frame["y"])
+
+
+def test_three_classes_have_the_channel_of_the_rows_it_would_draw_in_memory():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 3000)
+    X = np.eye(3)[y] * 4 + rng.normal(size=(3000, 3))
+    y_noisy = flip_labels(y, TransitionMatrix.pair_flip(3, 0.2), random_state=0)
+    channel = MulticlassChannelPosterior("linear", max_rows=1500)
+    expected = ImportanceReweightingClassifier(posterior=channel, weighting="rho").fit(X, y_noisy)
+    blocks = da.from_array(X, chunks=(700, 3)), da.from_array(y_noisy, chunks=900)
+    model = DaskReweighting(posterior=channel).fit(*blocks)
+    np.testing.assert_array_equal(model.transition_matrix_, expected.transition_matrix_)
+    weights = model.sample_weight(*blocks).compute()
+    np.testing.assert_allclose(weights, expected.sample_weight_, rtol=1e-8)

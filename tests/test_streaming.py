@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 
-from unflip import ImportanceReweightingClassifier, NoiseRates, flip_labels
+from unflip import ImportanceReweightingClassifier, NoiseRates, TransitionMatrix, flip_labels
 from unflip.audit import LabelAudit
-from unflip.posterior import ChannelPosterior
+from unflip.posterior import ChannelPosterior, MulticlassChannelPosterior
 from unflip.streaming import (
     ArrayBatches,
     ArrowBatches,
@@ -286,3 +286,22 @@ def test_a_file_four_times_the_memory_limit_goes_through(megabytes, n_rows, post
     assert abs(negative - 0.1) < 0.05
     assert abs(float(found["weights"]) / n_rows - 1) < 0.05
     assert found["issues"] == f"100 {n_rows}"
+
+
+def test_three_classes_have_the_channel_of_the_rows_it_would_draw_in_memory():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 3000)
+    X = np.eye(3)[y] * 4 + rng.normal(size=(3000, 3))
+    y_noisy = flip_labels(y, TransitionMatrix.pair_flip(3, 0.2), random_state=0)
+    channel = MulticlassChannelPosterior("linear", max_rows=1500)
+    expected = ImportanceReweightingClassifier(posterior=channel, weighting="rho").fit(X, y_noisy)
+    data = ArrayBatches(X, y_noisy, batch_rows=700)
+    model = StreamingReweighting(posterior=channel).fit(data)
+    np.testing.assert_array_equal(model.transition_matrix_, expected.transition_matrix_)
+    np.testing.assert_allclose(
+        np.concatenate([model.sample_weight(*batch) for batch in data]),
+        expected.sample_weight_,
+        rtol=1e-8,
+    )
+    chosen = StreamingReweighting(random_state=0).fit(ArrayBatches(X[:600], y_noisy[:600]))
+    assert isinstance(chosen.posterior_, MulticlassChannelPosterior)

@@ -14,7 +14,7 @@ import numpy as np
 
 from unflip._label_posterior import Totals
 from unflip._typing import Array, Floats
-from unflip.noise import NoiseRates, RatesInterval, as_transition_matrix
+from unflip.noise import NoiseRates, RatesInterval, TransitionMatrix, as_transition_matrix
 
 LEVEL = 0.95
 """Confidence of `interval_`."""
@@ -97,6 +97,9 @@ SENTENCES = {
     "{statistic:.0f} standard errors): the classes, or the mistakes, follow a shape that it does "
     "not. The rates are read off the trees' scores instead, and mistakes that follow a rule cannot "
     "be told from the classes themselves. " + RANGE,
+    "unexplained_labels": "Trees predict labels that the noise model calls chance (by "
+    "{statistic:.0f} standard errors): the classes, or the mistakes, follow a shape that it does "
+    "not, and what it cannot follow it takes for noise. " + RANGE,
     "labels_by_a_rule": "A small decision tree gives nearly all labels: they may have been made by "
     "a rule, and labels that follow a rule do not show the rule's own mistakes. " + RANGE,
     "doubted_channel": "Two models of the classes that explain the labels about equally well give "
@@ -302,7 +305,7 @@ def judge_model(
     verdict: str,
     statistic: float,
     disagreement: float,
-    rates: NoiseRates,
+    rates: NoiseRates | TransitionMatrix,
     totals: Totals,
     *,
     at_random: tuple[float, float],
@@ -318,7 +321,7 @@ def judge_model(
         Its statistic.
     disagreement : float
         Share of labels that the channel disagrees with.
-    rates : NoiseRates
+    rates : NoiseRates or TransitionMatrix
         The estimate.
     totals : Totals
         Sums over the rows.
@@ -330,14 +333,16 @@ def judge_model(
     numbers: dict[str, Any] = _range_words(at_random, possible)
     if verdict == "rule":
         return [Diagnostic("labels_by_a_rule", numbers=numbers)]
+    if verdict != "believed" and isinstance(rates, TransitionMatrix):
+        return [Diagnostic("unexplained_labels", numbers={**numbers, "statistic": statistic})]
     if verdict == "refuted":
         return [Diagnostic("refuted_channel", numbers={**numbers, "statistic": statistic})]
-    if verdict == "doubted":
+    if verdict == "doubted" and isinstance(rates, NoiseRates):
         positive, negative = rates.both()
         numbers |= {"positive": positive, "negative": negative}
         return [Diagnostic("doubted_channel", numbers=numbers)]
     said = totals.error_share
-    hidden = LEAST_HIDDEN * 2 * totals.noisy_prior.min()
+    hidden = LEAST_HIDDEN * min(1.0, 2 * (1 - totals.noisy_prior.max()))
     most = max(MOST_DISAGREEMENT, said + MOST_UNEXPLAINED)
     if disagreement > min(2 * said + hidden, most):
         return [Diagnostic("hidden_mistakes", numbers=numbers)]

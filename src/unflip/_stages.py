@@ -31,6 +31,7 @@ from unflip.posterior import (
     make_posterior,
 )
 
+Channel = ChannelPosterior | MulticlassChannelPosterior
 CHANNELS = (ChannelPosterior, MulticlassChannelPosterior)
 """What finds P(noisy y | x) and the rates together."""
 
@@ -84,7 +85,7 @@ def judge_estimate(
     interval = channel_interval(estimator)
     found = judge_rates(totals, classes, rates, estimated=estimator is not None, interval=interval)
     channel = estimator.posterior_ if isinstance(estimator, ChannelRates) else posterior
-    if not isinstance(channel, ChannelPosterior) or channel.check_ is None:
+    if not isinstance(channel, CHANNELS) or channel.check_ is None:
         return found
     check = channel.check_
     if isinstance(estimator, ChannelRates):
@@ -105,7 +106,7 @@ def judge_estimate(
     return found
 
 
-def channel_behind(estimator: Any) -> ChannelPosterior | None:
+def channel_behind(estimator: Any) -> Channel | None:
     """Return the checked channel that a fitted estimator's rates come from, or None.
 
     Parameters
@@ -118,7 +119,7 @@ def channel_behind(estimator: Any) -> ChannelPosterior | None:
         return None
     # where the rates were given, the channel was told them
     channel = getattr(estimator if source is None else source, "posterior_", None)
-    return channel if isinstance(channel, ChannelPosterior) and channel.check_ else None
+    return channel if isinstance(channel, CHANNELS) and channel.check_ else None
 
 
 def wrong_share_ranges(estimator: Any) -> tuple[Bounds, Bounds | None]:
@@ -152,7 +153,7 @@ def possible_wrong_share(
     posterior : BasePosterior or None
         What was fitted to them; None: probabilities were given.
     """
-    if isinstance(posterior, ChannelPosterior) and posterior.check_ is not None:
+    if isinstance(posterior, CHANNELS) and posterior.check_ is not None:
         return posterior.wrong_share_range_
     said = 0.0, totals.error_share
     return wrong_share_range(label_posterior.noisy_proba, label_posterior.codes, said)

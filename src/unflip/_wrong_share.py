@@ -14,6 +14,9 @@ BENT, BENT_BY_A_RULE = 1.5, 2.0
 """A model has bent towards mistakes that depend on the row: of those near a border it disagrees
 with two thirds, or half where the labels follow a shape that the simplest model does not."""
 
+RULES_ARE_WRONG = 0.3
+"""Share of wrong labels up to which rules that people write go."""
+
 LEAST_UNSEEN = 0.01
 """Share of wrong labels that no model would show."""
 
@@ -50,6 +53,8 @@ def channel_range(
     at_random: tuple[float, float],
     *,
     simple_disagreement: float | None = None,
+    n_classes: int = 2,
+    by_a_rule: bool = False,
 ) -> tuple[float, float]:
     """Return the range of the share of wrong labels by a channel, if mistakes may depend on x.
 
@@ -68,11 +73,17 @@ def channel_range(
         Bounds of the share of wrong labels under random flips.
     simple_disagreement : float, default=None
         The same share for a simple model, where that does not explain the labels.
+    n_classes : int, default=2
+        Labels drawn at random from so many classes are wrong in all but one of as many.
+    by_a_rule : bool, default=False
+        Whether a rule gives nearly all labels, whose mistakes no model sees.
     """
     share = BENT * disagreement
     if simple_disagreement is not None:
         share = BENT_BY_A_RULE * max(disagreement, simple_disagreement)
-    share = min(share, 0.5)
+    if by_a_rule:
+        share = max(share, RULES_ARE_WRONG)
+    share = min(share, 1 - 1 / n_classes)
     high = share + SIGMAS * standard_error(share, n_rows) + LEAST_UNSEEN
     return 0.0, min(max(high, at_random[1]), 1.0)
 

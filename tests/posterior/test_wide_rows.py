@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sklearn.decomposition import PCA
 from sklearn.linear_model import Ridge
 from sklearn.metrics import roc_auc_score
 
 from unflip import NoiseRates, TransitionMatrix, flip_labels
+from unflip.noise import as_transition_matrix
 from unflip.posterior import ChannelPosterior, MulticlassChannelPosterior
 from unflip.posterior._wide_rows import MOST_COLUMNS, RidgeScores, _out_of_fold, reducer
 
@@ -64,14 +66,47 @@ def test_scores_of_columns_that_say_nothing_do_not_tell_the_labels(shape):
         assert 0.35 < roc_auc_score(y, scores) < 0.65
 
 
-def test_scores_out_of_fold_are_those_of_a_regression_on_the_other_rows():
+def test_scores_out_of_fold_are_those_of_a_weighted_regression_on_the_other_rows():
     rng = np.random.default_rng(0)
-    left, values, _ = np.linalg.svd(rng.normal(size=(50, 8)), full_matrices=False)
-    Z, targets, fold = left * values, rng.normal(size=(50, 2)), np.arange(50) % 5
-    targets -= targets.mean(axis=0)
-    found = _out_of_fold(Z, targets, 3.0, fold)
+    weight = rng.uniform(0.5, 2.0, 50)
+    rows = rng.normal(size=(50, 8)) * np.sqrt(weight)[:, None]
+    left, values, _ = np.linalg.svd(rows, full_matrices=False)
+    Z, targets = left * values / np.sqrt(weight)[:, None], rng.normal(size=(50, 2))
+    fold = np.arange(50) % 5
+    targets -= np.average(targets, axis=0, weights=weight)
+    found = _out_of_fold(Z, targets, weight, 3.0, fold)
     for k in range(5):
-        others = fold != k
-        ridge = Ridge(alpha=3.0, fit_intercept=False)
-        ridge.fit(Z[others], targets[others] - targets[others].mean(axis=0))
-        np.testing.assert_allclose(found[~others], ridge.predict(Z[~others]), atol=1e-10)
+        train, out = fold != k, fold == k
+        mean = np.average(targets[train], axis=0, weights=weight[train])
+        ridge = Ridge(3.0, fit_intercept=False)
+        ridge.fit(Z[train], targets[train] - mean, weight[train])
+        assert found[out] == pytest.approx(ridge.predict(Z[out]))
+
+
+def test_a_weight_is_as_good_as_so_many_copies():
+    X, y = wide(300, 120, 3)
+    times = np.random.default_rng(1).integers(0, 4, y.size)
+    weighted = RidgeScores(n_components=5).fit(X, y, times.astype(float))
+    copied = RidgeScores(n_components=5).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    assert weighted.mean_ == pytest.approx(copied.mean_)
+    assert weighted.scale_ == pytest.approx(copied.scale_)
+    ours, theirs = weighted.directions_, copied.directions_
+    assert np.abs(ours[:, 2:]) == pytest.approx(np.abs(theirs[:, 2:]))  # components
+
+
+@pytest.mark.parametrize("make", [ChannelPosterior, MulticlassChannelPosterior])
+@pytest.mark.parametrize("features", ["linear", PCA(3, random_state=0)])
+def test_rows_of_weight_0_have_no_influence(make, features):
+    X, y = wide(500, 120, 2)
+    y = flip_labels(y, NoiseRates(positive=0.2, negative=0.2), random_state=0)
+    extra = np.random.default_rng(1).normal(5, 9, (300, 120))
+    both, labels = np.concatenate([extra, X]), np.concatenate([np.arange(300) % 2, y])
+    weight = np.repeat([0.0, 1.0], [300, 500])
+    alone = make(features=features).fit(X, y)
+    among = make(features=features).fit(both, labels, weight)
+    assert among.predict_proba(X) == pytest.approx(alone.predict_proba(X), abs=1e-9)
+    assert np.allclose(
+        as_transition_matrix(among.rates_).matrix, as_transition_matrix(alone.rates_).matrix
+    )
+    own = make(features=features).fit_predict_proba(both, labels, weight)[300:]
+    assert own == pytest.approx(make(features=features).fit_predict_proba(X, y), abs=1e-9)

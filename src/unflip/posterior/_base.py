@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.model_selection import cross_val_predict
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_consistent_length
 
@@ -42,6 +42,14 @@ class BasePosterior(BaseEstimator, metaclass=ABCMeta):
     ) -> NDArray[np.float64]:
         """Fit, and return P(noisy y | x) of the rows it was fitted to."""
         return np.asarray(self.fit(X, y, sample_weight).predict_proba(X), dtype=float)
+
+    def cross_predict_proba(
+        self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None, folds: StratifiedKFold
+    ) -> NDArray[np.float64]:
+        """Fit, and return P(noisy y | x) of every row from a fit that did not see its label."""
+        own = self.fit_predict_proba(X, y, sample_weight)
+        # it may be told by the fit only
+        return own if self.out_of_fold else _by_folds(self, X, y, sample_weight, folds)
 
     def for_folds(self) -> "BasePosterior":
         """Return what cross-fitting fits to each fold, this one being fitted to all rows."""
@@ -134,11 +142,24 @@ def cross_fit(
             cv = stratified_folds(int(cv), classes, codes, random_state, none_allowed=True)
     elif cv is not None:
         cv = check_splits(cv)
+    if isinstance(cv, StratifiedKFold) and by_number:
+        return posterior, posterior.cross_predict_proba(X, y, sample_weight, cv)
     own = posterior.fit_predict_proba(X, y, sample_weight)
-    if cv is None or (by_number and posterior.out_of_fold):  # it may be told by the fit only
+    if cv is None or by_number:
         return posterior, own
+    return posterior, _by_folds(posterior, X, y, sample_weight, cv)
+
+
+def _by_folds(
+    posterior: BasePosterior,
+    X: Rows,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    cv: CrossValidation,
+) -> NDArray[np.float64]:
+    """Return the rows' probabilities, each fold's from a fit to the others."""
     params = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)}
     held_out = cross_val_predict(
         posterior.for_folds(), X, y, cv=cv, method="predict_proba", params=params
     )
-    return posterior, np.asarray(held_out, dtype=float)
+    return np.asarray(held_out, dtype=float)

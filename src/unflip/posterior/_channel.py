@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.decomposition import TruncatedSVD
-from sklearn.utils import check_random_state
+from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from unflip._row_weights import relative_weights
@@ -21,9 +21,10 @@ from unflip._validation import (
     check_table,
     training_rows,
 )
-from unflip._wrong_share import channel_range, wrong_share_bounds
+from unflip._wrong_share import wrong_share_bounds
 from unflip.noise import NoiseRates, RatesInterval
 from unflip.posterior._base import BasePosterior
+from unflip.posterior._checked_range import checked_range
 from unflip.posterior._noisy_channel import (
     N_GRID,
     ChannelSample,
@@ -37,7 +38,7 @@ from unflip.posterior._noisy_channel import (
     fit_noisy_channel,
     fit_scored_channel,
 )
-from unflip.posterior._wide_rows import RidgeScores, reducer
+from unflip.posterior._wide_rows import RidgeScores, fit_reducer, reducer
 
 
 class ChannelPosterior(BasePosterior):
@@ -183,9 +184,10 @@ class ChannelPosterior(BasePosterior):
         random = check_random_state(0 if self.random_state is None else self.random_state)
         rows = self._numbers(X)
         transformer = self._transformer_for(rows, random)
+        rows = _safe_indexing(rows, counts)
         if transformer is not None:
-            rows = _checked(transformer.fit_transform(rows, codes))
-        sample = ChannelSample(dense(rows[counts]), codes[counts] == 1, weight[counts])
+            rows = _checked(fit_reducer(transformer, rows, codes[counts], weight[counts]))
+        sample = ChannelSample(dense(rows), codes[counts] == 1, weight[counts])
         with one_blas_thread():
             channel, check, held_out = self._fit_sample(
                 sample, random, one_scale=isinstance(transformer, TruncatedSVD)
@@ -267,18 +269,7 @@ class ChannelPosterior(BasePosterior):
     @property
     def wrong_share_range_(self) -> tuple[float, float]:
         """(low, high) of the share of wrong labels, if mistakes may depend on the row."""
-        check_is_fitted(self)
-        if self.check_ is None:
-            raise AttributeError(
-                "wrong_share_range_ rests on the check of the channel, which is made where "
-                f"features='auto'; here features={self.features!r}."
-            )
-        at_random = self.interval_.wrong_share
-        assert at_random is not None
-        simple = None if self.check_.verdict == "believed" else self.check_.simple_disagreement
-        return channel_range(
-            self.check_.disagreement, self.check_.n_rows, at_random, simple_disagreement=simple
-        )
+        return checked_range(self)
 
     @property
     def noise_test_(self) -> EvidenceTest | None:

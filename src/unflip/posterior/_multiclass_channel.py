@@ -5,6 +5,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
@@ -23,14 +24,16 @@ from unflip._validation import (
 )
 from unflip.noise import RatesInterval, TransitionMatrix, as_transition_matrix
 from unflip.posterior._base import BasePosterior
-from unflip.posterior._noisy_channel import EvidenceTest, dense
+from unflip.posterior._checked_range import checked_range
+from unflip.posterior._noisy_channel import EvidenceTest, ModelCheck, dense
 from unflip.posterior._softmax_channel import (
     FEATURES,
+    FittedRows,
     SoftmaxSample,
     fit_softmax_channel,
     shortest_ranges,
 )
-from unflip.posterior._wide_rows import reducer
+from unflip.posterior._wide_rows import fit_reducer, reducer
 
 PREDICTED_AT_ONCE = 4096
 """Rows whose features are made at a time."""
@@ -68,11 +71,12 @@ class MulticlassChannelPosterior(BasePosterior):
         The estimate of T.
     interval_ : RatesInterval
         Bounds of every entry of T and of the share of wrong labels: the shortest ranges that hold
-        them with probability 0.95.
+        them with probability 0.95, and never narrower than what no flip in so many rows tells.
     structure_probability_ : dict of str to float
         Probability of each structure of T given the labels: "none", "one rate", "one rate per
-        class", "one rate, few targets", "one rate per class, few targets", "free". Structures that
-        few rows rule out are left out; empty where T is known.
+        class", "one rate, one target", "one rate per class, one target", "one rate, few targets",
+        "one rate per class, few targets", "free". Structures that few rows, or the
+        expected counts of classes and labels, rule out are left out; empty where T is known.
     noise_test_ : EvidenceTest or None
         The hypothesis that no label is flipped: `statistic`, `p_value` (conservative), and
         `probability` given the labels. None where T is known.
@@ -80,6 +84,12 @@ class MulticlassChannelPosterior(BasePosterior):
         The same of the hypothesis that all classes are flipped equally often.
     features_ : str or transformer
         What t is linear in.
+    check_ : ModelCheck or None
+        With features="auto", how well the channel explains labels that it has not seen: the
+        `statistic` by which trees predict its residuals out of fold, its `p_value`, and the
+        `verdict`, "believed", "doubted", "refuted" or "rule"; the `disagreement` with the labels.
+    wrong_share_range_ : (low, high)
+        The share of labels that may be wrong, if mistakes may depend on the row.
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
 
@@ -87,12 +97,13 @@ class MulticlassChannelPosterior(BasePosterior):
     -----
     T has K (K - 1) rates, too many for few rows. So T is one of several structures, each with its
     own prior: no noise; one rate for all classes; one rate per class; and for either kind of rate,
-    a class's flips go to all other classes alike, to few of them, or anywhere. The evidence
+    a class's flips go to all other classes alike, to one of them, to few, or anywhere. The evidence
     weighs them against each other, and the estimate is their mean. Before the data, no noise has
     the probability 0.1, the others share the rest, and every rate has a Beta(1, 4) distribution.
+    Where classes hardly overlap, noise is believed no more than held-out labels bear out.
 
-    Above 50 classes flips are taken to go to all other classes alike. A class of few rows has the
-    rate that the others, or the prior, suggest; its interval says so.
+    Above 50 classes flips are taken to go to all other classes alike, or to one. A class of few
+    rows has the rate that the others, or the prior, suggest; its interval says so.
 
     Dense rows of more than 100 columns are reduced to out-of-fold scores of the noisy classes by
     ridge regression and 30 principal components, sparse ones of more than 500 to 100 by
@@ -165,7 +176,8 @@ class MulticlassChannelPosterior(BasePosterior):
 
         Where a forest is among the features, a row's scores come from trees that did not see it.
         """
-        rows, clean = self._fit(X, y, sample_weight)
+        rows, fitted = self._fit(X, y, sample_weight)
+        clean = fitted.clean_posterior()
         if rows.size == len(clean) == _n_rows(X):
             proba = np.empty_like(clean)
         else:
@@ -173,8 +185,32 @@ class MulticlassChannelPosterior(BasePosterior):
         proba[rows] = clean @ self.rates_.matrix
         return proba
 
-    def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Array, Floats]:
-        """Fit, and return the positions of the rows that took part and their P(true | x)."""
+    def cross_predict_proba(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, folds: StratifiedKFold
+    ) -> Floats:
+        """Fit, and return P(noisy y | x) of the rows, each held out from the coefficients.
+
+        T, the prior and the forests, of which a row has the trees that did not see it, are those of
+        all rows. Rows that were not drawn for the fit are held out already.
+        """
+        rows, fitted = self._fit(X, y, sample_weight)
+        place = np.full(_n_rows(X), -1)
+        place[rows] = np.arange(rows.size)
+        weight = np.ones(len(place)) if sample_weight is None else np.asarray(sample_weight)
+        proba = np.empty((len(place), self.classes_.size))
+        if rows.size < len(place):
+            proba[place < 0] = self.predict_proba(_safe_indexing(X, np.flatnonzero(place < 0)))
+        with threads_for(rows.size):
+            for train, test in folds.split(place, y):
+                train, test = (part[part >= 0] for part in (place[train], place[test]))
+                clean = fitted.held_out(train, test, weight[rows])
+                proba[rows[test]] = clean @ self.rates_.matrix
+        return proba
+
+    def _fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[Array, FittedRows]:
+        """Fit, and return the positions of the rows that took part, and what became of them."""
         check_count(self.n_centers, "n_centers", least=1)
         check_count(self.max_rows, "max_rows", least=1000)
         check_choice(self.estimate, ("median", "mean"), "estimate")
@@ -198,21 +234,23 @@ class MulticlassChannelPosterior(BasePosterior):
             transformer = reducer(rows, random) if by_name else clone(self.features)
             some = _safe_indexing(rows, counts)
             if transformer is not None:
-                some = _checked(transformer.fit_transform(some, codes[counts]))
-            channel, clean = fit_softmax_channel(
+                some = _checked(fit_reducer(transformer, some, codes[counts], weight[counts]))
+            channel, fitted = fit_softmax_channel(
                 SoftmaxSample(dense(some), codes[counts], weight[counts], classes.size),
                 known,
                 random,
                 candidates=candidates if by_name else ("linear",),
                 n_centers=self.n_centers,
                 estimate=self.estimate,
+                checked=by_name and self.features == "auto",
             )
         check_table(self, X, reset=True)
         self.classes_, self.rates_ = classes, TransitionMatrix(channel.T)
         self.structure_probability_ = channel.structure_probability
         self.features_ = channel.features_name if by_name else transformer
         self._channel, self._transformer = channel, transformer
-        return counts, clean
+        self._label_counts = np.bincount(codes[counts], weight[counts], minlength=classes.size)
+        return counts, fitted
 
     def predict_proba(self, X: Any) -> Floats:
         """Return P(noisy y | x), one column per class in the order of `classes_`."""
@@ -248,12 +286,31 @@ class MulticlassChannelPosterior(BasePosterior):
         check_is_fitted(self)
         low, high = shortest_ranges(self._channel.draws, check_level(level))
         share = shortest_ranges(self._channel.wrong_share, level)
-        return RatesInterval(low, high, level, (float(share[0]), float(share[1])))
+        ends = float(share[0]), float(share[1])
+        if self.known is not None:
+            return RatesInterval(low, high, level, ends)
+        # so often may happen what has not happened once in so many rows
+        unseen = _largest_unseen(self._label_counts, level)
+        high = np.maximum(high, unseen[:, None])
+        np.fill_diagonal(low, np.minimum(np.diag(low), 1 - unseen))
+        most = _largest_unseen(self._label_counts.sum(), level)
+        return RatesInterval(low, high, level, (ends[0], max(ends[1], float(most))))
 
     @property
     def interval_(self) -> RatesInterval:
         """Bounds of every entry of T, that hold it with probability 0.95."""
         return self.interval()
+
+    @property
+    def check_(self) -> ModelCheck | None:
+        """How well the channel explains labels that it has not seen."""
+        check_is_fitted(self)
+        return self._channel.check
+
+    @property
+    def wrong_share_range_(self) -> tuple[float, float]:
+        """(low, high) of the share of wrong labels, if mistakes may depend on the row."""
+        return checked_range(self)
 
     @property
     def noise_test_(self) -> EvidenceTest | None:
@@ -275,6 +332,11 @@ class MulticlassChannelPosterior(BasePosterior):
     def _numbers(self, X: Any) -> Any:
         """Return the rows as numbers; a user's transformer has them as they are."""
         return _checked(X) if isinstance(self.features, str) else X
+
+
+def _largest_unseen(counts: Any, level: float) -> Any:
+    """Return the largest rate at which none of so many rows is flipped with chance 1 - `level`."""
+    return -np.expm1(np.log1p(-level) / (counts + 1))
 
 
 def _n_rows(X: Any) -> int:

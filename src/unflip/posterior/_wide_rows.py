@@ -59,7 +59,7 @@ class RidgeScores(TransformerMixin, BaseEstimator):
     def __init__(self, n_components: int = N_COMPONENTS) -> None:
         self.n_components = n_components
 
-    def fit(self, X: Floats, y: Array) -> Self:
+    def fit(self, X: Floats, y: Array, sample_weight: Floats | None = None) -> Self:
         """Find the directions.
 
         Parameters
@@ -68,19 +68,21 @@ class RidgeScores(TransformerMixin, BaseEstimator):
             Rows.
         y : ndarray of shape (n_samples,)
             Noisy labels: positions among the classes.
+        sample_weight : ndarray of shape (n_samples,), default=None
+            How often each row counts.
         """
-        self._fit(X, y)
+        self._fit(X, y, sample_weight)
         return self
 
-    def fit_transform(self, X: Floats, y: Array) -> Floats:
+    def fit_transform(self, X: Floats, y: Array, sample_weight: Floats | None = None) -> Floats:
         """Fit, and return what the rows become: out-of-fold scores where they took part.
 
         Parameters
         ----------
-        X, y
+        X, y, sample_weight
             As for `fit`.
         """
-        rows, scores = self._fit(X, y)
+        rows, scores = self._fit(X, y, sample_weight)
         reduced = self.transform(X)
         reduced[rows, : scores.shape[1]] = scores
         return reduced
@@ -100,80 +102,117 @@ class RidgeScores(TransformerMixin, BaseEstimator):
             reduced[some] = ((X[some] - self.mean_) / self.scale_) @ self.directions_
         return reduced
 
-    def _fit(self, X: Floats, y: Array) -> tuple[Array, Floats]:
+    def _fit(self, X: Floats, y: Array, sample_weight: Floats | None) -> tuple[Array, Floats]:
         """Return the positions of the rows of the fit, and their out-of-fold scores."""
-        rows = np.arange(len(X))
+        weight = np.ones(len(X)) if sample_weight is None else sample_weight
+        rows = np.flatnonzero(weight)
         if rows.size > MOST_ROWS:
             rows = np.sort(np.random.RandomState(0).permutation(rows)[:MOST_ROWS])
-        some = np.asarray(X[rows], dtype=np.float64)
-        mean, scale = some.mean(axis=0), some.std(axis=0)
+        some, weight = np.asarray(X[rows], dtype=np.float64), weight[rows]
+        weight = weight / weight.mean()
+        mean = weight @ some / weight.sum()
+        scale = np.sqrt(weight @ (some - mean) ** 2 / weight.sum())
         scale = np.where(scale > 1e-12 * (1 + np.abs(mean)), scale, 1.0)
-        Z = (some - mean) / scale
-        targets = _targets(y[rows])
+        Z, root = (some - mean) / scale, np.sqrt(weight)[:, None]
+        targets, rooted = _targets(y[rows], weight), Z * root
         wide = len(Z) < Z.shape[1]
-        values, vectors = eigh(Z @ Z.T if wide else Z.T @ Z)
+        values, vectors = eigh(rooted @ rooted.T if wide else rooted.T @ rooted)
         kept = values > 1e-9 * values[-1]
         values, vectors = values[kept][::-1], vectors[:, kept][:, ::-1]
         if wide:
-            left, vectors = vectors, Z.T @ (vectors / np.sqrt(values))
+            left, vectors = vectors, rooted.T @ (vectors / np.sqrt(values))
         else:
-            left = (Z @ vectors) / np.sqrt(values)
-        penalty = _best_penalty(left, values, targets)
-        fold = shuffled_keys(some, np.ones(len(some)), np.random.RandomState(0)) % N_FOLDS
-        scores = _out_of_fold(left * np.sqrt(values), targets, penalty, fold)
+            left = (rooted @ vectors) / np.sqrt(values)
+        penalty = _best_penalty(left, values, targets * root, weight)
+        fold = shuffled_keys(some, weight, np.random.RandomState(0)) % N_FOLDS
+        scores = _out_of_fold(left * np.sqrt(values) / root, targets, weight, penalty, fold)
         shrunk = np.sqrt(values) / (values + penalty)
-        by_score = vectors @ (shrunk[:, None] * (left.T @ targets))
+        by_score = vectors @ (shrunk[:, None] * (left.T @ (targets * root)))
         components = vectors[:, : self.n_components]
         self.mean_, self.scale_, self.penalty_ = mean, scale, penalty
         self.directions_ = np.column_stack([by_score, components])
         return rows, scores
 
 
-def _targets(codes: Array) -> Floats:
+def _targets(codes: Array, weight: Floats) -> Floats:
     """Return the centred indicators of the classes but one: the last follows from the others."""
     present = np.unique(codes)[:-1]
     indicators = (codes[:, None] == present).astype(float)
-    return np.asarray(indicators - indicators.mean(axis=0))
+    return np.asarray(indicators - np.average(indicators, axis=0, weights=weight))
 
 
-def _best_penalty(left: Floats, values: Floats, targets: Floats) -> float:
-    """Return the penalty of the least mean squared leave-one-out error."""
+def _best_penalty(left: Floats, values: Floats, targets: Floats, weight: Floats) -> float:
+    """Return the penalty of the least mean squared leave-one-out error.
+
+    Parameters
+    ----------
+    left, values : ndarray of shape (n_samples, n_values), ndarray of shape (n_values,)
+        Left singular vectors and squared singular values of the rows times root weights.
+    targets : ndarray of shape (n_samples, n_targets)
+        Centred, times root weights.
+    weight : ndarray of shape (n_samples,)
+        Weight of each row.
+    """
     projected = left.T @ targets
     errors = {}
+    squares, own = left**2, weight / weight.sum()
     for relative in PENALTIES:
         penalty = float(relative * values.sum() / values.size)
         shrink = values / (values + penalty)
-        leverage = np.minimum((left**2) @ shrink + 1 / len(left), 1 - 1e-6)
-        residual = (targets - (left * shrink) @ projected) / (1 - leverage)[:, None]
+        leverage = np.minimum(squares @ shrink + own, 1 - 1e-6)
+        residual = (targets - left @ (shrink[:, None] * projected)) / (1 - leverage)[:, None]
         errors[penalty] = float((residual**2).mean())
     return min(errors, key=lambda penalty: errors[penalty])
 
 
-def _out_of_fold(Z: Floats, targets: Floats, penalty: float, fold: Array) -> Floats:
+def _out_of_fold(Z: Floats, targets: Floats, weight: Floats, penalty: float, fold: Array) -> Floats:
     """Return the scores of each fold by ridge regression on the others.
 
     Parameters
     ----------
     Z : ndarray of shape (n_samples, n_columns)
-        Rows, whose columns are orthogonal to each other.
+        Rows, whose columns are orthogonal to each other by the weights.
     targets : ndarray of shape (n_samples, n_targets)
         Centred.
+    weight : ndarray of shape (n_samples,)
+        Weight of each row.
     penalty : float
         The penalty.
     fold : ndarray of shape (n_samples,)
         Fold of each row.
     """
     scores = np.zeros_like(targets)
-    squares = (Z**2).sum(axis=0)
+    squares = weight @ Z**2
     for k in np.unique(fold):
         out = fold == k
         if out.all():
             break
-        gram = -(Z[out].T @ Z[out])
+        rooted = Z[out] * np.sqrt(weight[out])[:, None]
+        gram = -(rooted.T @ rooted)
         gram.flat[:: len(gram) + 1] += squares + penalty
-        others = targets[~out] - targets[~out].mean(axis=0)
+        mine = weight[~out][:, None]
+        others = mine * (targets[~out] - (mine * targets[~out]).sum(axis=0) / mine.sum())
         scores[out] = Z[out] @ solve(gram, Z[~out].T @ others, assume_a="pos")
     return scores
+
+
+def fit_reducer(transformer: Any, rows: Any, codes: Array, weight: Floats) -> Any:
+    """Fit a transformer, and return what the rows become.
+
+    Parameters
+    ----------
+    transformer : transformer
+        What :func:`reducer` returned, or a user's.
+    rows : {ndarray, sparse matrix, dataframe} of shape (n_samples, n_columns)
+        The rows that count.
+    codes : ndarray of shape (n_samples,)
+        Noisy labels: positions among the classes.
+    weight : ndarray of shape (n_samples,)
+        How often each row counts.
+    """
+    if isinstance(transformer, RidgeScores):
+        return transformer.fit_transform(rows, codes, weight)
+    return transformer.fit_transform(rows, codes)
 
 
 def reducer(rows: Any, random_state: np.random.RandomState) -> Any:

@@ -4,6 +4,11 @@ g is integrated out: the evidence of the noisy labels is a function of the rates
 """
 
 from unflip.posterior._noisy_channel._check import (
+    DOUBTED,
+    LEAST_CHECKED,
+    LEAST_DISAGREEMENT,
+    MOST_LEAVES,
+    REFUTED,
     ModelCheck,
     Scored,
     ScoredChannel,
@@ -11,7 +16,13 @@ from unflip.posterior._noisy_channel._check import (
     fit_scored_channel,
 )
 from unflip.posterior._noisy_channel._copies import distinct_rows
-from unflip.posterior._noisy_channel._evidence import LATENT_VARIANCE, TINY
+from unflip.posterior._noisy_channel._evidence import (
+    LATENT_VARIANCE,
+    MAX_VARIANCE,
+    MIN_VARIANCE,
+    TINY,
+    VARIANCE_OFFSET,
+)
 from unflip.posterior._noisy_channel._features import ChannelFeatures, shuffled_keys
 from unflip.posterior._noisy_channel._fit import (
     N_GRID,
@@ -25,10 +36,18 @@ from unflip.posterior._noisy_channel._fit import (
 from unflip.posterior._noisy_channel._surface import NO_NOISE, EvidenceTest
 
 __all__ = [
+    "DOUBTED",
     "LATENT_VARIANCE",
+    "LEAST_CHECKED",
+    "LEAST_DISAGREEMENT",
+    "MAX_VARIANCE",
+    "MIN_VARIANCE",
+    "MOST_LEAVES",
     "NO_NOISE",
     "N_GRID",
+    "REFUTED",
     "TINY",
+    "VARIANCE_OFFSET",
     "ChannelFeatures",
     "ChannelSample",
     "Evidence",

@@ -10,7 +10,6 @@ the variances at given rates, the evidence of the labels (w integrated out by La
 its derivatives with respect to the rates.
 """
 
-from copy import copy
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -127,12 +126,17 @@ class _ChannelPoint:
 
     def _move(self, coef: Floats) -> None:
         t = self.design.features @ coef
-        self.coef, self.g, self.h = coef, expit(t), expit(-t)
+        small = np.exp(-np.abs(t))
+        large = 1 / (1 + small)
+        small *= large
+        up = t > 0
+        self.coef, self.g, self.h = coef, np.where(up, large, small), np.where(up, small, large)
         self.p_given = np.maximum(self.if_positive * self.g + self.if_negative * self.h, TINY)
 
     def moved(self, coef: Floats) -> Self:
         """Return the point at another w."""
-        other = copy(self)
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
         other._move(coef)
         return other
 
@@ -170,7 +174,7 @@ class _ChannelPoint:
     def information(self, curvature: Floats, precision: Floats) -> Floats:
         """Return F' diag(curvature) F + 1/s."""
         F, c = self.design.features, self.design.weight * curvature
-        if (c >= 0).all():
+        if c.min() >= 0:
             rooted = F * np.sqrt(c)[:, None]
             information = rooted.T @ rooted  # a symmetric product costs half
         else:

@@ -6,10 +6,18 @@ of T alone; T has one of several structures, which their evidence weighs against
 
 from unflip.posterior._softmax_channel._fit import (
     FEATURES,
+    FittedRows,
     SoftmaxChannel,
     SoftmaxSample,
     fit_softmax_channel,
     shortest_ranges,
 )
 
-__all__ = ["FEATURES", "SoftmaxChannel", "SoftmaxSample", "fit_softmax_channel", "shortest_ranges"]
+__all__ = [
+    "FEATURES",
+    "FittedRows",
+    "SoftmaxChannel",
+    "SoftmaxSample",
+    "fit_softmax_channel",
+    "shortest_ranges",
+]

@@ -4,21 +4,22 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, solve_triangular
+from scipy.linalg import eigh, solve_triangular
 
 from unflip._typing import Floats
-from unflip.posterior._softmax_channel._evidence import SoftmaxDesign, SoftmaxFit, fit_softmax
-from unflip.posterior._softmax_channel._structure import (
-    LARGEST_LOGIT,
-    LOG_2_PI,
-    NoiseStructure,
-)
+from unflip.posterior._softmax_channel._design import SoftmaxDesign
+from unflip.posterior._softmax_channel._evidence import SoftmaxFit, fit_softmax
+from unflip.posterior._softmax_channel._structure import LOG_2_PI, NoiseStructure
 
-MAX_STEPS, MAX_SHORTER, LONGEST_STEP = 15, 5, 1.5
+MAX_STEPS, MAX_SHORTER, LONGEST_STEP = 15, 4, 2.0
 """Steps of a climb, tries of a shorter step, and the largest change of a parameter in one."""
 
-INFORMATION_ROWS, STEP_ROWS = 2000, 500
-"""Rows that stand for all in the information about T, and where it only sets the steps."""
+INFORMATION_ROWS = 2000
+"""Rows that stand for all in the information about T."""
+
+
+GAIN_PER_ROW = 1e-4
+"""Gain per row below which variances stay as they are for the rest of a climb."""
 
 SAME_VARIANCE = 0.1
 """Change of the logarithm of a variance that ends a climb."""
@@ -39,7 +40,12 @@ class Peak:
         """The structure."""
         return self.fit.structure
 
-    @cached_property
+    @property
+    def mean_matrix(self) -> Floats:
+        """T."""
+        return self.fit.T
+
+    @property
     def log_evidence(self) -> float:
         """Log P(noisy labels | structure): the parameters integrated out."""
         n = self.structure.n_parameters
@@ -66,9 +72,13 @@ def climb(
     coef: Floats | None = None,
     *,
     T: Floats | None = None,
+    held: bool = False,
     tol: float = 0.1,
 ) -> Peak:
-    """Maximise the evidence by scoring: steps by the expected information.
+    """Maximise the evidence over theta and the variances.
+
+    A step seeks theta along with w, with the slope of the determinant as it was before the step,
+    which has a small share in the evidence's own.
 
     Parameters
     ----------
@@ -80,49 +90,61 @@ def climb(
         Where to start.
     T : ndarray of shape (n_classes, n_classes), default=None
         T where it is known: the variances alone are sought.
+    held : bool, default=False
+        Whether the variances stay as they are.
     tol : float, default=0.1
-        Predicted gain of the log-evidence at which to stop.
+        Gain of the log-evidence at which to stop.
     """
     fit = fit_softmax(design, structure, theta, variance, coef, T=T, tol=5 * tol)
-    for n_steps in range(MAX_STEPS):
-        variance, step, gain = fit.variance_step(), np.zeros(fit.theta.size), 0.0
-        if T is None and step.size:
-            gradient = fit.gradient()
-            step = np.clip(_solve(fit, gradient), -LONGEST_STEP, LONGEST_STEP)
-            step = np.clip(fit.theta + step, -LARGEST_LOGIT, LARGEST_LOGIT) - fit.theta
-            gain = 0.5 * float(gradient @ step)
-        change = np.log(variance / fit.variance)
-        if gain < tol / 2 and np.abs(change).max() < SAME_VARIANCE:
+    reach = LONGEST_STEP
+    for _ in range(MAX_STEPS):
+        change = np.zeros(variance.size) if held else fit.variance_step()
+        settled = np.abs(change).max() < SAME_VARIANCE
+        slope = None
+        if T is None and fit.theta.size:
+            slope = fit.determinant_slope
+        trial = _moved(fit, change, T=T, slope=slope, reach=reach, tol=tol / 5)
+        step, rise = trial.theta - fit.theta, 2 * trial.gain
+        if settled and rise < tol:
             break
-        for _ in range(MAX_SHORTER):
-            trial = fit_softmax(
-                design,
-                structure,
-                fit.theta + step,
-                fit.variance * np.exp(change),
-                fit.unscaled_coef,
-                T=T,
-                tol=tol / 5,
-            )
-            if trial.log_evidence > fit.log_evidence - tol / 5:
-                break
-            step, change = step / 3, change / 2
-        else:
+        gained, shorter = trial.log_evidence - fit.log_evidence, 0
+        while gained < -tol / 5 and rise > tol and step.any() and shorter < MAX_SHORTER:
+            share = np.clip(rise / (2 * (rise - gained)), 0.1, 0.5)  # of a parabola
+            step, rise, shorter = share * step, share * rise, shorter + 1
+            trial = _moved(fit, change, step, tol=tol / 5)
+            gained = trial.log_evidence - fit.log_evidence
+        if gained > 0:
+            fit = trial
+        if gained < tol / 2:
             break
-        gained, fit = trial.log_evidence - fit.log_evidence, trial
-        if n_steps and gained < tol / 2 and gain < tol:
-            break
+        held = held or gained < GAIN_PER_ROW * design.weight.sum()
+        reach = LONGEST_STEP if not shorter else max(0.1, 1.5 * float(np.abs(step).max()))
     return Peak(fit)
 
 
-def _solve(fit: SoftmaxFit, gradient: Floats) -> Floats:
-    """Return the information's inverse times the gradient."""
-    information = fit.information(STEP_ROWS)
-    try:
-        return np.asarray(cho_solve(cho_factor(information), gradient))
-    except LinAlgError:
-        root, _ = _covariance_root(fit, information)
-        return np.asarray(root @ (root.T @ gradient))
+def _moved(
+    fit: SoftmaxFit,
+    change: Floats,
+    step: Floats | float = 0.0,
+    *,
+    T: Floats | None = None,
+    slope: Floats | None = None,
+    reach: float = LONGEST_STEP,
+    tol: float,
+) -> SoftmaxFit:
+    """Return the fit at other variances and parameters, found from this one."""
+    return fit_softmax(
+        fit.design,
+        fit.structure,
+        fit.theta + step,
+        fit.variance * np.exp(change),
+        fit.unscaled_coef,
+        T=T,
+        near=fit,
+        slope=slope,
+        reach=reach,
+        tol=tol,
+    )
 
 
 def _covariance_root(fit: SoftmaxFit, information: Floats) -> tuple[Floats, float]:

@@ -16,80 +16,33 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve, eigh
-from scipy.optimize import minimize
+from scipy.linalg import LinAlgError, eigh
+from scipy.linalg.lapack import dpotrf, dtrtri
+from scipy.optimize import Bounds, minimize
 
-from unflip._typing import Codes, Floats
-from unflip.posterior._noisy_channel import LATENT_VARIANCE, TINY
-from unflip.posterior._softmax_channel._structure import NoiseStructure
-
-SHARE_VARIANCE = 4.0
-"""Variance of the intercept of t_k."""
-
-BLOCK = 1 << 22
-"""Numbers that are worked on at a time."""
-
-MAX_CONJUGATE, CONJUGATE_TOL = 6, 1e-3
-"""Steps of conjugate gradients, and the share of the first decrement at which they end."""
+from unflip._typing import Floats
+from unflip.posterior._noisy_channel import (
+    LATENT_VARIANCE,
+    MAX_VARIANCE,
+    MIN_VARIANCE,
+    TINY,
+    VARIANCE_OFFSET,
+)
+from unflip.posterior._softmax_channel._design import (
+    SoftmaxDesign,
+    likelihood,
+    softmax_over_classes,
+)
+from unflip.posterior._softmax_channel._determinant import (
+    BLOCK,
+    determinant_slopes,
+    directed_products,
+    row_blocks,
+)
+from unflip.posterior._softmax_channel._structure import LARGEST_LOGIT, NoiseStructure
 
 CURVATURE = 0.1
 """Typical information of a row about t, to scale the directions of w by."""
-
-
-@dataclass(frozen=True)
-class SoftmaxDesign:
-    """Features, noisy labels and weights.
-
-    Parameters
-    ----------
-    features : ndarray of shape (n_samples, n_features)
-        F, whose first column is one.
-    block : ndarray of shape (n_features,)
-        The prior block of every column: 0 for the intercept, then 1, 2, ...
-    codes : ndarray of shape (n_samples,)
-        Positions of the noisy labels among the classes.
-    weight : ndarray of shape (n_samples,)
-        Weight of each row.
-    n_classes : int
-        Number of classes.
-    """
-
-    features: Floats
-    block: NDArray[np.intp]
-    codes: Codes
-    weight: Floats
-    n_classes: int
-
-    def first_variance(self) -> Floats:
-        """Return the prior variance of every block before anything is known."""
-        n_blocks = int(self.block.max())
-        variance = np.full(1 + n_blocks, LATENT_VARIANCE / max(1, n_blocks))
-        variance[0] = SHARE_VARIANCE
-        return variance
-
-    def counts(self, gamma: Floats) -> Floats:
-        """Return the expected number of rows of class k with label j."""
-        weighted = gamma * self.weight[:, None]
-        counts = np.empty((self.n_classes, self.n_classes))
-        for k in range(self.n_classes):
-            counts[k] = np.bincount(self.codes, weighted[:, k], minlength=self.n_classes)
-        return counts
-
-
-class Likelihood:
-    """The labels' likelihood as a function of w, at one T."""
-
-    def __init__(self, design: SoftmaxDesign, T: Floats) -> None:
-        self.design, self.if_class = design, T.T[design.codes]
-
-    def at(self, features: Floats, coef: Floats) -> tuple[float, Floats, Floats]:
-        """Return the log-likelihood, P(true | x, label) and g."""
-        g = _softmax(features @ coef)
-        gamma = g * self.if_class
-        p = np.maximum(gamma.sum(axis=1), TINY)
-        gamma /= p[:, None]
-        return float(self.design.weight @ np.log(p)), gamma, g
 
 
 @dataclass(frozen=True)
@@ -108,10 +61,10 @@ class SoftmaxFit:
         T.
     variance : ndarray of shape (n_blocks,)
         Prior variance of each block.
-    scaled : ndarray of shape (n_samples, n_features)
-        Features times the prior standard deviations.
-    coef : ndarray of shape (n_features, n_classes)
-        w over the prior standard deviations.
+    unscaled_coef : ndarray of shape (n_features, n_classes)
+        w.
+    gain : float, default=0.0
+        What the search for it has gained.
     """
 
     design: SoftmaxDesign
@@ -119,17 +72,30 @@ class SoftmaxFit:
     theta: Floats
     T: Floats
     variance: Floats
-    scaled: Floats
-    coef: Floats
+    unscaled_coef: Floats
+    gain: float = 0.0
 
     @property
-    def unscaled_coef(self) -> Floats:
-        """W."""
-        return self.coef * np.sqrt(self.variance[self.design.block])[:, None]
+    def root(self) -> Floats:
+        """Prior standard deviation of every feature's w."""
+        return np.asarray(np.sqrt(self.variance[self.design.block]))
+
+    @property
+    def coef(self) -> Floats:
+        """W over the prior standard deviations."""
+        return self.unscaled_coef / self.root[:, None]
 
     @cached_property
     def _likelihood(self) -> tuple[float, Floats, Floats]:
-        return Likelihood(self.design, self.T).at(self.scaled, self.coef)
+        design = self.design
+        return likelihood(
+            design.features, self.unscaled_coef, self.T[:, design.codes], design.weight
+        )
+
+    @property
+    def label_posterior(self) -> Floats:
+        """P(true | x, label) of the rows."""
+        return self._likelihood[1]
 
     @property
     def clean(self) -> Floats:
@@ -157,47 +123,42 @@ class SoftmaxFit:
         return np.asarray(eigh(information)[1][:, 1:])
 
     @cached_property
-    def _directed(self) -> Floats:
-        """T with the directions: u_kc T_kj, of shape (n_classes, (n_classes - 1) n_classes)."""
-        K = self.design.n_classes
-        return np.asarray(
-            (self.directions[:, :, None] * self.T[:, None, :]).reshape(K, (K - 1) * K)
-        )
-
-    def _row_blocks(self) -> list[slice]:
-        K, n = self.design.n_classes, len(self.scaled)
-        size = max(1, BLOCK // (K * (K - 1)))
-        return [slice(first, first + size) for first in range(0, n, size)]
-
-    def _products(self, rows: slice) -> Floats:
-        """u_c' D T_j of some rows, of shape (n_rows, n_classes - 1, n_classes)."""
-        K = self.design.n_classes
-        return (self.clean[rows] @ self._directed).reshape(-1, K - 1, K)
-
-    @cached_property
     def curvature(self) -> Floats:
-        """u_c' A_i u_c >= 0, of shape (n_samples, n_classes - 1)."""
-        found = -((self.clean @ self.directions) ** 2)
-        for rows in self._row_blocks():
-            found[rows] += np.einsum("icj,ij->ic", self._products(rows) ** 2, 1 / self.noisy[rows])
+        """u_c' A_i u_c >= 0, of shape (n_classes - 1, n_samples)."""
+        g, over = self.clean.T, 1 / self.noisy.T
+        found = -((self.directions.T @ g) ** 2)
+        for rows in row_blocks(self.design.n_classes, g.shape[1]):
+            products = directed_products(self.directions, self.T, g[:, rows])
+            products *= products
+            found[:, rows] += np.einsum("cji,ji->ci", products, over[:, rows])
         return np.maximum(found, 0.0)
 
     @cached_property
-    def _factored(self) -> tuple[list[Floats], float]:
-        """H_c^-1 of every direction, and half the log-determinant of all."""
-        inverses, half = [], 0.0
-        identity = np.eye(self.scaled.shape[1])
-        for c in self.curvature.T:
-            rooted = self.scaled * np.sqrt(c * self.design.weight)[:, None]
-            factor = cho_factor(identity + rooted.T @ rooted, lower=True)
-            half += float(np.log(np.diag(factor[0])).sum())
-            inverses.append(cho_solve(factor, identity))
-        return inverses, half
+    def _factored(self) -> tuple[Floats, float]:
+        """R_c with R_c R_c' = H_c^-1 for every direction, and half the log-determinant of all."""
+        F, root = self.design.features, self.root
+        roots, half = np.empty((self.design.n_classes - 1, root.size, root.size)), 0.0
+        for k, c in enumerate(self.curvature):
+            rooted = F * np.sqrt(c * self.design.weight)[:, None]
+            information = rooted.T @ rooted
+            information *= np.outer(root, root)
+            information.flat[:: root.size + 1] += 1.0
+            factor, failed = dpotrf(information.T, lower=True, overwrite_a=True)
+            if failed:
+                raise LinAlgError("the information matrix is not positive definite")
+            half += float(np.log(np.diag(factor)).sum())
+            roots[k] = dtrtri(factor, lower=True, overwrite_c=True)[0].T
+        return roots, half
 
     @property
-    def covariances(self) -> list[Floats]:
-        """H_c^-1: the covariance of w along each direction."""
+    def roots(self) -> Floats:
+        """R_c with R_c R_c' = H_c^-1, of shape (n_classes - 1, n_features, n_features)."""
         return self._factored[0]
+
+    @property
+    def covariances(self) -> Floats:
+        """H_c^-1: the covariance of w along each direction."""
+        return np.matmul(self.roots, self.roots.transpose(0, 2, 1))
 
     @cached_property
     def log_likelihood(self) -> float:
@@ -211,90 +172,61 @@ class SoftmaxFit:
         """Log P(noisy labels | T) + log of the prior density of T's parameters."""
         return self.log_likelihood + self.structure.log_prior(self.theta)[0]
 
+    @property
+    def unscaled_roots(self) -> Floats:
+        """The same for w as it is."""
+        return np.asarray(self.root[:, None] * self.roots)
+
+    def parameter_scale(self) -> Floats:
+        """Return about the standard deviations of theta, were the true classes known."""
+        J, T = self.structure.jacobian(self.theta), np.maximum(self.T, TINY)
+        known = np.einsum("k,kja,kj->ka", self.counts.sum(axis=1), J**2, 1 / T)
+        information = np.diag(self.structure.log_prior(self.theta)[2]).copy()
+        np.add.at(information, self.structure.gathered(), known)
+        return np.asarray(1 / np.sqrt(np.maximum(information, TINY)))
+
+    @cached_property
+    def _determinant_slopes(self) -> tuple[Floats, Floats]:
+        return determinant_slopes(
+            self.design, self.T, self.unscaled_coef, self.directions, self.unscaled_roots, self.root
+        )
+
+    @property
+    def determinant_slope(self) -> Floats:
+        """d/dT of half the log-determinant, w following its maximum."""
+        return self._determinant_slopes[0]
+
     def variance_step(self) -> Floats:
-        """Return the variances after one step towards a stationary point of the evidence."""
-        kept = np.sum([np.diag(covariance) for covariance in self.covariances], axis=0)
-        determined = self.design.n_classes - 1 - kept
-        total, updated = self.variance[1:].sum(), self.variance.copy()
-        for b in range(1, updated.size):
-            own = self.design.block == b
-            squares, effective = (self.coef[own] ** 2).sum(), determined[own].sum()
-            pull = np.log(total / LATENT_VARIANCE) * updated[b] / total
-            slope = 0.5 * (squares - effective) - pull
-            bend = 0.5 * min(squares, effective) + 1 / (updated.size - 1)
-            step = np.clip(slope / bend, -1.0, 1.0)
-            updated[b] = np.clip(updated[b] * np.exp(step), 1e-2, 400.0)
-        return updated
+        """Return a step of the variances' logarithms towards a stationary point of the evidence.
+
+        MacKay's slope leaves out that the determinant changes with w, which moves with the
+        variance. Where the two slopes differ in sign, the variance stays: there Laplace's method
+        fails, and the evidence would increase with w without end.
+        """
+        determined = self.design.n_classes - 1 - (self.roots**2).sum(axis=(0, 2))
+        follows = (self._determinant_slopes[1] * self.unscaled_coef).sum(axis=1) / self.root**2
+        squares, (s, block) = (self.coef**2).sum(axis=1), (self.variance, self.design.block)
+        step, total = np.zeros(s.size), s[1:].sum()
+        for b in range(1, s.size):
+            own = block == b
+            size, effective = squares[own].sum(), determined[own].sum()
+            slope = 0.5 * (size - effective) - np.log(total / LATENT_VARIANCE) * s[b] / total
+            in_all = slope - follows[own].sum()
+            slope = min(slope, in_all, key=abs) if slope * in_all > 0 else 0.0
+            bend = 0.5 * min(size, effective) + 1 / (s.size - 1)
+            # in log(s + 0.5), as for two classes: a variance near 0 would take many steps in log s
+            push = np.clip(slope / bend * s[b] / (s[b] + VARIANCE_OFFSET), -1.0, 1.0)
+            moved = (s[b] + VARIANCE_OFFSET) * np.exp(push) - VARIANCE_OFFSET
+            step[b] = np.log(np.clip(moved, MIN_VARIANCE, MAX_VARIANCE) / s[b])
+        return step
 
     def gradient(self) -> Floats:
         """Return d/dtheta of the log-evidence, w following its maximum and the variances held."""
         _, slope, _ = self.structure.log_prior(self.theta)
         if not slope.size:
             return slope
-        by_T, by_t = self._determinant_slopes()
-        # dw/dtheta = H^-1 d(dL/dw)/dtheta, so that w's share is the change of dL/dtheta along
-        # H^-1 (slope in w)
-        path = self._solved(self.scaled.T @ by_t)
-        ends = [self.design.counts(gamma) for gamma, _ in self._beside(path)]
-        small = self._small(path)
-        lost = self.T * by_T + (ends[0] - ends[1]) / (2 * small)
+        lost = self.T * self.determinant_slope
         return self.structure.gradient(self.counts - lost, self.theta) + slope
-
-    def _small(self, path: Floats) -> float:
-        """Return a step along which t changes little."""
-        return 1e-2 / max(1e-9, float(np.abs(self.scaled @ path).max()))
-
-    def _beside(self, path: Floats) -> list[tuple[Floats, Floats]]:
-        """Return P(true | x, label) and g a small step along a path of w, and against it."""
-        model, small = Likelihood(self.design, self.T), self._small(path)
-        return [model.at(self.scaled, self.coef + step * path)[1:] for step in (small, -small)]
-
-    def _solved(self, push: Floats) -> Floats:
-        """Return H^-1 times a slope in w, H the observed information (conjugate gradients)."""
-        U, weight = self.directions, self.design.weight[:, None]
-
-        def preconditioned(slope: Floats) -> Floats:
-            along = zip(self.covariances, (slope @ U).T, strict=True)
-            return np.column_stack([C @ v for C, v in along]) @ U.T
-
-        solution, residual = np.zeros_like(push), push.copy()
-        step = ahead = preconditioned(residual)
-        decrement = first = float((residual * step).sum())
-        for _ in range(MAX_CONJUGATE):
-            if decrement <= CONJUGATE_TOL * first:
-                break
-            (up, g_up), (down, g_down) = self._beside(step)
-            change = (up - g_up) - (down - g_down)
-            product = step - self.scaled.T @ (weight * change) / (2 * self._small(step))
-            curvature = float((step * product).sum())
-            if curvature <= 0:
-                break
-            solution += (decrement / curvature) * step
-            residual -= (decrement / curvature) * product
-            ahead = preconditioned(residual)
-            last, decrement = decrement, float((residual * ahead).sum())
-            step = ahead + (decrement / last) * step
-        return solution if solution.any() else preconditioned(push)
-
-    def _determinant_slopes(self) -> tuple[Floats, Floats]:
-        """Return the derivatives of half the log-determinant with respect to T, and to t."""
-        g, p, U, K = self.clean, self.noisy, self.directions, self.design.n_classes
-        leverage = np.column_stack(
-            [np.einsum("if,if->i", self.scaled @ C, self.scaled) for C in self.covariances]
-        )
-        leverage *= 0.5 * self.design.weight[:, None]
-        by_T, by_g = np.zeros((K, K)), np.empty_like(g)
-        for rows in self._row_blocks():
-            q = self._products(rows)
-            lq = leverage[rows][:, :, None] * q
-            squares = np.einsum("icj,icj->ij", lq, q) / p[rows] ** 2
-            lq /= p[rows][:, None, :]
-            flat = lq.reshape(len(lq), -1)
-            mixed = (g[rows].T @ flat).reshape(K, K - 1, K)
-            by_T += 2 * np.einsum("kc,kcj->kj", U, mixed) - g[rows].T @ squares
-            by_g[rows] = 2 * flat @ self._directed.T - squares @ self.T.T
-        by_g -= 2 * (leverage * (g @ U)) @ U.T
-        return by_T, g * (by_g - (by_g * g).sum(axis=1, keepdims=True))
 
     def information(self, most_rows: int) -> Floats:
         """Return the information about theta with w integrated out, and the prior's.
@@ -304,17 +236,16 @@ class SoftmaxFit:
         most_rows : int
             Of more rows, so many are taken to stand for all.
         """
-        rows = slice(None, None, max(1, len(self.scaled) // most_rows))
-        g, p, F = self.clean[rows], self.noisy[rows], self.scaled[rows]
-        weight = self.design.weight[rows]
-        weight = weight * (self.design.weight.sum() / weight.sum())
+        rows, weight = self.design.some(most_rows)
+        g, p, F = self.clean[rows], self.noisy[rows], self.design.features[rows] * self.root
         K, J = self.design.n_classes, self.structure.jacobian(self.theta)
         own, cross = self._scores(g, p, F, weight, J)
         n = K * J.shape[2]
         found = np.einsum("kja,jkl,ljb->kalb", J, own, J, optimize=True).reshape(n, n)
         along = np.tensordot(self.directions.T, cross, axes=(1, 1)).reshape(K - 1, n, -1)
-        for X, C in zip(along, self.covariances, strict=True):
-            found -= X @ C @ X.T
+        for X, R in zip(along, self.roots, strict=True):
+            reduced = X @ R
+            found -= reduced @ reduced.T
         place = self.structure.gathered().ravel()
         gather = np.zeros((n, self.structure.n_parameters))
         gather[np.arange(n), place] = 1.0
@@ -360,10 +291,13 @@ def fit_softmax(
     coef: Floats | None = None,
     *,
     T: Floats | None = None,
+    near: "SoftmaxFit | None" = None,
+    slope: Floats | None = None,
+    reach: float = 2.0,
     tol: float = 0.02,
     max_iter: int = 60,
 ) -> SoftmaxFit:
-    """Maximise over w at one T and given variances.
+    """Maximise over w at one T and given variances, or over w and T.
 
     Parameters
     ----------
@@ -373,44 +307,134 @@ def fit_softmax(
         w to start at.
     T : ndarray, default=None
         A T that is known, instead of the structure's.
+    near : SoftmaxFit, default=None
+        A fit nearby, whose information about w makes the search shorter.
+    slope : ndarray of shape (n_classes, n_classes), default=None
+        The slope in T of what half the log-determinant takes from the evidence, at `near`. Given,
+        theta is sought along with w: since w follows its maximum, where the evidence has its
+        maximum over theta, the likelihood less slope . T has its maximum over both.
+    reach : float, default=2.0
+        The largest change of a parameter in theta.
     tol : float, default=0.02
         Gain of the log-likelihood at which to stop.
     max_iter : int, default=60
         Maximum number of steps.
     """
-    T = structure.matrix(theta) if T is None else T
-    root = np.sqrt(variance[design.block])
-    scaled = design.features * root
-    shape = scaled.shape[1], design.n_classes
-    first = np.zeros(shape) if coef is None else coef / root[:, None]
-    values, vectors = eigh((scaled * design.weight[:, None]).T @ scaled)
-    length = 1 / np.sqrt(1 + CURVATURE * np.maximum(values, 0.0))
-    turned = scaled @ (vectors * length)  # directions of about the same curvature
-    precision, weight = length[:, None] ** 2, design.weight[:, None]
-    model = Likelihood(design, T)
-
-    def loss(flat: Floats) -> tuple[float, Floats]:
-        w = flat.reshape(shape)
-        value, residual, g = model.at(turned, w)
-        residual -= g
-        residual *= weight
-        pull = precision * w
-        return 0.5 * float((pull * w).sum()) - value, (pull - turned.T @ residual).ravel()
-
+    if T is None:
+        T = structure.matrix(theta)
+    alone = _Search(design, variance, T, coef, near)
+    search: _Search | _JointSearch = alone
+    if slope is not None and near is not None:
+        search = _JointSearch(alone, structure, near, slope, reach)
+    first = np.zeros(search.size)
+    before = search.loss(first)[0]
     found: Any = minimize(
-        loss,
-        ((vectors.T @ first) / length[:, None]).ravel(),
+        search.loss,
+        first,
         jac=True,
         method="L-BFGS-B",
+        bounds=search.bounds,
         options={"maxiter": max_iter, "ftol": tol / design.weight.sum(), "gtol": 1e-6},
     )
-    w = (vectors * length) @ found.x.reshape(shape)
-    return SoftmaxFit(design, structure, theta, T, variance, scaled, w)
+    if isinstance(search, _JointSearch):
+        theta, w = search.parts(found.x)
+        T = structure.matrix(theta)
+    else:
+        w = alone.coef(found.x)
+    return SoftmaxFit(design, structure, theta, T, variance, w, before - float(found.fun))
 
 
-def mean_softmax(
-    features: Floats, coef: Floats, directions: Floats, covariances: list[Floats]
-) -> Floats:
+class _Search:
+    """What is minimised over w, in coordinates in which its curvature is about one."""
+
+    bounds = None
+
+    def __init__(
+        self,
+        design: SoftmaxDesign,
+        variance: Floats,
+        T: Floats,
+        start: Floats | None,
+        near: SoftmaxFit | None,
+    ) -> None:
+        self.design, self.if_class = design, T[:, design.codes]
+        self.precision = 1 / variance[design.block][:, None]
+        shape = design.block.size, design.n_classes
+        self.first = np.zeros(shape) if start is None else start
+        if near is None:
+            root = np.sqrt(variance[design.block])
+            values, vectors = eigh(design.gram * np.outer(root, root))
+            basis = root[:, None] * vectors / np.sqrt(1 + CURVATURE * np.maximum(values, 0.0))
+            self.turns, self.directions = basis[None], np.eye(design.n_classes)
+        else:
+            self.turns, self.directions = near.unscaled_roots, near.directions
+        self.shape = self.directions.shape[1], shape[0]
+        self.size = self.shape[0] * self.shape[1]
+
+    def coef(self, flat: Floats) -> Floats:
+        """Return w."""
+        along = np.matmul(self.turns, flat.reshape(*self.shape, 1))[:, :, 0]
+        return np.asarray(self.first + (self.directions @ along).T)
+
+    def loss(self, flat: Floats) -> tuple[float, Floats]:
+        """Return minus the penalised log-likelihood, and its gradient."""
+        value, gradient, _ = self.at(flat)
+        return value, gradient
+
+    def at(self, flat: Floats) -> tuple[float, Floats, Floats]:
+        """Return the same, and P(true | x, label)."""
+        w = self.coef(flat)
+        value, gamma, g = likelihood(self.design.features, w, self.if_class, self.design.weight)
+        pull = self.precision * w
+        residual = (gamma - g).T
+        residual *= self.design.weight
+        slope = self.directions.T @ (pull.T - residual @ self.design.features)
+        gradient = np.matmul(slope[:, None, :], self.turns).ravel()
+        return 0.5 * float((pull * w).sum()) - value, gradient, gamma
+
+
+class _JointSearch:
+    """What is minimised over w and theta together."""
+
+    def __init__(
+        self,
+        search: _Search,
+        structure: NoiseStructure,
+        near: SoftmaxFit,
+        slope: Floats,
+        reach: float,
+    ) -> None:
+        self.search, self.structure, self.slope = search, structure, slope
+        self.theta, self.scale = near.theta, near.parameter_scale()
+        self.size = search.size + self.theta.size
+        low = np.maximum(self.theta - reach, -LARGEST_LOGIT) - self.theta
+        high = np.minimum(self.theta + reach, LARGEST_LOGIT) - self.theta
+        free = np.full(search.size, np.inf)
+        self.bounds = Bounds(
+            np.append(-free, np.minimum(low, 0.0) / self.scale),
+            np.append(free, np.maximum(high, 0.0) / self.scale),
+        )
+
+    def parts(self, flat: Floats) -> tuple[Floats, Floats]:
+        """Return theta and w."""
+        n = self.search.size
+        return self.theta + self.scale * flat[n:], self.search.coef(flat[:n])
+
+    def loss(self, flat: Floats) -> tuple[float, Floats]:
+        """Return what is minimised, and its gradient."""
+        search, structure = self.search, self.structure
+        theta = self.theta + self.scale * flat[search.size :]
+        T = structure.matrix(theta)
+        search.if_class = T[:, search.design.codes]
+        value, by_w, gamma = search.at(flat[: search.size])
+        prior, of_prior, _ = structure.log_prior(theta)
+        counts = search.design.counts(gamma) - T * self.slope
+        by_theta = structure.gradient(counts, theta) + of_prior
+        value += float((self.slope * T).sum()) - prior
+        return value, np.append(by_w, -self.scale * by_theta)
+
+
+def mean_softmax(features: Floats, coef: Floats, directions: Floats, covariances: Floats) -> Floats:
     """Return the mean of softmax(F w) over w, each t_k shrunk by its own variance (MacKay).
 
     Parameters
@@ -422,18 +446,10 @@ def mean_softmax(
     directions, covariances : ndarray, list of ndarrays
         As of :class:`SoftmaxFit`.
     """
-    t = features @ coef
-    t -= t.mean(axis=1, keepdims=True)
+    t = coef.T @ features.T
+    t -= t.mean(axis=0)
     variance = np.zeros_like(t)
     for u, C in zip(directions.T, covariances, strict=True):
         along = np.einsum("if,if->i", features @ C, features)
-        variance += along[:, None] * u**2
-    return _softmax(t / np.sqrt(1 + np.pi / 8 * variance))
-
-
-def _softmax(t: Floats) -> Floats:
-    """Return softmax(t) in its place."""
-    t -= t.max(axis=1, keepdims=True)
-    np.exp(t, out=t)
-    t /= t.sum(axis=1, keepdims=True)
-    return t
+        variance += u[:, None] ** 2 * along
+    return softmax_over_classes(t / np.sqrt(1 + np.pi / 8 * variance)).T

@@ -1,30 +1,35 @@
 """Fit of T and the clean posterior: choice of rows, features and structures."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
-from scipy.stats import chi2
+from numpy.typing import NDArray
 
 from unflip._typing import Codes, Floats
 from unflip.posterior._noisy_channel import (
-    NO_NOISE,
     ChannelFeatures,
     EvidenceTest,
+    ModelCheck,
     distinct_rows,
 )
+from unflip.posterior._softmax_channel._check import check_softmax_channel
 from unflip.posterior._softmax_channel._climb import Peak, climb
-from unflip.posterior._softmax_channel._evidence import SoftmaxDesign, fit_softmax, mean_softmax
-from unflip.posterior._softmax_channel._forest import ForestFeatures
-from unflip.posterior._softmax_channel._structure import (
-    FEW_TARGETS,
-    ONE_RATE,
-    NoiseStructure,
-    structures,
+from unflip.posterior._softmax_channel._compare import (
+    compared,
+    first_peaks,
+    probabilities,
+    refined,
+    tests,
 )
+from unflip.posterior._softmax_channel._design import SoftmaxDesign
+from unflip.posterior._softmax_channel._evidence import SoftmaxFit, fit_softmax, mean_softmax
+from unflip.posterior._softmax_channel._forest import ForestFeatures
+from unflip.posterior._softmax_channel._structure import structures
 
 Features = ChannelFeatures | ForestFeatures
-Moderation = tuple[Floats, Floats, list[Floats]]
+Moderation = tuple[Floats, Floats, Floats]
 
 WIDTH, MOST_BUMP_ROWS = 0.5, 3000
 """Width of the bumps, in median distances of two rows, and up to how many rows they are compared
@@ -33,26 +38,17 @@ with a forest, which gains more from more rows."""
 FEATURES = ("linear", "nystroem", "forest")
 """What t may be linear in: the columns; beside them, Gaussian bumps; or a forest's scores."""
 
-MOST_TRIED_CLASSES = 12
-"""Of more classes, features are compared with one rate for all, as few targets take long."""
-
-MOST_FREE_CLASSES = 50
-"""Of more classes, targets are taken as even: there would be too many to find."""
-
 PILOT_WORK, PILOT_ROWS = 4e8, 3000
 """Work, and rows at most, of one evaluation of the evidence where many things are tried."""
 
 FINAL_WORK = 6e9
 """Work of one evaluation where little is left to find."""
 
-ROWS_PER_TARGET = 5
-"""Rows per free target from which on every class has targets and a rate of its own."""
-
-GAP_PER_ROW, LEAST_GAP = 0.01, 7.0
-"""How far below the best a structure may be on a pilot to be tried on all rows, in nats."""
-
 NEGLIGIBLE = 1e-3
 """Structures of a smaller probability are left out."""
+
+ROUGH_TOL = 1.0
+"""Tolerance of the log-evidence where features are compared."""
 
 N_DRAWS, MOST_NUMBERS = 2000, 2_000_000
 """Matrices drawn from the distribution of T, and how many numbers they may hold."""
@@ -133,6 +129,8 @@ class SoftmaxChannel:
         w.
     moderation : (root, directions, covariances) or None
         What is known of the uncertainty of w.
+    check : ModelCheck or None
+        How well it explains labels that it has not seen, where that was asked.
     """
 
     T: Floats
@@ -146,6 +144,7 @@ class SoftmaxChannel:
     features: Features
     coef: Floats
     moderation: Moderation | None
+    check: ModelCheck | None
 
     def clean_posterior(self, rows: Floats) -> Floats:
         """Return P(true | x) of new rows."""
@@ -154,9 +153,78 @@ class SoftmaxChannel:
 
 def _clean(F: Floats, coef: Floats, moderation: Moderation | None) -> Floats:
     if moderation is None:
-        return mean_softmax(F, coef, np.empty((coef.shape[1], 0)), [])
+        return mean_softmax(F, coef, np.empty((coef.shape[1], 0)), np.empty((0, 0, 0)))
     root, directions, covariances = moderation
     return mean_softmax(F * root, coef / root[:, None], directions, covariances)
+
+
+@dataclass(frozen=True)
+class FittedRows:
+    """The rows of a fit, whose features do not know their labels, even by a forest.
+
+    Parameters
+    ----------
+    fit : SoftmaxFit
+        The fit to distinct pairs of row and label.
+    moderation : (root, directions, covariances) or None
+        What is known of the uncertainty of w.
+    position : ndarray of shape (n_samples,)
+        The pair of each row.
+    sample : SoftmaxSample
+        The pairs.
+    features : ChannelFeatures or ForestFeatures
+        What t is linear in.
+    scores : ndarray or None
+        The held-out scores that a forest has for them.
+    """
+
+    fit: SoftmaxFit
+    moderation: Moderation | None
+    position: NDArray[np.intp]
+    sample: SoftmaxSample
+    features: Features
+    scores: Floats | None
+
+    @cached_property
+    def _left(self) -> Floats:
+        """The features by which pairs are predicted."""
+        if not isinstance(self.features, ForestFeatures) or self.scores is None:
+            return self.fit.design.features
+        s = self.sample
+        steadier = self.features.steadier(s.rows, s.codes, s.weight, self.scores)
+        left = self.fit.design.features.copy()
+        left[: len(steadier), -self.sample.n_classes :] = steadier
+        return left
+
+    def clean_posterior(self) -> Floats:
+        """Return P(true | x) of the rows."""
+        fit = self.fit
+        return _clean(fit.design.features, fit.unscaled_coef, self.moderation)[self.position]
+
+    def held_out(self, train: NDArray[np.intp], test: NDArray[np.intp], weight: Floats) -> Floats:
+        """Return P(true | x) of some rows, with w from others; T and the variances are held.
+
+        Parameters
+        ----------
+        train, test : ndarray
+            Positions of rows.
+        weight : ndarray of shape (n_samples,)
+            Weight of each row.
+        """
+        fit, design = self.fit, self.fit.design
+        n_pairs = len(design.codes)
+        seen = np.bincount(self.position[train], weight[train], minlength=n_pairs)
+        share = seen / np.bincount(self.position, weight, minlength=n_pairs)
+        kept = np.flatnonzero(share)
+        others = replace(
+            design,
+            features=design.features[kept],
+            codes=design.codes[kept],
+            weight=(design.weight * share)[kept],
+        )
+        start = fit.theta, fit.variance, fit.unscaled_coef
+        found = fit_softmax(others, fit.structure, *start, T=fit.T, near=fit, tol=0.1)
+        return _clean(self._left[self.position[test]], found.unscaled_coef, self.moderation)
 
 
 def fit_softmax_channel(
@@ -167,10 +235,9 @@ def fit_softmax_channel(
     candidates: Sequence[str] = FEATURES,
     n_centers: int = 60,
     estimate: str = "median",
-) -> tuple[SoftmaxChannel, Floats]:
-    """Fit P(noisy | x) = softmax(t(x)) T, and return it with P(true | x) of the rows.
-
-    The rows' features do not know their labels, where a forest is among them.
+    checked: bool = False,
+) -> tuple[SoftmaxChannel, FittedRows]:
+    """Fit P(noisy | x) = softmax(t(x)) T, and return it with the rows as it has seen them.
 
     Parameters
     ----------
@@ -187,6 +254,8 @@ def fit_softmax_channel(
     estimate : {"median", "mean"}, default="median"
         "mean": the mean over all structures. "median": no noise if that has a probability above
         1/2, else the mean over the others.
+    checked : bool, default=False
+        Whether to ask trees if the channel explains labels that it has not seen.
     """
     found = distinct_rows(sample.rows, sample.codes, sample.weight, random_state)
     rows, position = sample.rows[found.first], found.position
@@ -198,10 +267,10 @@ def fit_softmax_channel(
         T = mean_matrix = known
     else:
         n_final = min(len(rows), sample.affordable(features.block.size, FINAL_WORK))
-        peaks = _peaks(chosen.found)
-        if n_final > len(peaks[0].fit.scaled):
-            peaks = _refined(peaks, sample.design(features, n_final, held_out))
-        probability = _probabilities(peaks)
+        peaks = compared(chosen.found)
+        if n_final > len(peaks[0].fit.design.codes):
+            peaks = refined(peaks, sample.design(features, n_final, held_out))
+        probability = probabilities(peaks)
         T, mean_matrix = _estimates(peaks, probability)
         T = mean_matrix if estimate == "mean" else T
     draws, shares = _draws(peaks, probability, known, random_state)
@@ -219,7 +288,7 @@ def fit_softmax_channel(
     if len(rows) <= MODERATED_ROWS:
         root = np.sqrt(final.variance[final.design.block])
         moderation = root, final.directions, final.covariances
-    noise_test, alike_test = (None, None) if known is not None else _tests(peaks, probability)
+    noise_test, alike_test = (None, None) if known is not None else tests(peaks, probability)
     chances = {p.structure.name: float(c) for p, c in zip(peaks, probability, strict=True)}
     channel = SoftmaxChannel(
         T=T,
@@ -233,8 +302,9 @@ def fit_softmax_channel(
         features=features,
         coef=final.unscaled_coef,
         moderation=moderation,
+        check=check_softmax_channel(rows, final) if checked else None,
     )
-    return channel, _clean(final.design.features, channel.coef, moderation)[position]
+    return channel, FittedRows(final, moderation, position, sample, features, held_out)
 
 
 @dataclass(frozen=True)
@@ -260,8 +330,9 @@ class _Candidate:
 
     @property
     def height(self) -> float:
-        """The highest evidence per row: the work may allow some features fewer rows."""
-        return max(peak.log_evidence / len(peak.fit.scaled) for peak in self.found.values())
+        """The evidence per row at the best T: the work may allow some features fewer rows."""
+        best = max(self.found.values(), key=lambda peak: peak.log_evidence).fit
+        return best.log_likelihood / len(best.design.codes)
 
 
 def _best_features(
@@ -271,26 +342,29 @@ def _best_features(
     known: Floats | None,
     random_state: np.random.RandomState,
 ) -> _Candidate:
-    """Return the features of the highest evidence, with one rate for all or few targets.
+    """Return the features of the highest evidence, with one rate for all and few targets.
 
     Few targets are first looked for with the columns alone, which cannot explain by themselves what
-    noise does, and from there with other features, which might.
+    noise does, and from there with other features, which might. So features are compared with one
+    rate, or at the T of few targets where that is best with the columns.
     """
     head, weight = sample.rows[:PILOT_ROWS], sample.weight[:PILOT_ROWS]
     order = np.flatnonzero((np.diff(head, axis=0, prepend=np.nan) != 0).any(axis=1))
     columns = ChannelFeatures(None, n_centers).fit(head, weight, order)
     if len(candidates) > 1 and len(sample.rows) > MOST_BUMP_ROWS:
         candidates = [name for name in candidates if name != "nystroem"]
-    none, one, *others = structures(sample.n_classes, free=sample.n_classes <= MOST_FREE_CLASSES)
-    few = [structure for structure in others if structure.name == FEW_TARGETS]
-    starts = [few[0].start()] if few else []
-    if few and "linear" not in candidates and known is None:
-        design = sample.design(columns, _pilot_rows(sample, columns))
-        starts.append(climb(design, few[0], starts[0], design.first_variance()).fit.theta)
+    none, one = structures(sample.n_classes, free=False)[:2]
+    design = sample.design(columns, _pilot_rows(sample, columns))
+    first: dict[str, Peak] = {}
+    T = known
     best: _Candidate | None = None
+    if known is None:
+        first = first_peaks(design, {}, design.first_variance(), tol=ROUGH_TOL)
+        leader = max(first.values(), key=lambda peak: peak.log_evidence)
+        T = leader.fit.T if leader.structure.n_ratios else None
     for name in candidates:
         features: Features = columns
-        held_out = None
+        held_out, found = None, first
         if name == "nystroem":
             features = ChannelFeatures(WIDTH, n_centers).fit(head, weight, order)
         elif name == "forest":
@@ -299,92 +373,31 @@ def _best_features(
             held_out = features.fit(
                 sample.rows, sample.codes, sample.weight, sample.n_classes, seed
             )
-        design = sample.design(features, _pilot_rows(sample, features), held_out)
-        variance = design.first_variance()
-        if known is not None:
-            found = {none.name: climb(design, none, none.start(), variance, T=known)}
-        else:
-            found = {one.name: climb(design, one, one.start(), variance)}
-            if few and (name == "linear" or sample.n_classes <= MOST_TRIED_CLASSES):
-                found[FEW_TARGETS] = climb(design, few[0], starts[-1], variance)
-                if name == "linear":
-                    starts.append(found[FEW_TARGETS].fit.theta)
+        if name != "linear" or known is not None:
+            design = sample.design(features, _pilot_rows(sample, features), held_out)
+            variance, found = design.first_variance(), {}
+            if known is None:
+                found[one.name] = climb(design, one, one.start(), variance, tol=ROUGH_TOL)
+            if T is not None:
+                found[none.name] = climb(design, none, none.start(), variance, T=T, tol=ROUGH_TOL)
         candidate = _Candidate(name, features, held_out, found)
         if best is None or candidate.height > best.height:
             best = candidate
     assert best is not None
-    if few and known is None and FEW_TARGETS not in best.found:
-        design = best.found[one.name].fit.design
-        best.found[FEW_TARGETS] = climb(design, few[0], starts[-1], design.first_variance())
-    return best
+    if known is not None:
+        return best
+    own = best.found[one.name]
+    again = first_peaks(own.fit.design, first, own.fit.variance, own)
+    return replace(best, found=again)
 
 
 def _pilot_rows(sample: SoftmaxSample, features: Features) -> int:
     return min(PILOT_ROWS, sample.affordable(features.block.size, PILOT_WORK))
 
 
-def _peaks(found: dict[str, Peak]) -> list[Peak]:
-    """Return the maxima of all structures that the rows may find, from those that are known."""
-    found, design = dict(found), next(iter(found.values())).fit.design
-    for structure in _structures(design):
-        if structure.name not in found:
-            found[structure.name] = _climbed(_simpler(structure, found), structure, design)
-    return list(found.values())
-
-
-def _structures(design: SoftmaxDesign) -> list[NoiseStructure]:
-    """Return the structures that so many rows may find."""
-    K = design.n_classes
-    enough = design.weight.sum() >= ROWS_PER_TARGET * K * (K - 2)
-    return [
-        structure
-        for structure in structures(K, free=K <= MOST_FREE_CLASSES)
-        if enough or not (structure.per_class and structure.n_ratios)
-    ]
-
-
-def _simpler(structure: NoiseStructure, found: dict[str, Peak]) -> Peak:
-    """Return where the climb of a structure starts: few targets, if it has targets of its own."""
-    if structure.per_class and structure.n_ratios and FEW_TARGETS in found:
-        return found[FEW_TARGETS]
-    return found.get(ONE_RATE) or next(iter(found.values()))
-
-
-def _climbed(start: Peak, structure: NoiseStructure, design: SoftmaxDesign) -> Peak:
-    theta = structure.matched(start.structure, start.fit.theta)
-    return climb(design, structure, theta, start.fit.variance, start.fit.unscaled_coef)
-
-
-def _refined(peaks: list[Peak], design: SoftmaxDesign) -> list[Peak]:
-    """Return the maxima on more rows, of the structures that may be the best there."""
-    pilot = peaks[0].fit.design
-    top = max(peak.log_evidence for peak in peaks)
-    gap = max(LEAST_GAP, GAP_PER_ROW * len(pilot.codes))
-    tried = {structure.name for structure in _structures(pilot)}
-    found = {}
-    for peak in peaks:
-        later = peak.structure.name == FEW_TARGETS and len(_structures(design)) > len(tried)
-        if peak.log_evidence > top - gap or later:
-            start = peak.fit.theta, peak.fit.variance, peak.fit.unscaled_coef
-            found[peak.structure.name] = climb(design, peak.structure, *start)
-    for structure in _structures(design):
-        if structure.name not in tried:
-            found[structure.name] = _climbed(_simpler(structure, found), structure, design)
-    return list(found.values())
-
-
-def _probabilities(peaks: list[Peak]) -> Floats:
-    """Return the probability of every structure given the labels."""
-    n_noisy = max(1, sum(peak.structure.n_parameters > 0 for peak in peaks))
-    prior = [(1 - NO_NOISE) / n_noisy if p.structure.n_parameters else NO_NOISE for p in peaks]
-    logs = np.array([peak.log_evidence for peak in peaks]) + np.log(prior)
-    weight = np.exp(logs - logs.max())
-    return np.asarray(weight / weight.sum())
-
-
 def _estimates(peaks: list[Peak], probability: Floats) -> tuple[Floats, Floats]:
     """Return the estimate of T, and the mean of its distribution."""
-    matrices = np.array([peak.fit.T for peak in peaks])
+    matrices = np.array([peak.mean_matrix for peak in peaks])
     mean = np.tensordot(probability, matrices, axes=1)
     noisy = np.array([peak.structure.n_parameters > 0 for peak in peaks])
     if probability[~noisy].sum() > 0.5 or not noisy.any():
@@ -410,33 +423,8 @@ def _draws(
         true = peak.fit.counts.sum(axis=1)
         stays = np.diagonal(drawn, axis1=1, axis2=2)
         matrices.append(drawn)
-        shares.append(1 - stays @ (true / true.sum()))
+        shares.append(np.clip(1 - stays @ (true / true.sum()), 0.0, 1.0))  # but for rounding
     return np.concatenate(matrices), np.concatenate(shares)
-
-
-def _tests(peaks: list[Peak], probability: Floats) -> tuple[EvidenceTest, EvidenceTest]:
-    """Return the tests of no noise, and of one rate for all classes."""
-    best: dict[str, float] = {}
-    sizes: dict[str, int] = {}
-    chance = {"none": 0.0, "one": 0.0, "class": 0.0}
-    for peak, p in zip(peaks, probability, strict=True):
-        structure = peak.structure
-        kind = {None: "none", False: "one", True: "class"}[structure.per_class]
-        chance[kind] += float(p)
-        if peak.fit.log_likelihood > best.get(kind, -np.inf):
-            best[kind], sizes[kind] = peak.fit.log_likelihood, structure.n_parameters
-    K = peaks[0].fit.design.n_classes
-    alike = max(best.get("none", -np.inf), best.get("one", -np.inf))
-    noise = _test(max(best.values()), best.get("none", -np.inf), sizes, chance["none"])
-    rates = _test(best.get("class", alike), alike, {"class": K - 1}, 1 - chance["class"])
-    return noise, rates
-
-
-def _test(top: float, restricted: float, sizes: dict[str, int], probability: float) -> EvidenceTest:
-    """Return a test whose p-value is conservative: parameters at a bound count in full."""
-    statistic = max(0.0, 2 * (top - restricted))
-    p_value = float(chi2.sf(statistic, max(sizes.values()))) if statistic > 0 else 1.0
-    return EvidenceTest(statistic, p_value, probability)
 
 
 def shortest_ranges(draws: Floats, level: float) -> tuple[Floats, Floats]:

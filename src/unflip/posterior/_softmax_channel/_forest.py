@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 from sklearn.ensemble import ExtraTreesClassifier
 
 from unflip._typing import Codes, Floats
@@ -115,20 +116,43 @@ class ForestFeatures:
         n = min(len(X), FOREST_ROWS)
         self.share = np.bincount(codes, weight, minlength=n_classes) + 1 / n_classes
         self.share /= self.share.sum()
-        fold = _folds(X[:n])
-        logs = np.empty((n, n_classes))
-        self.forests: list[Trees] = []
+        self.seed = random_state
+        votes, self.forests = self._grown(X[:n], codes, weight, folds_of(X[:n])[0], random_state)
+        logs = self._logs(votes)
+        self.scale = float(max(logs.std(), 1e-12) * np.sqrt(n_classes))
+        self.block: NDArray[np.intp] = np.append(self.columns.block, np.full(n_classes, 2))
+        return np.asarray(logs / self.scale)
+
+    def steadier(self, X: Floats, codes: Codes, weight: Floats, held_out: Floats) -> Floats:
+        """Return held-out scores of as many trees as a new row has: the rows are folded again.
+
+        Parameters
+        ----------
+        X, codes, weight
+            As for `fit`.
+        held_out : ndarray
+            What `fit` returned.
+        """
+        n, total = len(held_out), N_TREES + PRIOR_TREES
+        mean = (total * softmax(held_out * self.scale, axis=1) - PRIOR_TREES * self.share) / N_TREES
+        for k, fold in enumerate(folds_of(X[:n])[1:], start=1):
+            mean += self._grown(X[:n], codes, weight, fold, self.seed + k * N_FOLDS)[0]
+        return np.asarray(self._logs(np.maximum(mean / N_FOLDS, 0.0)) / self.scale)
+
+    def _grown(
+        self, X: Floats, codes: Codes, weight: Floats, fold: Codes, seed: int
+    ) -> tuple[Floats, list[Trees]]:
+        """Return the mean shares of the classes in the leaves of held-out rows, and forests."""
+        votes, forests = np.empty((len(X), self.share.size)), []
         for k in range(fold.max() + 1):
             grown, left = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
             grown = grown if grown.size else left
             forest = ExtraTreesClassifier(
-                N_TREES, min_samples_leaf=LEAF, max_depth=DEPTH, random_state=random_state + k
+                N_TREES, min_samples_leaf=LEAF, max_depth=DEPTH, random_state=seed + k
             ).fit(X[grown], codes[grown], weight[grown])
-            self.forests.append(Trees.of(forest, n_classes))
-            logs[left] = self._logs(self.forests[-1:], X[left])
-        self.scale = float(max(logs.std(), 1e-12) * np.sqrt(n_classes))
-        self.block: NDArray[np.intp] = np.append(self.columns.block, np.full(n_classes, 2))
-        return np.asarray(logs / self.scale)
+            forests.append(Trees.of(forest, self.share.size))
+            votes[left] = forests[-1].predict_proba(X[left])
+        return votes, forests
 
     def transform(self, X: Floats, held_out: Floats | None = None) -> Floats:
         """Return the features of rows.
@@ -141,20 +165,27 @@ class ForestFeatures:
             What `fit` returned, where these are the first rows of the fit.
         """
         known = np.empty((0, self.share.size)) if held_out is None else held_out[: len(X)]
-        scores = self._logs(self.forests, X[len(known) :]) / self.scale
+        votes = np.zeros((len(X) - len(known), self.share.size))
+        for forest in self.forests:
+            votes += forest.predict_proba(X[len(known) :]) / len(self.forests)
+        scores = self._logs(votes) / self.scale
         return np.column_stack([self.columns.transform(X), np.concatenate([known, scores])])
 
-    def _logs(self, forests: list[Trees], X: Floats) -> Floats:
+    def _logs(self, votes: Floats) -> Floats:
         """Return the centred logarithms of the probabilities of all classes."""
-        votes = np.zeros((len(X), self.share.size))
-        for forest in forests:
-            votes += forest.predict_proba(X) / len(forests)
         logs = np.log(N_TREES * votes + PRIOR_TREES * self.share)
         return np.asarray(logs - logs.mean(axis=1, keepdims=True))
 
 
-def _folds(X: Floats) -> Codes:
-    """Return a fold for every row, the same for equal rows, which are neighbours."""
+def folds_of(X: Floats) -> list[Codes]:
+    """Return a fold for every row, in several ways, the same for equal rows, neighbours here.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_columns)
+        Rows in random order, equal ones side by side.
+    """
     first = (np.diff(X, axis=0, prepend=np.nan) != 0).any(axis=1)
     group = np.cumsum(first) - 1
-    return np.asarray(group * N_FOLDS // (group[-1] + 1), dtype=np.intp)
+    ways = group * N_FOLDS // (group[-1] + 1), group % N_FOLDS, group // N_FOLDS % N_FOLDS
+    return [np.asarray(way, dtype=np.intp) for way in ways]

@@ -45,12 +45,16 @@ class NoiseStructure:
     concentration : float or None
         Sum of the parameters of the targets' Dirichlet prior: 1 expects few targets, the number of
         targets none in particular. None: all targets are alike.
+    targets : tuple of int, default=None
+        The one class that each class is taken for, every one of the others being as likely before
+        the data.
     """
 
     name: str
     n_classes: int
     per_class: bool | None
     concentration: float | None = None
+    targets: tuple[int, ...] | None = None
 
     @cached_property
     def n_rates(self) -> int:
@@ -89,6 +93,8 @@ class NoiseStructure:
         K = self.n_classes
         rates = np.zeros(K)
         rates[:] = expit(theta[: self.n_rates]) if self.n_rates else 0.0
+        if self.targets is not None:
+            return rates, np.eye(K)[list(self.targets)][self._off].reshape(K, K - 1)
         ratios = np.zeros((K, K - 1))
         if self.n_ratios:
             ratios[:, :-1] = theta[self.n_rates :].reshape(K, K - 2)
@@ -107,7 +113,9 @@ class NoiseStructure:
         found = self.start()
         if other.n_rates:
             # with even targets noise may seem absent, and few targets would not be looked for
-            least = FIRST_RATE if self.n_ratios > other.n_ratios else 0.02
+            new_targets = self.n_ratios > other.n_ratios or self.targets != other.targets
+            least = FIRST_RATE if new_targets else 0.02
+            rates = rates if self.per_class else rates.mean(keepdims=True)
             found[: self.n_rates] = logit(np.clip(rates[: self.n_rates], least, 0.9))
         if self.n_ratios and other.n_ratios:
             # off the edge, from where a target would not come back
@@ -147,6 +155,8 @@ class NoiseStructure:
         value = np.sum(FLIPS * np.log(own) + STAYS * np.log1p(-own) - betaln(FLIPS, STAYS))
         slope = np.zeros(self.n_parameters)
         slope[:n] = FLIPS - (FLIPS + STAYS) * own
+        if self.targets is not None:
+            value -= self.n_classes * np.log(self.n_classes - 1)
         curvature = np.diag(np.zeros(self.n_parameters))
         curvature[np.arange(n), np.arange(n)] = (FLIPS + STAYS) * own * (1 - own)
         if self.n_ratios:

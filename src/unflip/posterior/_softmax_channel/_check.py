@@ -1,0 +1,235 @@
+"""Whether the channel of many classes explains the labels of rows that it has not seen.
+
+As for two classes, trees are asked to predict the channel's residuals, [label = k] - P(noisy=k | x)
+of every class k, out of fold. Where they can, the classes, or the mistakes, follow a shape that the
+channel cannot, and what it cannot follow it calls noise.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.stats import norm
+from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.tree import DecisionTreeClassifier
+
+from unflip._typing import Bools, Codes, Floats
+from unflip.posterior._noisy_channel import (
+    DOUBTED,
+    LEAST_CHECKED,
+    LEAST_DISAGREEMENT,
+    MOST_LEAVES,
+    REFUTED,
+    TINY,
+    ChannelFeatures,
+    ModelCheck,
+)
+from unflip.posterior._softmax_channel._climb import Peak
+from unflip.posterior._softmax_channel._design import SoftmaxDesign, softmax_over_classes
+from unflip.posterior._softmax_channel._evidence import SoftmaxFit, fit_softmax
+from unflip.posterior._softmax_channel._forest import folds_of
+
+MOST_CHECKED = 3000
+"""Of more rows, so many are enough to see what matters."""
+
+N_TREES, LEAF = 30, 5
+"""Trees that predict the residuals, and rows of a leaf at least."""
+
+RULE_SOUGHT, CLEARLY_BETTER = 0.2, 3.0
+"""Labels that the channel but for so few explains may have been made by a rule: they were if a
+small tree gives nearly all, by so many standard errors better than a linear model does."""
+
+CLEARLY_LESS, HARDLY_OVERLAP = 2.0, 0.05
+"""Standard errors by which held-out labels must contradict the evidence, and the share of labels
+that a model without noise disagrees with where they may."""
+
+LARGEST_OWN = 0.9
+"""Share of its own function's information that a row may hold, to be left out in one step."""
+
+
+def check_softmax_channel(rows: Floats, fit: SoftmaxFit) -> ModelCheck:
+    """Return how well a channel explains labels that it has not seen.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_samples, n_columns)
+        Distinct pairs of row and label in random order, equal rows side by side.
+    fit : SoftmaxFit
+        The channel's fit to them.
+    """
+    rows, fit, share = _head(rows, fit)
+    codes, weight = fit.design.codes, fit.design.weight / share
+    held_out = leave_one_out(fit, share)
+    wrong = _disagreement(held_out, codes, weight)
+    statistic, verdict, simple = 0.0, "believed", wrong
+    enough = len(rows) >= LEAST_CHECKED
+    by_tree = _missed_by_a_tree(rows, codes, weight) if enough and wrong < RULE_SOUGHT else None
+    if by_tree is not None and weight @ by_tree < LEAST_DISAGREEMENT * weight.sum():
+        missed = _missed_by_columns(rows, fit, share)
+        if _gain(missed, by_tree, weight) > CLEARLY_BETTER:
+            verdict, simple = "rule", max(wrong, float(np.average(missed, weights=weight)))
+    if enough and verdict == "believed" and wrong > LEAST_DISAGREEMENT:
+        residual = np.eye(fit.design.n_classes)[codes] - held_out
+        statistic = residual_score(rows, fit.noisy, residual, weight)
+    if statistic >= DOUBTED:
+        verdict = "refuted" if statistic >= REFUTED else "doubted"
+        missed = _missed_by_columns(rows, fit, share)
+        simple = max(wrong, float(np.average(missed, weights=weight)))
+    return ModelCheck(
+        statistic=statistic,
+        p_value=float(norm.sf(statistic)),
+        verdict=verdict,
+        disagreement=wrong,
+        simple_disagreement=simple,
+        n_rows=float(weight.sum()),
+    )
+
+
+def leave_one_out(fit: SoftmaxFit, share: float = 1.0) -> Floats:
+    """Return P(noisy | x) of every row without its own label: one step of Newton's method.
+
+    Parameters
+    ----------
+    fit : SoftmaxFit
+        The fit to all rows.
+    share : float, default=1.0
+        What a row's weight is multiplied by, to stand for rows that were left away.
+    """
+    own = np.minimum(fit.design.weight / share, 1.0)[:, None]  # one row, however often it counts
+    F = fit.design.features
+    leverage = np.column_stack([((F @ R) ** 2).sum(axis=1) for R in fit.unscaled_roots])
+    score = (fit.label_posterior - fit.clean) @ fit.directions
+    # a row that looks mislabelled holds less than none: the fit would move on without it
+    curvature = _spread(fit.clean, fit.directions) - _spread(fit.label_posterior, fit.directions)
+    held = np.minimum(own * leverage * curvature, LARGEST_OWN)
+    t = F @ fit.unscaled_coef - (own * leverage * score / (1 - held)) @ fit.directions.T
+    return np.asarray(softmax_over_classes(t.T).T @ fit.T)
+
+
+def held_out_gain(plain: SoftmaxFit, noisy: SoftmaxFit) -> tuple[float, float]:
+    """Return by how much noise makes the labels likelier, each without its row, and the error.
+
+    Parameters
+    ----------
+    plain, noisy : SoftmaxFit
+        Fits to the same rows, without noise and with it.
+    """
+    logs = []
+    for each in (plain, noisy):
+        _, fit, share = _head(each.design.features, each)
+        codes = fit.design.codes
+        given = leave_one_out(fit, share)[np.arange(len(codes)), codes]
+        logs.append(np.log(np.maximum(given, TINY)))
+    difference, weight = logs[1] - logs[0], fit.design.weight
+    spread = difference - np.average(difference, weights=weight)
+    return float(weight @ difference), float(np.sqrt(share * weight @ spread**2))
+
+
+def borne_out_evidence(peaks: list[Peak]) -> Floats:
+    """Return the log-evidence of structures, that of no noise as far as held-out labels say.
+
+    Classes that hardly overlap are likelier with some noise by Laplace's method, though not in
+    truth: there, the function's distribution is far from normal. So noise is believed no more than
+    labels of held-out rows bear out, give or take two standard errors.
+
+    Parameters
+    ----------
+    peaks : list of Peak
+        Maxima on the same rows.
+    """
+    evidence = np.array([peak.log_evidence for peak in peaks])
+    best = int(np.argmax(evidence))
+    for k, peak in enumerate(peaks):
+        if not peak.structure.n_parameters and k != best and _hardly_overlap(peak.fit):
+            gain, error = held_out_gain(peak.fit, peaks[best].fit)
+            evidence[k] = max(evidence[k], evidence[best] - gain - CLEARLY_LESS * error)
+    return evidence
+
+
+def _hardly_overlap(plain: SoftmaxFit) -> bool:
+    """Return whether nearly all labels are the likeliest of their rows, each held out."""
+    _, fit, share = _head(plain.design.features, plain)
+    held_out = leave_one_out(fit, share)
+    return _disagreement(held_out, fit.design.codes, fit.design.weight) < HARDLY_OVERLAP
+
+
+def _spread(proba: Floats, directions: Floats) -> Floats:
+    """Return the variance of every direction's entry of a class drawn by its probability."""
+    return np.asarray(proba @ directions**2 - (proba @ directions) ** 2)
+
+
+def residual_score(rows: Floats, fitted: Floats, residual: Floats, weight: Floats) -> float:
+    """Return by how many standard errors trees predict the residuals of rows they have not seen.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_samples, n_columns)
+        Rows in random order, equal ones side by side.
+    fitted : ndarray of shape (n_samples, n_classes)
+        P(noisy | x), for the trees to see beside the columns.
+    residual : ndarray of shape (n_samples, n_classes)
+        Labels less their probabilities without them.
+    weight : ndarray of shape (n_samples,)
+        How often each row counts.
+    """
+    columns, fold = np.column_stack([rows, fitted]), folds_of(rows)[0]
+    predicted = np.zeros_like(residual)
+    for k in range(fold.max() + 1):
+        others, left = fold != k, fold == k
+        if others.any():
+            trees = ExtraTreesRegressor(
+                N_TREES, min_samples_leaf=LEAF, max_features=0.5, random_state=k
+            )
+            trees.fit(columns[others], residual[others], weight[others])
+            predicted[left] = trees.predict(columns[left])
+    gain = weight * (predicted * residual).sum(axis=1)
+    spread = float(np.sqrt((gain**2).sum()))
+    return float(gain.sum() / spread) if spread > 0 else 0.0
+
+
+def _head(rows: Floats, fit: SoftmaxFit) -> tuple[Floats, SoftmaxFit, float]:
+    """Return the first rows, and the fit on these, whose weights stand for all."""
+    if len(rows) <= MOST_CHECKED:
+        return rows, fit, 1.0
+    design, some = fit.design, slice(MOST_CHECKED)
+    share = float(design.weight.sum() / design.weight[some].sum())
+    head = replace(
+        design,
+        features=design.features[some],
+        codes=design.codes[some],
+        weight=design.weight[some] * share,
+    )
+    return rows[some], replace(fit, design=head), share
+
+
+def _missed_by_columns(rows: Floats, fit: SoftmaxFit, share: float) -> Bools:
+    """Return which labels logistic regression with a prior disagrees with, each held out."""
+    weight, K = fit.design.weight / share, fit.design.n_classes
+    features = ChannelFeatures(None, 0).fit(rows, weight, np.arange(0))
+    design = SoftmaxDesign(features.transform(rows), features.block, fit.design.codes, weight, K)
+    variance = design.first_variance()
+    plain = fit_softmax(design, fit.structure, fit.theta, variance, T=np.eye(K), tol=1.0)
+    return np.asarray(leave_one_out(plain).argmax(axis=1) != design.codes)
+
+
+def _missed_by_a_tree(rows: Floats, codes: Codes, weight: Floats) -> Bools:
+    """Return which labels a small decision tree disagrees with, each held out."""
+    leaves = max(MOST_LEAVES, 3 * (int(codes.max()) + 1))
+    fold, missed = folds_of(rows)[0], np.zeros(len(rows), dtype=bool)
+    for k in range(fold.max() + 1):
+        others, left = fold != k, fold == k
+        if others.any():
+            tree = DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=0)
+            tree.fit(rows[others], codes[others], weight[others])
+            missed[left] = tree.predict(rows[left]) != codes[left]
+    return missed
+
+
+def _gain(missed: Bools, by_other: Bools, weight: Floats) -> float:
+    """Return by how many standard errors another model misses fewer labels."""
+    fewer = weight * (missed.astype(float) - by_other)
+    spread = float(np.sqrt((fewer**2).sum()))
+    return float(fewer.sum()) / spread if spread > 0 else 0.0
+
+
+def _disagreement(probability: Floats, codes: Codes, weight: Floats) -> float:
+    return float(np.average(probability.argmax(axis=1) != codes, weights=weight))

@@ -1,0 +1,287 @@
+"""Which structures of T the rows may find, and how likely each of them is."""
+
+import numpy as np
+from scipy.special import betaln, gammaln, xlogy
+from scipy.stats import chi2
+
+from unflip._typing import Floats
+from unflip.posterior._noisy_channel import NO_NOISE, EvidenceTest
+from unflip.posterior._softmax_channel._check import borne_out_evidence
+from unflip.posterior._softmax_channel._climb import Peak, climb
+from unflip.posterior._softmax_channel._design import SoftmaxDesign
+from unflip.posterior._softmax_channel._structure import (
+    FEW_TARGETS,
+    FLIPS,
+    ONE_RATE,
+    STAYS,
+    NoiseStructure,
+    structures,
+)
+from unflip.posterior._softmax_channel._targets import climb_targets, one_target_peaks
+
+MOST_FREE_CLASSES = 50
+"""Of more classes, targets are taken as even: there would be too many to find."""
+
+ROWS_PER_TARGET = 5
+"""Rows per free target from which on every class has targets and a rate of its own."""
+
+GAP_PER_ROW, LEAST_GAP = 0.01, 7.0
+"""How far below the best a structure may be on a pilot to be tried on all rows, in nats."""
+
+COUNTED_GAP, N_SHARPENED = 30.0, 5
+"""How far below another a structure may be by expected counts to be tried, in nats, and steps of
+expectation-maximisation of these."""
+
+LITTLE = 0.85
+"""Share of labels that one rate leaves from which on it may not have seen the noise."""
+
+
+def counted_evidence(structure: NoiseStructure, counts: Floats) -> float:
+    """Return log P(labels | structure), were the true classes known.
+
+    Parameters
+    ----------
+    structure : NoiseStructure
+        The structure, with noise.
+    counts : ndarray of shape (n_classes, n_classes)
+        How often class k got the label j.
+    """
+    K = structure.n_classes
+    flipped = counts[~np.eye(K, dtype=bool)].reshape(K, -1)
+    by_class, stays = flipped.sum(axis=1), np.diag(counts)
+    pairs = (by_class, stays) if structure.per_class else (by_class.sum(), stays.sum())
+    found = np.sum(betaln(pairs[0] + FLIPS, pairs[1] + STAYS) - betaln(FLIPS, STAYS))
+    if not structure.n_ratios:
+        return float(found - by_class.sum() * np.log(K - 1))
+    a = structure.target_count
+    found += np.sum(gammaln(a + flipped) - gammaln(a))
+    return float(found + np.sum(gammaln(a * (K - 1)) - gammaln(a * (K - 1) + by_class)))
+
+
+def may_be_better(others: list[NoiseStructure], than: Peak) -> list[NoiseStructure]:
+    """Return the structures that might explain the labels better than another.
+
+    It is judged by expected counts of true classes and labels, which are those that a free T would
+    expect at the clean posterior of the other. Counts do not judge one target, with which a single
+    other flip would be impossible.
+
+    Parameters
+    ----------
+    others : list of NoiseStructure
+        Structures.
+    than : Peak
+        The maximum of the other.
+    """
+    if not than.structure.n_parameters or than.structure.targets is not None:
+        return others
+    counts, design, g = than.fit.counts, than.fit.design, than.fit.clean.T
+    for _ in range(N_SHARPENED):
+        T = counts + FLIPS / design.n_classes
+        T /= T.sum(axis=1, keepdims=True)
+        gamma = g * T[:, design.codes]
+        counts = design.counts((gamma / gamma.sum(axis=0)).T)
+    least = counted_evidence(than.structure, counts) - COUNTED_GAP
+    return [
+        each
+        for each in others
+        if not each.n_parameters
+        or each.targets is not None
+        or counted_evidence(each, counts) > least
+    ]
+
+
+def first_peaks(
+    design: SoftmaxDesign,
+    starts: dict[str, Peak],
+    variance: Floats,
+    own: Peak | None = None,
+    tol: float = 0.1,
+) -> dict[str, Peak]:
+    """Return the maxima of one rate, and of few targets unless no targets stand out.
+
+    Parameters
+    ----------
+    design : SoftmaxDesign
+        The noisy data.
+    starts : dict of str to Peak
+        Where to start, by the names of structures: maxima with these or other features.
+    variance : ndarray of shape (n_blocks,)
+        Variances to start at.
+    own : Peak, default=None
+        A maximum with these features to start at instead.
+    tol : float, default=0.1
+        Tolerance of the log-evidence.
+    """
+    _, one, *others = _possible(design)
+
+    def climbed(structure: NoiseStructure) -> Peak:
+        start = starts.get(structure.name)
+        if own is not None and structure.name == own.structure.name:
+            start = own
+        if start is None:
+            return climb(design, structure, structure.start(), variance, tol=tol)
+        if start.fit.design is design:
+            return _again(start, design, tol)
+        # few targets are kept; one rate may have stood for what other features explain
+        theta = start.fit.theta if structure.n_ratios else structure.start()
+        return climb(design, structure, theta, variance, tol=tol)
+
+    found = {one.name: climbed(one)}
+    targeted = [structure for structure in others if structure.n_ratios]
+    # with even targets noise may seem absent, or be hidden by overlap: its counts say little then
+    open_to = not starts or _is_near(starts, FEW_TARGETS) or found[one.name].fit.T[0, 0] > LITTLE
+    if targeted and (open_to or may_be_better(targeted, found[one.name])):
+        found[targeted[0].name] = climbed(targeted[0])
+    return found
+
+
+def _is_near(peaks: dict[str, Peak], name: str) -> bool:
+    """Return whether a structure is near the best."""
+    return name in peaks and _height(peaks[name]) > max(map(_height, peaks.values())) - COUNTED_GAP
+
+
+def compared(found: dict[str, Peak]) -> list[Peak]:
+    """Return the maxima of all structures that the rows may find, from those that are known.
+
+    Parameters
+    ----------
+    found : dict of str to Peak
+        Maxima, by the names of their structures.
+    """
+    found, base = dict(found), max(found.values(), key=_height)
+    others = [each for each in _possible(base.fit.design) if each.name not in found]
+    for structure in may_be_better(others, base):
+        found[structure.name] = _climbed(found, structure, base.fit.design)
+    return [*found.values(), *one_target_peaks(found, base.fit.design)]
+
+
+def refined(peaks: list[Peak], design: SoftmaxDesign) -> list[Peak]:
+    """Return the maxima on more rows, of the structures that may be the best there.
+
+    Parameters
+    ----------
+    peaks : list of Peak
+        Maxima on few rows.
+    design : SoftmaxDesign
+        More rows.
+    """
+    few = peaks[0].fit.design
+    ordered = sorted(peaks, key=_height, reverse=True)
+    gap = max(LEAST_GAP, GAP_PER_ROW * len(few.codes))
+    near = [peak for peak in ordered if _height(peak) > _height(ordered[0]) - gap]
+    tried = {structure.name for structure in _possible(few)}
+    later = [structure for structure in _possible(design) if structure.name not in tried]
+    # where nothing is left to compare, only T matters
+    tol = 0.1 if len(near) > 1 or later else 1.0
+    first = _again(near[0], design, tol)
+    rivals = may_be_better([peak.structure for peak in near[1:]], first)
+    found = {first.structure.name: first}
+    for peak in near[1:]:
+        if peak.structure in rivals:
+            found[peak.structure.name] = _again(peak, design, tol, first)
+    for peak in peaks:  # no noise is compared by held-out labels too
+        if not peak.structure.n_parameters and peak.structure.name not in found:
+            found[peak.structure.name] = _again(peak, design, tol)
+    simpler = {peak.structure.name: peak for peak in peaks} | found
+    for structure in may_be_better(later, max(found.values(), key=_height)):
+        found[structure.name] = _climbed(simpler, structure, design)
+    return list(found.values())
+
+
+def _again(peak: Peak, design: SoftmaxDesign, tol: float, first: Peak | None = None) -> Peak:
+    """Return the maximum on more rows; structures with noise have the first one's variances."""
+    held = first is not None and peak.structure.n_parameters * first.structure.n_parameters > 0
+    variance = first.fit.variance if first is not None and held else peak.fit.variance
+    structure = peak.structure
+    if structure.targets is None:
+        start = peak.fit.theta, variance, peak.fit.unscaled_coef
+        return climb(design, structure, *start, held=held, tol=tol)
+    chosen, shared = np.array(structure.targets), variance if held else None
+    return climb_targets(design, bool(structure.per_class), peak, chosen, shared, tol)
+
+
+def _height(peak: Peak) -> float:
+    return peak.log_evidence
+
+
+def _possible(design: SoftmaxDesign) -> list[NoiseStructure]:
+    """Return the structures that so many rows may find."""
+    K = design.n_classes
+    enough = design.weight.sum() >= ROWS_PER_TARGET * K * (K - 2)
+    return [
+        structure
+        for structure in structures(K, free=K <= MOST_FREE_CLASSES)
+        if enough or not (structure.per_class and structure.n_ratios)
+    ]
+
+
+def _climbed(found: dict[str, Peak], structure: NoiseStructure, design: SoftmaxDesign) -> Peak:
+    """Climb from few targets, if the structure has targets of its own, else from one rate."""
+    start = found.get(ONE_RATE) or next(iter(found.values()))
+    if structure.per_class and structure.n_ratios and FEW_TARGETS in found:
+        start = found[FEW_TARGETS]
+    theta = structure.matched(start.structure, start.fit.theta)
+    place = theta, start.fit.variance, start.fit.unscaled_coef
+    # structures with noise are compared at the same variances
+    return climb(design, structure, *place, held=structure.n_parameters > 0)
+
+
+def probabilities(peaks: list[Peak]) -> Floats:
+    """Return the probability of every structure given the labels.
+
+    Parameters
+    ----------
+    peaks : list of Peak
+        Maxima; of structures that are left out, the probability is 0.
+    """
+    possible = {structure.name for structure in _possible(peaks[0].fit.design)}
+    n_noisy = len(possible | {peak.structure.name for peak in peaks}) - 1
+    prior = [(1 - NO_NOISE) / n_noisy if p.structure.n_parameters else NO_NOISE for p in peaks]
+    logs = borne_out_evidence(peaks) + np.log(prior)
+    weight = np.exp(logs - logs.max())
+    return np.asarray(weight / weight.sum())
+
+
+def tests(peaks: list[Peak], probability: Floats) -> tuple[EvidenceTest, EvidenceTest]:
+    """Return the tests of no noise, and of one rate for all classes.
+
+    Parameters
+    ----------
+    peaks : list of Peak
+        Maxima of the structures.
+    probability : ndarray of shape (n_peaks,)
+        Their probabilities.
+    """
+    best: dict[str, float] = {}
+    sizes: dict[str, int] = {}
+    chance = {"none": 0.0, "one": 0.0, "class": 0.0}
+    for peak, p in zip(peaks, probability, strict=True):
+        structure = peak.structure
+        kind = {None: "none", False: "one", True: "class"}[structure.per_class]
+        chance[kind] += float(p)
+        if peak.fit.log_likelihood > best.get(kind, -np.inf):
+            best[kind], sizes[kind] = peak.fit.log_likelihood, structure.n_parameters
+    alike = max(best.get("none", -np.inf), best.get("one", -np.inf))
+    if "class" not in best:  # their counts ruled it out
+        counts = peaks[int(np.argmax(probability))].fit.counts
+        best["class"] = alike + _differing_rates(counts)
+    K = peaks[0].fit.design.n_classes
+    noise = _test(max(best.values()), best.get("none", -np.inf), sizes, chance["none"])
+    rates = _test(best["class"], alike, {"class": K - 1}, 1 - chance["class"])
+    return noise, rates
+
+
+def _differing_rates(counts: Floats) -> float:
+    """Return how much likelier labels are with a rate per class, were the true classes known."""
+    stays, total = np.diag(counts), counts.sum(axis=1)
+    flips = total - stays
+    overall = np.array([flips.sum(), stays.sum()])
+    each = xlogy(flips, flips / total) + xlogy(stays, stays / total)
+    return float(each.sum() - xlogy(overall, overall / overall.sum()).sum())
+
+
+def _test(top: float, restricted: float, sizes: dict[str, int], probability: float) -> EvidenceTest:
+    """Return a test whose p-value is conservative: parameters at a bound count in full."""
+    statistic = max(0.0, 2 * (top - restricted))
+    p_value = float(chi2.sf(statistic, max(sizes.values()))) if statistic > 0 else 1.0
+    return EvidenceTest(statistic, p_value, probability)

@@ -1,0 +1,108 @@
+"""Features, noisy labels and weights, and their likelihood as a function of w."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unflip._typing import Codes, Floats
+from unflip.posterior._noisy_channel import LATENT_VARIANCE, TINY
+
+SHARE_VARIANCE = 4.0
+"""Variance of the intercept of t_k."""
+
+
+@dataclass(frozen=True)
+class SoftmaxDesign:
+    """Features, noisy labels and weights.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n_samples, n_features)
+        F, whose first column is one.
+    block : ndarray of shape (n_features,)
+        The prior block of every column: 0 for the intercept, then 1, 2, ...
+    codes : ndarray of shape (n_samples,)
+        Positions of the noisy labels among the classes.
+    weight : ndarray of shape (n_samples,)
+        Weight of each row.
+    n_classes : int
+        Number of classes.
+    """
+
+    features: Floats
+    block: NDArray[np.intp]
+    codes: Codes
+    weight: Floats
+    n_classes: int
+
+    def first_variance(self) -> Floats:
+        """Return the prior variance of every block before anything is known."""
+        n_blocks = int(self.block.max())
+        variance = np.full(1 + n_blocks, LATENT_VARIANCE / max(1, n_blocks))
+        variance[0] = SHARE_VARIANCE
+        return variance
+
+    @cached_property
+    def gram(self) -> Floats:
+        """F'F over the weighted rows."""
+        return np.asarray((self.features * self.weight[:, None]).T @ self.features)
+
+    def counts(self, gamma: Floats) -> Floats:
+        """Return the expected number of rows of class k with label j."""
+        weighted = gamma.T * self.weight
+        return np.array(
+            [np.bincount(self.codes, each, minlength=self.n_classes) for each in weighted]
+        )
+
+    def some(self, most_rows: int) -> tuple[slice, Floats]:
+        """Return rows, at most twice as many, to stand for all, and their weights.
+
+        Parameters
+        ----------
+        most_rows : int
+            Of fewer rows, all.
+        """
+        rows = slice(None, None, max(1, len(self.features) // most_rows))
+        weight = self.weight[rows]
+        return rows, weight * (self.weight.sum() / weight.sum())
+
+
+def likelihood(
+    features: Floats, coef: Floats, if_class: Floats, weight: Floats
+) -> tuple[float, Floats, Floats]:
+    """Return the log-likelihood, P(true | x, label) and g.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n_samples, n_features)
+        F.
+    coef : ndarray of shape (n_features, n_classes)
+        w.
+    if_class : ndarray of shape (n_classes, n_samples)
+        Probability of every row's label in each class.
+    weight : ndarray of shape (n_samples,)
+        Weight of each row.
+    """
+    g = softmax_over_classes(
+        coef.T @ features.T
+    )  # one line per class: sums over few classes are slow in rows
+    gamma = g * if_class
+    p = np.maximum(gamma.sum(axis=0), TINY)
+    gamma /= p
+    return float(weight @ np.log(p)), gamma.T, g.T
+
+
+def softmax_over_classes(t: Floats) -> Floats:
+    """Return softmax(t) over the first axis, in its place.
+
+    Parameters
+    ----------
+    t : ndarray of shape (n_classes, n_samples)
+        Logits.
+    """
+    t -= t.max(axis=0)
+    np.exp(t, out=t)
+    t /= t.sum(axis=0)
+    return t

@@ -1,0 +1,177 @@
+r"""Noise that takes every class for one other: which one, and how sure that is.
+
+With the rates and g at a maximum, the likelihood that class k is flipped to j instead of to its
+present target changes by rows labelled j or the present target alone,
+
+    log L(k, j) = const + sum_{i: y_i = j} log(1 + g_ik r_k / b_ik),
+
+b_ik being P(noisy=y_i | x_i) without the flips of class k. It gives every class's best target, the
+chances of the others, and what they add to the evidence.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logsumexp
+
+from unflip._typing import Codes, Floats
+from unflip.posterior._softmax_channel._climb import Peak, climb
+from unflip.posterior._softmax_channel._design import SoftmaxDesign
+from unflip.posterior._softmax_channel._structure import (
+    FEW_TARGETS,
+    ONE_RATE,
+    NoiseStructure,
+)
+
+FIRST_RATE = 0.2
+"""Rate at which targets are looked for before any rate is known."""
+
+MAX_TURNS = 4
+"""How often targets are chosen anew."""
+
+
+@dataclass(frozen=True)
+class TargetPeak(Peak):
+    """The maximum of the evidence with one target for every class.
+
+    Parameters
+    ----------
+    log_chances : ndarray of shape (n_classes, n_classes)
+        Logarithms of the probability of each target given those of the other classes.
+    gain : float
+        What targets other than the best add to the log-evidence.
+    """
+
+    log_chances: Floats
+    gain: float
+
+    @property
+    def log_evidence(self) -> float:
+        """Log P(noisy labels | structure): the parameters and the targets summed out."""
+        return super().log_evidence + self.gain
+
+    @property
+    def mean_matrix(self) -> Floats:
+        """T with every target by its probability."""
+        rates, _ = self.structure.parts(self.fit.theta)
+        mean = np.exp(self.log_chances) * rates[:, None]
+        mean[np.diag_indices_from(mean)] = 1 - rates
+        return np.asarray(mean)
+
+    def draws(self, size: int, random: np.random.RandomState) -> Floats:
+        """Return matrices from the distribution of T, of shape (size, n_classes, n_classes)."""
+        drawn = super().draws(size, random)
+        K = self.fit.design.n_classes
+        edges = np.exp(self.log_chances).cumsum(axis=1)
+        for k in range(K):
+            flips = 1 - drawn[:, k, k]
+            targets = np.searchsorted(edges[k], random.uniform(size=size) * edges[k, -1])
+            drawn[:, k] = np.where(np.arange(K) == k, 1 - flips[:, None], 0.0)
+            drawn[np.arange(size), k, np.minimum(targets, K - 1)] += flips
+        return drawn
+
+
+def climb_targets(
+    design: SoftmaxDesign,
+    per_class: bool,
+    start: Peak,
+    targets: Codes | None = None,
+    variance: Floats | None = None,
+    tol: float = 0.1,
+) -> TargetPeak:
+    """Return the maximum over rates and targets, from the maximum of another structure.
+
+    Parameters
+    ----------
+    design : SoftmaxDesign
+        The noisy data.
+    per_class : bool
+        Whether every class has a rate of its own.
+    start : Peak
+        The other maximum, on the same rows or on some of them.
+    targets : ndarray of shape (n_classes,), default=None
+        The first targets; None: the likeliest by the other maximum.
+    variance : ndarray of shape (n_blocks,), default=None
+        Variances that stay as they are; None: they are sought.
+    tol : float, default=0.1
+        Gain of the log-evidence at which to stop.
+    """
+    if targets is None:
+        targets = _likeliest_targets(start)
+    best: TargetPeak | None = None
+    for _ in range(MAX_TURNS):
+        peak = _climbed(design, per_class, best or start, targets, variance, tol)
+        if best is not None and peak.log_evidence <= best.log_evidence:
+            break
+        best = peak
+        chosen = peak.log_chances.argmax(axis=1)
+        if (chosen == targets).all():
+            break
+        targets = chosen
+    assert best is not None
+    return best
+
+
+def one_target_peaks(found: dict[str, Peak], design: SoftmaxDesign) -> list[Peak]:
+    """Return the maxima with one target for each class, with one rate and with one per class.
+
+    Parameters
+    ----------
+    found : dict of str to Peak
+        Maxima of other structures, by their names: where few targets were found, or none sought.
+    design : SoftmaxDesign
+        The noisy data.
+    """
+    if design.n_classes < 3:
+        return []
+    starts = [found[name] for name in (ONE_RATE, FEW_TARGETS) if name in found]
+    by_targets = {tuple(_likeliest_targets(start)): start for start in starts}
+    peaks = [
+        climb_targets(design, False, start, np.array(targets))
+        for targets, start in by_targets.items()
+    ]
+    best = max(peaks, key=lambda peak: peak.log_evidence)
+    return [best, climb_targets(design, True, best, variance=best.fit.variance)]
+
+
+def _likeliest_targets(peak: Peak) -> Codes:
+    rates, _ = peak.structure.parts(peak.fit.theta)
+    return np.asarray(_log_likelihoods(peak, np.maximum(rates, FIRST_RATE)).argmax(axis=1))
+
+
+def _climbed(
+    design: SoftmaxDesign,
+    per_class: bool,
+    start: Peak,
+    targets: Codes,
+    variance: Floats | None,
+    tol: float,
+) -> TargetPeak:
+    structure = NoiseStructure(
+        "one rate per class, one target" if per_class else "one rate, one target",
+        design.n_classes,
+        per_class,
+        targets=tuple(targets.tolist()),
+    )
+    theta = structure.matched(start.structure, start.fit.theta)
+    held = variance is not None
+    place = theta, start.fit.variance if variance is None else variance, start.fit.unscaled_coef
+    fit = climb(design, structure, *place, held=held, tol=tol).fit
+    logs = _log_likelihoods(Peak(fit), structure.parts(fit.theta)[0])
+    total = logsumexp(logs, axis=1, keepdims=True)
+    now = logs[np.arange(len(logs)), targets]
+    return TargetPeak(fit, logs - total, float((total[:, 0] - now).sum()))
+
+
+def _log_likelihoods(peak: Peak, rates: Floats) -> Floats:
+    """Return log L(k, j) but for what does not depend on j; -inf where j is k."""
+    design, g, T = peak.fit.design, peak.fit.clean, peak.fit.T
+    own = np.arange(len(g)), design.codes
+    logs = np.empty((design.n_classes, design.n_classes))
+    for k in range(design.n_classes):
+        flips = np.where(design.codes == k, 0.0, T[k, design.codes])
+        without = np.maximum(peak.fit.noisy[own] - g[:, k] * flips, 1e-12)
+        gained = design.weight * np.log1p(g[:, k] * rates[k] / without)
+        logs[k] = np.bincount(design.codes, gained, minlength=design.n_classes)
+    np.fill_diagonal(logs, -np.inf)
+    return logs

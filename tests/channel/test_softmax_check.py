@@ -1,0 +1,196 @@
+"""The check of the channel of many classes."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.tree import DecisionTreeClassifier
+
+from tests.channel.test_softmax_channel import classes, design_of
+from unflip import (
+    ImportanceReweightingClassifier,
+    LabelAudit,
+    LabelNoiseWarning,
+    TransitionMatrix,
+    flip_labels,
+)
+from unflip._wrong_share import channel_range
+from unflip.inspection import summary
+from unflip.posterior import MulticlassChannelPosterior
+from unflip.posterior._softmax_channel._check import (
+    held_out_gain,
+    leave_one_out,
+    residual_score,
+)
+from unflip.posterior._softmax_channel._climb import climb
+from unflip.posterior._softmax_channel._design import SoftmaxDesign
+from unflip.posterior._softmax_channel._evidence import fit_softmax
+from unflip.posterior._softmax_channel._structure import structures
+
+
+def without(design, row):
+    kept = np.delete(np.arange(len(design.codes)), row)
+    return SoftmaxDesign(
+        design.features[kept], design.block, design.codes[kept], design.weight[kept], 3
+    )
+
+
+def test_leaving_out_a_row_in_one_step_is_about_a_fit_without_it():
+    design = design_of(3, 300)
+    design = SoftmaxDesign(design.features, design.block, design.codes, np.ones(300), 3)
+    one, variance = structures(3, free=False)[1], design.first_variance()
+    theta = np.array([-1.5])
+    fit = fit_softmax(design, one, theta, variance, tol=1e-12, max_iter=1000)
+    quick, start, exact = leave_one_out(fit), fit.unscaled_coef, []
+    for row in range(100):
+        refit = fit_softmax(
+            without(design, row), one, theta, variance, start, tol=1e-12, max_iter=1000
+        )
+        t = design.features[row] @ refit.unscaled_coef
+        clean = np.exp(t - t.max())
+        exact.append(clean / clean.sum() @ fit.T)
+    moved = (np.array(exact) - fit.noisy[:100]).ravel()
+    by_step = (quick[:100] - fit.noisy[:100]).ravel()
+    assert np.abs(moved).max() > 0.03
+    assert np.corrcoef(moved, by_step)[0, 1] > 0.9
+    assert np.abs(moved - by_step).mean() < 0.4 * np.abs(moved).mean()
+
+
+def test_noise_is_not_believed_of_classes_far_apart():
+    """By Laplace's method it would be likelier, but no held-out label bears it out."""
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 15, 400)
+    X = (4 * rng.normal(size=(15, 8)))[y] + rng.normal(size=(400, 8))
+    channel = MulticlassChannelPosterior(features="nystroem").fit(X, y)
+    assert channel.noise_test_.probability > 0.9
+    assert channel.interval_.wrong_share[1] < 0.01
+
+
+def test_held_out_labels_bear_out_noise_that_is_there():
+    gains = []
+    for noise in (0.0, 0.2):
+        design = design_of(3, 400, noise=noise)
+        none, one = structures(3, free=False)[:2]
+        plain = climb(design, none, none.start(), design.first_variance()).fit
+        noisy = climb(design, one, np.array([np.log(0.25)]), design.first_variance()).fit
+        gains.append(held_out_gain(plain, noisy))
+    assert gains[0][0] < 3
+    assert gains[1][0] > 10
+    assert 0 < gains[1][1] < gains[1][0]
+
+
+def test_only_chance_left_is_within_a_few_standard_errors():
+    rng = np.random.default_rng(0)
+    scores = []
+    for _ in range(12):
+        X = rng.normal(size=(400, 4))
+        p = rng.dirichlet(np.ones(3), 400)
+        codes = (rng.random((400, 1)) > p.cumsum(axis=1)).sum(axis=1)
+        scores.append(residual_score(X, p, np.eye(3)[codes] - p, np.ones(400)))
+    assert np.abs(scores).max() < 3.5
+    assert abs(np.mean(scores)) < 1
+
+
+def test_what_is_left_is_found():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 4))
+    p = np.full((600, 3), 1 / 3)
+    codes = np.where(X[:, 0] * X[:, 1] > 0, rng.integers(0, 3, 600), 0)
+    assert residual_score(X, p, np.eye(3)[codes] - p, np.ones(600)) > 8
+
+
+def test_random_flips_of_gaussian_classes_are_believed():
+    X, y = classes(4, 1000, distance=4)
+    channel = MulticlassChannelPosterior().fit(
+        X, flip_labels(y, TransitionMatrix.uniform(4, 0.2), random_state=0)
+    )
+    assert channel.check_.verdict == "believed"
+    assert channel.check_.disagreement == pytest.approx(0.22, abs=0.05)
+    low, high = channel.wrong_share_range_
+    assert low == 0
+    assert 0.25 < high < 0.45
+
+
+def test_the_range_is_only_known_where_the_channel_was_checked():
+    X, y = classes(3, 150)
+    channel = MulticlassChannelPosterior(features="linear").fit(X, y)
+    assert channel.check_ is None
+    with pytest.raises(AttributeError, match="features='auto'"):
+        _ = channel.wrong_share_range_
+
+
+def said(X, y):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        clf = ImportanceReweightingClassifier().fit(X, y)
+    return clf, " ".join(str(w.message) for w in caught if w.category is LabelNoiseWarning)
+
+
+def test_mistakes_near_the_border_may_hide_and_that_is_said():
+    X, y = classes(4, 1000, distance=4)
+    nearest = np.sort(X, axis=1)[:, ::-1]
+    close = nearest[:, 0] - nearest[:, 1] < 1.5
+    given = np.where(close, np.argsort(X, axis=1)[:, -2], y)
+    clf, words = said(X, given)
+    assert "if mistakes depend on the row, up to" in words
+    low, high = clf.wrong_share_range_
+    assert low <= np.mean(given != y) <= high
+
+
+def test_labels_by_a_rule_are_doubted():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 5))
+    y = np.argmax(X[:, :3] + 0.7 * X[:, 2:5], axis=1)
+    given = DecisionTreeClassifier(max_leaf_nodes=6, random_state=0).fit(X, y).predict(X)
+    clf, words = said(X, given)
+    assert clf.posterior_.check_.verdict == "rule"
+    assert "may have been made by a rule" in words
+    assert clf.wrong_share_range_[1] > 0.3
+    assert summary(clf)["check"]["verdict"] == "rule"
+
+
+def test_a_channel_that_trees_refute_is_doubted_in_words():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (1500, 4))
+    y = 2 * (X[:, 0] * X[:, 1] > 0) + (X[:, 2] * X[:, 3] > 0)
+    flips = np.where(X[:, 0] > 0.5, 0.6, 0.0)
+    given = np.where(rng.random(1500) < flips, (y + 1) % 4, y)
+    clf, words = said(X, given)
+    assert words
+    low, high = clf.wrong_share_range_
+    assert low <= np.mean(given != y) <= high
+
+
+def test_an_audit_has_the_range_of_the_checked_channel():
+    X, y = classes(3, 400)
+    audit = LabelAudit().fit(X, flip_labels(y, TransitionMatrix.uniform(3, 0.2), random_state=0))
+    low, high = audit.wrong_share_range_
+    assert low == 0
+    assert high >= 0.2
+
+
+def test_a_range_of_many_classes_may_pass_one_half():
+    two = channel_range(0.6, 1000, (0.0, 0.1))[1]
+    ten = channel_range(0.6, 1000, (0.0, 0.1), n_classes=10)[1]
+    assert two == pytest.approx(0.5 + 2 * np.sqrt(0.25 / 1000) + 0.01)
+    assert ten == pytest.approx(0.9 + 2 * np.sqrt(0.09 / 1000) + 0.01)
+    rule = channel_range(0.01, 1000, (0.0, 0.0), n_classes=3, by_a_rule=True)[1]
+    assert rule == pytest.approx(0.3 + 2 * np.sqrt(0.21 / 1000) + 0.01)
+
+
+def test_no_flip_in_few_rows_leaves_room_for_some():
+    """The end of an interval is the rate at which 1 - level of such samples show no flip."""
+    X, y = classes(3, 90, distance=8)
+    channel = MulticlassChannelPosterior(features="linear").fit(X, y)
+    assert channel.rates_ == TransitionMatrix(np.eye(3))
+    rows = np.bincount(y)
+    for level in (0.8, 0.95):
+        interval = channel.interval(level)
+        flips = interval.flip_rates[:, 1]
+        assert (1 - flips) ** (rows + 1) == pytest.approx(np.full(3, 1 - level), rel=1e-6)
+        low, high = interval.wrong_share
+        assert low == pytest.approx(0, abs=1e-6)
+        assert (1 - high) ** 91 <= 1 - level + 1e-9
+    known = MulticlassChannelPosterior(features="linear", known=np.eye(3)).fit(X, y)
+    assert known.interval_.contains(TransitionMatrix(np.eye(3)))
+    assert known.interval_.high == pytest.approx(np.eye(3))
