@@ -14,6 +14,8 @@ from unflip._app.review import ReviewTable, check_review, export, serve
 from unflip._app.table_files import STDIN
 from unflip._app.words import verdict
 from unflip._files import check_no_input
+from unflip._validation import check_choice
+from unflip.checked import GOALS
 from unflip.cli import _options as options
 from unflip.cli._session import Session, complain, session
 
@@ -35,6 +37,14 @@ def review(
     only_export: Annotated[
         bool, typer.Option("--export", help="Write what was decided, and show no page.")
     ] = False,
+    goal: Annotated[
+        str,
+        typer.Option(
+            help="What for: find errors, count them (rows are drawn, so that they say how noisy "
+            "all labels are), or teach the model. The page can choose another.",
+            metavar="find|count|teach",
+        ),
+    ] = "find",
     sample: Annotated[
         int, typer.Option(min=1, help="Rows of the random sample that checks the model.")
     ] = 200,
@@ -64,6 +74,7 @@ def review(
     with session(as_json=as_json, quiet=quiet) as shell:
         if table == STDIN:
             raise ValueError("a review comes back to its rows, so that it needs a file, not -.")
+        check_choice(goal, tuple(GOALS), "--goal")
         store, folder = _paths(table, decisions, out)
         learn = method.auditor(source, shell.step)
         data = source.read()
@@ -86,6 +97,7 @@ def review(
             id_column=identifier,
             out=folder,
             sample_size=sample,
+            goal=goal,
             port=port,
             title=table.name,
             verdict=verdict(learnt.found),

@@ -12,6 +12,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from unflip._app.review._sampled import Draw
 from unflip._app.review._store import Decisions
 from unflip._app.review._table import ReviewTable, named_columns
 from unflip._app.row_hashes import hash_texts
@@ -48,8 +49,8 @@ class Exported:
     reviewed : Path
         The rows whose true label is known, including the kept ones, as
         `row,label,given,fingerprint`. The last two tell whether another table has the same rows.
-        Where a random sample was reviewed, its rows come first, unsure ones too, and have a
-        `probability`: what :class:`~unflip.CheckedLabels` counts.
+        Where rows were drawn, to count, to teach or as a random sample, these come first, unsure
+        ones too, and have a `probability`: what :class:`~unflip.CheckedLabels` counts.
     log : Path
         Every decision and every undo, in the order of time.
     n_changed, n_kept, n_unsure : int
@@ -130,7 +131,7 @@ def write_export(table: ReviewTable, store: Decisions, out: Path) -> Exported:
     known = {d.row: d.label for d in current if d.label is not None}
     files = {
         "corrected": _corrected_table(table, known),
-        "reviewed": _reviewed(table, known, store.reviewed_sample()),
+        "reviewed": _reviewed(table, known, store.counted()),
         "log": _log(table, store),
     }
     paths = {name: out / f"{name}.csv" for name in EXPORTED_FILES}
@@ -146,23 +147,24 @@ def write_export(table: ReviewTable, store: Decisions, out: Path) -> Exported:
     )
 
 
-def _reviewed(table: ReviewTable, known: dict[int, int], sample: list[int]) -> str:
+def _reviewed(table: ReviewTable, known: dict[int, int], drawn: list[Draw]) -> str:
     """Return the rows whose true label is known, as CSV.
 
-    Where a random sample was reviewed, its rows come first, in the order drawn, with their
-    probability; of those, rows without a known label too, as unsure.
+    Where rows were drawn, these come first, in the order drawn, with their probability; of those,
+    rows without a known label too, as unsure.
     """
-    rows = [*sample, *(row for row in known if row not in set(sample))]
+    chances = {draw.row: draw.probability for draw in drawn}
+    rows = [*chances, *(row for row in known if row not in chances)]
     texts = hash_texts(table.fingerprint.hashes[rows])
     lines: list[list[object]] = [
         [row, table.names[known[row]] if row in known else UNSURE, table.given(row), text]
         for row, text in zip(rows, texts, strict=True)
     ]
     header = ["row", "label", "given", "fingerprint"]
-    if sample:
+    if drawn:
         header.append("probability")
-        for k, line in enumerate(lines):
-            line.append(len(sample) / table.codes.size if k < len(sample) else None)
+        for line, row in zip(lines, rows, strict=True):
+            line.append(chances.get(row))
     return _csv(header, lines)
 
 

@@ -12,12 +12,12 @@ from unflip._app import words
 from unflip._app.markup import unmarked
 from unflip._app.review._export import check_export
 from unflip._app.review._file import check_place
-from unflip._app.review._queue import Opinion
+from unflip._app.review._queue import GOAL_QUEUES, Opinion
 from unflip._app.review._session import ReviewSession
 from unflip._app.review._store import Decisions
 from unflip._app.review._table import ReviewTable
 from unflip._typing import ArrayLike, Rows
-from unflip._validation import check_count
+from unflip._validation import check_choice, check_count
 from unflip.audit import LabelAudit
 from unflip.inspection import summary
 
@@ -38,6 +38,7 @@ def serve(
     title: str = "Review of labels",
     verdict: Sequence[str] | None = None,
     random_state: int | None = None,
+    goal: str = "find",
     started: Callable[[str], object] = print,
     note: Callable[[str], object] = warnings.warn,
 ) -> None:
@@ -70,7 +71,10 @@ def serve(
     verdict : sequence of str, default=None
         Sentences on how noisy the labels are, for its head. None: by the audit.
     random_state : int, default=None
-        Seed of the random sample, which is drawn once and stored with the decisions.
+        Seed of the random sample and of the draws, which are stored with the decisions.
+    goal : {"find", "count", "teach"}, default="find"
+        What the page is opened for: the most suspicious rows first, rows drawn to count the
+        errors, or rows drawn to teach a model. The page can choose another.
     started : callable, default=print
         Called with the address of the page, including the secret token, when it is ready.
     note : callable, default=warnings.warn
@@ -84,6 +88,7 @@ def serve(
     from unflip._app.review._connections import BoundedProtocol
 
     check_count(sample_size, "sample_size", least=1)
+    check_choice(goal, tuple(GOAL_QUEUES), "goal")
     review_table = ReviewTable(table, label, id_column=id_column)
     opinion = Opinion(audit, review_table)  # checks the audit before a file is created
     said = words.verdict(summary(audit)) if verdict is None else verdict
@@ -100,6 +105,7 @@ def serve(
             verdict=[unmarked(sentence) for sentence in said],
             sample_size=sample_size,
             random_state=random_state,
+            goal=goal,
         )
         for changed in store.notes:
             note(changed)

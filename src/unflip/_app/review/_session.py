@@ -9,14 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from unflip._app.review._counting import HALF_WIDTH, Counting
 from unflip._app.review._explain import Explainer
 from unflip._app.review._export import write_export
-from unflip._app.review._queue import Opinion, QueueFilter, Queues
+from unflip._app.review._queue import GOAL_QUEUES, Opinion, QueueFilter, Queues
 from unflip._app.review._sample import sample_estimate
-from unflip._app.review._store import Decision, Decisions
+from unflip._app.review._sampled import BLIND, DRAWN, Decision
+from unflip._app.review._store import Decisions
 from unflip._app.review._table import ReviewTable
 from unflip._diagnostics import LEVEL
 from unflip._typing import Record
+from unflip._validation import check_choice
+from unflip.checked import GOALS
 
 PAGE_ROWS = 50
 """Rows of a queue per request."""
@@ -54,7 +58,9 @@ class ReviewSession:
     verdict : sequence of str, default=()
         Sentences on how noisy the labels are.
     random_state : int, default=None
-        Seed of the sample.
+        Seed of the sample and of the draws.
+    goal : {"find", "count", "teach"}, default="find"
+        What the page is opened for.
     """
 
     def __init__(
@@ -68,10 +74,14 @@ class ReviewSession:
         sample_size: int,
         verdict: Sequence[str] = (),
         random_state: int | None = None,
+        goal: str = "find",
     ) -> None:
         self._table, self._store, self._out, self._title = table, store, out, title
         self._opinion, self._verdict = opinion, list(verdict)
         self._sample = store.sample(sample_size, random_state=random_state)
+        check_choice(goal, tuple(GOAL_QUEUES), "goal")
+        self._goal = goal
+        self._counting = Counting(table.codes, opinion.wrong, store, random_state=random_state)
         self._queues = Queues(table, opinion, self._sample)
         self._explainer = Explainer(table)
         self._label_counts = np.bincount(table.codes, minlength=table.classes.size)
@@ -98,17 +108,25 @@ class ReviewSession:
             "verdict": self._verdict,
             "decisions": str(self._store.path),
             "sample_size": len(self._sample),
+            "queue": GOAL_QUEUES[self._goal],
+            "goals": {GOAL_QUEUES[goal]: line for goal, line in GOALS.items()},
+            "half_width": HALF_WIDTH,
             "level": LEVEL,
             "notes": self._store.notes,
         }
 
     def queue(self, queue_filter: QueueFilter, after: int) -> Record:
         """Return the next rows of a queue, and its progress."""
+        drawn: list[int] = []
+        if queue_filter.queue in DRAWN:
+            drawn = [draw.row for draw in self._counting.draw(queue_filter.queue)]
         decisions = self._store.all()
         rows, n_decided, n_members, more = self._queues.page(
-            queue_filter, decisions, after=after, limit=PAGE_ROWS
+            queue_filter, decisions, after=after, limit=PAGE_ROWS, drawn=drawn
         )
-        blind = queue_filter.queue == "sample"
+        if drawn:  # there are more to draw
+            more = more or len(drawn) < self.n_rows
+        blind = queue_filter.queue in BLIND
         return {
             "rows": [
                 self._head(row, blind) | decision_dict(decisions.get(row, Decision(row)))
@@ -122,10 +140,10 @@ class ReviewSession:
     def row(self, row: int, queue: str) -> Record:
         """Return everything shown for one row.
 
-        In the random sample the model's opinion is hidden: the sample checks the model, and a
-        reviewer who knows the opinion is biased.
+        The model's opinion of rows that are drawn is hidden: they check the model, and a reviewer
+        who knows the opinion is biased.
         """
-        blind = queue == "sample"
+        blind = queue in BLIND
         given = int(self._table.codes[row])
         other = self._opinion.other_label(row, given) if not blind or self.n_classes == 2 else None
         similar = self._explainer.similar(row, N_SIMILAR)
@@ -167,6 +185,7 @@ class ReviewSession:
             "unsure": verdicts["unsure"],
             "last": None if last is None else {"row": last.row, "version": last.version},
             "estimate": self._estimate(decisions),
+            "counted": self._counting.estimate(),
         }
 
     def decide(

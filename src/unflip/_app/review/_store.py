@@ -4,15 +4,13 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple, Self
-
-import numpy as np
+from typing import Self
 
 from unflip._app.review._file import OpenFile, OtherTableError, add_row, difference, unavailable
 from unflip._app.review._fingerprint import Fingerprint, RowKey
+from unflip._app.review._sampled import BLIND, Decision, KnownRow, SampledRows
 from unflip._typing import Record
 
 VERDICTS = ("keep", "change", "unsure")
@@ -25,28 +23,6 @@ MAX_NAME_CHARACTERS = 60
 """Maximum number of characters of an id in a message."""
 
 
-@dataclass(frozen=True)
-class Decision:
-    """The current decision on a row.
-
-    Parameters
-    ----------
-    row : int
-        Position in the table.
-    version : int
-        Number of times the row was written to.
-    verdict : {"keep", "change", "unsure"} or None
-        None: not decided, or undone.
-    label : int or None
-        Class index of the true label; None if unknown.
-    """
-
-    row: int
-    version: int = 0
-    verdict: str | None = None
-    label: int | None = None
-
-
 class StaleDecisionError(Exception):
     """The row was written to since it was read; `current` is the decision now."""
 
@@ -55,16 +31,7 @@ class StaleDecisionError(Exception):
         self.current = current
 
 
-class KnownRow(NamedTuple):
-    """A row of the file: its position in the table (None if missing), and its stored facts."""
-
-    row: int | None
-    place: int
-    id: str | None
-    given: str
-
-
-class Decisions:
+class Decisions(SampledRows):
     """The decisions on one table, on disk before a method returns.
 
     Rows are identified by their cells: decisions are matched after rows were reordered, added or
@@ -168,7 +135,7 @@ class Decisions:
         """
         with self._writing() as connection:
             key = self._key_at(row, version)
-            sample = self._sample_number() if queue == "sample" else None
+            sample = self._sample_number() if queue in BLIND else None
             connection.execute(
                 "INSERT INTO events (at, key, version, verdict, label, queue, suggested, "
                 "probability, sample) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -260,82 +227,6 @@ class Decisions:
             entries.append(dict(event) | entry)
         return entries
 
-    def decided_in_sample(self) -> set[int]:
-        """Return the rows that were decided in the queue of the random sample."""
-        with self._reading() as connection:
-            found = connection.execute(
-                "SELECT DISTINCT key FROM standing WHERE sample = ?", (self._sample_number(),)
-            ).fetchall()
-            self._read_rows()
-            rows = (self._rows[key].row for (key,) in found)
-            return {row for row in rows if row is not None}
-
-    def reviewed_sample(self) -> list[int]:
-        """Return the reviewed part of the stored random sample, in the order drawn.
-
-        It ends with the last row that was decided in the sample queue, or with the sample, if all
-        of it is decided. Decisions made in other queues do not extend it: those rows were chosen
-        because they are suspicious.
-        """
-        with self._reading() as connection:
-            keys = connection.execute(
-                "SELECT key FROM sampled WHERE sample = ? ORDER BY place", (self._sample_number(),)
-            ).fetchall()
-            self._read_rows()
-            drawn = [row for (key,) in keys if (row := self._rows[key].row) is not None]
-        decided, decisions = self.decided_in_sample(), self.all()
-        if all(row in decisions and decisions[row].verdict for row in drawn):
-            return drawn
-        positions = [k for k, row in enumerate(drawn) if row in decided]
-        return drawn[: max(positions, default=-1) + 1]
-
-    def sample(self, size: int, *, random_state: int | None = None) -> list[int]:
-        """Return a random sample of the table's rows, in the order drawn; drawn once and stored.
-
-        A larger size later continues the draw: a smaller sample is the beginning of a larger one.
-        If rows are added, removed or changed, a new sample is drawn, as the former is no longer a
-        random sample of the table.
-
-        Parameters
-        ----------
-        size : int
-            Number of rows, at most all.
-        random_state : int, default=None
-            Seed of the rows that are still to be drawn.
-        """
-        with self._writing() as connection:
-            number = self._sample_number()
-            if number is None:
-                former = connection.execute(
-                    "SELECT count(DISTINCT key) FROM standing WHERE sample IS NOT NULL"
-                ).fetchone()[0]
-                number = connection.execute(
-                    "INSERT INTO samples (population) VALUES (?)", (self._fingerprint.population,)
-                ).lastrowid
-            else:
-                former = 0
-            keys = connection.execute(
-                "SELECT key FROM sampled WHERE sample = ? ORDER BY place", (number,)
-            )
-            drawn = [row for (key,) in keys if (row := self._rows[key].row) is not None]
-            n_missing = min(size, self._fingerprint.n_rows) - len(drawn)
-            if n_missing > 0:
-                rest = np.setdiff1d(np.arange(self._fingerprint.n_rows), drawn)
-                new = np.random.default_rng(random_state).choice(rest, n_missing, replace=False)
-                new_keys = [self._key_of(row) for row in new.tolist()]
-                connection.executemany(
-                    "INSERT INTO sampled VALUES (?, ?, ?)",
-                    ((number, place, key) for place, key in enumerate(new_keys, start=len(drawn))),
-                )
-                drawn += new.tolist()
-        if former:
-            self.notes.append(
-                "The rows of the table have changed since the random sample was drawn, so it is no "
-                "longer a random sample. A new one was drawn, and the estimate of the noise starts "
-                f"again; the decisions on {former} rows of the former sample are kept."
-            )
-        return drawn[:size]
-
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
@@ -401,12 +292,6 @@ class Decisions:
 
     def _name(self, label: int | None) -> str | None:
         return None if label is None else self._fingerprint.classes[label]
-
-    def _sample_number(self) -> int | None:
-        found = self._connection.execute(
-            "SELECT number FROM samples WHERE population = ?", (self._fingerprint.population,)
-        ).fetchone()
-        return None if found is None else int(found[0])
 
     def _key_of(self, row: int) -> int:
         """Return the key of a row in the file, inserting the row if it is new."""

@@ -2,7 +2,15 @@
 
 const byId = (id) => document.getElementById(id);
 const NEAR_END = 20; // rows left in the list when more are asked for
+const FILTERS = ["queue", "status", "given", "least"];
 const SHOWN_BEFORE = 3, SHOWN_AFTER = 25; // rows of the queue that are listed
+const DRAWN = ["count", "teach"]; // goals whose rows are drawn a few at a time
+const BLIND = ["sample", ...DRAWN]; // the model's opinion is hidden
+const GOALS = ["suspicious", ...DRAWN];
+const OTHER_ORDERS = {
+  informative: "most informative first: the rows whose true label is least certain",
+  sample: "random sample: rows drawn by lot, to measure the noise by their plain count",
+};
 const MOST_CLASSES = 30; // classes that are listed in the estimate
 
 let about; // what does not change
@@ -91,7 +99,7 @@ function bar(share) {
 
 function wanted() {
   const query = new URLSearchParams();
-  for (const name of ["queue", "status", "given", "least"]) query.set(name, byId(name).value);
+  for (const name of FILTERS) query.set(name, byId(name).value);
   query.set("words", byId("words").value);
   return query;
 }
@@ -107,8 +115,9 @@ async function extend() {
 }
 
 async function restart() {
-  const sample = byId("queue").value === "sample";
-  for (const name of ["given", "least", "words"]) byId(name).disabled = sample;
+  const queue = byId("queue").value;
+  for (const name of ["given", "least", "words"]) byId(name).disabled = BLIND.includes(queue);
+  drawGoal();
   rows = [];
   at = -1;
   await extend();
@@ -121,13 +130,16 @@ function progress(decided, total) {
   inQueue = { decided, total };
   byId("progress").max = Math.max(total, 1);
   byId("progress").value = decided;
-  const which = byId("queue").value === "sample" ? "of the random sample" : "of this queue";
+  const queue = byId("queue").value;
+  const which = queue === "sample" ? "of the random sample"
+    : DRAWN.includes(queue) ? "drawn so far" : "of this queue";
   byId("progress-text").textContent =
     `${decided.toLocaleString("en")} of ${plural(total, "row", "rows")} ${which} decided`;
 }
 
 async function show(place) {
-  if (place >= rows.length - NEAR_END && more) await extend();
+  const near = DRAWN.includes(byId("queue").value) ? 1 : NEAR_END;
+  if (place >= rows.length - near && more) await extend();
   at = Math.max(0, Math.min(place, rows.length));
   const entry = rows[at];
   for (const part of document.querySelectorAll(".of-row")) part.hidden = !entry;
@@ -254,6 +266,34 @@ function drawTally() {
   }
   byId("undo").disabled = !undoable.read().length && !tally.last;
   drawEstimate(tally.estimate);
+  drawCounted(tally.counted);
+  drawGoal();
+}
+
+function moreRows(counted) {
+  const points = `± ${(100 * about.half_width).toFixed(0)} points`;
+  return counted.more ? `about ${counted.more.toLocaleString("en")} more for ${points}` : `${points} reached`;
+}
+
+function drawGoal() {
+  const queue = byId("queue").value;
+  const line = about.goals[queue] ?? OTHER_ORDERS[queue];
+  const counting = BLIND.includes(queue) && tally ? `; ${moreRows(tally.counted)}` : "";
+  byId("goal-text").textContent = `${line}${counting}.`;
+}
+
+function drawCounted(counted) {
+  const none = counted.value === null;
+  byId("counted-value").textContent = none ? "Not counted yet" : `${percent(counted.value, 1)} of labels are wrong`;
+  byId("counted-interval").textContent = counted.n_rows === 0 ? ""
+    : `between ${(100 * counted.low).toFixed(1)} and ${percent(counted.high, 1)}, at any moment (${percent(about.level)})`;
+  const unsure = counted.n_unsure ? `, ${counted.n_unsure} of them unsure or passed by` : "";
+  const always = counted.more_always
+    ? ` About ${counted.more_always.toLocaleString("en")} more until the interval at any moment is as narrow.` : "";
+  const goal = moreRows(counted);
+  byId("counted-more").textContent = counted.n_rows === 0
+    ? `Choose “count errors”: ${goal}.`
+    : `By ${plural(counted.n_rows, "drawn row", "drawn rows")}${unsure}. ${goal[0].toUpperCase()}${goal.slice(1)}.${always}`;
 }
 
 function drawRow() {
@@ -402,9 +442,21 @@ const commands = {
   c: () => decide("change", chosenLabel()),
   u: () => decide("unsure"),
   z: undo,
+  g: nextGoal,
   n: () => show(at + 1),
   p: () => show(at - 1),
 };
+
+function keepFilters() {
+  sessionStorage.setItem("filters", JSON.stringify(FILTERS.map((name) => byId(name).value)));
+}
+
+async function nextGoal() {
+  byId("queue").value = GOALS[(GOALS.indexOf(byId("queue").value) + 1) % GOALS.length];
+  keepFilters();
+  say("");
+  await restart();
+}
 
 function pressed(event) {
   const field = event.target.closest("input, select, textarea");
@@ -453,10 +505,9 @@ function listen() {
   }
   byId("notes-read").addEventListener("click", () => { byId("notes").hidden = true; });
   byId("export").addEventListener("click", () => alone(writeExport));
-  const filters = ["queue", "status", "given", "least"];
-  for (const id of filters) {
+  for (const id of FILTERS) {
     byId(id).addEventListener("change", () => {
-      sessionStorage.setItem("filters", JSON.stringify(filters.map((name) => byId(name).value)));
+      keepFilters();
       alone(restart);
     });
   }
@@ -486,7 +537,8 @@ async function start() {
   byId("notes").hidden = !about.notes.length;
   about.classes.forEach((name, position) => byId("given").append(make("option", { value: position }, name)));
   const kept = JSON.parse(sessionStorage.getItem("filters") ?? "[]");
-  ["queue", "status", "given", "least"].forEach((name, k) => { if (kept[k]) byId(name).value = kept[k]; });
+  byId("queue").value = about.queue;
+  FILTERS.forEach((name, k) => { if (kept[k]) byId(name).value = kept[k]; });
   byId("more-filters").open = matchMedia("(min-width: 40rem)").matches;
   listen();
   await refreshTally();
