@@ -45,6 +45,10 @@ def review(
             metavar="find|count|teach",
         ),
     ] = "find",
+    images: Annotated[
+        Path | None,
+        typer.Option(help="Folder of pictures that a column names; they are shown with the row."),
+    ] = None,
     sample: Annotated[
         int, typer.Option(min=1, help="Rows of the random sample that checks the model.")
     ] = 200,
@@ -84,9 +88,8 @@ def review(
             shell.written(written.corrected, written.reviewed, written.log)
             return
         # checked before the fit, which takes long
-        check_review(
-            store, folder, table=ReviewTable(data.whole, label, id_column=identifier), port=port
-        )
+        reviewed = ReviewTable(data.whole, label, id_column=identifier)
+        check_review(store, folder, table=reviewed, images=images, port=port)
         learnt = learn(data)
         shell.step("ranking the rows")
         serve(
@@ -98,6 +101,7 @@ def review(
             out=folder,
             sample_size=sample,
             goal=goal,
+            images=images,
             port=port,
             title=table.name,
             verdict=verdict(learnt.found),

@@ -12,6 +12,7 @@ from unflip._app import words
 from unflip._app.markup import unmarked
 from unflip._app.review._export import check_export
 from unflip._app.review._file import check_place
+from unflip._app.review._images import Images
 from unflip._app.review._queue import GOAL_QUEUES, Opinion
 from unflip._app.review._session import ReviewSession
 from unflip._app.review._store import Decisions
@@ -39,6 +40,7 @@ def serve(
     verdict: Sequence[str] | None = None,
     random_state: int | None = None,
     goal: str = "find",
+    images: str | Path | None = None,
     started: Callable[[str], object] = print,
     note: Callable[[str], object] = warnings.warn,
 ) -> None:
@@ -75,6 +77,8 @@ def serve(
     goal : {"find", "count", "teach"}, default="find"
         What the page is opened for: the most suspicious rows first, rows drawn to count the
         errors, or rows drawn to teach a model. The page can choose another.
+    images : str or Path, default=None
+        Folder of pictures that a column of the table names, to show them.
     started : callable, default=print
         Called with the address of the page, including the secret token, when it is ready.
     note : callable, default=warnings.warn
@@ -91,6 +95,7 @@ def serve(
     check_choice(goal, tuple(GOAL_QUEUES), "goal")
     review_table = ReviewTable(table, label, id_column=id_column)
     opinion = Opinion(audit, review_table)  # checks the audit before a file is created
+    pictures = None if images is None else Images(Path(images), review_table.columns)
     said = words.verdict(summary(audit)) if verdict is None else verdict
     with (
         Decisions(Path(decisions), review_table.fingerprint) as store,
@@ -106,6 +111,7 @@ def serve(
             sample_size=sample_size,
             random_state=random_state,
             goal=goal,
+            images=pictures,
         )
         for changed in store.notes:
             note(changed)
@@ -134,6 +140,7 @@ def check_review(
     out: str | Path | None = None,
     *,
     table: ReviewTable | None = None,
+    images: str | Path | None = None,
     port: int = 0,
 ) -> None:
     """Raise the errors of `serve` that do not depend on the audit, to be called before a long fit.
@@ -148,6 +155,8 @@ def check_review(
         Folder to export to. None: as in `serve`.
     table : ReviewTable, default=None
         The table, to check that the file of decisions belongs to it. None: no check.
+    images : str or Path, default=None
+        Folder of pictures, checked with the table.
     port : int, default=0
         Port on 127.0.0.1; 0: any free port.
 
@@ -166,6 +175,8 @@ def check_review(
             ) from error
     check_place(Path(decisions))
     check_export(_export_folder(decisions, out))
+    if table is not None and images is not None:
+        Images(Path(images), table.columns)
     if table is not None and Path(decisions).exists():
         Decisions(Path(decisions), table.fingerprint).close()
     try:

@@ -12,11 +12,13 @@ import numpy as np
 from unflip._app.review._counting import HALF_WIDTH, Counting
 from unflip._app.review._explain import Explainer
 from unflip._app.review._export import write_export
+from unflip._app.review._images import ImageError, Images
 from unflip._app.review._queue import GOAL_QUEUES, Opinion, QueueFilter, Queues
 from unflip._app.review._sample import sample_estimate
 from unflip._app.review._sampled import BLIND, DRAWN, Decision
 from unflip._app.review._store import Decisions
 from unflip._app.review._table import ReviewTable
+from unflip._app.review._texts import WordMarks, is_text
 from unflip._diagnostics import LEVEL
 from unflip._typing import Record
 from unflip._validation import check_choice
@@ -24,6 +26,12 @@ from unflip.checked import GOALS
 
 PAGE_ROWS = 50
 """Rows of a queue per request."""
+
+N_CELLS = 12
+"""Number of cells shown first for a row; of more, the most unusual ones."""
+
+UNUSUAL = 2.0
+"""Standard deviations from the mean of its class beyond which a cell is marked."""
 
 N_FEATURES = 8
 """Number of differing features shown for a row."""
@@ -61,6 +69,8 @@ class ReviewSession:
         Seed of the sample and of the draws.
     goal : {"find", "count", "teach"}, default="find"
         What the page is opened for.
+    images : Images, default=None
+        The pictures that columns of the table name.
     """
 
     def __init__(
@@ -75,6 +85,7 @@ class ReviewSession:
         verdict: Sequence[str] = (),
         random_state: int | None = None,
         goal: str = "find",
+        images: Images | None = None,
     ) -> None:
         self._table, self._store, self._out, self._title = table, store, out, title
         self._opinion, self._verdict = opinion, list(verdict)
@@ -84,6 +95,15 @@ class ReviewSession:
         self._counting = Counting(table.codes, opinion.wrong, store, random_state=random_state)
         self._queues = Queues(table, opinion, self._sample)
         self._explainer = Explainer(table)
+        self._images = images
+        self._pictures = {} if images is None else images.columns
+        self._texts = {
+            column.name: WordMarks(column, table.codes, table.classes.size)
+            for k, column in enumerate(table.columns)
+            if k not in self._pictures and is_text(column)
+        }
+        shown = {column.name for column in self._pictures.values()} | set(self._texts)
+        self._compared = [column for column in table.columns if column.name not in shown]
         self._label_counts = np.bincount(table.codes, minlength=table.classes.size)
         wrong = np.bincount(table.codes, opinion.wrong, minlength=table.classes.size)
         self._model_wrong = wrong / self._label_counts
@@ -146,8 +166,12 @@ class ReviewSession:
         blind = queue in BLIND
         given = int(self._table.codes[row])
         other = self._opinion.other_label(row, given) if not blind or self.n_classes == 2 else None
-        similar = self._explainer.similar(row, N_SIMILAR)
-        features = self._explainer.differences(row, other, N_FEATURES)
+        # rows of a table of nothing but texts are all alike by their cells
+        similar = self._explainer.similar(row, N_SIMILAR) if self._compared else []
+        compared = {column.name for column in self._compared}
+        found = self._explainer.differences(row, other, len(self._table.columns))
+        differences = [feature for feature in found if feature.name in compared]
+        features = differences[:N_FEATURES]
         columns = self._table.columns[:MAX_CELLS]
         shown = {feature.name for feature in features}
         return {
@@ -155,6 +179,14 @@ class ReviewSession:
             **decision_dict(self._store.current(row)),
             "other": other,
             "truth": None if blind else self._opinion.truth[row].tolist(),
+            "texts": [
+                {"name": name, "parts": marks.parts(row)} for name, marks in self._texts.items()
+            ],
+            "pictures": [
+                {"column": k, "name": column.name, "value": _short(column.text(row))}
+                for k, column in self._pictures.items()
+            ],
+            "cells": self._cells(row, {each.name: each.score for each in differences}),
             "features": [
                 asdict(feature) | {"value": _short(feature.value)} for feature in features
             ],
@@ -173,6 +205,28 @@ class ReviewSession:
             "values": [[column.name, _short(column.text(row))] for column in columns],
             "n_more_values": len(self._table.columns) - len(columns),
         }
+
+    def _cells(self, row: int, scores: dict[str, float]) -> list[Record]:
+        """Return the cells to show first, in the order of the table, the unusual ones marked."""
+        columns = self._compared
+        if len(columns) > N_CELLS:
+            ranked = sorted(columns, key=lambda column: -abs(scores.get(column.name, 0.0)))
+            kept = {column.name for column in ranked[:N_CELLS]}
+            columns = [column for column in columns if column.name in kept]
+        return [
+            {
+                "name": column.name,
+                "value": _short(column.text(row)),
+                "unusual": abs(scores.get(column.name, 0.0)) >= UNUSUAL,
+            }
+            for column in columns
+        ]
+
+    def image(self, row: int, column: int) -> tuple[bytes, str]:
+        """Return a picture of a row and its content type."""
+        if self._images is None:
+            raise ImageError("the page was started without a folder of pictures")
+        return self._images.read(row, column)
 
     def tally(self) -> Record:
         """Return the counts of decisions, the one to undo, and the estimate from the sample."""

@@ -309,6 +309,7 @@ function drawRow() {
   byId("chance").textContent = blind ? "hidden" : percent(current.probability, 1);
   byId("chance-bar").style.width = width(current.probability ?? 0);
   byId("chance-bar").parentElement.hidden = blind;
+  drawContent();
   drawChoice();
   drawFeatures();
   drawSimilar();
@@ -325,6 +326,32 @@ function drawEnd() {
     : open === 0 ? "Every row of it is decided."
       : `${plural(open, "row of it is", "rows of it are")} still open: go back, or reload the page.`;
   byId("empty-text").textContent = `${state} Choose another order or filter, or export.`;
+}
+
+function drawContent() {
+  byId("pictures").replaceChildren(...current.pictures.map(picture));
+  byId("texts").replaceChildren(...current.texts.map(({ name, parts }) => make("div", {},
+    current.texts.length > 1 ? make("h3", {}, name) : null,
+    parts.length ? make("p", { class: "sentence" }, ...parts.map(([text, mark]) =>
+      (mark ? make("mark", { class: mark > 0 ? "for" : "against" }, text) : document.createTextNode(text))))
+      : make("p", { class: "missing" }, "missing"))));
+  byId("legend").hidden = !current.texts.some(({ parts }) => parts.some(([, mark]) => mark));
+  byId("cells").replaceChildren(...current.cells.map(({ name, value, unusual }) =>
+    make("div", { class: unusual ? "unusual" : "" }, make("dt", {}, name),
+      make("dd", { class: value === null ? "missing" : "" }, value ?? "missing",
+        unusual ? make("span", {}, " unusual") : null))));
+  byId("content").scrollTop = 0;
+}
+
+function picture({ column, name, value }) {
+  if (value === null) return make("p", { class: "missing" }, `${name}: missing`);
+  const path = `api/image?row=${current.row}&column=${column}`;
+  const image = make("img", { src: path, alt: `${name} ${value}` });
+  image.addEventListener("error", async () => {
+    const answer = await fetch(path).then((response) => response.json()).catch(() => ({}));
+    image.replaceWith(make("p", {}, `${name} ${value} is not shown: ${answer.error ?? "it is damaged"}.`));
+  });
+  return image;
 }
 
 function drawChoice() {
@@ -355,11 +382,13 @@ function drawFeatures() {
       ...feature.typical.map((value) => cell(value)),
       make("td", {}, make("span", { class: "off" }, make("span", {}, far), bar(Math.abs(feature.score) / largest))));
   });
+  byId("features-part").hidden = !lines.length && !current.cells.length;
   if (!lines.length) lines.push(make("tr", {}, make("td", { colSpan: header.length }, "nothing: it is like its class")));
   table("features", header, lines);
 }
 
 function drawSimilar() {
+  byId("similar-part").hidden = !current.similar.length;
   const names = current.features.slice(0, 4).map((feature) => feature.name);
   const header = [heading("row"), heading("given label"), heading("decided"), ...names.map((name) => heading(name))];
   const lines = current.similar.map((near) => make("tr", {},
