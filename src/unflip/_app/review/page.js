@@ -275,20 +275,22 @@ function moreRows(counted) {
   return counted.more ? `about ${counted.more.toLocaleString("en")} more for ${points}` : `${points} reached`;
 }
 
+const between = ({ low, high }) => `${(100 * low).toFixed(1)} to ${percent(high, 1)} wrong`;
+
 function drawGoal() {
   const queue = byId("queue").value;
   const line = about.goals[queue] ?? OTHER_ORDERS[queue];
-  const counting = BLIND.includes(queue) && tally ? `; ${moreRows(tally.counted)}` : "";
+  const counting = BLIND.includes(queue) && tally
+    ? `; ${tally.counted.n_rows ? `${between(tally.counted)} so far, ` : ""}${moreRows(tally.counted)}` : "";
   byId("goal-text").textContent = `${line}${counting}.`;
 }
 
 function drawCounted(counted) {
-  const none = counted.value === null;
-  byId("counted-value").textContent = none ? "Not counted yet" : `${percent(counted.value, 1)} of labels are wrong`;
+  byId("counted-value").textContent = counted.n_rows === 0 ? "Not counted yet" : between(counted);
   byId("counted-interval").textContent = counted.n_rows === 0 ? ""
-    : `between ${(100 * counted.low).toFixed(1)} and ${percent(counted.high, 1)}, at any moment (${percent(about.level)})`;
+    : `at any moment (${percent(about.level)}), estimate ${counted.value === null ? "–" : percent(counted.value, 1)}`;
   const unsure = counted.n_unsure ? `, ${counted.n_unsure} of them unsure or passed by` : "";
-  const always = counted.more_always
+  const always = counted.more_always > counted.more
     ? ` About ${counted.more_always.toLocaleString("en")} more until the interval at any moment is as narrow.` : "";
   const goal = moreRows(counted);
   byId("counted-more").textContent = counted.n_rows === 0
