@@ -149,3 +149,27 @@ def test_an_unknown_goal_is_refused(tmp_path, goal):
     done = subprocess.run([*command, "--goal", goal], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert f"--goal={goal!r} is not one of ['find', 'count', 'teach']" in done.stderr
+
+
+def test_two_checkers_at_once_see_where_they_differ(tab, tmp_path):
+    reviews(60).write_csv(tmp_path / "t.csv")
+    with (
+        reviewed(tmp_path / "t.csv", "--checker", "ann") as first,
+        reviewed(tmp_path / "t.csv", "--checker", "bob") as second,
+    ):
+        ann, bob = tab(first), tab(second)
+        for page in (ann, bob):
+            page.page.select_option("#least", "0")
+            page.settle()
+            page.page.keyboard.press("Escape")
+        assert "Checked by bob." in bob.text("#about")
+        rows = [ann.decide("keep") for _ in range(3)]
+        assert [bob.decide(said) for said in ("keep", "change", "keep")] == rows
+        assert "ann, bob: 3 rows labelled by two or more, 1 differently" in bob.text("#agreement")
+        assert f"Row {rows[1]}: ann:" in bob.text("#disputed")
+        assert (bob.text("#n-keep"), bob.text("#n-change")) == ("2", "1")
+        bob.page.click("#disputed button")
+        bob.settle()
+        assert bob.row == rows[1]
+        assert bob.page.evaluate("document.documentElement.scrollWidth") <= 1280
+        assert ann.complaints == bob.complaints == []

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from unflip._app.review import ReviewTable, check_review, export, serve
+from unflip._app.review import ReviewTable, check_name, check_review, export, serve
 from unflip._app.table_files import STDIN
 from unflip._app.words import verdict
 from unflip._files import check_no_input
@@ -49,6 +49,10 @@ def review(
         Path | None,
         typer.Option(help="Folder of pictures that a column names; they are shown with the row."),
     ] = None,
+    checker: Annotated[
+        str | None,
+        typer.Option(help="Who decides, where more than one person checks the same rows."),
+    ] = None,
     sample: Annotated[
         int, typer.Option(min=1, help="Rows of the random sample that checks the model.")
     ] = 200,
@@ -79,6 +83,8 @@ def review(
         if table == STDIN:
             raise ValueError("a review comes back to its rows, so that it needs a file, not -.")
         check_choice(goal, tuple(GOALS), "--goal")
+        if checker is not None:
+            check_name(checker)
         store, folder = _paths(table, decisions, out)
         learn = method.auditor(source, shell.step)
         data = source.read()
@@ -102,6 +108,7 @@ def review(
             sample_size=sample,
             goal=goal,
             images=images,
+            checker=checker,
             port=port,
             title=table.name,
             verdict=verdict(learnt.found),

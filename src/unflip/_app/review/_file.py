@@ -62,15 +62,17 @@ CREATE TABLE draws (
     PRIMARY KEY (sample, place),
     UNIQUE (sample, key)
 );
+CREATE TABLE checkers (event INTEGER PRIMARY KEY REFERENCES events, name TEXT NOT NULL);
 CREATE VIEW standing AS SELECT * FROM events AS decision WHERE undoes IS NULL AND NOT EXISTS (
     SELECT 1 FROM events WHERE key = decision.key AND undoes = decision.version
 );
 """
 """`rows` are identified by their cells, independent of their position; `place` is the position of a
 row at its first decision. `events` is append-only; `standing` are the decisions that were not
-undone. Every set of rows (`population`) has its own random sample, and its own `draws`."""
+undone. Every set of rows (`population`) has its own random sample, and its own `draws`.
+`checkers` names who made an event, where that was told."""
 
-ADDED = ("draws",)
+ADDED = ("draws", "checkers")
 """Tables that the first files of this version lack; they are added when a file is opened."""
 
 BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)

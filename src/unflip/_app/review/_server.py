@@ -41,6 +41,7 @@ def serve(
     random_state: int | None = None,
     goal: str = "find",
     images: str | Path | None = None,
+    checker: str | None = None,
     started: Callable[[str], object] = print,
     note: Callable[[str], object] = warnings.warn,
 ) -> None:
@@ -79,6 +80,9 @@ def serve(
         errors, or rows drawn to teach a model. The page can choose another.
     images : str or Path, default=None
         Folder of pictures that a column of the table names, to show them.
+    checker : str, default=None
+        Who decides on this page. Each checker sees the rows as not decided by others; the page
+        says how far they agree.
     started : callable, default=print
         Called with the address of the page, including the secret token, when it is ready.
     note : callable, default=warnings.warn
@@ -98,7 +102,7 @@ def serve(
     pictures = None if images is None else Images(Path(images), review_table.columns)
     said = words.verdict(summary(audit)) if verdict is None else verdict
     with (
-        Decisions(Path(decisions), review_table.fingerprint) as store,
+        Decisions(Path(decisions), review_table.fingerprint, checker) as store,
         socket.create_server((ADDRESS, port)) as listening,
     ):
         session = ReviewSession(

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from unflip._app.review._agreement import agreement
 from unflip._app.review._counting import HALF_WIDTH, Counting
 from unflip._app.review._explain import Explainer
-from unflip._app.review._export import write_export
+from unflip._app.review._export import answers_of, write_export
 from unflip._app.review._images import ImageError, Images
 from unflip._app.review._queue import GOAL_QUEUES, Opinion, QueueFilter, Queues
 from unflip._app.review._sample import sample_estimate
@@ -32,6 +33,9 @@ N_CELLS = 12
 
 UNUSUAL = 2.0
 """Standard deviations from the mean of its class beyond which a cell is marked."""
+
+MAX_DISPUTED = 20
+"""Maximum number of rows listed on which checkers disagree."""
 
 N_FEATURES = 8
 """Number of differing features shown for a row."""
@@ -131,6 +135,7 @@ class ReviewSession:
             "queue": GOAL_QUEUES[self._goal],
             "goals": {GOAL_QUEUES[goal]: line for goal, line in GOALS.items()},
             "half_width": HALF_WIDTH,
+            "checker": self._store.checker,
             "level": LEVEL,
             "notes": self._store.notes,
         }
@@ -140,7 +145,7 @@ class ReviewSession:
         drawn: list[int] = []
         if queue_filter.queue in DRAWN:
             drawn = [draw.row for draw in self._counting.draw(queue_filter.queue)]
-        decisions = self._store.all()
+        decisions = self._store.mine()
         rows, n_decided, n_members, more = self._queues.page(
             queue_filter, decisions, after=after, limit=PAGE_ROWS, drawn=drawn
         )
@@ -170,13 +175,14 @@ class ReviewSession:
         similar = self._explainer.similar(row, N_SIMILAR) if self._compared else []
         compared = {column.name for column in self._compared}
         found = self._explainer.differences(row, other, len(self._table.columns))
+        decisions = self._store.mine()
         differences = [feature for feature in found if feature.name in compared]
         features = differences[:N_FEATURES]
         columns = self._table.columns[:MAX_CELLS]
         shown = {feature.name for feature in features}
         return {
             **self._head(row, blind),
-            **decision_dict(self._store.current(row)),
+            **decision_dict(decisions.get(row, Decision(row))),
             "other": other,
             "truth": None if blind else self._opinion.truth[row].tolist(),
             "texts": [
@@ -192,7 +198,7 @@ class ReviewSession:
             ],
             "similar": [
                 self._head(near, blind)
-                | decision_dict(self._store.current(near))
+                | decision_dict(decisions.get(near, Decision(near)))
                 | {
                     "values": {
                         column.name: _short(column.text(near))
@@ -231,7 +237,7 @@ class ReviewSession:
     def tally(self) -> Record:
         """Return the counts of decisions, the one to undo, and the estimate from the sample."""
         decisions = self._store.all()
-        verdicts = Counter(decision.verdict for decision in decisions.values())
+        verdicts = Counter(decision.verdict for decision in self._store.mine().values())
         last = self._store.last()
         return {
             "keep": verdicts["keep"],
@@ -240,6 +246,7 @@ class ReviewSession:
             "last": None if last is None else {"row": last.row, "version": last.version},
             "estimate": self._estimate(decisions),
             "counted": self._counting.estimate(),
+            "agreement": self._agreement(),
         }
 
     def decide(
@@ -258,7 +265,8 @@ class ReviewSession:
 
     def undo(self, row: int, version: int) -> Decision:
         """Undo the latest decision on a row."""
-        return self._store.undo(row, version)
+        undone = self._store.undo(row, version)
+        return self._store.mine().get(row, undone)
 
     def given(self, row: int) -> int:
         """Return the class index of a row's given label."""
@@ -283,6 +291,24 @@ class ReviewSession:
             "suggested": None if blind else int(self._opinion.suggested[row]),
             "probability": None if blind else float(self._opinion.wrong[row]),
             "none": None if blind else float(self._opinion.none[row]),
+        }
+
+    def _agreement(self) -> Record | None:
+        """Return how far the checkers agree; None where fewer than two have decided."""
+        checkers = self._store.checkers()
+        if len(checkers) < 2:
+            return None
+        answers = answers_of(self._store)
+        alpha, n_rows, disputed = agreement(answers, self.n_classes)
+        return {
+            "checkers": checkers,
+            "alpha": None if math.isnan(alpha) else alpha,
+            "n_rows": n_rows,
+            "n_disputed": len(disputed),
+            "disputed": [
+                {"row": row, "answers": list(answers[row].items())}
+                for row in disputed[:MAX_DISPUTED]
+            ],
         }
 
     def _estimate(self, decisions: dict[int, Decision]) -> Record:

@@ -47,6 +47,9 @@ class Decisions(SampledRows):
     fingerprint : Fingerprint
         The identity of the table (`ReviewTable.fingerprint`). A file of which no row is in the
         table raises an error.
+    checker : str, default=None
+        Who decides. Then other checkers' decisions on a row do not make a decision stale, and
+        `mine` and `undo` are of this checker's decisions.
 
     Attributes
     ----------
@@ -57,8 +60,8 @@ class Decisions(SampledRows):
         sample.
     """
 
-    def __init__(self, path: Path, fingerprint: Fingerprint) -> None:
-        self.path = path
+    def __init__(self, path: Path, fingerprint: Fingerprint, checker: str | None = None) -> None:
+        self.path, self.checker = path, None if checker is None else check_name(checker)
         self.notes: list[str] = []
         self._fingerprint = fingerprint
         self._lock = threading.Lock()
@@ -134,9 +137,9 @@ class Decisions(SampledRows):
             The model's opinion of the row, for the log.
         """
         with self._writing() as connection:
-            key = self._key_at(row, version)
+            key, version = self._key_at(row, version)
             sample = self._sample_number() if queue in BLIND else None
-            connection.execute(
+            added = connection.execute(
                 "INSERT INTO events (at, key, version, verdict, label, queue, suggested, "
                 "probability, sample) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
@@ -151,6 +154,7 @@ class Decisions(SampledRows):
                     sample,
                 ),
             )
+            self._sign(added.lastrowid)
         return Decision(row, version + 1, verdict, label)
 
     def undo(self, row: int, version: int) -> Decision:
@@ -166,14 +170,18 @@ class Decisions(SampledRows):
             The version of the row that the caller has seen.
         """
         with self._writing() as connection:
-            key = self._key_at(row, version)
+            key, version = self._key_at(row, version)
             standing = connection.execute(
-                "SELECT * FROM standing WHERE key = ? ORDER BY number DESC LIMIT 2", (key,)
+                "SELECT standing.*, name FROM standing LEFT JOIN checkers ON event = number "
+                "WHERE key = ? ORDER BY number DESC",
+                (key,),
             ).fetchall()
-            if not standing:
+            own = [each for each in standing if self.checker in (None, each["name"])]
+            if not own:
                 raise ValueError(f"row {row} has no decision to undo.")
-            before = standing[1] if len(standing) == 2 else {"verdict": None, "label": None}
-            connection.execute(
+            rest = [each for each in standing if each["number"] != own[0]["number"]]
+            before = rest[0] if rest else {"verdict": None, "label": None}
+            added = connection.execute(
                 "INSERT INTO events (at, key, version, verdict, label, undoes) "
                 "VALUES (?, ?, ?, ?, ?, ?)",
                 (
@@ -182,9 +190,10 @@ class Decisions(SampledRows):
                     version + 1,
                     before["verdict"],
                     before["label"],
-                    standing[0]["version"],
+                    own[0]["version"],
                 ),
             )
+            self._sign(added.lastrowid)
         return self._decision(row, version + 1, before["verdict"], before["label"])
 
     def current(self, row: int) -> Decision:
@@ -199,11 +208,48 @@ class Decisions(SampledRows):
             self._read_events()
             return dict(self._known)
 
+    def mine(self) -> dict[int, Decision]:
+        """Return this checker's decision on every row that was ever written to; all if unnamed."""
+        if self.checker is None:
+            return self.all()
+        own = self.answers(self.checker)
+        return {
+            row: Decision(row, known.version, *own.get(row, (None, None)))
+            for row, known in self.all().items()
+        }
+
+    def answers(self, checker: str) -> dict[int, tuple[str | None, int | None]]:
+        """Return the verdict and the label of a checker's latest decision on each row."""
+        with self._reading() as connection:
+            self._read_events()
+            found = connection.execute(
+                "SELECT key, verdict, label FROM standing JOIN checkers ON event = number "
+                "WHERE name = ? ORDER BY number",
+                (checker,),
+            ).fetchall()
+        said = {}
+        for key, verdict, label in found:
+            row = self._rows[key].row
+            if row is not None:
+                decision = self._decision(row, 0, verdict, label)
+                said[row] = decision.verdict, decision.label
+        return said
+
+    def checkers(self) -> list[str]:
+        """Return the names of all who decided, sorted."""
+        with self._reading() as connection:
+            found = connection.execute("SELECT DISTINCT name FROM checkers ORDER BY name")
+            return [name for (name,) in found.fetchall()]
+
     def last(self) -> Decision | None:
         """Return the latest decision that can be undone; None if there is none."""
         with self._reading() as connection:
             self._read_events()
-            for (key,) in connection.execute("SELECT key FROM standing ORDER BY number DESC"):
+            for (key,) in connection.execute(
+                "SELECT key FROM standing LEFT JOIN checkers ON event = number "
+                "WHERE ? IN ('', name) ORDER BY number DESC",
+                (self.checker or "",),
+            ):
                 known = self._rows.get(key)
                 if known is not None and known.row in self._known:
                     return self._known[known.row]
@@ -216,7 +262,10 @@ class Decisions(SampledRows):
         Labels are texts.
         """
         with self._reading() as connection:
-            events = connection.execute("SELECT * FROM events ORDER BY number").fetchall()
+            events = connection.execute(
+                "SELECT events.*, name AS checker FROM events LEFT JOIN checkers "
+                "ON event = number ORDER BY number"
+            ).fetchall()
             self._read_rows()
         entries = []
         for event in events:
@@ -301,13 +350,26 @@ class Decisions(SampledRows):
         key = self._keys.get(row)
         return add_row(self._connection, self._fingerprint, row) if key is None else key
 
-    def _key_at(self, row: int, version: int) -> int:
-        """Return the key of a row, after checking its version."""
+    def _key_at(self, row: int, version: int) -> tuple[int, int]:
+        """Return the key and the version of a row, after checking that it is as it was seen.
+
+        What another checker has said since does not matter to a checker with a name.
+        """
         key = self._key_of(row)
         current = self._known.get(row, Decision(row))
         if current.version != version:
-            raise StaleDecisionError(current)
-        return key
+            own = self._connection.execute(
+                "SELECT 1 FROM events LEFT JOIN checkers ON event = number "
+                "WHERE key = ? AND version > ? AND coalesce(name, ?) = ?",
+                (key, version, self.checker, self.checker),
+            ).fetchone()
+            if self.checker is None or own or version > current.version:
+                raise StaleDecisionError(current)
+        return key, current.version
+
+    def _sign(self, event: int | None) -> None:
+        if self.checker is not None:
+            self._connection.execute("INSERT INTO checkers VALUES (?, ?)", (event, self.checker))
 
     # ------------------------------------------------------------ the file
 
@@ -336,6 +398,16 @@ class Decisions(SampledRows):
                     connection.execute("ROLLBACK")
             # a commit to a file that was replaced meanwhile is lost
             self._file.check_in_place()
+
+
+def check_name(checker: str) -> str:
+    """Return the name of a checker without spaces around it; refuse what is none."""
+    name = checker.strip()
+    if not (0 < len(name) <= MAX_NAME_CHARACTERS and name.isprintable()):
+        raise ValueError(
+            f"the checker {checker!r} is no name: give 1 to {MAX_NAME_CHARACTERS} characters."
+        )
+    return name
 
 
 def _now() -> str:

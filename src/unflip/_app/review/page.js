@@ -267,6 +267,7 @@ function drawTally() {
   byId("undo").disabled = !undoable.read().length && !tally.last;
   drawEstimate(tally.estimate);
   drawCounted(tally.counted);
+  drawAgreement(tally.agreement);
   drawGoal();
 }
 
@@ -283,6 +284,24 @@ function drawGoal() {
   const counting = BLIND.includes(queue) && tally
     ? `; ${tally.counted.n_rows ? `${between(tally.counted)} so far, ` : ""}${moreRows(tally.counted)}` : "";
   byId("goal-text").textContent = `${line}${counting}.`;
+}
+
+function drawAgreement(found) {
+  byId("agreement").hidden = !found;
+  if (!found) return;
+  const alpha = found.alpha === null ? "not known yet" : found.alpha.toFixed(2);
+  byId("agreement-text").textContent =
+    `${found.checkers.join(", ")}: ${plural(found.n_rows, "row", "rows")} labelled by two or more, ` +
+    `${found.n_disputed} differently. Krippendorff’s alpha: ${alpha} (1: always, 0: as by chance).`;
+  const named = ([name, position]) => `${name}: ${position === null ? "unsure" : label(position)}`;
+  byId("disputed").replaceChildren(...found.disputed.map(({ row, answers }) => {
+    // what others said of a row is told after one's own answer, not before
+    const told = !about.checker || answers.some(([name]) => name === about.checker);
+    const button = make("button", { type: "button" },
+      told ? `Row ${row}: ${answers.map(named).join(", ")}` : `Row ${row}`);
+    button.addEventListener("click", () => alone(() => visit(row)));
+    return make("li", {}, button);
+  }));
 }
 
 function drawCounted(counted) {
@@ -563,6 +582,7 @@ async function start() {
   byId("about").textContent =
     `${plural(about.n_rows, "row", "rows")}, ${plural(about.n_features, "feature", "features")}. ` +
     about.verdict.map((sentence) => `${sentence} `).join("") +
+    (about.checker ? `Checked by ${about.checker}. ` : "") +
     `Decisions are kept in ${about.decisions}.`;
   byId("notes-text").replaceChildren(...about.notes.map((note) => make("p", {}, note)));
   byId("notes").hidden = !about.notes.length;
