@@ -273,7 +273,9 @@ function drawTally() {
 
 function moreRows(counted) {
   const points = `± ${(100 * about.half_width).toFixed(0)} points`;
-  return counted.more ? `about ${counted.more.toLocaleString("en")} more for ${points}` : `${points} reached`;
+  // not the interval that holds at any moment, which is wider
+  const fixed = "at a number fixed in advance";
+  return counted.more ? `about ${counted.more.toLocaleString("en")} more for ${points} ${fixed}` : `${points} reached, ${fixed}`;
 }
 
 const between = ({ low, high }) => `${(100 * low).toFixed(1)} to ${percent(high, 1)} wrong`;
@@ -322,6 +324,7 @@ function drawRow() {
   byId("decided").textContent = current.verdict ? `Decided: ${told(current)}` : "";
   byId("decided").className = `${current.verdict}-said`;
   byId("given-label").textContent = label(current.given);
+  byId("head-label").textContent = `given: ${label(current.given)}`; // on a phone, beside the row
   const blind = current.suggested === null;
   const junk = !blind && current.none >= 0.5;
   const differs = !blind && (junk || current.suggested !== current.given);
