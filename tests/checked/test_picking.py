@@ -84,3 +84,14 @@ def test_draws_of_another_kind_and_other_goals_are_refused() -> None:
         apart.next_rows(y, said)
     with pytest.raises(ValueError, match="goal"):
         apart.next_rows(y, said, goal="win")
+
+
+@pytest.mark.parametrize("goal", ["count", "teach"])
+def test_probabilities_are_never_above_one_when_all_rows_are_drawn(goal) -> None:
+    for seed in range(50):
+        suspicion = np.random.default_rng(seed).random(45)
+        picks = CheckedLabels([], []).next_rows(
+            np.arange(45) % 2, suspicion, goal=goal, n=45, random_state=seed
+        )
+        assert picks.probability.max() <= 1
+        assert picks.probability[-1] == pytest.approx(1)

@@ -8,7 +8,9 @@ from unflip.checked._input import NONE as NONE
 from unflip.checked._input import UNSURE as UNSURE
 from unflip.checked._labels import CheckedLabels
 from unflip.checked._picking import GOALS as GOALS
+from unflip.checked._picking import Goal as Goal
 from unflip.checked._picking import Picks
+from unflip.checked._picking import rows_needed as rows_needed
 from unflip.checked._teaching import Taught as Taught
 from unflip.checked._teaching import teach as teach
 

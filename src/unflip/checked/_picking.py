@@ -95,7 +95,8 @@ def pick_rows(
     first = np.argpartition(rings, n - 1)[:n] if n < left.size else np.arange(left.size)
     order = first[np.argsort(rings[first])]
     before = np.cumsum(value[order]) - value[order]
-    return Picks(left[order], value[order] / (value.sum() - before))
+    # the last row of all is certain, and not more than that by rounding
+    return Picks(left[order], np.minimum(value[order] / (value.sum() - before), 1))
 
 
 def rows_needed(found: Estimate, n_rows: int, half_width: float) -> int:

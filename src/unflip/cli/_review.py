@@ -10,10 +10,12 @@ from typing import Annotated
 
 import typer
 
-from unflip._app.review import ReviewTable, check_review, export, serve
+from unflip._app.review import ReviewTable, check_name, check_review, export, serve
 from unflip._app.table_files import STDIN
 from unflip._app.words import verdict
 from unflip._files import check_no_input
+from unflip._validation import check_choice
+from unflip.checked import GOALS
 from unflip.cli import _options as options
 from unflip.cli._session import Session, complain, session
 
@@ -35,6 +37,22 @@ def review(
     only_export: Annotated[
         bool, typer.Option("--export", help="Write what was decided, and show no page.")
     ] = False,
+    goal: Annotated[
+        str,
+        typer.Option(
+            help="What for: find errors, count them (rows are drawn, so that they say how noisy "
+            "all labels are), or teach the model. The page can choose another.",
+            metavar="find|count|teach",
+        ),
+    ] = "find",
+    images: Annotated[
+        Path | None,
+        typer.Option(help="Folder of pictures that a column names; they are shown with the row."),
+    ] = None,
+    checker: Annotated[
+        str | None,
+        typer.Option(help="Who decides, where more than one person checks the same rows."),
+    ] = None,
     sample: Annotated[
         int, typer.Option(min=1, help="Rows of the random sample that checks the model.")
     ] = 200,
@@ -64,6 +82,9 @@ def review(
     with session(as_json=as_json, quiet=quiet) as shell:
         if table == STDIN:
             raise ValueError("a review comes back to its rows, so that it needs a file, not -.")
+        check_choice(goal, tuple(GOALS), "--goal")
+        if checker is not None:
+            check_name(checker)
         store, folder = _paths(table, decisions, out)
         learn = method.auditor(source, shell.step)
         data = source.read()
@@ -73,9 +94,8 @@ def review(
             shell.written(written.corrected, written.reviewed, written.log)
             return
         # checked before the fit, which takes long
-        check_review(
-            store, folder, table=ReviewTable(data.whole, label, id_column=identifier), port=port
-        )
+        reviewed = ReviewTable(data.whole, label, id_column=identifier)
+        check_review(store, folder, table=reviewed, images=images, port=port)
         learnt = learn(data)
         shell.step("ranking the rows")
         serve(
@@ -86,6 +106,9 @@ def review(
             id_column=identifier,
             out=folder,
             sample_size=sample,
+            goal=goal,
+            images=images,
+            checker=checker,
             port=port,
             title=table.name,
             verdict=verdict(learnt.found),

@@ -11,9 +11,10 @@ from unflip._app.review._file import DecisionsUnavailableError, OtherTableError
 from unflip._app.review._fingerprint import Fingerprint
 from unflip._app.review._queue import Opinion, QueueFilter, Queues
 from unflip._app.review._sample import SampleEstimate, sample_estimate
+from unflip._app.review._sampled import Decision
 from unflip._app.review._server import check_review, serve
 from unflip._app.review._session import ReviewSession
-from unflip._app.review._store import Decision, Decisions, StaleDecisionError
+from unflip._app.review._store import Decisions, StaleDecisionError, check_name
 from unflip._app.review._table import ReviewTable
 from unflip.checked import clopper_pearson
 
@@ -32,6 +33,7 @@ __all__ = [
     "ReviewTable",
     "SampleEstimate",
     "StaleDecisionError",
+    "check_name",
     "check_review",
     "clopper_pearson",
     "export",

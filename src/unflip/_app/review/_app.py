@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from unflip._app.review._guard import App, Guard
+from unflip._app.review._images import ImageError
 from unflip._app.review._queue import QUEUES, STATUSES, QueueFilter
 from unflip._app.review._session import ReviewSession, decision_dict
 from unflip._app.review._store import VERDICTS, StaleDecisionError
@@ -62,6 +63,7 @@ def make_app(session: ReviewSession, *, token: str, host: str) -> App:
         Route(f"/api/{name}", _writing(session, write), methods=["POST"])
         for name, write in writes.items()
     ]
+    routes.append(Route("/api/image", _image(session)))
     app = Starlette(routes=routes)
     app.router.redirect_slashes = False
     return Guard(app, token=token, host=host)
@@ -86,6 +88,22 @@ def _reading(
             return JSONResponse({"error": str(error)}, status_code=400)
         except OSError as error:
             return _unavailable(error)
+
+    return answer
+
+
+def _image(session: ReviewSession) -> Callable[..., Any]:
+    async def answer(request: Request) -> Response:
+        query = request.query_params
+        try:
+            row = _number(query.get("row", ""), "row", 0, session.n_rows - 1)
+            column = _number(query.get("column", ""), "column", 0, 2**31)
+            content, kind = await run_in_threadpool(session.image, row, column)
+        except BadRequestError as error:
+            return JSONResponse({"error": str(error)}, status_code=400)
+        except ImageError as error:
+            return JSONResponse({"error": str(error)}, status_code=404)
+        return Response(content, headers={"content-type": kind})
 
     return answer
 

@@ -12,6 +12,8 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from unflip._app.review._agreement import agreement
+from unflip._app.review._sampled import Draw
 from unflip._app.review._store import Decisions
 from unflip._app.review._table import ReviewTable, named_columns
 from unflip._app.row_hashes import hash_texts
@@ -34,6 +36,7 @@ LOG_COLUMNS = (
     "suggested",
     "probability",
     "matched",
+    "checker",
 )
 
 
@@ -48,10 +51,11 @@ class Exported:
     reviewed : Path
         The rows whose true label is known, including the kept ones, as
         `row,label,given,fingerprint`. The last two tell whether another table has the same rows.
-        Where a random sample was reviewed, its rows come first, unsure ones too, and have a
-        `probability`: what :class:`~unflip.CheckedLabels` counts.
+        Where rows were drawn, to count, to teach or as a random sample, these come first, unsure
+        ones too, and have a `probability`: what :class:`~unflip.CheckedLabels` counts.
     log : Path
-        Every decision and every undo, in the order of time.
+        Every decision and every undo, in the order of time. Beside it is `disagreements.csv` where
+        more than one checker decided.
     n_changed, n_kept, n_unsure : int
         Numbers of rows.
     notes : list of str
@@ -130,12 +134,14 @@ def write_export(table: ReviewTable, store: Decisions, out: Path) -> Exported:
     known = {d.row: d.label for d in current if d.label is not None}
     files = {
         "corrected": _corrected_table(table, known),
-        "reviewed": _reviewed(table, known, store.reviewed_sample()),
+        "reviewed": _reviewed(table, known, store.counted()),
         "log": _log(table, store),
     }
     paths = {name: out / f"{name}.csv" for name in EXPORTED_FILES}
     for name, text in files.items():
         write_whole(paths[name], text)
+    if len(store.checkers()) > 1:
+        write_whole(out / "disagreements.csv", _disagreements(table, store))
     verdicts = Counter(decision.verdict for decision in current)
     return Exported(
         **paths,
@@ -146,23 +152,24 @@ def write_export(table: ReviewTable, store: Decisions, out: Path) -> Exported:
     )
 
 
-def _reviewed(table: ReviewTable, known: dict[int, int], sample: list[int]) -> str:
+def _reviewed(table: ReviewTable, known: dict[int, int], drawn: list[Draw]) -> str:
     """Return the rows whose true label is known, as CSV.
 
-    Where a random sample was reviewed, its rows come first, in the order drawn, with their
-    probability; of those, rows without a known label too, as unsure.
+    Where rows were drawn, these come first, in the order drawn, with their probability; of those,
+    rows without a known label too, as unsure.
     """
-    rows = [*sample, *(row for row in known if row not in set(sample))]
+    chances = {draw.row: draw.probability for draw in drawn}
+    rows = [*chances, *(row for row in known if row not in chances)]
     texts = hash_texts(table.fingerprint.hashes[rows])
     lines: list[list[object]] = [
         [row, table.names[known[row]] if row in known else UNSURE, table.given(row), text]
         for row, text in zip(rows, texts, strict=True)
     ]
     header = ["row", "label", "given", "fingerprint"]
-    if sample:
+    if drawn:
         header.append("probability")
-        for k, line in enumerate(lines):
-            line.append(len(sample) / table.codes.size if k < len(sample) else None)
+        for line, row in zip(lines, rows, strict=True):
+            line.append(chances.get(row))
     return _csv(header, lines)
 
 
@@ -185,6 +192,33 @@ def _corrected_table(table: ReviewTable, known: dict[int, int]) -> str:
     return frame.with_columns(column).write_csv()
 
 
+def answers_of(store: Decisions) -> dict[int, dict[str, int | None]]:
+    """Return what each checker said of each row that they decided; None: unsure."""
+    answers: dict[int, dict[str, int | None]] = {}
+    for checker in store.checkers():
+        for row, (verdict, label) in store.answers(checker).items():
+            if verdict is not None:
+                answers.setdefault(row, {})[checker] = label
+    return answers
+
+
+def _disagreements(table: ReviewTable, store: Decisions) -> str:
+    """Return the rows for which two checkers named different labels, as CSV."""
+    checkers, answers = store.checkers(), answers_of(store)
+    _, _, disputed = agreement(answers, table.classes.size)
+
+    def said(row: int, checker: str) -> str | None:
+        if checker not in answers[row]:
+            return None
+        label = answers[row][checker]
+        return UNSURE if label is None else table.names[label]
+
+    return _csv(
+        ["row", "given", *checkers],
+        [[row, table.given(row), *(said(row, name) for name in checkers)] for row in disputed],
+    )
+
+
 def _log(table: ReviewTable, store: Decisions) -> str:
     lines = (
         (
@@ -200,6 +234,7 @@ def _log(table: ReviewTable, store: Decisions) -> str:
             event["suggested"],
             event["probability"],
             "yes" if event["matched"] else "no",
+            event["checker"],
         )
         for event in store.log()
     )

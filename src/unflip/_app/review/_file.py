@@ -53,13 +53,27 @@ CREATE TABLE sampled (
     PRIMARY KEY (sample, place),
     UNIQUE (sample, key)
 );
+CREATE TABLE draws (
+    sample INTEGER NOT NULL REFERENCES samples,
+    place INTEGER NOT NULL,
+    key INTEGER NOT NULL REFERENCES rows,
+    probability REAL NOT NULL CHECK (probability > 0 AND probability <= 1),
+    goal TEXT NOT NULL CHECK (goal IN ('sample', 'count', 'teach')),
+    PRIMARY KEY (sample, place),
+    UNIQUE (sample, key)
+);
+CREATE TABLE checkers (event INTEGER PRIMARY KEY REFERENCES events, name TEXT NOT NULL);
 CREATE VIEW standing AS SELECT * FROM events AS decision WHERE undoes IS NULL AND NOT EXISTS (
     SELECT 1 FROM events WHERE key = decision.key AND undoes = decision.version
 );
 """
 """`rows` are identified by their cells, independent of their position; `place` is the position of a
 row at its first decision. `events` is append-only; `standing` are the decisions that were not
-undone. Every set of rows (`population`) has its own random sample."""
+undone. Every set of rows (`population`) has its own random sample, and its own `draws`.
+`checkers` names who made an event, where that was told."""
+
+ADDED = ("draws", "checkers")
+"""Tables that the first files of this version lack; they are added when a file is opened."""
 
 BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
 FORBIDDEN = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN)
@@ -199,10 +213,11 @@ class OpenFile:
                 _check_same_labels(self._path, about, fingerprint)
                 _upgrade(connection, fingerprint)
                 about = fingerprint.about()
+            added = _add_tables(connection)
             _check_whole(connection)
             # written although it may be equal, to check that the file is writable
             connection.execute(f"PRAGMA user_version = {VERSION}")
-            if version < VERSION:
+            if version < VERSION or added:
                 connection.execute("COMMIT")
         finally:
             if connection.in_transaction:
@@ -262,6 +277,16 @@ def _check_whole(connection: sqlite3.Connection) -> None:
 
 def _statements() -> list[str]:
     return [statement.strip() for statement in SCHEMA.split(";") if statement.strip()]
+
+
+def _add_tables(connection: sqlite3.Connection) -> bool:
+    """Create the tables that an older file lacks; return whether there were any."""
+    found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    lacking = [name for name in ADDED if name not in {name for (name,) in found}]
+    for name in lacking:
+        start = f"CREATE TABLE {name} "
+        connection.execute(next(each for each in _statements() if each.startswith(start)))
+    return bool(lacking)
 
 
 def _make_tables(connection: sqlite3.Connection, about: Record) -> None:

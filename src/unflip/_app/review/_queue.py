@@ -1,5 +1,6 @@
 """The queues of rows to review, and their filters."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,15 +8,18 @@ from numpy.typing import NDArray
 from scipy.stats import entropy
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._app.review._store import Decision
+from unflip._app.review._sampled import BLIND, DRAWN, Decision
 from unflip._app.review._table import ReviewTable
 from unflip._typing import Floats
 from unflip.audit import LabelAudit
 
 Positions = NDArray[np.intp]
 
-QUEUES = ("informative", "suspicious", "sample")
-"""Descending information, descending P(mislabelled), and the random sample."""
+QUEUES = ("suspicious", *DRAWN, "informative", "sample")
+"""Descending P(mislabelled), rows drawn for a goal, descending information, the random sample."""
+
+GOAL_QUEUES = {"find": "suspicious", "count": "count", "teach": "teach"}
+"""The queue of each goal."""
 
 STATUSES = ("open", "all", "keep", "change", "unsure")
 """Filter by verdict; open: no verdict yet."""
@@ -123,13 +127,16 @@ class Queues:
             "sample": np.asarray(sample, dtype=np.intp),
         }
 
-    def members(self, queue_filter: QueueFilter) -> Positions:
+    def _order(self, queue: str, drawn: Sequence[int]) -> Positions:
+        return np.asarray(drawn, dtype=np.intp) if queue in DRAWN else self._orders[queue]
+
+    def members(self, queue_filter: QueueFilter, drawn: Sequence[int] = ()) -> Positions:
         """Return the rows of a queue, with any verdict.
 
-        The random sample is never filtered: a part selected by content is not a random sample.
+        Drawn rows are never filtered: a part selected by content is not drawn at random.
         """
-        order = self._orders[queue_filter.queue]
-        if queue_filter.queue == "sample":
+        order = self._order(queue_filter.queue, drawn)
+        if queue_filter.queue in BLIND:
             return order
         kept = self._opinion.wrong >= queue_filter.least
         if queue_filter.given is not None:
@@ -139,7 +146,13 @@ class Queues:
         return order[kept[order]]
 
     def page(
-        self, queue_filter: QueueFilter, decisions: dict[int, Decision], *, after: int, limit: int
+        self,
+        queue_filter: QueueFilter,
+        decisions: dict[int, Decision],
+        *,
+        after: int,
+        limit: int,
+        drawn: Sequence[int] = (),
     ) -> tuple[Positions, int, int, bool]:
         """Return the next rows, the number of decided rows and of rows, and whether more follow.
 
@@ -153,8 +166,10 @@ class Queues:
             The last row that the caller has; -1: none.
         limit : int
             Maximum number of rows.
+        drawn : sequence of int, default=()
+            The rows drawn so far, for the queues of DRAWN.
         """
-        members = self.members(queue_filter)
+        members = self.members(queue_filter, drawn)
         verdicts = np.full(self._table.n_rows, "open", dtype=object)
         for row, decision in decisions.items():
             verdicts[row] = decision.verdict or "open"
@@ -164,7 +179,7 @@ class Queues:
             # positions in the full order, as the row may have left the filtered queue
             position = np.empty(self._table.n_rows, dtype=np.intp)
             position.fill(-1)
-            order = self._orders[queue_filter.queue]
+            order = self._order(queue_filter.queue, drawn)
             position[order] = np.arange(order.size)
             start = int(np.searchsorted(position[members], position[after], side="right"))
         hits = np.arange(members.size) >= start

@@ -12,12 +12,13 @@ from unflip._app import words
 from unflip._app.markup import unmarked
 from unflip._app.review._export import check_export
 from unflip._app.review._file import check_place
-from unflip._app.review._queue import Opinion
+from unflip._app.review._images import Images
+from unflip._app.review._queue import GOAL_QUEUES, Opinion
 from unflip._app.review._session import ReviewSession
 from unflip._app.review._store import Decisions
 from unflip._app.review._table import ReviewTable
 from unflip._typing import ArrayLike, Rows
-from unflip._validation import check_count
+from unflip._validation import check_choice, check_count
 from unflip.audit import LabelAudit
 from unflip.inspection import summary
 
@@ -38,6 +39,9 @@ def serve(
     title: str = "Review of labels",
     verdict: Sequence[str] | None = None,
     random_state: int | None = None,
+    goal: str = "find",
+    images: str | Path | None = None,
+    checker: str | None = None,
     started: Callable[[str], object] = print,
     note: Callable[[str], object] = warnings.warn,
 ) -> None:
@@ -70,7 +74,15 @@ def serve(
     verdict : sequence of str, default=None
         Sentences on how noisy the labels are, for its head. None: by the audit.
     random_state : int, default=None
-        Seed of the random sample, which is drawn once and stored with the decisions.
+        Seed of the random sample and of the draws, which are stored with the decisions.
+    goal : {"find", "count", "teach"}, default="find"
+        What the page is opened for: the most suspicious rows first, rows drawn to count the
+        errors, or rows drawn to teach a model. The page can choose another.
+    images : str or Path, default=None
+        Folder of pictures that a column of the table names, to show them.
+    checker : str, default=None
+        Who decides on this page. Each checker sees the rows as not decided by others; the page
+        says how far they agree.
     started : callable, default=print
         Called with the address of the page, including the secret token, when it is ready.
     note : callable, default=warnings.warn
@@ -84,11 +96,13 @@ def serve(
     from unflip._app.review._connections import BoundedProtocol
 
     check_count(sample_size, "sample_size", least=1)
+    check_choice(goal, tuple(GOAL_QUEUES), "goal")
     review_table = ReviewTable(table, label, id_column=id_column)
     opinion = Opinion(audit, review_table)  # checks the audit before a file is created
+    pictures = None if images is None else Images(Path(images), review_table.columns)
     said = words.verdict(summary(audit)) if verdict is None else verdict
     with (
-        Decisions(Path(decisions), review_table.fingerprint) as store,
+        Decisions(Path(decisions), review_table.fingerprint, checker) as store,
         socket.create_server((ADDRESS, port)) as listening,
     ):
         session = ReviewSession(
@@ -100,6 +114,8 @@ def serve(
             verdict=[unmarked(sentence) for sentence in said],
             sample_size=sample_size,
             random_state=random_state,
+            goal=goal,
+            images=pictures,
         )
         for changed in store.notes:
             note(changed)
@@ -128,6 +144,7 @@ def check_review(
     out: str | Path | None = None,
     *,
     table: ReviewTable | None = None,
+    images: str | Path | None = None,
     port: int = 0,
 ) -> None:
     """Raise the errors of `serve` that do not depend on the audit, to be called before a long fit.
@@ -142,6 +159,8 @@ def check_review(
         Folder to export to. None: as in `serve`.
     table : ReviewTable, default=None
         The table, to check that the file of decisions belongs to it. None: no check.
+    images : str or Path, default=None
+        Folder of pictures, checked with the table.
     port : int, default=0
         Port on 127.0.0.1; 0: any free port.
 
@@ -160,6 +179,8 @@ def check_review(
             ) from error
     check_place(Path(decisions))
     check_export(_export_folder(decisions, out))
+    if table is not None and images is not None:
+        Images(Path(images), table.columns)
     if table is not None and Path(decisions).exists():
         Decisions(Path(decisions), table.fingerprint).close()
     try:

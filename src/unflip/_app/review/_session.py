@@ -9,17 +9,33 @@ from typing import Any
 
 import numpy as np
 
+from unflip._app.review._agreement import agreement
+from unflip._app.review._counting import HALF_WIDTH, Counting
 from unflip._app.review._explain import Explainer
-from unflip._app.review._export import write_export
-from unflip._app.review._queue import Opinion, QueueFilter, Queues
+from unflip._app.review._export import answers_of, write_export
+from unflip._app.review._images import ImageError, Images
+from unflip._app.review._queue import GOAL_QUEUES, Opinion, QueueFilter, Queues
 from unflip._app.review._sample import sample_estimate
-from unflip._app.review._store import Decision, Decisions
+from unflip._app.review._sampled import BLIND, DRAWN, Decision
+from unflip._app.review._store import Decisions
 from unflip._app.review._table import ReviewTable
+from unflip._app.review._texts import WordMarks, is_text
 from unflip._diagnostics import LEVEL
 from unflip._typing import Record
+from unflip._validation import check_choice
+from unflip.checked import GOALS
 
 PAGE_ROWS = 50
 """Rows of a queue per request."""
+
+N_CELLS = 12
+"""Number of cells shown first for a row; of more, the most unusual ones."""
+
+UNUSUAL = 2.0
+"""Standard deviations from the mean of its class beyond which a cell is marked."""
+
+MAX_DISPUTED = 20
+"""Maximum number of rows listed on which checkers disagree."""
 
 N_FEATURES = 8
 """Number of differing features shown for a row."""
@@ -54,7 +70,11 @@ class ReviewSession:
     verdict : sequence of str, default=()
         Sentences on how noisy the labels are.
     random_state : int, default=None
-        Seed of the sample.
+        Seed of the sample and of the draws.
+    goal : {"find", "count", "teach"}, default="find"
+        What the page is opened for.
+    images : Images, default=None
+        The pictures that columns of the table name.
     """
 
     def __init__(
@@ -68,12 +88,26 @@ class ReviewSession:
         sample_size: int,
         verdict: Sequence[str] = (),
         random_state: int | None = None,
+        goal: str = "find",
+        images: Images | None = None,
     ) -> None:
         self._table, self._store, self._out, self._title = table, store, out, title
         self._opinion, self._verdict = opinion, list(verdict)
         self._sample = store.sample(sample_size, random_state=random_state)
+        check_choice(goal, tuple(GOAL_QUEUES), "goal")
+        self._goal = goal
+        self._counting = Counting(table.codes, opinion.wrong, store, random_state=random_state)
         self._queues = Queues(table, opinion, self._sample)
         self._explainer = Explainer(table)
+        self._images = images
+        self._pictures = {} if images is None else images.columns
+        self._texts = {
+            column.name: WordMarks(column, table.codes, table.classes.size)
+            for k, column in enumerate(table.columns)
+            if k not in self._pictures and is_text(column)
+        }
+        shown = {column.name for column in self._pictures.values()} | set(self._texts)
+        self._compared = [column for column in table.columns if column.name not in shown]
         self._label_counts = np.bincount(table.codes, minlength=table.classes.size)
         wrong = np.bincount(table.codes, opinion.wrong, minlength=table.classes.size)
         self._model_wrong = wrong / self._label_counts
@@ -98,17 +132,26 @@ class ReviewSession:
             "verdict": self._verdict,
             "decisions": str(self._store.path),
             "sample_size": len(self._sample),
+            "queue": GOAL_QUEUES[self._goal],
+            "goals": {GOAL_QUEUES[goal]: line for goal, line in GOALS.items()},
+            "half_width": HALF_WIDTH,
+            "checker": self._store.checker,
             "level": LEVEL,
             "notes": self._store.notes,
         }
 
     def queue(self, queue_filter: QueueFilter, after: int) -> Record:
         """Return the next rows of a queue, and its progress."""
-        decisions = self._store.all()
+        drawn: list[int] = []
+        if queue_filter.queue in DRAWN:
+            drawn = [draw.row for draw in self._counting.draw(queue_filter.queue)]
+        decisions = self._store.mine()
         rows, n_decided, n_members, more = self._queues.page(
-            queue_filter, decisions, after=after, limit=PAGE_ROWS
+            queue_filter, decisions, after=after, limit=PAGE_ROWS, drawn=drawn
         )
-        blind = queue_filter.queue == "sample"
+        if drawn:  # there are more to draw
+            more = more or len(drawn) < self.n_rows
+        blind = queue_filter.queue in BLIND
         return {
             "rows": [
                 self._head(row, blind) | decision_dict(decisions.get(row, Decision(row)))
@@ -122,27 +165,40 @@ class ReviewSession:
     def row(self, row: int, queue: str) -> Record:
         """Return everything shown for one row.
 
-        In the random sample the model's opinion is hidden: the sample checks the model, and a
-        reviewer who knows the opinion is biased.
+        The model's opinion of rows that are drawn is hidden: they check the model, and a reviewer
+        who knows the opinion is biased.
         """
-        blind = queue == "sample"
+        blind = queue in BLIND
         given = int(self._table.codes[row])
         other = self._opinion.other_label(row, given) if not blind or self.n_classes == 2 else None
-        similar = self._explainer.similar(row, N_SIMILAR)
-        features = self._explainer.differences(row, other, N_FEATURES)
+        # rows of a table of nothing but texts are all alike by their cells
+        similar = self._explainer.similar(row, N_SIMILAR) if self._compared else []
+        compared = {column.name for column in self._compared}
+        found = self._explainer.differences(row, other, len(self._table.columns))
+        decisions = self._store.mine()
+        differences = [feature for feature in found if feature.name in compared]
+        features = differences[:N_FEATURES]
         columns = self._table.columns[:MAX_CELLS]
         shown = {feature.name for feature in features}
         return {
             **self._head(row, blind),
-            **decision_dict(self._store.current(row)),
+            **decision_dict(decisions.get(row, Decision(row))),
             "other": other,
             "truth": None if blind else self._opinion.truth[row].tolist(),
+            "texts": [
+                {"name": name, "parts": marks.parts(row)} for name, marks in self._texts.items()
+            ],
+            "pictures": [
+                {"column": k, "name": column.name, "value": _short(column.text(row))}
+                for k, column in self._pictures.items()
+            ],
+            "cells": self._cells(row, {each.name: each.score for each in differences}),
             "features": [
                 asdict(feature) | {"value": _short(feature.value)} for feature in features
             ],
             "similar": [
                 self._head(near, blind)
-                | decision_dict(self._store.current(near))
+                | decision_dict(decisions.get(near, Decision(near)))
                 | {
                     "values": {
                         column.name: _short(column.text(near))
@@ -156,10 +212,32 @@ class ReviewSession:
             "n_more_values": len(self._table.columns) - len(columns),
         }
 
+    def _cells(self, row: int, scores: dict[str, float]) -> list[Record]:
+        """Return the cells to show first, in the order of the table, the unusual ones marked."""
+        columns = self._compared
+        if len(columns) > N_CELLS:
+            ranked = sorted(columns, key=lambda column: -abs(scores.get(column.name, 0.0)))
+            kept = {column.name for column in ranked[:N_CELLS]}
+            columns = [column for column in columns if column.name in kept]
+        return [
+            {
+                "name": column.name,
+                "value": _short(column.text(row)),
+                "unusual": abs(scores.get(column.name, 0.0)) >= UNUSUAL,
+            }
+            for column in columns
+        ]
+
+    def image(self, row: int, column: int) -> tuple[bytes, str]:
+        """Return a picture of a row and its content type."""
+        if self._images is None:
+            raise ImageError("the page was started without a folder of pictures")
+        return self._images.read(row, column)
+
     def tally(self) -> Record:
         """Return the counts of decisions, the one to undo, and the estimate from the sample."""
         decisions = self._store.all()
-        verdicts = Counter(decision.verdict for decision in decisions.values())
+        verdicts = Counter(decision.verdict for decision in self._store.mine().values())
         last = self._store.last()
         return {
             "keep": verdicts["keep"],
@@ -167,6 +245,8 @@ class ReviewSession:
             "unsure": verdicts["unsure"],
             "last": None if last is None else {"row": last.row, "version": last.version},
             "estimate": self._estimate(decisions),
+            "counted": self._counting.estimate(),
+            "agreement": self._agreement(),
         }
 
     def decide(
@@ -185,7 +265,8 @@ class ReviewSession:
 
     def undo(self, row: int, version: int) -> Decision:
         """Undo the latest decision on a row."""
-        return self._store.undo(row, version)
+        undone = self._store.undo(row, version)
+        return self._store.mine().get(row, undone)
 
     def given(self, row: int) -> int:
         """Return the class index of a row's given label."""
@@ -210,6 +291,24 @@ class ReviewSession:
             "suggested": None if blind else int(self._opinion.suggested[row]),
             "probability": None if blind else float(self._opinion.wrong[row]),
             "none": None if blind else float(self._opinion.none[row]),
+        }
+
+    def _agreement(self) -> Record | None:
+        """Return how far the checkers agree; None where fewer than two have decided."""
+        checkers = self._store.checkers()
+        if len(checkers) < 2:
+            return None
+        answers = answers_of(self._store)
+        alpha, n_rows, disputed = agreement(answers, self.n_classes)
+        return {
+            "checkers": checkers,
+            "alpha": None if math.isnan(alpha) else alpha,
+            "n_rows": n_rows,
+            "n_disputed": len(disputed),
+            "disputed": [
+                {"row": row, "answers": list(answers[row].items())}
+                for row in disputed[:MAX_DISPUTED]
+            ],
         }
 
     def _estimate(self, decisions: dict[int, Decision]) -> Record:

@@ -4,15 +4,13 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple, Self
-
-import numpy as np
+from typing import Self
 
 from unflip._app.review._file import OpenFile, OtherTableError, add_row, difference, unavailable
 from unflip._app.review._fingerprint import Fingerprint, RowKey
+from unflip._app.review._sampled import BLIND, Decision, KnownRow, SampledRows
 from unflip._typing import Record
 
 VERDICTS = ("keep", "change", "unsure")
@@ -25,28 +23,6 @@ MAX_NAME_CHARACTERS = 60
 """Maximum number of characters of an id in a message."""
 
 
-@dataclass(frozen=True)
-class Decision:
-    """The current decision on a row.
-
-    Parameters
-    ----------
-    row : int
-        Position in the table.
-    version : int
-        Number of times the row was written to.
-    verdict : {"keep", "change", "unsure"} or None
-        None: not decided, or undone.
-    label : int or None
-        Class index of the true label; None if unknown.
-    """
-
-    row: int
-    version: int = 0
-    verdict: str | None = None
-    label: int | None = None
-
-
 class StaleDecisionError(Exception):
     """The row was written to since it was read; `current` is the decision now."""
 
@@ -55,16 +31,7 @@ class StaleDecisionError(Exception):
         self.current = current
 
 
-class KnownRow(NamedTuple):
-    """A row of the file: its position in the table (None if missing), and its stored facts."""
-
-    row: int | None
-    place: int
-    id: str | None
-    given: str
-
-
-class Decisions:
+class Decisions(SampledRows):
     """The decisions on one table, on disk before a method returns.
 
     Rows are identified by their cells: decisions are matched after rows were reordered, added or
@@ -80,6 +47,9 @@ class Decisions:
     fingerprint : Fingerprint
         The identity of the table (`ReviewTable.fingerprint`). A file of which no row is in the
         table raises an error.
+    checker : str, default=None
+        Who decides. Then other checkers' decisions on a row do not make a decision stale, and
+        `mine` and `undo` are of this checker's decisions.
 
     Attributes
     ----------
@@ -90,8 +60,8 @@ class Decisions:
         sample.
     """
 
-    def __init__(self, path: Path, fingerprint: Fingerprint) -> None:
-        self.path = path
+    def __init__(self, path: Path, fingerprint: Fingerprint, checker: str | None = None) -> None:
+        self.path, self.checker = path, None if checker is None else check_name(checker)
         self.notes: list[str] = []
         self._fingerprint = fingerprint
         self._lock = threading.Lock()
@@ -167,9 +137,9 @@ class Decisions:
             The model's opinion of the row, for the log.
         """
         with self._writing() as connection:
-            key = self._key_at(row, version)
-            sample = self._sample_number() if queue == "sample" else None
-            connection.execute(
+            key, version = self._key_at(row, version)
+            sample = self._sample_number() if queue in BLIND else None
+            added = connection.execute(
                 "INSERT INTO events (at, key, version, verdict, label, queue, suggested, "
                 "probability, sample) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
@@ -184,6 +154,7 @@ class Decisions:
                     sample,
                 ),
             )
+            self._sign(added.lastrowid)
         return Decision(row, version + 1, verdict, label)
 
     def undo(self, row: int, version: int) -> Decision:
@@ -199,14 +170,18 @@ class Decisions:
             The version of the row that the caller has seen.
         """
         with self._writing() as connection:
-            key = self._key_at(row, version)
+            key, version = self._key_at(row, version)
             standing = connection.execute(
-                "SELECT * FROM standing WHERE key = ? ORDER BY number DESC LIMIT 2", (key,)
+                "SELECT standing.*, name FROM standing LEFT JOIN checkers ON event = number "
+                "WHERE key = ? ORDER BY number DESC",
+                (key,),
             ).fetchall()
-            if not standing:
+            own = [each for each in standing if self.checker in (None, each["name"])]
+            if not own:
                 raise ValueError(f"row {row} has no decision to undo.")
-            before = standing[1] if len(standing) == 2 else {"verdict": None, "label": None}
-            connection.execute(
+            rest = [each for each in standing if each["number"] != own[0]["number"]]
+            before = rest[0] if rest else {"verdict": None, "label": None}
+            added = connection.execute(
                 "INSERT INTO events (at, key, version, verdict, label, undoes) "
                 "VALUES (?, ?, ?, ?, ?, ?)",
                 (
@@ -215,9 +190,10 @@ class Decisions:
                     version + 1,
                     before["verdict"],
                     before["label"],
-                    standing[0]["version"],
+                    own[0]["version"],
                 ),
             )
+            self._sign(added.lastrowid)
         return self._decision(row, version + 1, before["verdict"], before["label"])
 
     def current(self, row: int) -> Decision:
@@ -232,11 +208,48 @@ class Decisions:
             self._read_events()
             return dict(self._known)
 
+    def mine(self) -> dict[int, Decision]:
+        """Return this checker's decision on every row that was ever written to; all if unnamed."""
+        if self.checker is None:
+            return self.all()
+        own = self.answers(self.checker)
+        return {
+            row: Decision(row, known.version, *own.get(row, (None, None)))
+            for row, known in self.all().items()
+        }
+
+    def answers(self, checker: str) -> dict[int, tuple[str | None, int | None]]:
+        """Return the verdict and the label of a checker's latest decision on each row."""
+        with self._reading() as connection:
+            self._read_events()
+            found = connection.execute(
+                "SELECT key, verdict, label FROM standing JOIN checkers ON event = number "
+                "WHERE name = ? ORDER BY number",
+                (checker,),
+            ).fetchall()
+        said = {}
+        for key, verdict, label in found:
+            row = self._rows[key].row
+            if row is not None:
+                decision = self._decision(row, 0, verdict, label)
+                said[row] = decision.verdict, decision.label
+        return said
+
+    def checkers(self) -> list[str]:
+        """Return the names of all who decided, sorted."""
+        with self._reading() as connection:
+            found = connection.execute("SELECT DISTINCT name FROM checkers ORDER BY name")
+            return [name for (name,) in found.fetchall()]
+
     def last(self) -> Decision | None:
         """Return the latest decision that can be undone; None if there is none."""
         with self._reading() as connection:
             self._read_events()
-            for (key,) in connection.execute("SELECT key FROM standing ORDER BY number DESC"):
+            for (key,) in connection.execute(
+                "SELECT key FROM standing LEFT JOIN checkers ON event = number "
+                "WHERE ? IN ('', name) ORDER BY number DESC",
+                (self.checker or "",),
+            ):
                 known = self._rows.get(key)
                 if known is not None and known.row in self._known:
                     return self._known[known.row]
@@ -249,7 +262,10 @@ class Decisions:
         Labels are texts.
         """
         with self._reading() as connection:
-            events = connection.execute("SELECT * FROM events ORDER BY number").fetchall()
+            events = connection.execute(
+                "SELECT events.*, name AS checker FROM events LEFT JOIN checkers "
+                "ON event = number ORDER BY number"
+            ).fetchall()
             self._read_rows()
         entries = []
         for event in events:
@@ -259,82 +275,6 @@ class Decisions:
             entry = {"row": row, "matched": matched, "id": known.id, "given": known.given}
             entries.append(dict(event) | entry)
         return entries
-
-    def decided_in_sample(self) -> set[int]:
-        """Return the rows that were decided in the queue of the random sample."""
-        with self._reading() as connection:
-            found = connection.execute(
-                "SELECT DISTINCT key FROM standing WHERE sample = ?", (self._sample_number(),)
-            ).fetchall()
-            self._read_rows()
-            rows = (self._rows[key].row for (key,) in found)
-            return {row for row in rows if row is not None}
-
-    def reviewed_sample(self) -> list[int]:
-        """Return the reviewed part of the stored random sample, in the order drawn.
-
-        It ends with the last row that was decided in the sample queue, or with the sample, if all
-        of it is decided. Decisions made in other queues do not extend it: those rows were chosen
-        because they are suspicious.
-        """
-        with self._reading() as connection:
-            keys = connection.execute(
-                "SELECT key FROM sampled WHERE sample = ? ORDER BY place", (self._sample_number(),)
-            ).fetchall()
-            self._read_rows()
-            drawn = [row for (key,) in keys if (row := self._rows[key].row) is not None]
-        decided, decisions = self.decided_in_sample(), self.all()
-        if all(row in decisions and decisions[row].verdict for row in drawn):
-            return drawn
-        positions = [k for k, row in enumerate(drawn) if row in decided]
-        return drawn[: max(positions, default=-1) + 1]
-
-    def sample(self, size: int, *, random_state: int | None = None) -> list[int]:
-        """Return a random sample of the table's rows, in the order drawn; drawn once and stored.
-
-        A larger size later continues the draw: a smaller sample is the beginning of a larger one.
-        If rows are added, removed or changed, a new sample is drawn, as the former is no longer a
-        random sample of the table.
-
-        Parameters
-        ----------
-        size : int
-            Number of rows, at most all.
-        random_state : int, default=None
-            Seed of the rows that are still to be drawn.
-        """
-        with self._writing() as connection:
-            number = self._sample_number()
-            if number is None:
-                former = connection.execute(
-                    "SELECT count(DISTINCT key) FROM standing WHERE sample IS NOT NULL"
-                ).fetchone()[0]
-                number = connection.execute(
-                    "INSERT INTO samples (population) VALUES (?)", (self._fingerprint.population,)
-                ).lastrowid
-            else:
-                former = 0
-            keys = connection.execute(
-                "SELECT key FROM sampled WHERE sample = ? ORDER BY place", (number,)
-            )
-            drawn = [row for (key,) in keys if (row := self._rows[key].row) is not None]
-            n_missing = min(size, self._fingerprint.n_rows) - len(drawn)
-            if n_missing > 0:
-                rest = np.setdiff1d(np.arange(self._fingerprint.n_rows), drawn)
-                new = np.random.default_rng(random_state).choice(rest, n_missing, replace=False)
-                new_keys = [self._key_of(row) for row in new.tolist()]
-                connection.executemany(
-                    "INSERT INTO sampled VALUES (?, ?, ?)",
-                    ((number, place, key) for place, key in enumerate(new_keys, start=len(drawn))),
-                )
-                drawn += new.tolist()
-        if former:
-            self.notes.append(
-                "The rows of the table have changed since the random sample was drawn, so it is no "
-                "longer a random sample. A new one was drawn, and the estimate of the noise starts "
-                f"again; the decisions on {former} rows of the former sample are kept."
-            )
-        return drawn[:size]
 
     def close(self) -> None:
         """Close the file."""
@@ -402,12 +342,6 @@ class Decisions:
     def _name(self, label: int | None) -> str | None:
         return None if label is None else self._fingerprint.classes[label]
 
-    def _sample_number(self) -> int | None:
-        found = self._connection.execute(
-            "SELECT number FROM samples WHERE population = ?", (self._fingerprint.population,)
-        ).fetchone()
-        return None if found is None else int(found[0])
-
     def _key_of(self, row: int) -> int:
         """Return the key of a row in the file, inserting the row if it is new."""
         if not 0 <= row < self._fingerprint.n_rows:
@@ -416,13 +350,26 @@ class Decisions:
         key = self._keys.get(row)
         return add_row(self._connection, self._fingerprint, row) if key is None else key
 
-    def _key_at(self, row: int, version: int) -> int:
-        """Return the key of a row, after checking its version."""
+    def _key_at(self, row: int, version: int) -> tuple[int, int]:
+        """Return the key and the version of a row, after checking that it is as it was seen.
+
+        What another checker has said since does not matter to a checker with a name.
+        """
         key = self._key_of(row)
         current = self._known.get(row, Decision(row))
         if current.version != version:
-            raise StaleDecisionError(current)
-        return key
+            own = self._connection.execute(
+                "SELECT 1 FROM events LEFT JOIN checkers ON event = number "
+                "WHERE key = ? AND version > ? AND coalesce(name, ?) = ?",
+                (key, version, self.checker, self.checker),
+            ).fetchone()
+            if self.checker is None or own or version > current.version:
+                raise StaleDecisionError(current)
+        return key, current.version
+
+    def _sign(self, event: int | None) -> None:
+        if self.checker is not None:
+            self._connection.execute("INSERT INTO checkers VALUES (?, ?)", (event, self.checker))
 
     # ------------------------------------------------------------ the file
 
@@ -451,6 +398,16 @@ class Decisions:
                     connection.execute("ROLLBACK")
             # a commit to a file that was replaced meanwhile is lost
             self._file.check_in_place()
+
+
+def check_name(checker: str) -> str:
+    """Return the name of a checker without spaces around it; refuse what is none."""
+    name = checker.strip()
+    if not (0 < len(name) <= MAX_NAME_CHARACTERS and name.isprintable()):
+        raise ValueError(
+            f"the checker {checker!r} is no name: give 1 to {MAX_NAME_CHARACTERS} characters."
+        )
+    return name
 
 
 def _now() -> str:

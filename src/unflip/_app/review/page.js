@@ -2,7 +2,15 @@
 
 const byId = (id) => document.getElementById(id);
 const NEAR_END = 20; // rows left in the list when more are asked for
+const FILTERS = ["queue", "status", "given", "least"];
 const SHOWN_BEFORE = 3, SHOWN_AFTER = 25; // rows of the queue that are listed
+const DRAWN = ["count", "teach"]; // goals whose rows are drawn a few at a time
+const BLIND = ["sample", ...DRAWN]; // the model's opinion is hidden
+const GOALS = ["suspicious", ...DRAWN];
+const OTHER_ORDERS = {
+  informative: "most informative first: the rows whose true label is least certain",
+  sample: "random sample: rows drawn by lot, to measure the noise by their plain count",
+};
 const MOST_CLASSES = 30; // classes that are listed in the estimate
 
 let about; // what does not change
@@ -91,7 +99,7 @@ function bar(share) {
 
 function wanted() {
   const query = new URLSearchParams();
-  for (const name of ["queue", "status", "given", "least"]) query.set(name, byId(name).value);
+  for (const name of FILTERS) query.set(name, byId(name).value);
   query.set("words", byId("words").value);
   return query;
 }
@@ -107,8 +115,9 @@ async function extend() {
 }
 
 async function restart() {
-  const sample = byId("queue").value === "sample";
-  for (const name of ["given", "least", "words"]) byId(name).disabled = sample;
+  const queue = byId("queue").value;
+  for (const name of ["given", "least", "words"]) byId(name).disabled = BLIND.includes(queue);
+  drawGoal();
   rows = [];
   at = -1;
   await extend();
@@ -121,13 +130,16 @@ function progress(decided, total) {
   inQueue = { decided, total };
   byId("progress").max = Math.max(total, 1);
   byId("progress").value = decided;
-  const which = byId("queue").value === "sample" ? "of the random sample" : "of this queue";
+  const queue = byId("queue").value;
+  const which = queue === "sample" ? "of the random sample"
+    : DRAWN.includes(queue) ? "drawn so far" : "of this queue";
   byId("progress-text").textContent =
     `${decided.toLocaleString("en")} of ${plural(total, "row", "rows")} ${which} decided`;
 }
 
 async function show(place) {
-  if (place >= rows.length - NEAR_END && more) await extend();
+  const near = DRAWN.includes(byId("queue").value) ? 1 : NEAR_END;
+  if (place >= rows.length - near && more) await extend();
   at = Math.max(0, Math.min(place, rows.length));
   const entry = rows[at];
   for (const part of document.querySelectorAll(".of-row")) part.hidden = !entry;
@@ -254,6 +266,57 @@ function drawTally() {
   }
   byId("undo").disabled = !undoable.read().length && !tally.last;
   drawEstimate(tally.estimate);
+  drawCounted(tally.counted);
+  drawAgreement(tally.agreement);
+  drawGoal();
+}
+
+function moreRows(counted) {
+  const points = `± ${(100 * about.half_width).toFixed(0)} points`;
+  // not the interval that holds at any moment, which is wider
+  const fixed = "at a number fixed in advance";
+  return counted.more ? `about ${counted.more.toLocaleString("en")} more for ${points} ${fixed}` : `${points} reached, ${fixed}`;
+}
+
+const between = ({ low, high }) => `${(100 * low).toFixed(1)} to ${percent(high, 1)} wrong`;
+
+function drawGoal() {
+  const queue = byId("queue").value;
+  const line = about.goals[queue] ?? OTHER_ORDERS[queue];
+  const counting = BLIND.includes(queue) && tally
+    ? `; ${tally.counted.n_rows ? `${between(tally.counted)} so far, ` : ""}${moreRows(tally.counted)}` : "";
+  byId("goal-text").textContent = `${line}${counting}.`;
+}
+
+function drawAgreement(found) {
+  byId("agreement").hidden = !found;
+  if (!found) return;
+  const alpha = found.alpha === null ? "not known yet" : found.alpha.toFixed(2);
+  byId("agreement-text").textContent =
+    `${found.checkers.join(", ")}: ${plural(found.n_rows, "row", "rows")} labelled by two or more, ` +
+    `${found.n_disputed} differently. Krippendorff’s alpha: ${alpha} (1: always, 0: as by chance).`;
+  const named = ([name, position]) => `${name}: ${position === null ? "unsure" : label(position)}`;
+  byId("disputed").replaceChildren(...found.disputed.map(({ row, answers }) => {
+    // what others said of a row is told after one's own answer, not before
+    const told = !about.checker || answers.some(([name]) => name === about.checker);
+    const button = make("button", { type: "button" },
+      told ? `Row ${row}: ${answers.map(named).join(", ")}` : `Row ${row}`);
+    button.addEventListener("click", () => alone(() => visit(row)));
+    return make("li", {}, button);
+  }));
+}
+
+function drawCounted(counted) {
+  byId("counted-value").textContent = counted.n_rows === 0 ? "Not counted yet" : between(counted);
+  byId("counted-interval").textContent = counted.n_rows === 0 ? ""
+    : `at any moment (${percent(about.level)}), estimate ${counted.value === null ? "–" : percent(counted.value, 1)}`;
+  const unsure = counted.n_unsure ? `, ${counted.n_unsure} of them unsure or passed by` : "";
+  const always = counted.more_always > counted.more
+    ? ` About ${counted.more_always.toLocaleString("en")} more until the interval at any moment is as narrow.` : "";
+  const goal = moreRows(counted);
+  byId("counted-more").textContent = counted.n_rows === 0
+    ? `Choose “count errors”: ${goal}.`
+    : `By ${plural(counted.n_rows, "drawn row", "drawn rows")}${unsure}. ${goal[0].toUpperCase()}${goal.slice(1)}.${always}`;
 }
 
 function drawRow() {
@@ -261,6 +324,7 @@ function drawRow() {
   byId("decided").textContent = current.verdict ? `Decided: ${told(current)}` : "";
   byId("decided").className = `${current.verdict}-said`;
   byId("given-label").textContent = label(current.given);
+  byId("head-label").textContent = `given: ${label(current.given)}`; // on a phone, beside the row
   const blind = current.suggested === null;
   const junk = !blind && current.none >= 0.5;
   const differs = !blind && (junk || current.suggested !== current.given);
@@ -269,6 +333,7 @@ function drawRow() {
   byId("chance").textContent = blind ? "hidden" : percent(current.probability, 1);
   byId("chance-bar").style.width = width(current.probability ?? 0);
   byId("chance-bar").parentElement.hidden = blind;
+  drawContent();
   drawChoice();
   drawFeatures();
   drawSimilar();
@@ -285,6 +350,32 @@ function drawEnd() {
     : open === 0 ? "Every row of it is decided."
       : `${plural(open, "row of it is", "rows of it are")} still open: go back, or reload the page.`;
   byId("empty-text").textContent = `${state} Choose another order or filter, or export.`;
+}
+
+function drawContent() {
+  byId("pictures").replaceChildren(...current.pictures.map(picture));
+  byId("texts").replaceChildren(...current.texts.map(({ name, parts }) => make("div", {},
+    current.texts.length > 1 ? make("h3", {}, name) : null,
+    parts.length ? make("p", { class: "sentence" }, ...parts.map(([text, mark]) =>
+      (mark ? make("mark", { class: mark > 0 ? "for" : "against" }, text) : document.createTextNode(text))))
+      : make("p", { class: "missing" }, "missing"))));
+  byId("legend").hidden = !current.texts.some(({ parts }) => parts.some(([, mark]) => mark));
+  byId("cells").replaceChildren(...current.cells.map(({ name, value, unusual }) =>
+    make("div", { class: unusual ? "unusual" : "" }, make("dt", {}, name),
+      make("dd", { class: value === null ? "missing" : "" }, value ?? "missing",
+        unusual ? make("span", {}, " unusual") : null))));
+  byId("content").scrollTop = 0;
+}
+
+function picture({ column, name, value }) {
+  if (value === null) return make("p", { class: "missing" }, `${name}: missing`);
+  const path = `api/image?row=${current.row}&column=${column}`;
+  const image = make("img", { src: path, alt: `${name} ${value}` });
+  image.addEventListener("error", async () => {
+    const answer = await fetch(path).then((response) => response.json()).catch(() => ({}));
+    image.replaceWith(make("p", {}, `${name} ${value} is not shown: ${answer.error ?? "it is damaged"}.`));
+  });
+  return image;
 }
 
 function drawChoice() {
@@ -315,11 +406,13 @@ function drawFeatures() {
       ...feature.typical.map((value) => cell(value)),
       make("td", {}, make("span", { class: "off" }, make("span", {}, far), bar(Math.abs(feature.score) / largest))));
   });
+  byId("features-part").hidden = !lines.length && !current.cells.length;
   if (!lines.length) lines.push(make("tr", {}, make("td", { colSpan: header.length }, "nothing: it is like its class")));
   table("features", header, lines);
 }
 
 function drawSimilar() {
+  byId("similar-part").hidden = !current.similar.length;
   const names = current.features.slice(0, 4).map((feature) => feature.name);
   const header = [heading("row"), heading("given label"), heading("decided"), ...names.map((name) => heading(name))];
   const lines = current.similar.map((near) => make("tr", {},
@@ -402,9 +495,21 @@ const commands = {
   c: () => decide("change", chosenLabel()),
   u: () => decide("unsure"),
   z: undo,
+  g: nextGoal,
   n: () => show(at + 1),
   p: () => show(at - 1),
 };
+
+function keepFilters() {
+  sessionStorage.setItem("filters", JSON.stringify(FILTERS.map((name) => byId(name).value)));
+}
+
+async function nextGoal() {
+  byId("queue").value = GOALS[(GOALS.indexOf(byId("queue").value) + 1) % GOALS.length];
+  keepFilters();
+  say("");
+  await restart();
+}
 
 function pressed(event) {
   const field = event.target.closest("input, select, textarea");
@@ -453,10 +558,9 @@ function listen() {
   }
   byId("notes-read").addEventListener("click", () => { byId("notes").hidden = true; });
   byId("export").addEventListener("click", () => alone(writeExport));
-  const filters = ["queue", "status", "given", "least"];
-  for (const id of filters) {
+  for (const id of FILTERS) {
     byId(id).addEventListener("change", () => {
-      sessionStorage.setItem("filters", JSON.stringify(filters.map((name) => byId(name).value)));
+      keepFilters();
       alone(restart);
     });
   }
@@ -481,12 +585,14 @@ async function start() {
   byId("about").textContent =
     `${plural(about.n_rows, "row", "rows")}, ${plural(about.n_features, "feature", "features")}. ` +
     about.verdict.map((sentence) => `${sentence} `).join("") +
+    (about.checker ? `Checked by ${about.checker}. ` : "") +
     `Decisions are kept in ${about.decisions}.`;
   byId("notes-text").replaceChildren(...about.notes.map((note) => make("p", {}, note)));
   byId("notes").hidden = !about.notes.length;
   about.classes.forEach((name, position) => byId("given").append(make("option", { value: position }, name)));
   const kept = JSON.parse(sessionStorage.getItem("filters") ?? "[]");
-  ["queue", "status", "given", "least"].forEach((name, k) => { if (kept[k]) byId(name).value = kept[k]; });
+  byId("queue").value = about.queue;
+  FILTERS.forEach((name, k) => { if (kept[k]) byId(name).value = kept[k]; });
   byId("more-filters").open = matchMedia("(min-width: 40rem)").matches;
   listen();
   await refreshTally();

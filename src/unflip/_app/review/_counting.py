@@ -1,0 +1,102 @@
+"""Rows drawn to count errors or to teach, and the share of wrong labels that they tell."""
+
+import math
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+
+from unflip._app.review._sampled import Draw
+from unflip._app.review._store import Decisions
+from unflip._typing import Codes, Floats, Record
+from unflip.checked import UNSURE, CheckedLabels, Goal, rows_needed
+
+BATCH = 10
+"""Rows drawn at a time; the answers so far decide how the next are drawn."""
+
+LEAST_OPEN = 3
+"""Rows are drawn when fewer than this many drawn ones are open."""
+
+HALF_WIDTH = 0.02
+"""Half the width of the interval that a review is to reach."""
+
+
+class Counting:
+    """The draws of one review, and what they count.
+
+    Parameters
+    ----------
+    given : ndarray of shape (n_rows,)
+        Class index of each given label.
+    wrong : ndarray of shape (n_rows,)
+        The model's P(the label is wrong), made without the decisions.
+    store : Decisions
+        The stored decisions and draws.
+    random_state : int, default=None
+        Seed of the draws.
+    """
+
+    def __init__(
+        self, given: Codes, wrong: Floats, store: Decisions, *, random_state: int | None = None
+    ) -> None:
+        self._given, self._store, self._seed = given, store, random_state
+        self._wrong = np.clip(wrong, 0, 1)
+
+    def draw(self, goal: str) -> list[Draw]:
+        """Return the draws so far, with more of them if hardly any is open.
+
+        Rows that were drawn for another goal stay in their places: what was drawn is to be
+        answered, or the estimate would depend on who chose what to answer.
+
+        Parameters
+        ----------
+        goal : {"count", "teach"}
+            What more rows are drawn for.
+        """
+        draws, decisions = self._store.begin_draws(), self._store.all()
+        n_open = sum(
+            draw.row not in decisions or decisions[draw.row].verdict is None for draw in draws
+        )
+        if n_open >= LEAST_OPEN or len(draws) == self._given.size:
+            return draws
+        seed = None
+        if self._seed is not None:
+            # another seed after every batch: the same one would repeat its numbers
+            seed = int(np.random.SeedSequence([self._seed, len(draws)]).generate_state(1)[0])
+        picked = self._checked(draws).next_rows(
+            self._given, self._wrong, goal=cast("Goal", goal), n=BATCH, random_state=seed
+        )
+        new = [Draw(row, p, goal) for row, p in zip(*map(np.ndarray.tolist, picked), strict=True)]
+        self._store.add_draws(new, after=len(draws))
+        return self._store.draws()
+
+    def estimate(self) -> Record:
+        """Return the share of wrong labels by the drawn rows, and how many more are needed."""
+        checked = self._checked(self._store.counted())
+        found = checked.wrong_share(self._given, self._wrong)
+        # the same, but until the interval that holds at any moment is as narrow
+        always = replace(found, interval=found.anytime)
+        return {
+            "n_rows": found.n_rows,
+            "n_unsure": found.n_unsure,
+            "value": None if math.isnan(found.value) else found.value,
+            "low": found.anytime[0],
+            "high": found.anytime[1],
+            "fixed": list(found.interval),
+            "method": found.method,
+            "more": rows_needed(found, self._given.size, HALF_WIDTH),
+            "more_always": rows_needed(always, self._given.size, HALF_WIDTH),
+        }
+
+    def _checked(self, draws: list[Draw]) -> CheckedLabels:
+        decisions = self._store.all()
+        labels = [
+            UNSURE
+            if draw.row not in decisions or decisions[draw.row].label is None
+            else decisions[draw.row].label
+            for draw in draws
+        ]
+        rows = [draw.row for draw in draws]
+        return CheckedLabels(
+            rows, np.array(labels, dtype=object), [draw.probability for draw in draws]
+        )

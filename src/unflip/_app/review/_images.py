@@ -1,0 +1,114 @@
+"""Pictures that a column names, read from one folder and from nowhere else."""
+
+import os
+import stat
+from pathlib import Path
+
+from unflip._app.review._table import Column
+
+MAX_BYTES = 20 * 2**20
+"""Maximum size of a picture."""
+
+N_TRIED = 50
+"""Cells of a column that are tried to see whether they name files."""
+
+MAGIC = (
+    (0, b"\x89PNG\r\n\x1a\n", "image/png"),
+    (0, b"\xff\xd8\xff", "image/jpeg"),
+    (0, b"GIF87a", "image/gif"),
+    (0, b"GIF89a", "image/gif"),
+    (8, b"WEBP", "image/webp"),
+)
+"""Where a kind of picture has which bytes. Nothing else is sent, whatever its name."""
+
+
+class ImageError(Exception):
+    """A picture that is not shown, and why."""
+
+
+class Images:
+    """The pictures of a table.
+
+    The browser names a row and a column, never a path. A path that leads out of the folder, also
+    by a symbolic link, is refused, and so is what is no picture by its content.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of the pictures.
+    columns : list of Column
+        The columns of the table; those whose cells name files in the folder hold pictures.
+
+    Attributes
+    ----------
+    columns : dict of int to Column
+        The columns of pictures, by their position.
+    """
+
+    def __init__(self, folder: Path, columns: list[Column]) -> None:
+        if not folder.is_dir():
+            raise ValueError(f"the folder of pictures {folder} does not exist.")
+        self._folder = folder.resolve()
+        self.columns = {k: column for k, column in enumerate(columns) if self._names_files(column)}
+        if not self.columns:
+            raise ValueError(
+                f"no column of the table names files in {folder}: a column of pictures holds "
+                "paths relative to that folder, such as cats/1.jpg."
+            )
+
+    def _names_files(self, column: Column) -> bool:
+        levels = column.levels[:: max(1, len(column.levels) // N_TRIED)]
+        return bool(levels) and 2 * sum(self._is_file(level) for level in levels) >= len(levels)
+
+    def _is_file(self, cell: str) -> bool:
+        try:
+            return os.path.isfile(self._path(cell))  # false where a name is too long
+        except ImageError:
+            return False
+
+    def _path(self, cell: str) -> Path:
+        """Return the real path of a cell, if it lies in the folder."""
+        try:
+            path = (self._folder / cell).resolve()
+        except (OSError, ValueError, RuntimeError) as error:
+            raise ImageError(f"it is no path: {error}") from error
+        if not path.is_relative_to(self._folder):
+            raise ImageError("it is not in the folder of pictures")
+        return path
+
+    def read(self, row: int, column: int) -> tuple[bytes, str]:
+        """Return a picture and its content type.
+
+        Parameters
+        ----------
+        row : int
+            The row.
+        column : int
+            The position of a column of pictures.
+        """
+        if column not in self.columns:
+            raise ImageError(f"column {column} does not hold pictures")
+        cell = self.columns[column].text(row)
+        if cell is None:
+            raise ImageError("the cell is empty")
+        path = self._path(cell)
+        # the last part may not become a link in the meantime, nor a pipe that never ends
+        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        try:
+            with open(os.open(path, flags | getattr(os, "O_BINARY", 0)), "rb") as file:
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    raise ImageError("it is not a file")
+                content = file.read(MAX_BYTES + 1)
+        except OSError as error:
+            raise ImageError(f"it cannot be read: {error.strerror}") from error
+        if len(content) > MAX_BYTES:
+            raise ImageError(f"it has more than {MAX_BYTES // 2**20} MB")
+        return content, _kind(content)
+
+
+def _kind(content: bytes) -> str:
+    for start, magic, kind in MAGIC:
+        riff = kind != "image/webp" or content.startswith(b"RIFF")
+        if riff and content[start : start + len(magic)] == magic:
+            return kind
+    raise ImageError("it is neither PNG, JPEG, GIF nor WebP")

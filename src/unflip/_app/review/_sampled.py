@@ -1,0 +1,253 @@
+"""Rows drawn from the table: a plain random sample, and draws with recorded probabilities."""
+
+import sqlite3
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from unflip._app.review._fingerprint import Fingerprint
+
+DRAWN = ("count", "teach")
+"""Goals whose rows are drawn one after the other, each with a recorded probability."""
+
+BLIND = ("sample", *DRAWN)
+"""Queues of rows that are drawn: they check the model, so its opinion is hidden."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The current decision on a row.
+
+    Parameters
+    ----------
+    row : int
+        Position in the table.
+    version : int
+        Number of times the row was written to.
+    verdict : {"keep", "change", "unsure"} or None
+        None: not decided, or undone.
+    label : int or None
+        Class index of the true label; None if unknown.
+    """
+
+    row: int
+    version: int = 0
+    verdict: str | None = None
+    label: int | None = None
+
+
+class KnownRow(NamedTuple):
+    """A row of the file: its position in the table (None if missing), and its stored facts."""
+
+    row: int | None
+    place: int
+    id: str | None
+    given: str
+
+
+class Draw(NamedTuple):
+    """A row that was drawn from those not drawn before.
+
+    Parameters
+    ----------
+    row : int
+        Position in the table.
+    probability : float
+        The probability with which it was drawn at its turn.
+    goal : str
+        What it was drawn for: one of DRAWN, or "sample".
+    """
+
+    row: int
+    probability: float
+    goal: str
+
+
+class SampledRows(ABC):
+    """The part of a file of decisions that knows which rows were drawn, and how."""
+
+    notes: list[str]
+    _fingerprint: Fingerprint
+    _rows: dict[int, KnownRow]
+    _connection: sqlite3.Connection
+
+    @abstractmethod
+    def all(self) -> dict[int, Decision]:
+        """Return the current decision on every row of the table that was ever written to."""
+
+    @abstractmethod
+    def _read_rows(self) -> None: ...
+
+    @abstractmethod
+    def _key_of(self, row: int) -> int: ...
+
+    @abstractmethod
+    def _reading(self) -> AbstractContextManager[sqlite3.Connection]: ...
+
+    @abstractmethod
+    def _writing(self) -> AbstractContextManager[sqlite3.Connection]: ...
+
+    def decided_in_sample(self) -> set[int]:
+        """Return the rows that were decided in the queue of the random sample."""
+        with self._reading() as connection:
+            found = connection.execute(
+                "SELECT DISTINCT key FROM standing WHERE sample = ? AND queue = 'sample'",
+                (self._sample_number(),),
+            ).fetchall()
+            self._read_rows()
+            rows = (self._rows[key].row for (key,) in found)
+            return {row for row in rows if row is not None}
+
+    def reviewed_sample(self) -> list[int]:
+        """Return the reviewed part of the stored random sample, in the order drawn.
+
+        It ends with the last row that was decided in the sample queue, or with the sample, if all
+        of it is decided. Decisions made in other queues do not extend it: those rows were chosen
+        because they are suspicious.
+        """
+        with self._reading() as connection:
+            keys = connection.execute(
+                "SELECT key FROM sampled WHERE sample = ? ORDER BY place", (self._sample_number(),)
+            ).fetchall()
+            self._read_rows()
+            drawn = [row for (key,) in keys if (row := self._rows[key].row) is not None]
+        decided, decisions = self.decided_in_sample(), self.all()
+        if all(row in decisions and decisions[row].verdict for row in drawn):
+            return drawn
+        positions = [k for k, row in enumerate(drawn) if row in decided]
+        return drawn[: max(positions, default=-1) + 1]
+
+    def sample(self, size: int, *, random_state: int | None = None) -> list[int]:
+        """Return a random sample of the table's rows, in the order drawn; drawn once and stored.
+
+        A larger size later continues the draw: a smaller sample is the beginning of a larger one.
+        If rows are added, removed or changed, a new sample is drawn, as the former is no longer a
+        random sample of the table.
+
+        Parameters
+        ----------
+        size : int
+            Number of rows, at most all.
+        random_state : int, default=None
+            Seed of the rows that are still to be drawn.
+        """
+        with self._writing() as connection:
+            number = self._sample_number()
+            if number is None:
+                former = connection.execute(
+                    "SELECT count(DISTINCT key) FROM standing WHERE sample IS NOT NULL"
+                ).fetchone()[0]
+                number = connection.execute(
+                    "INSERT INTO samples (population) VALUES (?)", (self._fingerprint.population,)
+                ).lastrowid
+            else:
+                former = 0
+            keys = connection.execute(
+                "SELECT key FROM sampled WHERE sample = ? ORDER BY place", (number,)
+            )
+            drawn = [row for (key,) in keys if (row := self._rows[key].row) is not None]
+            n_missing = min(size, self._fingerprint.n_rows) - len(drawn)
+            if n_missing > 0:
+                rest = np.setdiff1d(np.arange(self._fingerprint.n_rows), drawn)
+                new = np.random.default_rng(random_state).choice(rest, n_missing, replace=False)
+                new_keys = [self._key_of(row) for row in new.tolist()]
+                connection.executemany(
+                    "INSERT INTO sampled VALUES (?, ?, ?)",
+                    ((number, place, key) for place, key in enumerate(new_keys, start=len(drawn))),
+                )
+                drawn += new.tolist()
+        if former:
+            self.notes.append(
+                "The rows of the table have changed since the random sample was drawn, so it is no "
+                "longer a random sample. A new one was drawn, and the estimate of the noise starts "
+                f"again; the decisions on {former} rows of the former sample are kept."
+            )
+        return drawn[:size]
+
+    def draws(self) -> list[Draw]:
+        """Return the rows drawn from this table so far, in the order drawn."""
+        with self._reading() as connection:
+            found = connection.execute(
+                "SELECT key, probability, goal FROM draws WHERE sample = ? ORDER BY place",
+                (self._sample_number(),),
+            ).fetchall()
+            self._read_rows()
+            rows = [self._rows[key].row for key, *_ in found]
+        return [
+            Draw(row, probability, goal)
+            for row, (_, probability, goal) in zip(rows, found, strict=True)
+            if row is not None
+        ]
+
+    def begin_draws(self) -> list[Draw]:
+        """Return the draws so far; the reviewed part of the random sample begins them."""
+        draws = self.draws()
+        if not draws:
+            n_rows, reviewed = self._fingerprint.n_rows, self.reviewed_sample()
+            plain = [Draw(row, 1 / (n_rows - k), "sample") for k, row in enumerate(reviewed)]
+            self.add_draws(plain, after=0)
+            draws = self.draws()
+        return draws
+
+    def add_draws(self, draws: Sequence[Draw], *, after: int) -> None:
+        """Store more draws, unless another process has drawn since.
+
+        Parameters
+        ----------
+        draws : sequence of Draw
+            The draws, in order, each from the rows that were not drawn before.
+        after : int
+            Number of draws before them.
+        """
+        with self._writing() as connection:
+            number = self._sample_number()
+            known = connection.execute("SELECT count(*) FROM draws WHERE sample = ?", (number,))
+            if known.fetchone()[0] != after:
+                return
+            connection.executemany(
+                "INSERT INTO draws VALUES (?, ?, ?, ?, ?)",
+                [
+                    (number, place, self._key_of(draw.row), draw.probability, draw.goal)
+                    for place, draw in enumerate(draws, start=after)
+                ],
+            )
+
+    def reviewed_draws(self) -> list[Draw]:
+        """Return the reviewed part of the draws, in the order drawn.
+
+        It ends with the last row that was decided as drawn. Rows that were passed by before it
+        belong to it, without an answer.
+        """
+        draws, decisions = self.draws(), self.all()
+        with self._reading() as connection:
+            found = connection.execute(
+                "SELECT DISTINCT key FROM standing WHERE sample = ? AND queue IN (?, ?)",
+                (self._sample_number(), *DRAWN),
+            ).fetchall()
+            decided = {self._rows[key].row for (key,) in found}
+        if all(draw.row in decisions and decisions[draw.row].verdict for draw in draws):
+            return draws
+        ends = [k for k, draw in enumerate(draws) if draw.goal == "sample" or draw.row in decided]
+        return draws[: max(ends, default=-1) + 1]
+
+    def counted(self) -> list[Draw]:
+        """Return the reviewed rows that say how noisy all labels are, in the order drawn.
+
+        The reviewed draws; where only the random sample was reviewed, its rows, each as likely to
+        be in it as every other.
+        """
+        draws = self.reviewed_draws()
+        if any(draw.goal in DRAWN for draw in draws):
+            return draws
+        sample = self.reviewed_sample()
+        return [Draw(row, len(sample) / self._fingerprint.n_rows, "sample") for row in sample]
+
+    def _sample_number(self) -> int | None:
+        found = self._connection.execute(
+            "SELECT number FROM samples WHERE population = ?", (self._fingerprint.population,)
+        ).fetchone()
+        return None if found is None else int(found[0])

@@ -1,0 +1,279 @@
+"""The row itself: texts with marked words, pictures, cells with what is unusual marked."""
+
+import math
+import os
+import re
+import struct
+import zlib
+from contextlib import ExitStack, closing
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tests.review.made import client_of
+from unflip._app.review import Decisions, ReviewTable
+from unflip._app.review import _texts as texts
+from unflip._app.review._images import MAX_BYTES, ImageError, Images
+from unflip._app.review._texts import WordMarks, is_text
+from unflip.audit import LabelAudit
+
+GOOD, BAD = ["great", "lovely", "fresh"], ["awful", "broken", "stale"]
+GIF = b"GIF89a" + bytes(20)
+
+
+def png(size=40):
+    """Return a picture of one colour."""
+
+    def chunk(kind, data):
+        body = kind + data
+        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
+
+    lines = (b"\x00" + b"\x20\x90\xd0" * size) * size
+    head = struct.pack(">IIBBBBB", size, size, 8, 2, 0, 0, 0)
+    parts = chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + parts
+
+
+def reviews(n=200):
+    """Return sentences whose words tell the label, one in ten of them labelled wrong."""
+    rng = np.random.default_rng(0)
+    good = rng.random(n) < 0.5
+    sentence = [
+        f"The parcel number {k} was {rng.choice(GOOD if yes else BAD)} and "
+        f"{rng.choice(GOOD if yes else BAD)}, <i>said</i> the neighbour."
+        for k, yes in enumerate(good)
+    ]
+    label = np.where(good ^ (rng.random(n) < 0.1), "good", "bad")
+    return pl.DataFrame({"sentence": sentence, "label": label})
+
+
+def audit_of(labels):
+    classes, codes = np.unique(labels, return_inverse=True)
+    audit = LabelAudit()
+    audit.classes_, audit.transition_matrix_ = classes, np.array([[0.9, 0.1], [0.1, 0.9]])
+    audit.mislabel_proba_ = np.linspace(0, 1, codes.size)
+    audit.label_proba_ = np.full((codes.size, 2), 0.5)
+    audit.suggested_label_ = classes[codes]
+    return audit
+
+
+def column(values, name="text"):
+    return ReviewTable({name: values, "y": np.arange(len(values)) % 2}, "y").columns[0]
+
+
+@pytest.fixture
+def client():
+    with ExitStack() as opened:
+
+        def client(table, folder, **options):
+            review = ReviewTable(table, "label")
+            store = opened.enter_context(Decisions(folder / "d.sqlite", review.fingerprint))
+            options = {"title": "T", "sample_size": 2} | options
+            audit = audit_of(table["label"].to_numpy())
+            return opened.enter_context(
+                closing(client_of(review, audit, store, folder / "out", **options))
+            )
+
+        yield client
+
+
+# ---------------------------------------------------------------- texts
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["red", "green", "blue"], False),
+        (["a sentence that is long enough to read", "and another of the same kind"] * 2, True),
+        ([f"short one {k}" for k in range(1500)], True),
+        ([f"id-{k}" for k in range(1500)], False),
+        ([1.0, 2.0, 3.0], False),
+        ([None, None], False),
+    ],
+)
+def test_texts_are_told_from_categories(values, expected):
+    assert is_text(column(np.array(values))) is expected
+
+
+def brute_force(sentences, labels, row):
+    """Return the log odds of each word in standard errors, counted with nothing but loops."""
+    words = [set(re.findall(r"\w\w+", sentence.lower())) for sentence in sentences]
+    found = {}
+    for word in words[row]:
+        cells = {(same, has): 0.5 for same in (True, False) for has in (True, False)}
+        for k in range(len(sentences)):
+            if k != row:
+                cells[labels[k] == labels[row], word in words[k]] += 1
+        odds = math.log(cells[True, True]) - math.log(cells[True, False])
+        odds -= math.log(cells[False, True]) - math.log(cells[False, False])
+        found[word] = odds / math.sqrt(sum(1 / n for n in cells.values()))
+    return found
+
+
+def test_scores_of_words_are_log_odds_without_the_row_itself():
+    table = reviews(60)
+    codes = np.unique(table["label"].to_numpy(), return_inverse=True)[1]
+    marks = WordMarks(column(table["sentence"].to_numpy()), codes, 2)
+    for row in (0, 7, 59):
+        expected = brute_force(table["sentence"].to_list(), codes.tolist(), row)
+        assert marks.scores(row) == pytest.approx(expected)
+
+
+def test_rows_that_were_not_counted_are_compared_with_all_that_were(monkeypatch):
+    monkeypatch.setattr(texts, "MAX_COUNTED", 30)
+    table = reviews(60)
+    codes = np.unique(table["label"].to_numpy(), return_inverse=True)[1]
+    marks = WordMarks(column(table["sentence"].to_numpy()), codes, 2)
+    counted = [*range(0, 60, 2), 7]  # every second one, and the row, which does not count
+    sentences = [table["sentence"][k] for k in counted]
+    expected = brute_force(sentences, codes[counted].tolist(), 30)
+    known = marks.scores(7)
+    assert known == pytest.approx({word: expected[word] for word in known})
+
+
+def test_a_text_is_given_back_whole_with_its_words_marked(client, tmp_path):
+    table = reviews()
+    page = client(table, tmp_path)
+    codes = np.unique(table["label"].to_numpy(), return_inverse=True)[1]
+    for row in range(20):
+        answer = page.get(f"api/row?row={row}&queue=suspicious").json()
+        [text] = answer["texts"]
+        assert "".join(part for part, _ in text["parts"]) == table["sentence"][row]
+        marked = {part: mark for part, mark in text["parts"] if mark}
+        said = set(GOOD + BAD) & set(re.findall(r"\w+", table["sentence"][row]))
+        assert marked == {word: 1 if (word in GOOD) == codes[row] else -1 for word in said}
+        assert answer["features"] == answer["similar"] == answer["cells"] == []
+
+
+def test_empty_and_missing_texts_and_other_scripts_have_no_marks():
+    values = np.array(["", None, "İstanbul ǅ Straße " * 3, "これは日本語の文章です" * 4] * 3)
+    marks = WordMarks(column(values), np.arange(12) % 2, 2)
+    assert marks.parts(0) == marks.parts(1) == []
+    for row in (2, 3):
+        assert "".join(part.text for part in marks.parts(row)) == values[row]
+    nothing = WordMarks(column(np.array(["", "", "a", "?"])), np.arange(4) % 2, 2)
+    assert [part.text for part in nothing.parts(3)] == ["?"]
+
+
+def test_a_long_text_is_cut(monkeypatch):
+    monkeypatch.setattr(texts, "MAX_SHOWN", 50)
+    marks = WordMarks(column(np.array(["word " * 30] * 4)), np.arange(4) % 2, 2)
+    assert len("".join(part.text for part in marks.parts(0))) == 50
+
+
+def test_the_most_unusual_cells_come_first_and_are_marked(client, tmp_path):
+    rng = np.random.default_rng(0)
+    data = {f"x{k}": rng.normal(size=100) for k in range(30)}
+    data["x20"][0] = 9.0
+    table = pl.DataFrame(data | {"label": ["n", "p"] * 50})
+    cells = client(table, tmp_path).get("api/row?row=0&queue=suspicious").json()["cells"]
+    assert len(cells) == 12
+    assert [cell["name"] for cell in cells] == sorted(
+        (cell["name"] for cell in cells), key=lambda name: int(name[1:])
+    )
+    found = {cell["name"]: cell for cell in cells}
+    assert found["x20"]["unusual"]
+    assert found["x20"]["value"] == "9"
+    mean, spread = data["x20"][::2].mean(), data["x20"][::2].std()
+    assert abs(9 - mean) / spread > 2
+
+
+# ---------------------------------------------------------------- pictures
+
+
+@pytest.fixture
+def folder(tmp_path):
+    root = tmp_path / "pictures"
+    (root / "in").mkdir(parents=True)
+    (root / "in" / "a.png").write_bytes(png())
+    (root / "b.jpg").write_bytes(b"\xff\xd8\xff\xe0" + bytes(20))
+    (root / "c.gif").write_bytes(GIF)
+    (root / "d.webp").write_bytes(b"RIFF\x10\x00\x00\x00WEBPVP8 ")
+    (root / "page.png").write_bytes(b"<svg xmlns='http://www.w3.org/2000/svg'/>")
+    (root / "big.png").write_bytes(png()[:8] + bytes(MAX_BYTES))
+    (root / "fake.webp").write_bytes(b"xxxx\x10\x00\x00\x00WEBPVP8 ")
+    (tmp_path / "secret.png").write_bytes(png())
+    (tmp_path / "pictures-too").mkdir()
+    (tmp_path / "pictures-too" / "e.png").write_bytes(png())
+    (root / "link.png").symlink_to(tmp_path / "secret.png")
+    (root / "out").symlink_to(tmp_path / "pictures-too")
+    (root / "inside.png").symlink_to(root / "in" / "a.png")
+    (root / "loop.png").symlink_to(root / "loop.png")
+    os.mkfifo(root / "pipe.png")
+    return root
+
+
+GIVEN = {
+    "in/a.png": "image/png",
+    "b.jpg": "image/jpeg",
+    "c.gif": "image/gif",
+    "d.webp": "image/webp",
+    "inside.png": "image/png",
+    "in/../b.jpg": "image/jpeg",
+    "page.png": "neither PNG",
+    "fake.webp": "neither PNG",
+    "big.png": "more than 20 MB",
+    "../secret.png": "not in the folder",
+    "../pictures-too/e.png": "not in the folder",
+    "/etc/passwd": "not in the folder",
+    "link.png": "not in the folder",
+    "out/e.png": "not in the folder",
+    "in": "cannot be read|not a file",
+    "none.png": "cannot be read",
+    "pipe.png": "not a file",
+    "loop.png": "no path|cannot be read|not in",
+    "a\x00b.png": "no path",
+    "x" * 5000: "no path|cannot be read",
+}
+
+
+def paths_table(names):
+    return pl.DataFrame({"path": names, "label": ["n", "p"] * (len(names) // 2)})
+
+
+def test_only_pictures_in_the_folder_are_read(folder):
+    good = [f"in/{k}.png" for k in range(len(GIVEN))]
+    for name in good:
+        (folder / name).write_bytes(png())
+    names = [*GIVEN, *good]
+    images = Images(folder, ReviewTable(paths_table(names), "label").columns)
+    assert list(images.columns) == [0]
+    for row, (name, expected) in enumerate(GIVEN.items()):
+        if expected.startswith("image/"):
+            assert images.read(row, 0) == ((folder / name).read_bytes(), expected)
+        else:
+            with pytest.raises(ImageError, match=expected):
+                images.read(row, 0)
+    with pytest.raises(ImageError, match="does not hold pictures"):
+        images.read(0, 1)
+
+
+def test_a_folder_that_is_not_there_or_not_named_is_refused(folder, tmp_path):
+    columns = ReviewTable(paths_table(["x.png", "y.png"]), "label").columns
+    with pytest.raises(ValueError, match="does not exist"):
+        Images(tmp_path / "none", columns)
+    with pytest.raises(ValueError, match="no column of the table names files"):
+        Images(folder, columns)
+
+
+def test_the_browser_names_a_row_and_never_a_path(client, folder, tmp_path):
+    table = paths_table(["in/a.png", "b.jpg", "c.gif", "../secret.png"])
+    pictures = Images(folder, ReviewTable(table, "label").columns)
+    page = client(table, tmp_path, images=pictures)
+    shown = page.get("api/row?row=0&queue=sample").json()["pictures"]
+    assert shown == [{"column": 0, "name": "path", "value": "in/a.png"}]
+    sent = page.get("api/image?row=0&column=0")
+    assert (sent.status_code, sent.content) == (200, png())
+    assert sent.headers["content-type"] == "image/png"
+    assert sent.headers["x-content-type-options"] == "nosniff"
+    assert "img-src 'self'" in sent.headers["content-security-policy"]
+    assert page.get("api/image?row=3&column=0").status_code == 404
+    assert page.get("api/image?row=0&column=1").status_code == 404
+    for query in ("row=4&column=0", "row=0", "column=0", "row=0&column=../x", "row=-1&column=0"):
+        assert page.get(f"api/image?{query}").status_code == 400
+    assert page.get("api/image?row=0&column=0&path=../secret.png").content == png()
+    assert page.request("GET", "/wrong/api/image?row=0&column=0").status_code == 404
+    assert page.post("api/image", {}).status_code == 405
+    without = client(table, tmp_path / "other")
+    assert without.get("api/image?row=0&column=0").status_code == 404
