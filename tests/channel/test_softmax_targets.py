@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy.stats import chi2
 
 from tests.channel.test_softmax_channel import classes, design_of
 from unflip import TransitionMatrix, flip_labels
 from unflip.posterior import MulticlassChannelPosterior
 from unflip.posterior._softmax_channel._climb import Peak, climb
+from unflip.posterior._softmax_channel._compare import tests as evidence_tests
 from unflip.posterior._softmax_channel._design import SoftmaxDesign
 from unflip.posterior._softmax_channel._evidence import fit_softmax
 from unflip.posterior._softmax_channel._structure import NoiseStructure, structures
@@ -89,3 +91,18 @@ def test_pairs_of_many_classes_are_seen_with_few_rows():
     channel = MulticlassChannelPosterior(features="linear").fit(X, given)
     assert channel.noise_test_.probability < 0.01
     assert 0.5 * np.abs(channel.rates_.matrix - noise.matrix).sum(axis=1).mean() < 0.06
+
+
+def test_the_test_of_no_noise_pays_for_the_choice_of_targets():
+    """The best of 3^4 choices of targets has to be so much likelier (Bonferroni)."""
+    design = pair_design(4, 300, rate=0.1)
+    none, one = structures(4, free=False)[:2]
+    plain, even = (
+        climb(design, each, each.start(), design.first_variance()) for each in (none, one)
+    )
+    peak = climb_targets(design, False, even)
+    noise, _ = evidence_tests([plain, peak], np.array([0.1, 0.9]))
+    lost = peak.fit.log_likelihood - plain.fit.log_likelihood - np.log(3.0**4)
+    assert lost > 1
+    assert noise.statistic == pytest.approx(2 * lost)
+    assert noise.p_value >= 3**4 * chi2.sf(2 * (lost + np.log(3.0**4)), 1)

@@ -252,6 +252,7 @@ def tests(peaks: list[Peak], probability: Floats) -> tuple[EvidenceTest, Evidenc
     probability : ndarray of shape (n_peaks,)
         Their probabilities.
     """
+    K = peaks[0].fit.design.n_classes
     best: dict[str, float] = {}
     sizes: dict[str, int] = {}
     chance = {"none": 0.0, "one": 0.0, "class": 0.0}
@@ -259,14 +260,16 @@ def tests(peaks: list[Peak], probability: Floats) -> tuple[EvidenceTest, Evidenc
         structure = peak.structure
         kind = {None: "none", False: "one", True: "class"}[structure.per_class]
         chance[kind] += float(p)
-        if peak.fit.log_likelihood > best.get(kind, -np.inf):
-            best[kind], sizes[kind] = peak.fit.log_likelihood, structure.n_parameters
+        found = peak.fit.log_likelihood
+        if structure.targets is not None:  # the best of so many
+            found -= K * float(np.log(K - 1))
+        if found > best.get(kind, -np.inf):
+            best[kind], sizes[kind] = found, structure.n_parameters
+    noise = _test(max(best.values()), best.get("none", -np.inf), sizes, chance["none"])
     alike = max(best.get("none", -np.inf), best.get("one", -np.inf))
     if "class" not in best:  # their counts ruled it out
         counts = peaks[int(np.argmax(probability))].fit.counts
         best["class"] = alike + _differing_rates(counts)
-    K = peaks[0].fit.design.n_classes
-    noise = _test(max(best.values()), best.get("none", -np.inf), sizes, chance["none"])
     rates = _test(best["class"], alike, {"class": K - 1}, 1 - chance["class"])
     return noise, rates
 
