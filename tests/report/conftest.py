@@ -1,3 +1,3 @@
 """The browser in which pages are looked at."""
 
-from tests.review.test_page import browser as browser
+from tests.review.conftest import browser as browser

@@ -188,7 +188,8 @@ def test_many_classes_show_what_is_taken_for_what(animals):
     page = report.to_html()
     assert "<title>truly cat, labelled dog:" in page
     assert page.count('class="wrong"') == 6
-    assert "| cat | dog | 3" in report.to_markdown()
+    shown = float(re.search(r"\| cat \| dog \| (\d+)%", report.to_markdown())[1])
+    assert abs(shown - 30) < 8
     assert "some classes are mislabelled more often than others" in page.lower()
 
 
