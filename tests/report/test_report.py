@@ -190,7 +190,7 @@ def test_many_classes_show_what_is_taken_for_what(animals):
     assert page.count('class="wrong"') == 6
     shown = float(re.search(r"\| cat \| dog \| (\d+)%", report.to_markdown())[1])
     assert abs(shown - 30) < 8
-    assert "some classes are mislabelled more often than others" in page.lower()
+    assert re.search(r"ome classes are (probably )?mislabelled more often than others", page)
 
 
 def test_the_page_has_a_table_of_contents_that_leads_to_its_parts(animals):
