@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cleanlab.rank import get_label_quality_scores
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
@@ -141,6 +140,8 @@ def audited(proba: Array, given: Array) -> LabelAudit:
 
 
 def cleanlab_scores(proba: Array, given: Array) -> list[Array]:
+    from cleanlab.rank import get_label_quality_scores  # a peer: not needed to draw the page
+
     return [1 - get_label_quality_scores(given, proba, method=method) for method in SCORES]
 
 

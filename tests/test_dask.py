@@ -223,6 +223,7 @@ def block(rows, start, folder):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
+@pytest.mark.slow
 def test_a_worker_killed_in_mid_fit_changes_nothing(data, in_memory, tmp_path, capsys):
     read = dask.delayed(block)
     parts = [

@@ -273,7 +273,7 @@ def goes_through_with(megabytes, n_rows, n_columns, posterior, path):
 @pytest.mark.parametrize(
     ("megabytes", "n_rows", "posterior"),
     [
-        (32, 430_000, ("3000", "linear")),
+        pytest.param(32, 430_000, ("3000", "linear"), marks=pytest.mark.slow),
         pytest.param(192, 2_600_000, ("20000", "nystroem"), marks=pytest.mark.slow),
         pytest.param(192, 2_600_000, ("20000", "ulsif"), marks=pytest.mark.slow),
     ],

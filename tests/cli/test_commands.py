@@ -317,6 +317,7 @@ def test_shell_completion_is_there(run):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX's")
+@pytest.mark.slow
 def test_on_a_terminal_progress_is_gone_before_words_are_printed(small):
     import pty
 

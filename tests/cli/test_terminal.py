@@ -239,6 +239,7 @@ def test_predictions_that_a_format_cannot_hold_are_refused(run, tmp_path):
     assert "which .csv files cannot" in result.stderr
 
 
+@pytest.mark.slow
 def test_without_a_home_and_on_a_terminal_of_ascii_commands_run(tmp_path):
     source = table(tmp_path, labels("großes", "日本"))
     environment = {

@@ -167,7 +167,7 @@ LONG = " ".join(["word"] * 100)
 
 @pytest.fixture(scope="module")
 def animals():
-    """Return a fitted classifier of three classes, its rows and labels, and a table of them."""
+    """Return the report on a table of three classes, with many columns and long texts."""
     rng = np.random.default_rng(1)
     names = np.array(["cat", "dog", "fish"])
     true = rng.integers(0, 3, 600)
@@ -176,12 +176,11 @@ def animals():
     y = flip_labels(names[true], noise, random_state=0)
     clf = ImportanceReweightingClassifier(random_state=0).fit(X, y)
     table = pl.DataFrame({f"column {k}": X[:, k % 3] for k in range(9)})
-    return clf, X, y, table.with_columns(note=pl.lit(LONG))
+    return make_report(clf, X, y, rows=table.with_columns(note=pl.lit(LONG)))
 
 
 def test_many_classes_show_what_is_taken_for_what(animals):
-    clf, X, y, _ = animals
-    report = make_report(clf, X, y)
+    report = animals
     found = report.content["summary"]
     low, high = (found["transition_interval"][end] for end in ("low", "high"))
     assert low[0][1] <= 0.3 <= high[0][1]
@@ -194,21 +193,19 @@ def test_many_classes_show_what_is_taken_for_what(animals):
 
 
 def test_the_page_has_a_table_of_contents_that_leads_to_its_parts(animals):
-    clf, X, y, _ = animals
-    page = make_report(clf, X, y).to_html()
+    page = animals.to_html()
     names = re.findall(r'<a href="#([^"]+)">', page)
     assert "what-is-taken-for-what" in names
     assert all(f'<span id="{name}"></span>\n<h2>' in page for name in names)
 
 
 def test_every_column_of_a_suspicious_row_can_be_opened(animals):
-    clf, X, y, table = animals
-    page = make_report(clf, X, y, rows=table).to_html()
+    page = animals.to_html()
     assert page.count("<details>") == 50
     assert "<dt>column 8</dt>" in page
     assert f"<dd>{LONG}</dd>" in page
-    few = make_report(clf, X, y, rows=table.select("column 0")).to_html()
-    assert "<details>" not in few
+    few = [{**one, "values": {"column 0": 1.5}} for one in animals.content["suspects"]]
+    assert "<details>" not in Report({**animals.content, "suspects": few}).to_html()
 
 
 def test_only_a_class_that_takes_most_flips_is_called_that():

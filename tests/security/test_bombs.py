@@ -191,6 +191,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of me
 
 
 @linux
+@pytest.mark.slow
 def test_no_bomb_takes_200_megabytes(tmp_path):
     for name, make in BOMBS.items():
         (tmp_path / f"{name}.skops").write_bytes(make())
