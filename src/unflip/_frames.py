@@ -1,11 +1,12 @@
 """What is said of rows as a table, with the index that the rows came with."""
 
-from difflib import get_close_matches
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
+
+from unflip._validation import did_you_mean
 
 
 def row_index(*sources: Any) -> Any:
@@ -43,9 +44,7 @@ def split_label_column(X: Any, label: str) -> tuple[Any, Any]:
             f"{type(X).__name__}: give the labels themselves."
         )
     if label not in frame.columns:
-        near = get_close_matches(label, frame.columns, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"X has no column {label!r}.{hint}")
+        raise ValueError(f"X has no column {label!r}.{did_you_mean(label, frame.columns)}")
     return frame.drop(label).to_native(), frame[label].to_native()
 
 

@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.pipeline import Pipeline
 
 from unflip._diagnostics import Diagnostic, judge_model, judge_rates
 from unflip._label_posterior import LabelPosterior, Totals
 from unflip._mistake_rates import MistakeRates
-from unflip._typing import Array, Floats
+from unflip._preprocessing import fit_preprocessing
+from unflip._typing import Array, Floats, RandomState
 from unflip._validation import Labels
 from unflip._wrong_share import wrong_share_range
 from unflip.noise import NoiseRates, RatesInterval, as_transition_matrix
@@ -267,14 +269,31 @@ def choose_posterior(
     return chosen
 
 
-def need_numbers(posterior: Any, noise_rates: Any, n_classes: int) -> bool:
-    """Return whether the stages compute with the rows, and not only parts of the user's own.
+def rows_as_numbers(
+    posterior: Any,
+    noise_rates: Any,
+    X: Any,
+    n_classes: int,
+    *,
+    estimator: Any = None,
+    random_state: RandomState = None,
+) -> tuple[Any, Pipeline | None]:
+    """Return the rows for :func:`fit_stages`, and what made numbers of them; None: nothing did.
 
     Parameters
     ----------
     posterior, noise_rates, n_classes
         As for :func:`choose_posterior`.
+    X, estimator, random_state
+        As for :func:`~unflip._preprocessing.fit_preprocessing`.
     """
+    if not _need_numbers(posterior, noise_rates, n_classes):
+        return X, None
+    return fit_preprocessing(X, estimator, random_state)
+
+
+def _need_numbers(posterior: Any, noise_rates: Any, n_classes: int) -> bool:
+    """Return whether the stages compute with the rows, and not only parts of the user's own."""
     if isinstance(posterior, str):
         return True
     by_default = isinstance(noise_rates, str) and noise_rates == "auto"

@@ -1,5 +1,7 @@
 """The one door for what users pass in: labels, probabilities, weights, parameters."""
 
+from collections.abc import Sequence
+from difflib import get_close_matches
 from numbers import Real
 from typing import Any, NamedTuple, SupportsFloat, TypeGuard
 
@@ -15,7 +17,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from unflip._typing import Array, Rows, Vector
+from unflip._typing import Array, PlainLabel, Rows, Vector
 
 FLOATS = (np.float64, np.float32)
 """Precisions that are kept as they come."""
@@ -177,6 +179,24 @@ def _refuse_missing(missing: NDArray[np.bool_], name: str) -> None:
             f"{name} contains no label (NaN or None) in {rows.size} of {missing.size} rows: "
             f"{_some(rows)}. Leave these rows out, or label them."
         )
+
+
+def find_class(classes: Array, text: object) -> PlainLabel | None:
+    """Return the class that is written so, or None: 1.0 is 1, and true is True."""
+    wanted = str(text)
+    for label in classes.tolist():
+        same_word = isinstance(label, bool) and str(label).lower() == wanted.lower()
+        if str(label) == wanted or same_word:
+            return label
+        if isinstance(label, int) and wanted == f"{label}.0":
+            return label
+    return None
+
+
+def did_you_mean(name: str, names: Sequence[str]) -> str:
+    """Return a hint at the name that is most alike, with a blank before it; empty if none is."""
+    near = get_close_matches(name, names, n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def _some(values: Array) -> str:

@@ -17,9 +17,8 @@ from unflip._label_posterior import LabelPosterior, totals_of
 from unflip._mistake_rates import MistakeRates
 from unflip._mistakes import fit_mistakes
 from unflip._notebook import with_findings
-from unflip._preprocessing import fit_preprocessing
 from unflip._simplex import scaled_rows
-from unflip._stages import fit_stages, judge_estimate, need_numbers, possible_wrong_share
+from unflip._stages import fit_stages, judge_estimate, possible_wrong_share, rows_as_numbers
 from unflip._typing import Array, Floats
 from unflip._validation import (
     Labels,
@@ -172,9 +171,9 @@ class LabelAudit(BaseEstimator):
         if weight is not None:
             check_class_weights(weight, codes, classes)
         random_state = stage_generator(self.random_state)
-        numbers = X
-        if need_numbers(self.posterior, self.noise_rates, classes.size):
-            numbers, _ = fit_preprocessing(X, None, self.random_state)
+        numbers, _ = rows_as_numbers(
+            self.posterior, self.noise_rates, X, classes.size, random_state=self.random_state
+        )
         stages = fit_stages(
             self.posterior,
             self.noise_rates,

@@ -23,8 +23,8 @@ from unflip._estimators import (
 from unflip._frames import native_frame, row_index
 from unflip._label_posterior import LabelPosterior
 from unflip._notebook import with_findings
-from unflip._preprocessing import default_classifier, fit_preprocessing
-from unflip._stages import fit_stages, judge_estimate, need_numbers, possible_wrong_share
+from unflip._preprocessing import default_classifier
+from unflip._stages import fit_stages, judge_estimate, possible_wrong_share, rows_as_numbers
 from unflip._typing import Array, Classifier, Floats
 from unflip._validation import (
     Labels,
@@ -218,9 +218,14 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         estimator = clone_seeded(base, random_state)
         weight_parameters(estimator)  # refused before any work is done
 
-        numbers, preprocessing = X, None
-        if need_numbers(self.posterior, self.noise_rates, classes.size):
-            numbers, preprocessing = fit_preprocessing(X, base, self.random_state)
+        numbers, preprocessing = rows_as_numbers(
+            self.posterior,
+            self.noise_rates,
+            X,
+            classes.size,
+            estimator=base,
+            random_state=self.random_state,
+        )
         stages = fit_stages(
             self.posterior,
             self.noise_rates,

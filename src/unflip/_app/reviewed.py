@@ -10,7 +10,7 @@ from unflip._app.row_hashes import hash_rows, hash_texts
 from unflip._app.table_files import TableError, listed, read_table
 from unflip._app.tables import LabelledTable
 from unflip._typing import Array, Floats, PlainLabel, Record
-from unflip._validation import Labels
+from unflip._validation import Labels, find_class
 from unflip.checked import NONE, UNSURE, CheckedLabels, Estimate, Taught
 
 if TYPE_CHECKING:
@@ -113,22 +113,10 @@ def _estimate_record(found: Estimate) -> Record:
 
 def class_named(classes: Array, text: object) -> PlainLabel:
     """Return the class with this text; raise an error that lists the classes if there is none."""
-    wanted = str(text)
-    for label in classes.tolist():
-        same_word = isinstance(label, bool) and str(label).lower() == wanted.lower()
-        if str(label) == wanted or same_word:
-            return label
-        if isinstance(label, int) and wanted == f"{label}.0":
-            return label
-    raise TableError(f"{text!r} is not one of the classes: {listed(classes.tolist())}.")
-
-
-def class_or_none(classes: Array, text: str) -> PlainLabel | None:
-    """Return the class with this text; None if there is none."""
-    try:
-        return class_named(classes, text)
-    except TableError:
-        return None
+    found = find_class(classes, text)
+    if found is None:
+        raise TableError(f"{text!r} is not one of the classes: {listed(classes.tolist())}.")
+    return found
 
 
 def _check_same_rows(path: Path, reviewed: "pl.DataFrame", data: LabelledTable) -> None:
@@ -145,7 +133,7 @@ def _check_same_rows(path: Path, reviewed: "pl.DataFrame", data: LabelledTable) 
         same = [old == new for old, new in zip(then, now, strict=True)]
     else:
         same = [
-            label == class_or_none(data.classes, old)
+            label == find_class(data.classes, old)
             for label, old in zip(data.y[rows], then, strict=True)
         ]
     wrong = [row for row, is_same in zip(rows, same, strict=True) if not is_same]

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from unflip._app.table_files import TableError, listed
 from unflip._label_checks import look_alike
 from unflip._typing import Array, Record
+from unflip._validation import did_you_mean
 
 if TYPE_CHECKING:
     import polars as pl
@@ -135,8 +135,7 @@ def check_has_columns(table: "pl.DataFrame", names: Sequence[str]) -> None:
     """Refuse a name that no column has."""
     for name in names:
         if name not in table.columns:
-            near = get_close_matches(name, table.columns, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(name, table.columns)
             raise TableError(
                 f"there is no column {name!r}.{hint} The columns are: {listed(table.columns)}."
             )

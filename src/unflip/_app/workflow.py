@@ -22,7 +22,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from unflip._app.reviewed import checked_record, class_named, class_or_none
+from unflip._app.reviewed import checked_record, class_named
 from unflip._app.table_files import READ, TableError, listed, read_table
 from unflip._app.tables import LabelledTable
 from unflip._diagnostics import Diagnostic, judge_columns, judge_usefulness
@@ -34,7 +34,7 @@ from unflip._preprocessing import make_vectorizer
 from unflip._stages import channel_interval
 from unflip._threads import threads_for
 from unflip._typing import Array, Classifier, Floats, PlainLabel, Record
-from unflip._validation import check_enough_rows, check_labels
+from unflip._validation import check_enough_rows, check_labels, find_class
 from unflip.audit import LabelAudit
 from unflip.checked import CheckedLabels, teach
 from unflip.inspection import summary
@@ -354,7 +354,7 @@ def read_matrix(path: Path, classes: Array) -> TransitionMatrix:
         The classes, sorted.
     """
     table = read_table(path)
-    named = [name for name in table.columns if class_or_none(classes, name) is not None]
+    named = [name for name in table.columns if find_class(classes, name) is not None]
     others = [name for name in table.columns if name not in named]
     if len(named) != classes.size or len(others) > 1 or table.height != classes.size:
         raise TableError(

@@ -36,7 +36,6 @@ not taken to be right for ever."""
 EXACT = "Clopper-Pearson: exact for a plain random sample of this size"
 POWERED = "prediction-powered, power-tuned: approximate at a number of rows fixed in advance"
 WEIGHTED = "inverse probabilities: approximate at a number of rows fixed in advance"
-SEQUENCE = "betting confidence sequence: holds at every moment, however one stops"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from unflip._typing import Array, Codes, Floats
-from unflip._validation import Labels
+from unflip._validation import Labels, find_class, is_missing
 
 NONE = "none of these"
 """The answer that a row belongs to no class at all."""
@@ -47,7 +47,7 @@ def check_answers(labels: ArrayLike, rows: Codes) -> Array:
     if len(plain) != rows.size:
         raise ValueError(f"labels has {len(plain)} entries, and rows has {rows.size}: one each.")
     for row, label in zip(rows.tolist(), plain, strict=True):
-        if label is None or (isinstance(label, float) and np.isnan(label)):
+        if is_missing(label):
             raise ValueError(
                 f"row {row} has no label: leave it out if it was not checked, or say {UNSURE!r}."
             )
@@ -137,12 +137,8 @@ def chance(text: str | None, path: Any, line: int) -> float:
 
 def as_class(text: str, classes: Array) -> Any:
     """Return the class that is written so, or the text itself."""
-    for label in classes.tolist():
-        if str(label) == text or (isinstance(label, int) and text == f"{label}.0"):
-            return label
-        if isinstance(label, bool) and str(label).lower() == text.lower():
-            return label
-    return text
+    found = find_class(classes, text)
+    return text if found is None else found
 
 
 def check_given(path: Any, rows: list[int], given: list[str | None], table: Labels) -> None:
