@@ -1,11 +1,13 @@
 """P(noisy y | x) as the clean posterior passed through a noisy channel."""
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.decomposition import TruncatedSVD
+from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
@@ -28,6 +30,7 @@ from unflip.posterior._checked_range import checked_range
 from unflip.posterior._noisy_channel import (
     N_GRID,
     ChannelSample,
+    Evidence,
     EvidenceTest,
     ModelCheck,
     NoisyChannel,
@@ -39,6 +42,15 @@ from unflip.posterior._noisy_channel import (
     fit_scored_channel,
 )
 from unflip.posterior._wide_rows import RidgeScores, fit_reducer, reducer
+
+
+@dataclass(frozen=True)
+class _FittedRows:
+    """The rows of a fit: their positions, what of them is evidence, P(true=+1 | x) held out."""
+
+    rows: NDArray[np.intp]
+    evidence: Evidence
+    held_out: Floats | None
 
 
 class ChannelPosterior(BasePosterior):
@@ -163,10 +175,8 @@ class ChannelPosterior(BasePosterior):
         self._fit(X, y, sample_weight)
         return self
 
-    def _fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> tuple[NDArray[np.intp], Floats] | None:
-        """Fit, and return the rows that trees were fitted to, and their held-out P(true=+1 | x)."""
+    def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> _FittedRows:
+        """Fit, and return the rows that took part."""
         check_count(self.n_centers, "n_centers", least=1)
         check_count(self.max_rows, "max_rows", least=N_GRID)
         check_choice(self.estimate, ("median", "mean"), "estimate")
@@ -189,8 +199,9 @@ class ChannelPosterior(BasePosterior):
             rows = _checked(fit_reducer(transformer, rows, codes[counts], weight[counts]))
         sample = ChannelSample(dense(rows), codes[counts] == 1, weight[counts])
         with one_blas_thread():
-            channel, check, held_out = self._fit_sample(
-                sample, random, one_scale=isinstance(transformer, TruncatedSVD)
+            evidence = sample.merged(random)
+            channel, check, held_out = self._fit_evidence(
+                evidence, one_scale=isinstance(transformer, TruncatedSVD)
             )
         check_table(self, X, reset=True)
         self.classes_, self.rates_ = classes, NoiseRates(*channel.rates)
@@ -198,25 +209,53 @@ class ChannelPosterior(BasePosterior):
         self._noisy_prior = float(np.average(sample.positive, weights=sample.weight))
         if held_out is None and isinstance(transformer, RidgeScores):
             held_out = channel.clean_posterior(sample.rows)  # by out-of-fold scores
-        return None if held_out is None else (counts, held_out)
+        return _FittedRows(counts, evidence, held_out)
 
     def fit_predict_proba(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> NDArray[np.float64]:
         """Fit, and return P(noisy y | x) of the rows; from trees, each held out in its fold."""
-        held_out = self._fit(X, y, sample_weight)
+        fitted = self._fit(X, y, sample_weight)
         proba = self.predict_proba(X)
-        if held_out is not None:
-            rows, clean = held_out
-            proba[rows] = self._noisy_proba(clean)
+        if fitted.held_out is not None:
+            proba[fitted.rows] = self._noisy_proba(fitted.held_out)
         return proba
 
-    def _fit_sample(
-        self, sample: ChannelSample, random: np.random.RandomState, *, one_scale: bool
+    def cross_predict_proba(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, folds: StratifiedKFold
+    ) -> Floats:
+        """Fit, and return P(noisy y | x) of the rows, each held out from the coefficients.
+
+        The rates and the prior are those of all rows, and so are the directions of wide rows, in
+        which a row's own scores are out of fold. Rows that were not drawn for the fit are held out
+        already. What a transformer of the user's learns of the labels is held out too.
+        """
+        if not isinstance(self.features, str):
+            return super().cross_predict_proba(X, y, sample_weight, folds)
+        fitted, n_rows = self._fit(X, y, sample_weight), np.shape(y)[0]
+        clean = fitted.held_out
+        if isinstance(self._channel, NoisyChannel):
+            units, place = fitted.evidence.units, fitted.evidence.place
+            of_row, of_unit = np.empty(n_rows, int), np.empty(len(units.rows), int)
+            for k, (_, test) in enumerate(folds.split(of_row, y)):
+                of_row[test] = k
+            of_unit[place] = of_row[fitted.rows]  # copies of a row are held out together
+            masks = [(of_unit != k, of_unit == k) for k in np.unique(of_unit)]
+            with one_blas_thread():
+                clean = self._channel.out_of_fold(units, masks)[place]
+        assert clean is not None
+        proba, drawn = np.empty((n_rows, 2)), np.zeros(n_rows, dtype=bool)
+        drawn[fitted.rows] = True
+        if not drawn.all():
+            proba[~drawn] = self.predict_proba(_safe_indexing(X, np.flatnonzero(~drawn)))
+        proba[fitted.rows] = self._noisy_proba(clean)
+        return proba
+
+    def _fit_evidence(
+        self, evidence: Evidence, *, one_scale: bool
     ) -> tuple[NoisyChannel | ScoredChannel, ModelCheck | None, Floats | None]:
         """Return the channel, its check, and P(true=+1 | x) of rows that trees have not seen."""
         by_name = isinstance(self.features, str)
-        evidence = sample.merged(random)
         channel = fit_noisy_channel(
             evidence,
             self.known,

@@ -8,6 +8,9 @@ from unflip._typing import Array, Floats
 MIN_EIGENVALUE = 1e-6
 """Minimum eigenvalue of the kernel matrix, relative to the largest; smaller ones are dropped."""
 
+KEYED_AT_ONCE = 1024
+"""Rows whose keys are made at a time."""
+
 STEPS = 1000
 """Steps per standard deviation to which values are rounded before rows are shuffled by them."""
 
@@ -123,16 +126,23 @@ def shuffled_keys(
     random_state : RandomState instance
         Generator of the order.
     """
-    mean = np.average(X, axis=0, weights=weight)
-    deviation = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
-    Z = (X - mean) / np.where(deviation > 0, deviation, 1.0)
-    rounded = np.rint(np.clip(STEPS * Z, -(2.0**52), 2.0**52)).astype(np.int64)
+    share = weight / weight.sum()
+    mean, variance, skewness = share @ X, np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    parts = [slice(first, first + KEYED_AT_ONCE) for first in range(0, len(X), KEYED_AT_ONCE)]
+    for part in parts:
+        variance += share[part] @ (X[part] - mean) ** 2
+    deviation = np.sqrt(np.where(variance > 0, variance, 1.0))
+    rounded = np.empty(X.shape, dtype=np.int64)
+    for part in parts:
+        Z = (X[part] - mean) / deviation
+        np.rint(np.clip(STEPS * Z, -(2.0**52), 2.0**52), out=rounded[part], casting="unsafe")
+        np.clip(Z, -10, 10, out=Z)
+        skewness += share[part] @ (Z * Z * Z)
     # columns are known by their shape, not by their place
-    skewness = np.average(np.clip(Z, -10, 10) ** 3, axis=0, weights=weight)
     seed = random_state.randint(2**31, dtype=np.int64)
     column = _mixed((np.rint(STEPS * skewness).astype(np.int64) + seed).view(np.uint64))
-    parts = rounded.view(np.uint64) * (column | np.uint64(1))
-    return _mixed(parts.sum(axis=1, dtype=np.uint64))
+    # sums of products wrap around, as they may
+    return _mixed(rounded.view(np.uint64) @ (column | np.uint64(1)))
 
 
 def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:

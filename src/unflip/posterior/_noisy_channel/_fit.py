@@ -87,7 +87,13 @@ class _Part:
     def clean_posterior(self, rows: Floats) -> Floats:
         if self.factor is None:
             return np.asarray(expit(self.features.latent(rows, self.fit.coef)))
-        return mean_sigmoid(self.features.transform(rows), self.fit.coef, self.factor)
+        return self.mean_sigmoid(self.features.transform(rows), self.fit.coef)
+
+    def mean_sigmoid(self, features: Floats, coef: Floats) -> Floats:
+        """Return P(true=+1 | x) for other coefficients, as sure of them as of these."""
+        if self.factor is None:
+            return np.asarray(expit(features @ coef))
+        return mean_sigmoid(features, coef, self.factor)
 
     def held_out(self, sample: "ChannelSample", units: "ChannelSample") -> Floats:
         factor = self.factor
@@ -132,7 +138,7 @@ class NoisyChannel:
             design = units.design(part.features)
             for others, fold in folds:
                 fit = refit_coef(design.where(others), self.rates, part.fit, tol=0.1, max_iter=5)
-                clean[fold] += part.share * expit(design.features[fold] @ fit.coef)
+                clean[fold] += part.share * part.mean_sigmoid(design.features[fold], fit.coef)
         return np.minimum(clean, 1.0)
 
     def _by_chunks(self, rows: Any) -> Floats:
