@@ -25,8 +25,9 @@ from unflip.posterior._noisy_channel import (
 )
 from unflip.posterior._softmax_channel._climb import Peak
 from unflip.posterior._softmax_channel._design import SoftmaxDesign, softmax_over_classes
-from unflip.posterior._softmax_channel._evidence import SoftmaxFit, fit_softmax
+from unflip.posterior._softmax_channel._evidence import SoftmaxFit, fit_softmax, fit_without
 from unflip.posterior._softmax_channel._forest import folds_of
+from unflip.posterior._softmax_channel._sharpness import held_out_logits
 
 MOST_CHECKED = 3000
 """Of more rows, so many are enough to see what matters."""
@@ -42,11 +43,8 @@ CLEARLY_LESS, HARDLY_OVERLAP = 2.0, 0.05
 """Standard errors by which held-out labels must contradict the evidence, and the share of labels
 that a model without noise disagrees with where they may."""
 
-LARGEST_OWN = 0.9
-"""Share of its own function's information that a row may hold, to be left out in one step."""
 
-
-def check_softmax_channel(rows: Floats, fit: SoftmaxFit) -> ModelCheck:
+def check_softmax_channel(rows: Floats, fit: SoftmaxFit, sharpness: float = 1.0) -> ModelCheck:
     """Return how well a channel explains labels that it has not seen.
 
     Parameters
@@ -55,10 +53,12 @@ def check_softmax_channel(rows: Floats, fit: SoftmaxFit) -> ModelCheck:
         Distinct pairs of row and label in random order, equal rows side by side.
     fit : SoftmaxFit
         The channel's fit to them.
+    sharpness : float, default=1.0
+        What its t is multiplied by.
     """
     rows, fit, share = _head(rows, fit)
     codes, weight = fit.design.codes, fit.design.weight / share
-    held_out = leave_one_out(fit, share)
+    held_out = leave_one_out(fit, share, sharpness)
     wrong = _disagreement(held_out, codes, weight)
     statistic, verdict, simple = 0.0, "believed", wrong
     enough = len(rows) >= LEAST_CHECKED
@@ -69,7 +69,7 @@ def check_softmax_channel(rows: Floats, fit: SoftmaxFit) -> ModelCheck:
             verdict, simple = "rule", max(wrong, float(np.average(missed, weights=weight)))
     if enough and verdict == "believed" and wrong > LEAST_DISAGREEMENT:
         residual = np.eye(fit.design.n_classes)[codes] - held_out
-        statistic = residual_score(rows, fit.noisy, residual, weight)
+        statistic = residual_score(rows, out_of_fold(rows, fit, sharpness), residual, weight)
     if statistic >= DOUBTED:
         verdict = "refuted" if statistic >= REFUTED else "doubted"
         missed = _missed_by_columns(rows, fit, share)
@@ -84,7 +84,7 @@ def check_softmax_channel(rows: Floats, fit: SoftmaxFit) -> ModelCheck:
     )
 
 
-def leave_one_out(fit: SoftmaxFit, share: float = 1.0) -> Floats:
+def leave_one_out(fit: SoftmaxFit, share: float = 1.0, sharpness: float = 1.0) -> Floats:
     """Return P(noisy | x) of every row without its own label: one step of Newton's method.
 
     Parameters
@@ -93,15 +93,34 @@ def leave_one_out(fit: SoftmaxFit, share: float = 1.0) -> Floats:
         The fit to all rows.
     share : float, default=1.0
         What a row's weight is multiplied by, to stand for rows that were left away.
+    sharpness : float, default=1.0
+        What t is multiplied by.
     """
-    own = np.minimum(fit.design.weight / share, 1.0)[:, None]  # one row, however often it counts
-    F = fit.design.features
-    leverage = np.column_stack([((F @ R) ** 2).sum(axis=1) for R in fit.unscaled_roots])
-    score = (fit.label_posterior - fit.clean) @ fit.directions
-    # a row that looks mislabelled holds less than none: the fit would move on without it
-    curvature = _spread(fit.clean, fit.directions) - _spread(fit.label_posterior, fit.directions)
-    held = np.minimum(own * leverage * curvature, LARGEST_OWN)
-    t = F @ fit.unscaled_coef - (own * leverage * score / (1 - held)) @ fit.directions.T
+    t = sharpness * held_out_logits(fit, share)
+    return np.asarray(softmax_over_classes(t.T).T @ fit.T)
+
+
+def out_of_fold(rows: Floats, fit: SoftmaxFit, sharpness: float = 1.0) -> Floats:
+    """Return P(noisy | x) of the rows, each fold's with w from the others.
+
+    Unlike the fit itself, and what leaves out single rows, it does not tell a row's label.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_samples, n_columns)
+        The rows of the fit in random order, equal ones side by side.
+    fit : SoftmaxFit
+        The fit to all rows.
+    sharpness : float, default=1.0
+        What t is multiplied by.
+    """
+    design, fold = fit.design, folds_of(rows)[0]
+    t = sharpness * design.features @ fit.unscaled_coef
+    for k in range(fold.max() + 1):
+        others, left = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        if others.size:
+            found = fit_without(fit, others, design.weight[others])
+            t[left] = sharpness * design.features[left] @ found.unscaled_coef
     return np.asarray(softmax_over_classes(t.T).T @ fit.T)
 
 
@@ -152,11 +171,6 @@ def _hardly_overlap(plain: SoftmaxFit) -> bool:
     return _disagreement(held_out, fit.design.codes, fit.design.weight) < HARDLY_OVERLAP
 
 
-def _spread(proba: Floats, directions: Floats) -> Floats:
-    """Return the variance of every direction's entry of a class drawn by its probability."""
-    return np.asarray(proba @ directions**2 - (proba @ directions) ** 2)
-
-
 def residual_score(rows: Floats, fitted: Floats, residual: Floats, weight: Floats) -> float:
     """Return by how many standard errors trees predict the residuals of rows they have not seen.
 
@@ -165,7 +179,7 @@ def residual_score(rows: Floats, fitted: Floats, residual: Floats, weight: Float
     rows : ndarray of shape (n_samples, n_columns)
         Rows in random order, equal ones side by side.
     fitted : ndarray of shape (n_samples, n_classes)
-        P(noisy | x), for the trees to see beside the columns.
+        P(noisy | x) that does not know the rows' labels, for the trees to see beside the columns.
     residual : ndarray of shape (n_samples, n_classes)
         Labels less their probabilities without them.
     weight : ndarray of shape (n_samples,)

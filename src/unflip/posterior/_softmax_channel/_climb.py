@@ -1,7 +1,8 @@
 """The maximum of the evidence over the parameters of one structure of T."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from scipy.linalg import eigh, solve_triangular
@@ -54,14 +55,20 @@ class Peak:
         volume = 0.5 * n * LOG_2_PI + self._root[1]
         return self.fit.log_evidence + volume + self.structure.laplace_correction(self.fit.counts)
 
+    def at(self, theta: Floats) -> Self:
+        """Return the same distribution of T around other parameters."""
+        there = replace(self.fit, theta=theta, T=self.structure.matrix(theta))
+        moved = replace(self, fit=there)
+        moved.__dict__["_root"] = self._root
+        return moved
+
     def draws(self, size: int, random: np.random.RandomState) -> Floats:
         """Return matrices from the distribution of T, of shape (size, n_classes, n_classes)."""
         n = self.structure.n_parameters
-        theta = np.zeros((size, 0))
-        if n:
-            theta = self.fit.theta + random.standard_normal((size, n)) @ self._root[0].T
-        K = self.fit.design.n_classes
-        return np.array([self.structure.matrix(each) for each in theta]).reshape(size, K, K)
+        if not n:
+            return np.repeat(self.fit.T[None], size, axis=0)
+        theta = self.fit.theta + random.standard_normal((size, n)) @ self._root[0].T
+        return self.structure.matrix(theta)
 
 
 def climb(

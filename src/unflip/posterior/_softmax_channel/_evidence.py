@@ -11,7 +11,7 @@ size of one class: H_c = 1 + sum_i (u_c' A_i u_c) F_i F_i', with A_i = D T diag(
 D = diag(g), the information of row i about t. All features are scaled to unit prior variance here.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +20,7 @@ from scipy.linalg import LinAlgError, eigh
 from scipy.linalg.lapack import dpotrf, dtrtri
 from scipy.optimize import Bounds, minimize
 
-from unflip._typing import Floats
+from unflip._typing import Codes, Floats
 from unflip.posterior._noisy_channel import (
     LATENT_VARIANCE,
     MAX_VARIANCE,
@@ -342,6 +342,24 @@ def fit_softmax(
     else:
         w = alone.coef(found.x)
     return SoftmaxFit(design, structure, theta, T, variance, w, before - float(found.fun))
+
+
+def fit_without(fit: SoftmaxFit, kept: Codes, weight: Floats) -> SoftmaxFit:
+    """Maximise over w on some of the rows; T and the variances are held.
+
+    Parameters
+    ----------
+    fit : SoftmaxFit
+        The fit to all rows.
+    kept : ndarray of shape (n_kept,)
+        Positions of the rows that stay.
+    weight : ndarray of shape (n_kept,)
+        Their weights.
+    """
+    design = fit.design
+    some = replace(design, features=design.features[kept], codes=design.codes[kept], weight=weight)
+    start = fit.theta, fit.variance, fit.unscaled_coef
+    return fit_softmax(some, fit.structure, *start, T=fit.T, near=fit, tol=0.1)
 
 
 class _Search:

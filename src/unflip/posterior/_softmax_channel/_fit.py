@@ -24,8 +24,14 @@ from unflip.posterior._softmax_channel._compare import (
     tests,
 )
 from unflip.posterior._softmax_channel._design import SoftmaxDesign
-from unflip.posterior._softmax_channel._evidence import SoftmaxFit, fit_softmax, mean_softmax
+from unflip.posterior._softmax_channel._evidence import (
+    SoftmaxFit,
+    fit_softmax,
+    fit_without,
+    mean_softmax,
+)
 from unflip.posterior._softmax_channel._forest import ForestFeatures
+from unflip.posterior._softmax_channel._sharpness import held_out_logits, sharpened
 from unflip.posterior._softmax_channel._structure import structures
 
 Features = ChannelFeatures | ForestFeatures
@@ -166,6 +172,8 @@ class FittedRows:
     ----------
     fit : SoftmaxFit
         The fit to distinct pairs of row and label.
+    sharpness : float
+        What its t is multiplied by.
     moderation : (root, directions, covariances) or None
         What is known of the uncertainty of w.
     position : ndarray of shape (n_samples,)
@@ -179,6 +187,7 @@ class FittedRows:
     """
 
     fit: SoftmaxFit
+    sharpness: float
     moderation: Moderation | None
     position: NDArray[np.intp]
     sample: SoftmaxSample
@@ -199,7 +208,8 @@ class FittedRows:
     def clean_posterior(self) -> Floats:
         """Return P(true | x) of the rows."""
         fit = self.fit
-        return _clean(fit.design.features, fit.unscaled_coef, self.moderation)[self.position]
+        coef = self.sharpness * fit.unscaled_coef
+        return _clean(fit.design.features, coef, self.moderation)[self.position]
 
     def held_out(self, train: NDArray[np.intp], test: NDArray[np.intp], weight: Floats) -> Floats:
         """Return P(true | x) of some rows, with w from others; T and the variances are held.
@@ -216,15 +226,9 @@ class FittedRows:
         seen = np.bincount(self.position[train], weight[train], minlength=n_pairs)
         share = seen / np.bincount(self.position, weight, minlength=n_pairs)
         kept = np.flatnonzero(share)
-        others = replace(
-            design,
-            features=design.features[kept],
-            codes=design.codes[kept],
-            weight=(design.weight * share)[kept],
-        )
-        start = fit.theta, fit.variance, fit.unscaled_coef
-        found = fit_softmax(others, fit.structure, *start, T=fit.T, near=fit, tol=0.1)
-        return _clean(self._left[self.position[test]], found.unscaled_coef, self.moderation)
+        found = fit_without(fit, kept, (design.weight * share)[kept])
+        coef = self.sharpness * found.unscaled_coef
+        return _clean(self._left[self.position[test]], coef, self.moderation)
 
 
 def fit_softmax_channel(
@@ -262,18 +266,25 @@ def fit_softmax_channel(
     sample = SoftmaxSample(rows, sample.codes[found.first], found.weight, sample.n_classes)
     chosen = _best_features(sample, candidates, n_centers, known, random_state)
     features, held_out = chosen.features, chosen.held_out
+    noise_test, alike_test = None, None
     if known is not None:
         peaks, probability = list(chosen.found.values()), np.ones(1)
-        T = mean_matrix = known
     else:
         n_final = min(len(rows), sample.affordable(features.block.size, FINAL_WORK))
         peaks = compared(chosen.found)
         if n_final > len(peaks[0].fit.design.codes):
             peaks = refined(peaks, sample.design(features, n_final, held_out))
         probability = probabilities(peaks)
-        T, mean_matrix = _estimates(peaks, probability)
-        T = mean_matrix if estimate == "mean" else T
+        noise_test, alike_test = tests(peaks, probability)
+        peaks = [
+            _sharpened(peak) if p > NEGLIGIBLE and peak.structure.n_parameters else peak
+            for peak, p in zip(peaks, probability, strict=True)
+        ]
     draws, shares = _draws(peaks, probability, known, random_state)
+    T = mean_matrix = known
+    if known is None:
+        T, mean_matrix = _estimates(peaks, probability, shares)
+        T = mean_matrix if estimate == "mean" else T
     best = peaks[int(np.argmax(probability))].fit
     final = fit_softmax(
         sample.design(features, len(rows), held_out),
@@ -284,11 +295,12 @@ def fit_softmax_channel(
         T=T,
         max_iter=100,
     )
+    logits = held_out_logits(final)
+    sharpness = sharpened(logits, final.design, final.structure, final.theta, T).factor
     moderation = None
-    if len(rows) <= MODERATED_ROWS:
+    if len(rows) <= MODERATED_ROWS and sharpness == 1:
         root = np.sqrt(final.variance[final.design.block])
         moderation = root, final.directions, final.covariances
-    noise_test, alike_test = (None, None) if known is not None else tests(peaks, probability)
     chances = {p.structure.name: float(c) for p, c in zip(peaks, probability, strict=True)}
     channel = SoftmaxChannel(
         T=T,
@@ -300,11 +312,18 @@ def fit_softmax_channel(
         alike_test=alike_test,
         features_name=chosen.name,
         features=features,
-        coef=final.unscaled_coef,
+        coef=sharpness * final.unscaled_coef,
         moderation=moderation,
-        check=check_softmax_channel(rows, final) if checked else None,
+        check=check_softmax_channel(rows, final, sharpness) if checked else None,
     )
-    return channel, FittedRows(final, moderation, position, sample, features, held_out)
+    return channel, FittedRows(final, sharpness, moderation, position, sample, features, held_out)
+
+
+def _sharpened(peak: Peak) -> Peak:
+    """Return a maximum moved to the T at which held-out labels are likeliest, if g is sharper."""
+    fit = peak.fit
+    found = sharpened(held_out_logits(fit), fit.design, fit.structure, fit.theta)
+    return peak if found.factor == 1 else peak.at(found.theta)
 
 
 @dataclass(frozen=True)
@@ -395,14 +414,30 @@ def _pilot_rows(sample: SoftmaxSample, features: Features) -> int:
     return min(PILOT_ROWS, sample.affordable(features.block.size, PILOT_WORK))
 
 
-def _estimates(peaks: list[Peak], probability: Floats) -> tuple[Floats, Floats]:
-    """Return the estimate of T, and the mean of its distribution."""
+def _estimates(peaks: list[Peak], probability: Floats, shares: Floats) -> tuple[Floats, Floats]:
+    """Return the estimate of T, and the mean of its distribution.
+
+    The estimate is the mean given noise, and less by as much as the median share of wrong labels is
+    less than their median given noise: nothing where noise has a probability below 1/2.
+
+    Parameters
+    ----------
+    peaks : list of Peak
+        Maxima of the structures.
+    probability : ndarray of shape (n_peaks,)
+        Their probabilities.
+    shares : ndarray of shape (n_draws,)
+        The share of wrong labels, drawn from its distribution; 0 without noise.
+    """
     matrices = np.array([peak.mean_matrix for peak in peaks])
     mean = np.tensordot(probability, matrices, axes=1)
     noisy = np.array([peak.structure.n_parameters > 0 for peak in peaks])
+    clean = np.eye(len(mean))
     if probability[~noisy].sum() > 0.5 or not noisy.any():
-        return np.eye(len(mean)), mean
-    return np.tensordot(probability * noisy / probability[noisy].sum(), matrices, axes=1), mean
+        return clean, mean
+    given_noise = np.tensordot(probability * noisy / probability[noisy].sum(), matrices, axes=1)
+    left = float(np.median(shares) / np.median(shares[shares > 0])) if shares.any() else 0.0
+    return clean + left * (given_noise - clean), mean
 
 
 def _draws(

@@ -89,22 +89,26 @@ class NoiseStructure:
         return first
 
     def parts(self, theta: Floats) -> tuple[Floats, Floats]:
-        """Return the rates r, and the targets m of shape (n_classes, n_classes - 1)."""
-        K = self.n_classes
-        rates = np.zeros(K)
-        rates[:] = expit(theta[: self.n_rates]) if self.n_rates else 0.0
+        """Return the rates r, and the targets m of shape (..., n_classes, n_classes - 1)."""
+        K, several = self.n_classes, theta.shape[:-1]
+        rates = np.zeros((*several, K))
+        if self.n_rates:
+            rates[...] = expit(theta[..., : self.n_rates])
         if self.targets is not None:
             return rates, np.eye(K)[list(self.targets)][self._off].reshape(K, K - 1)
-        ratios = np.zeros((K, K - 1))
-        if self.n_ratios:
-            ratios[:, :-1] = theta[self.n_rates :].reshape(K, K - 2)
-        return rates, softmax(ratios, axis=1)
+        if not self.n_ratios:
+            return rates, np.full((K, K - 1), 1 / (K - 1))
+        ratios = np.zeros((*several, K, K - 1))
+        ratios[..., :-1] = theta[..., self.n_rates :].reshape(*several, K, K - 2)
+        return rates, softmax(ratios, axis=-1)
 
     def matrix(self, theta: Floats) -> Floats:
-        """Return T."""
+        """Return T, or as many as there are vectors of parameters."""
         rates, targets = self.parts(theta)
-        T = np.diag(1 - rates)
-        T[self._off] = (rates[:, None] * targets).ravel()
+        K = self.n_classes
+        T = np.zeros((*theta.shape[:-1], K, K))
+        T[..., self._off] = (rates[..., None] * targets).reshape(*theta.shape[:-1], -1)
+        T[..., np.arange(K), np.arange(K)] = 1 - rates
         return T
 
     def matched(self, other: "NoiseStructure", theta: Floats) -> Floats:

@@ -1,0 +1,124 @@
+r"""How much sharper g is by held-out labels than at the maximum over w.
+
+With few rows of a class the distribution of w is skewed: labels become less likely more slowly with
+a larger w than with a smaller one. So its maximum is nearer to zero than its mean, g is too flat,
+and what it is too flat for seems to be noise. Labels of rows that were left out tell by how much:
+
+    P(noisy | x) = softmax(a t(x)) T,    a >= 1,
+
+with t(x) without the row's own label, and T found anew along with a.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+
+from unflip._typing import Floats
+from unflip.posterior._noisy_channel import TINY
+from unflip.posterior._softmax_channel._design import SoftmaxDesign, softmax_over_classes
+from unflip.posterior._softmax_channel._evidence import SoftmaxFit
+from unflip.posterior._softmax_channel._structure import LARGEST_LOGIT, NoiseStructure
+
+SHARPEST = 4.0
+"""Upper bound of a."""
+
+LEAST_GAIN = 2.0
+"""Gain of the held-out log-likelihood from which on g is taken as sharper."""
+
+LARGEST_OWN = 0.9
+"""Share of its own function's information that a row may hold, to be left out in one step."""
+
+
+@dataclass(frozen=True)
+class Sharpened:
+    """What held-out labels say.
+
+    Parameters
+    ----------
+    factor : float
+        a; 1 where they do not say more.
+    theta : ndarray
+        The parameters of T.
+    """
+
+    factor: float
+    theta: Floats
+
+
+def held_out_logits(fit: SoftmaxFit, share: float = 1.0) -> Floats:
+    """Return t of every row without its own label: one step of Newton's method.
+
+    Parameters
+    ----------
+    fit : SoftmaxFit
+        The fit to all rows.
+    share : float, default=1.0
+        What a row's weight is multiplied by, to stand for rows that were left away.
+    """
+    own = np.minimum(fit.design.weight / share, 1.0)[:, None]  # one row, however often it counts
+    F = fit.design.features
+    leverage = np.column_stack([((F @ R) ** 2).sum(axis=1) for R in fit.unscaled_roots])
+    score = (fit.label_posterior - fit.clean) @ fit.directions
+    # a row that looks mislabelled holds less than none: the fit would move on without it
+    curvature = _spread(fit.clean, fit.directions) - _spread(fit.label_posterior, fit.directions)
+    held = np.minimum(own * leverage * curvature, LARGEST_OWN)
+    moved = (own * leverage * score / (1 - held)) @ fit.directions.T
+    return np.asarray(F @ fit.unscaled_coef - moved)
+
+
+def _spread(proba: Floats, directions: Floats) -> Floats:
+    """Return the variance of every direction's entry of a class drawn by its probability."""
+    return np.asarray(proba @ directions**2 - (proba @ directions) ** 2)
+
+
+def sharpened(
+    logits: Floats,
+    design: SoftmaxDesign,
+    structure: NoiseStructure,
+    theta: Floats,
+    T: Floats | None = None,
+) -> Sharpened:
+    """Return a, and the parameters of T, at which held-out labels are likeliest.
+
+    Parameters
+    ----------
+    logits : ndarray of shape (n_samples, n_classes)
+        t of rows without their own labels.
+    design : SoftmaxDesign
+        Their labels and weights.
+    structure : NoiseStructure
+        Structure of T.
+    theta : ndarray
+        Its parameters, to start at.
+    T : ndarray, default=None
+        A T that stays as it is, instead of the structure's.
+    """
+    t = np.ascontiguousarray(logits.T)
+
+    def loss(x: Floats) -> tuple[float, Floats]:
+        a, there = np.exp(x[0]), x[1:]
+        matrix = structure.matrix(there) if T is None else T
+        g = softmax_over_classes(a * t)
+        gamma = g * matrix[:, design.codes]
+        p = np.maximum(gamma.sum(axis=0), TINY)
+        gamma /= p
+        by_a = a * float((((gamma - g) * t).sum(axis=0)) @ design.weight)
+        value, slope = float(design.weight @ np.log(p)), np.zeros(0)
+        if T is None:
+            prior, of_prior, _ = structure.log_prior(there)
+            value += prior
+            slope = structure.gradient(design.counts(gamma.T), there) + of_prior
+        return -value, -np.append(by_a, slope)
+
+    def highest(sharpest: float) -> tuple[float, Floats]:
+        bounds = [(0.0, np.log(sharpest)), *[(-LARGEST_LOGIT, LARGEST_LOGIT)] * len(free)]
+        found = minimize(loss, np.append(0.0, free), jac=True, method="L-BFGS-B", bounds=bounds)
+        return -float(found.fun), found.x
+
+    free = theta if T is None else np.zeros(0)
+    plain, _ = highest(1.0)
+    best, x = highest(SHARPEST)
+    if best - plain < LEAST_GAIN:
+        return Sharpened(1.0, theta)
+    return Sharpened(float(np.exp(x[0])), x[1:] if T is None else theta)

@@ -1,0 +1,114 @@
+"""How sharp g is by held-out labels, and what that makes of T."""
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit, softmax
+
+from tests.channel.test_softmax_channel import design_of
+from unflip import TransitionMatrix, flip_labels
+from unflip.posterior import MulticlassChannelPosterior
+from unflip.posterior._softmax_channel._climb import Peak, climb
+from unflip.posterior._softmax_channel._design import SoftmaxDesign
+from unflip.posterior._softmax_channel._fit import _estimates
+from unflip.posterior._softmax_channel._sharpness import sharpened
+from unflip.posterior._softmax_channel._structure import structures
+
+
+def drawn(factor, rate, n_classes=4, n_rows=4000, weight=None):
+    """Return logits, and labels drawn by softmax(factor * logits) and one rate."""
+    rng = np.random.default_rng(0)
+    t = rng.normal(size=(n_rows, n_classes)) * 1.5
+    g = softmax(factor * t, axis=1)
+    true = (g.cumsum(axis=1) < rng.uniform(size=(n_rows, 1))).sum(axis=1)
+    codes = flip_labels(true, TransitionMatrix.uniform(n_classes, rate), random_state=0)
+    weight = np.ones(n_rows) if weight is None else weight
+    return t, SoftmaxDesign(np.ones((n_rows, 1)), np.zeros(1, int), codes, weight, n_classes)
+
+
+def test_logits_that_are_too_flat_are_sharpened_along_with_the_rate():
+    t, design = drawn(factor=1.8, rate=0.2)
+    one = structures(4, free=False)[1]
+    found = sharpened(t, design, one, one.start())
+    assert found.factor == pytest.approx(1.8, abs=0.25)
+    assert expit(found.theta[0]) == pytest.approx(0.2, abs=0.03)
+
+
+def test_the_likeliest_sharpness_is_that_of_a_grid():
+    weight = np.random.default_rng(1).uniform(0.5, 2, 600)
+    t, design = drawn(factor=2.0, rate=0.2, n_rows=600, weight=weight)
+    one = structures(4, free=False)[1]
+    found = sharpened(t, design, one, one.start())
+
+    def height(factor, rate):
+        T = TransitionMatrix.uniform(4, rate).matrix
+        p = (softmax(factor * t, axis=1) @ T)[np.arange(600), design.codes]
+        return weight @ np.log(p) + one.log_prior(np.array([logit(rate)]))[0]
+
+    there = height(found.factor, expit(found.theta[0]))
+    factors, rates = np.linspace(1, 4, 61), np.linspace(0.02, 0.5, 61)
+    on_grid = max((height(f, r), f, r) for f in factors for r in rates)
+    assert there >= on_grid[0] - 1e-6
+    assert found.factor == pytest.approx(on_grid[1], abs=0.06)
+    assert expit(found.theta[0]) == pytest.approx(on_grid[2], abs=0.01)
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.0])
+def test_logits_that_are_sharp_enough_stay_as_they_are(factor):
+    t, design = drawn(factor, rate=0.2)
+    one = structures(4, free=False)[1]
+    found = sharpened(t, design, one, one.start())
+    assert found.factor == 1
+    assert found.theta == pytest.approx(one.start())
+
+
+def test_a_known_matrix_stays_where_logits_are_sharpened():
+    t, design = drawn(factor=1.8, rate=0.2)
+    one = structures(4, free=False)[1]
+    T = TransitionMatrix.uniform(4, 0.2).matrix
+    found = sharpened(t, design, one, one.start(), T)
+    assert found.factor == pytest.approx(1.8, abs=0.2)
+    assert found.theta == pytest.approx(one.start())
+
+
+def test_many_classes_of_few_rows_are_not_taken_for_noise():
+    """At the maximum over w alone, a third of the labels would seem flipped, and trees object."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 20, 800)
+    X = rng.normal(size=(20, 40))[y] * 4 / np.sqrt(40) + rng.normal(size=(800, 40))
+    y_noisy = flip_labels(y, TransitionMatrix.uniform(20, 0.2), random_state=0)
+    channel = MulticlassChannelPosterior(random_state=0).fit(X, y_noisy)
+    assert channel.rates_.matrix.diagonal().mean() == pytest.approx(0.8, abs=0.05)
+    assert channel.check_.verdict == "believed"
+    low, high = channel.interval_.wrong_share
+    assert low < np.mean(y != y_noisy) < high
+
+
+def test_the_estimate_falls_to_none_as_noise_becomes_unlikely():
+    design = design_of(4, 300)
+    none, one = structures(4, free=False)[:2]
+    peaks = [climb(design, each, each.start(), design.first_variance()) for each in (none, one)]
+    given_noise = np.sort(np.random.default_rng(0).beta(2, 8, 1000))
+    rates = []
+    for p in (0.0, 0.2, 0.4, 0.49, 0.51):
+        n_clean = round(1000 * p / (1 - p))
+        shares = np.append(np.zeros(n_clean), given_noise)
+        T, mean = _estimates(peaks, np.array([p, 1 - p]), shares)
+        rates.append(1 - T[0, 0])
+        assert mean == pytest.approx(p * np.eye(4) + (1 - p) * peaks[1].fit.T)
+        assert T.sum(axis=1) == pytest.approx(np.ones(4))
+    assert rates[0] == pytest.approx(1 - peaks[1].fit.T[0, 0])
+    assert rates[0] > rates[1] > rates[2] > rates[3] > rates[4] == 0
+    assert rates[3] < 0.2 * rates[0]
+
+
+def test_a_moved_maximum_is_as_sure_as_before():
+    design = design_of(4, 300)
+    one = structures(4, free=False)[1]
+    peak = climb(design, one, one.start(), design.first_variance())
+    moved = peak.at(peak.fit.theta + 0.5)
+    assert isinstance(moved, Peak)
+    assert moved.mean_matrix == pytest.approx(one.matrix(peak.fit.theta + 0.5))
+    draws = [
+        logit(1 - each.draws(500, np.random.RandomState(0))[:, 0, 0]) for each in (peak, moved)
+    ]
+    assert draws[1] == pytest.approx(draws[0] + 0.5)
