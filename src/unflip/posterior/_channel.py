@@ -109,7 +109,8 @@ class ChannelPosterior(BasePosterior):
     estimate from inventing a difference.
 
     What identifies the rates is the shape of g: overlap of the classes is told from noise by the
-    plateaus that noise leaves.
+    plateaus that noise leaves. g is as sharp as the labels of left-out rows say: where classes
+    hardly overlap, the likeliest coefficients are too small.
 
     The scale of `sample_weight` does not matter, and an integer weight is as good as so many copies
     of a row. Copies are not evidence: repeated rows that all carry the same label count as their
@@ -263,7 +264,7 @@ class ChannelPosterior(BasePosterior):
             n_centers=self.n_centers,
             one_scale=one_scale and by_name,
             estimate=self.estimate,
-        )
+        ).sharpened(evidence)
         settings = self.known, self.n_centers, self.estimate
         scored, check = None, None
         if by_name and self.features == "auto":

@@ -58,7 +58,8 @@ class MulticlassChannelPosterior(BasePosterior):
         T, where it is known.
     estimate : {"median", "mean"}, default="median"
         "median": no noise where that has a probability above 1/2 given the labels, else the mean of
-        T given noise. "mean" never rules noise out, as suits the search for wrong labels.
+        T given noise, less where no noise is likely too. "mean" never rules noise out, as suits the
+        search for wrong labels.
     max_rows : int, default=20_000
         Of more rows, a random sample of so many is used for the fit.
     random_state : int, RandomState instance or None, default=None
@@ -100,7 +101,8 @@ class MulticlassChannelPosterior(BasePosterior):
     a class's flips go to all other classes alike, to one of them, to few, or anywhere. The evidence
     weighs them against each other, and the estimate is their mean. Before the data, no noise has
     the probability 0.1, the others share the rest, and every rate has a Beta(1, 4) distribution.
-    Where classes hardly overlap, noise is believed no more than held-out labels bear out.
+    Where classes hardly overlap, noise is believed no more than held-out labels bear out; and where
+    these say that g is sharper than the likeliest coefficients make it, T is found anew with them.
 
     Above 50 classes flips are taken to go to all other classes alike, or to one. A class of few
     rows has the rate that the others, or the prior, suggest; its interval says so.

@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 from scipy.sparse import issparse
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from unflip._threads import by_threads
 from unflip._typing import Floats
 from unflip.noise import LARGEST_TOTAL, NoiseRates
 from unflip.posterior._noisy_channel._copies import distinct_rows
 from unflip.posterior._noisy_channel._evidence import (
+    TINY,
     ChannelDesign,
     ChannelFit,
     first_guess,
@@ -67,6 +69,10 @@ MAX_UNKNOWN_RATE = 0.5
 MIN_SHARE = 1e-3
 """Minimum share of a model in the mixture; smaller ones are dropped."""
 
+SHARPEST, LEAST_GAIN = 4.0, 2.0
+"""Largest factor of the clean posterior's logits, and the gain of the held-out log-likelihood from
+which on they are multiplied by one."""
+
 CHUNK = 20_000
 """Number of rows to compute features for at a time."""
 
@@ -112,6 +118,7 @@ class NoisyChannel:
     rates: tuple[float, float]
     distribution: RatePosterior | CertainRates
     parts: list[_Part]
+    sharpness: float = 1.0
 
     def clean_posterior(self, rows: Any) -> Floats:
         """Return P(true=+1 | x) of every row; sparse rows are made dense in chunks."""
@@ -128,8 +135,31 @@ class NoisyChannel:
         clean = np.zeros(len(evidence.units.rows))
         for part in self.parts:
             clean += part.share * part.held_out(evidence.sample, evidence.units)
+        return NoiseRates(*self.rates).noisy_posterior(self._sharpened(clean))
+
+    def sharpened(self, evidence: "Evidence") -> "NoisyChannel":
+        """Return the channel with the clean posterior as sharp as held-out labels say it is.
+
+        Where classes hardly overlap, the coefficients are nearer to zero than their mean would be:
+        larger ones explain the labels as well, but for the prior.
+        """
+        units, rates = evidence.units, NoiseRates(*self.rates)
+        clean = replace(self, rates=(0.0, 0.0)).held_out(evidence)
+
+        def height(log_factor: float) -> float:
+            noisy = rates.noisy_posterior(sharper(clean, np.exp(log_factor)))
+            given = np.where(units.positive, noisy, 1 - noisy)
+            return float(units.weight @ np.log(np.maximum(given, TINY)))
+
+        bounds = 0.0, float(np.log(SHARPEST))
+        best = minimize_scalar(lambda x: -height(x), bounds=bounds, method="bounded").x
+        if height(best) < height(0.0) + LEAST_GAIN:
+            return self
+        return replace(self, sharpness=float(np.exp(best)))
+
+    def _sharpened(self, clean: Floats) -> Floats:
         clean = np.minimum(clean, 1.0)  # the shares sum to 1 but for rounding
-        return NoiseRates(*self.rates).noisy_posterior(clean)
+        return clean if self.sharpness == 1 else sharper(clean, self.sharpness)
 
     def out_of_fold(self, units: "ChannelSample", folds: list[Fold]) -> Floats:
         """Return P(true=+1 | x) of the rows, each fold's fitted to the others at the same rates."""
@@ -139,7 +169,7 @@ class NoisyChannel:
             for others, fold in folds:
                 fit = refit_coef(design.where(others), self.rates, part.fit, tol=0.1, max_iter=5)
                 clean[fold] += part.share * part.mean_sigmoid(design.features[fold], fit.coef)
-        return np.minimum(clean, 1.0)
+        return self._sharpened(clean)
 
     def _by_chunks(self, rows: Any) -> Floats:
         clean = np.zeros(rows.shape[0])
@@ -148,7 +178,20 @@ class NoisyChannel:
             some = dense(rows[chunk])
             for part in self.parts:
                 clean[chunk] += part.share * part.clean_posterior(some)
-        return np.minimum(clean, 1.0)
+        return self._sharpened(clean)
+
+
+def sharper(proba: Floats, factor: float) -> Floats:
+    """Return probabilities whose logits are multiplied by a factor.
+
+    Parameters
+    ----------
+    proba : ndarray
+        Probabilities.
+    factor : float
+        The factor.
+    """
+    return np.asarray(expit(factor * logit(np.maximum(proba, TINY))))
 
 
 def dense(rows: Any) -> Floats:
