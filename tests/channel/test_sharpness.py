@@ -54,6 +54,23 @@ def test_the_likeliest_sharpness_is_that_of_a_grid():
     assert found.factor == pytest.approx(on_grid[1], abs=0.1)
     assert expit(found.theta[0]) == pytest.approx(on_grid[2], abs=0.01)
 
+    # the rate's standard deviation of the joint curvature is that of both parts together
+    def at(x):
+        return -height(np.exp(x[0]), expit(x[1]))
+
+    top, h = np.array([np.log(found.factor), found.theta[0]]), 1e-3
+    e = h * np.eye(2)
+    bend = [
+        [
+            (at(top + u + v) - at(top + u - v) - at(top - u + v) + at(top - u - v)) / (4 * h * h)
+            for u in e
+        ]
+        for v in e
+    ]
+    covariance = np.linalg.inv(bend)
+    expected = covariance[0, 1] / np.sqrt(covariance[0, 0])
+    assert found.spread[0] == pytest.approx(expected, rel=0.1)
+
 
 @pytest.mark.parametrize("factor", [0.5, 1.0])
 def test_logits_that_are_sharp_enough_stay_as_they_are(factor):
@@ -104,17 +121,21 @@ def test_the_estimate_falls_to_none_as_noise_becomes_unlikely():
     assert rates[3] < 0.2 * rates[0]
 
 
-def test_a_moved_maximum_is_as_sure_as_before():
+def test_a_moved_maximum_is_as_sure_as_before_but_for_how_far_it_moved():
     design = design_of(4, 300)
     one = structures(4, free=False)[1]
     peak = climb(design, one, one.start(), design.first_variance())
-    moved = peak.at(peak.fit.theta + 0.5)
+    moved = peak.at(peak.fit.theta + 0.5, np.zeros(1))
     assert isinstance(moved, Peak)
     assert moved.mean_matrix == pytest.approx(one.matrix(peak.fit.theta + 0.5))
+    wider = peak.at(peak.fit.theta + 0.5, np.array([0.7]))
     draws = [
-        logit(1 - each.draws(500, np.random.RandomState(0))[:, 0, 0]) for each in (peak, moved)
+        logit(1 - each.draws(4000, np.random.RandomState(0))[:, 0, 0])
+        for each in (peak, moved, wider)
     ]
-    assert draws[1] == pytest.approx(draws[0] + 0.5)
+    assert draws[1].mean() == pytest.approx(draws[0].mean() + 0.5, abs=0.02)
+    assert draws[1].std() == pytest.approx(draws[0].std(), rel=0.05)
+    assert draws[2].std() == pytest.approx(np.hypot(draws[0].std(), 0.7), rel=0.05)
 
 
 def two_classes(n_rows=1500, n_columns=150, seed=0):

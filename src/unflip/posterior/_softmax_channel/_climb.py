@@ -55,11 +55,12 @@ class Peak:
         volume = 0.5 * n * LOG_2_PI + self._root[1]
         return self.fit.log_evidence + volume + self.structure.laplace_correction(self.fit.counts)
 
-    def at(self, theta: Floats) -> Self:
-        """Return the same distribution of T around other parameters."""
+    def at(self, theta: Floats, spread: Floats) -> Self:
+        """Return the distribution of T around other parameters, uncertain by `spread` too."""
         there = replace(self.fit, theta=theta, T=self.structure.matrix(theta))
         moved = replace(self, fit=there)
-        moved.__dict__["_root"] = self._root
+        root, log_determinant = self._root
+        moved.__dict__["_root"] = np.column_stack([root, spread]), log_determinant
         return moved
 
     def draws(self, size: int, random: np.random.RandomState) -> Floats:
@@ -67,7 +68,8 @@ class Peak:
         n = self.structure.n_parameters
         if not n:
             return np.repeat(self.fit.T[None], size, axis=0)
-        theta = self.fit.theta + random.standard_normal((size, n)) @ self._root[0].T
+        root = self._root[0]
+        theta = self.fit.theta + random.standard_normal((size, root.shape[1])) @ root.T
         return self.structure.matrix(theta)
 
 

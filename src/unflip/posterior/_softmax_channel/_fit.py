@@ -323,7 +323,7 @@ def _sharpened(peak: Peak) -> Peak:
     """Return a maximum moved to the T at which held-out labels are likeliest, if g is sharper."""
     fit = peak.fit
     found = sharpened(held_out_logits(fit), fit.design, fit.structure, fit.theta)
-    return peak if found.factor == 1 else peak.at(found.theta)
+    return peak if found.factor == 1 else peak.at(found.theta, found.spread)
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,9 @@ SHARPEST = 4.0
 LEAST_GAIN = 2.0
 """Gain of the held-out log-likelihood from which on g is taken as sharper."""
 
+STEP, LARGEST_SPREAD = 0.1, 0.5
+"""Difference of log a by which its curvature is found, and the largest standard deviation."""
+
 LARGEST_OWN = 0.9
 """Share of its own function's information that a row may hold, to be left out in one step."""
 
@@ -40,10 +43,13 @@ class Sharpened:
         a; 1 where they do not say more.
     theta : ndarray
         The parameters of T.
+    spread : ndarray
+        By how much they move with one standard deviation of log a.
     """
 
     factor: float
     theta: Floats
+    spread: Floats
 
 
 def held_out_logits(fit: SoftmaxFit, share: float = 1.0) -> Floats:
@@ -111,14 +117,21 @@ def sharpened(
             slope = structure.gradient(design.counts(gamma.T), there) + of_prior
         return -value, -np.append(by_a, slope)
 
-    def highest(sharpest: float) -> tuple[float, Floats]:
-        bounds = [(0.0, np.log(sharpest)), *[(-LARGEST_LOGIT, LARGEST_LOGIT)] * len(free)]
-        found = minimize(loss, np.append(0.0, free), jac=True, method="L-BFGS-B", bounds=bounds)
+    free = theta if T is None else np.zeros(0)
+
+    def highest(least: float, most: float) -> tuple[float, Floats]:
+        bounds = [(least, most), *[(-LARGEST_LOGIT, LARGEST_LOGIT)] * free.size]
+        start = np.append(least, free)
+        found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
         return -float(found.fun), found.x
 
-    free = theta if T is None else np.zeros(0)
-    plain, _ = highest(1.0)
-    best, x = highest(SHARPEST)
+    plain, _ = highest(0.0, 0.0)
+    best, x = highest(0.0, float(np.log(SHARPEST)))
     if best - plain < LEAST_GAIN:
-        return Sharpened(1.0, theta)
-    return Sharpened(float(np.exp(x[0])), x[1:] if T is None else theta)
+        return Sharpened(1.0, theta, np.zeros(theta.size))
+    factor = float(np.exp(x[0]))
+    if T is not None:
+        return Sharpened(factor, theta, np.zeros(theta.size))
+    (below, low), (above, high) = (highest(end, end) for end in (x[0] - STEP, x[0] + STEP))
+    bend = max((2 * best - below - above) / STEP**2, 1 / LARGEST_SPREAD**2)
+    return Sharpened(factor, x[1:], (high - low)[1:] / (2 * STEP) / np.sqrt(bend))
