@@ -281,8 +281,9 @@ def fit_softmax_channel(
             for peak, p in zip(peaks, probability, strict=True)
         ]
     draws, shares = _draws(peaks, probability, known, random_state)
-    T = mean_matrix = known
-    if known is None:
+    if known is not None:
+        T = mean_matrix = known
+    else:
         T, mean_matrix = _estimates(peaks, probability, shares)
         T = mean_matrix if estimate == "mean" else T
     best = peaks[int(np.argmax(probability))].fit
