@@ -202,6 +202,11 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         checked : CheckedLabels, default=None
             True labels of some rows. Those that were drawn with known probabilities teach how
             labels go wrong, whatever the noise, and all rows then train by soft labels.
+
+        Returns
+        -------
+        ImportanceReweightingClassifier
+            Itself, fitted.
         """
         check_choice(self.weighting, ("auto", "rho", "pi", "pi_printed", "relabel"), "weighting")
         for_two = self._parts_for_two_classes()
@@ -319,6 +324,11 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
 
         A pandas table with the index of `y` (or `X`), or a polars table where `y` was one of
         polars', with the columns `given_label`, `mislabel_proba` and `sample_weight`.
+
+        Returns
+        -------
+        dataframe
+            In the order of the rows.
         """
         check_is_fitted(self)
         columns = {
@@ -334,22 +344,46 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         return as_transition_matrix(self.noise_rates_).matrix
 
     def predict(self, X: Any) -> Array:
-        """Return the most likely true label of every row."""
+        """Return the most likely true label of every row.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Labels.
+        """
         return np.asarray(self._fitted_for(X).predict(X))
 
     @available_if(_estimator_has("predict_proba"))
     def predict_proba(self, X: Any) -> Array:
-        """Return P(true y | x), one column per class in the order of `classes_`."""
+        """Return P(true y | x), one column per class in the order of `classes_`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Probabilities.
+        """
         return np.asarray(self._fitted_for(X).predict_proba(X))
 
     @available_if(_estimator_has("predict_log_proba"))
     def predict_log_proba(self, X: Any) -> Array:
-        """Return log P(true y | x), one column per class in the order of `classes_`."""
+        """Return log P(true y | x), one column per class in the order of `classes_`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Logarithms of probabilities.
+        """
         return np.asarray(self._fitted_for(X).predict_log_proba(X))
 
     @available_if(_estimator_has("decision_function"))
     def decision_function(self, X: Any) -> Array:
-        """Return the classifier's score of every row; of two classes, > 0 for the positive one."""
+        """Return the classifier's score of every row; of two classes, > 0 for the positive one.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+            Scores.
+        """
         return np.asarray(self._fitted_for(X).decision_function(X))
 
     def _base_estimator(self) -> Any:
