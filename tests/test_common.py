@@ -174,8 +174,7 @@ def is_misnamed_by_checks(estimator: BaseEstimator) -> bool:
     """Return whether rows in another order are given other labels by scikit-learn's checks."""
     y = np.array([0, 1])
     there, back = (
-        estimator_checks._enforce_estimator_tags_y(estimator, each.copy())
-        for each in (y, y[::-1])
+        estimator_checks._enforce_estimator_tags_y(estimator, each.copy()) for each in (y, y[::-1])
     )
     return not np.array_equal(there, back[::-1])
 

@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from unflip._compat import DiagramMixin
 from unflip._diagnostics import Diagnostic, judge_rates, raise_or_warn
 from unflip._estimators import stage_generator
 from unflip._folds import folds_within_classes
@@ -36,7 +37,7 @@ from unflip.noise_rates import BaseRates, RatesLike, admissible_matrix, fit_rate
 from unflip.posterior import BasePosterior, PosteriorLike, as_posterior
 
 
-class LabelAudit(BaseEstimator):
+class LabelAudit(DiagramMixin, BaseEstimator):
     r"""P(true != y | x, noisy=y) = 1 - T[y, y] P(true=y | x) / P(noisy=y | x), row by row.
 
     T[i, j] = P(noisy=j | true=i), and P(true | x) = P(noisy | x) T^-1, brought back into the

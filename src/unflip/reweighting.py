@@ -11,8 +11,10 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from unflip._compat import DiagramMixin
 from unflip._diagnostics import judge_weights, raise_or_warn
 from unflip._estimators import (
+    check_is_estimator,
     clone_seeded,
     delegated,
     fit_soft_labels,
@@ -44,7 +46,9 @@ from unflip.weights import importance_weights_from_inverse, printed_lemma_2_weig
 _estimator_has = partial(delegated, to="estimator_", unfitted="_base_estimator")
 
 
-class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class ImportanceReweightingClassifier(
+    DiagramMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
+):
     r"""Train any classifier on noisy labels as if they were clean.
 
     Minimises sum_i beta_i loss(f(x_i), y_i) with beta = P(true=y|x) / P(noisy=y|x), whose
@@ -209,6 +213,7 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
             Itself, fitted.
         """
         check_choice(self.weighting, ("auto", "rho", "pi", "pi_printed", "relabel"), "weighting")
+        check_is_estimator(self._base_estimator())
         for_two = self._parts_for_two_classes()
         labels = check_labels(
             y, binary=bool(for_two), because=f" For two classes only: {', '.join(for_two)}."
