@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.figures import write_figures
 from unflip import ImportanceReweightingClassifier, NoiseRates, flip_labels, importance_weights
 from unflip._estimators import clone_seeded
 from unflip.baselines import UnbiasedLossClassifier
@@ -112,11 +113,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--draws", type=int, default=100)
     parser.add_argument("--out", type=Path, help="also write the table as CSV")
     options = parser.parse_args(arguments)
-    rows = [list(COLUMNS), *table(options.draws)]
-    csv.writer(sys.stdout).writerows(rows)
+    rows = table(options.draws)
+    csv.writer(sys.stdout).writerows([COLUMNS, *rows])
     if options.out:
-        with options.out.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file, lineterminator="\n").writerows(rows)
+        write_figures(options.out, COLUMNS, rows)
 
 
 if __name__ == "__main__":
