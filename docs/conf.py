@@ -69,7 +69,13 @@ html_css_files = ["custom.css"]
 html_copy_source = False
 html_show_sphinx = False
 html_show_sourcelink = False
-html_sidebars = {"tutorial": [], "benchmarks": [], "reproduction": [], "changelog": [], "contributing": []}
+html_sidebars = {
+    "tutorial": [],
+    "benchmarks": [],
+    "reproduction": [],
+    "changelog": [],
+    "contributing": [],
+}
 html_theme_options = {
     "logo": {"text": "unflip"},
     "header_links_before_dropdown": 5,
