@@ -83,7 +83,8 @@ def _command(browser: Browser, folder: Path) -> None:
         [sys.executable, "-m", *words], capture_output=True, check=True, text=True
     ).stdout
     page = folder / "terminal.html"
-    style = "position: fixed; inset: 0; margin: 0; padding: 24px; background: #1e1e1e; color: #ddd; font: 15px/1.5 monospace"
+    style = "position: fixed; inset: 0; margin: 0; padding: 24px; font: 15px/1.5 monospace"
+    style += "; background: #1e1e1e; color: #ddd"
     shown = html.escape(f"$ {' '.join(words)}\n{said}")
     page.write_text(f'<pre style="{style}">{shown}</pre>', encoding="utf-8")
     _shot(browser, page.as_uri(), "estimate", 860, 700)
