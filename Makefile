@@ -9,7 +9,7 @@ endif
 OLDEST := .venv-oldest
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 
-.PHONY: demo test test-slow test-oldest coverage lint format docs bench bench-full reproduce dist clean
+.PHONY: demo test test-slow test-oldest coverage lint format docs bench bench-page bench-full reproduce dist clean
 
 demo: $(VENV)/.cli
 	@$(BIN)/unflip demo
@@ -47,6 +47,10 @@ docs: $(VENV)/.docs
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks
+
+# The page of the benchmarks, from the files that they have written.
+bench-page: $(VENV)/.bench
+	$(BIN)/python -m benchmarks.page
 
 bench-full: $(VENV)/.bench
 	$(BIN)/python -m benchmarks --full --threads 1 2 --limit 120

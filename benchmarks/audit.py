@@ -8,6 +8,7 @@ that error on simulated data.
 
 import argparse
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks.figures import write_figures
 from unflip import NoiseRates, flip_labels
 from unflip.audit import LabelAudit
 from unflip.datasets import BENCHMARKS
@@ -28,12 +30,22 @@ from unflip.paper.experiments._protocol import dataset_table, noisy_split
 Array = NDArray[Any]
 
 RATES = NoiseRates(positive=0.3, negative=0.1)
+COLUMNS = (
+    "table",
+    "unflip",
+    "rates known",
+    "cleanlab",
+    "calibration error",
+    "calibration error, rates known",
+)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--splits", type=int, default=10)
-    splits = range(parser.parse_args().splits)
+    parser.add_argument("--out", type=Path, help="File of the figures, for the page.")
+    options = parser.parse_args()
+    splits = range(options.splits)
     print(f"{'':14} average precision          calibration error")
     print(f"{'':14} audit   known  cleanlab   audit   known")
     rows = []
@@ -41,7 +53,12 @@ def main() -> None:
         measured = np.mean([one_split(dataset, split) for split in splits], axis=0)
         rows.append(measured)
         print(f"{dataset:14} " + "   ".join(f"{value:.3f}" for value in measured), flush=True)
-    print(f"{'mean':14} " + "   ".join(f"{value:.3f}" for value in np.mean(rows, axis=0)))
+    rows.append(np.mean(rows, axis=0))
+    print(f"{'mean':14} " + "   ".join(f"{value:.3f}" for value in rows[-1]))
+    if options.out:
+        named = zip([*BENCHMARKS, "mean"], rows, strict=True)
+        cells = [[name, *(f"{value:.3f}" for value in row)] for name, row in named]
+        write_figures(options.out, COLUMNS, cells)
     print("\nsimulated, 20 000 rows, calibration error: audit, known rates")
     for distance in (1.5, 2.0, 3.0):
         print(f"distance {distance}: " + ", ".join(f"{v:.3f}" for v in simulated(distance)))

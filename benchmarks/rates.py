@@ -11,6 +11,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable
 from importlib.util import find_spec
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,12 +22,22 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks.figures import write_figures
 from unflip import ImportanceReweightingClassifier, NoiseRates
 from unflip.datasets import BENCHMARKS
 from unflip.paper import eiw
 from unflip.paper.experiments._protocol import noisy_split
 
 Array = NDArray[Any]
+
+COLUMNS = (
+    "method",
+    "error of rates",
+    "error if clean",
+    "accuracy",
+    "accuracy if clean",
+    "worst loss",
+)
 
 PAIRS = ((0.0, 0.4), (0.1, 0.3), (0.2, 0.2), (0.3, 0.1), (0.4, 0.4))
 CLEAN = (0.0, 0.0)
@@ -86,6 +97,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="first split, to keep some unseen")
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--estimator", default="logistic", choices=ESTIMATORS)
+    parser.add_argument("--out", type=Path, help="File of the figures, for the page.")
     options = parser.parse_args()
     names = options.methods.split(",")
     if "cleanlab" in names and find_spec("cleanlab") is None:
@@ -110,6 +122,22 @@ def main() -> None:
                         errors[name, dataset, pair].append(float(np.abs(found - pair).mean()))
         print(f"{dataset} done", flush=True)
     print_tables(names, errors, scores)
+    if options.out:
+        write_figures(options.out, COLUMNS, figures(names, errors, scores))
+
+
+def figures(names: list[str], errors: Any, scores: Any) -> list[list[str]]:
+    """Return for each method errors and accuracies, with noise and without, and the worst loss."""
+    rows = []
+    for name in names:
+        row = [name]
+        for values, digits in ((errors, 3), (scores, 1)):
+            for pairs in (PAIRS, (CLEAN,)):
+                cells = [values[name, d, pair] for d in BENCHMARKS for pair in pairs]
+                known = all(cells)
+                row.append(f"{np.mean([np.mean(c) for c in cells]):.{digits}f}" if known else "")
+        rows.append([*row, f"{worst(name, scores, scores, names):.1f}"])
+    return rows
 
 
 def print_tables(names: list[str], errors: Any, scores: Any) -> None:

@@ -9,7 +9,6 @@ that the page beside cleanlab shows.
 """
 
 import argparse
-import csv
 import os
 import warnings
 from collections.abc import Iterator
@@ -27,6 +26,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks.figures import write_figures
 from unflip import LabelAudit
 from unflip.inspection import mislabel_calibration
 
@@ -54,8 +54,7 @@ def main() -> None:
         print(f"no real labels: {folder} is not there (set UNFLIP_REAL)")
     rows += measured("junk", junk())
     if out is not None:
-        with out.open("w", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows([HEAD, *rows])
+        write_figures(out, HEAD, rows)
 
 
 def networks(path: Path) -> Iterator[tuple[str, Array, Array, Array]]:

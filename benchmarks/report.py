@@ -1,12 +1,12 @@
 """Results as a text table, a CSV file and a chart."""
 
-import csv
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from math import isfinite
 from pathlib import Path
 
 from benchmarks.cases import HEAVY_PEERS, OURS, PEERS
+from benchmarks.figures import write_figures
 from benchmarks.harness import Result
 
 COLUMNS = ("case", "n", "d", "threads", "who", "seconds", "ratio to ours", "added MiB", "note")
@@ -69,8 +69,7 @@ def text_table(cells: Sequence[Sequence[str]]) -> str:
 
 def write_csv(cells: Sequence[Sequence[str]], path: Path) -> None:
     """Write the table's cells."""
-    with path.open("w", newline="") as file:
-        csv.writer(file).writerows([COLUMNS, *cells])
+    write_figures(path, COLUMNS, cells)
 
 
 def draw(results: Sequence[Result], path: Path) -> None:

@@ -26,6 +26,7 @@ from typing import Any, TypeVar, get_type_hints
 import numpy as np
 from joblib import Parallel, delayed
 
+from benchmarks.figures import stamp
 from benchmarks.world_families import FAMILIES, NOISES, UNKNOWABLE, World
 from unflip import ImportanceReweightingClassifier, LabelNoiseWarning
 
@@ -375,9 +376,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         text = "\n\n".join(in_markdown(rows) for rows in found.values())
         options.markdown.write_text(text + "\n", encoding="utf-8")
     if options.page:
-        from benchmarks.worlds_page import write_page
+        from benchmarks.worlds_page import CELLS, write_page
 
         write_page(cells)
+        if not options.read:
+            stamp(CELLS)
 
 
 if __name__ == "__main__":

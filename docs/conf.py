@@ -12,9 +12,9 @@ from sphinx.errors import ExtensionError
 from unflip import __version__
 
 sys.path.insert(0, str(Path(__file__).parent))
-from _reference import write_page
+from _reference import with_returns, write_pages
 
-write_page()
+write_pages()
 
 project = "unflip"
 author = "The unflip developers"
@@ -26,6 +26,7 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
@@ -57,6 +58,10 @@ autodoc_default_options = {
 }
 numpydoc_show_class_members = False
 
+# what is copied are the commands: no prompt, and no output
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
 html_theme = "pydata_sphinx_theme"
 html_title = f"unflip {release}"
 html_static_path = ["_static"]
@@ -64,7 +69,13 @@ html_css_files = ["custom.css"]
 html_copy_source = False
 html_show_sphinx = False
 html_show_sourcelink = False
-html_sidebars = {"tutorial": [], "reproduction": [], "changelog": [], "contributing": []}
+html_sidebars = {
+    "tutorial": [],
+    "benchmarks": [],
+    "reproduction": [],
+    "changelog": [],
+    "contributing": [],
+}
 html_theme_options = {
     "logo": {"text": "unflip"},
     "header_links_before_dropdown": 5,
@@ -104,6 +115,12 @@ def escape_bars(app: Any, what: str, name: str, obj: Any, options: Any, lines: l
     ]
 
 
+def say_returns(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Say what a method returns where only the method that it overrides says so."""
+    if what == "method":
+        lines[:] = with_returns(name, "\n".join(lines)).split("\n")
+
+
 def trim_code(app: Any, doctree: nodes.document) -> None:
     """Drop the blank line that ends the output of a doctest before the closing fence."""
     for block in doctree.findall(nodes.literal_block):
@@ -130,4 +147,5 @@ def setup(app: Any) -> None:
     """Register the hooks."""
     app.add_html_math_renderer("mathml", (visit_inline_math, None), (visit_display_math, None))
     app.connect("doctree-read", trim_code)
+    app.connect("autodoc-process-docstring", say_returns, priority=400)  # before numpydoc
     app.connect("autodoc-process-docstring", escape_bars)

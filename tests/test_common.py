@@ -9,6 +9,7 @@ import pkgutil
 from collections.abc import Iterator
 from importlib import import_module
 
+import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
@@ -164,7 +165,18 @@ INSTANCES = [
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @parametrize_with_checks(INSTANCES)
 def test_scikit_learn_contract(estimator: BaseEstimator, check) -> None:
+    if "check_sample_weight_equivalence" in str(check) and is_misnamed_by_checks(estimator):
+        pytest.skip("scikit-learn before 1.7 names two classes by the first row, then shuffles")
     check(estimator)
+
+
+def is_misnamed_by_checks(estimator: BaseEstimator) -> bool:
+    """Return whether rows in another order are given other labels by scikit-learn's checks."""
+    y = np.array([0, 1])
+    there, back = (
+        estimator_checks._enforce_estimator_tags_y(estimator, each.copy()) for each in (y, y[::-1])
+    )
+    return not np.array_equal(there, back[::-1])
 
 
 @pytest.mark.slow

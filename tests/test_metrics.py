@@ -68,6 +68,9 @@ def reference(name, y_true, prediction, weight=None):
     if kind == "proba" and prediction[kind].shape[1] == 2:
         # scikit-learn's form for two classes
         return function(y_true, prediction[kind][:, 1], sample_weight=weight)
+    if name == "neg_brier_score":  # scikit-learn before 1.7 has it of two classes only
+        hits = y_true[:, None] == np.unique(y_true)
+        return np.average(np.sum((prediction[kind] - hits) ** 2, axis=1), weights=weight)
     return function(y_true, prediction[kind], sample_weight=weight, **options)
 
 

@@ -1,11 +1,13 @@
-"""The API reference lists all that is public."""
+"""The API reference lists all that is public, and says what it returns, with an example."""
 
+import inspect
 import pkgutil
 import re
 import runpy
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -21,11 +23,16 @@ MODULES = sorted(
 
 
 @pytest.fixture(scope="module")
-def reference() -> str:
-    """Return the page as `make docs` writes it."""
+def writer() -> dict[str, Any]:
+    """Return what `make docs` writes the reference with."""
     if not WRITER.exists():
         pytest.skip("docs are not in this copy")
-    writer = runpy.run_path(str(WRITER))
+    return runpy.run_path(str(WRITER))
+
+
+@pytest.fixture(scope="module")
+def reference(writer) -> str:
+    """Return all pages in one."""
     return writer["completed"](writer["TEMPLATE"].read_text(encoding="utf-8"))
 
 
@@ -65,15 +72,75 @@ def test_every_public_name_is_in_the_reference(name: str, reference: str) -> Non
     assert not missing, f"add to {module.__name__} in docs/_templates/reference.rst: {missing}"
 
 
-def test_a_name_that_the_template_does_not_list_joins_the_table_of_its_module() -> None:
+def test_a_name_that_the_template_does_not_list_joins_the_table_of_its_module(writer) -> None:
     template = (
         ".. currentmodule:: unflip.datasets\n\n.. autosummary::\n\n   make_separable\n   ...\n\n"
         "``BENCHMARKS``\n\n.. currentmodule:: unflip.learners\n\n   LinearClassifier\n"
     )
-    completed = runpy.run_path(str(WRITER))["completed"](template)
+    completed = writer["completed"](template)
     assert completed == template.replace("   ...\n", "   load_benchmark\n")
 
 
 def test_every_listed_name_exists(reference: str) -> None:
     for where, names in listed_names(reference).items():
         assert not [name for name in names if not hasattr(import_module(where), name)]
+
+
+def public_objects() -> dict[str, Any]:
+    """Return all classes and functions that the public modules export, each once, by a name."""
+    walked = pkgutil.walk_packages(unflip.__path__, "unflip.")
+    names = [module.name for module in walked if "._" not in module.name]
+    found = {}
+    for where in ["unflip", *(name for name in names if ".cli" not in name)]:
+        module = import_module(where)
+        for name in sorted(public_names(module)):
+            value = getattr(module, name)
+            if inspect.isclass(value) or inspect.isfunction(value):
+                found.setdefault(value, f"{where}.{name}")
+    return {name: value for value, name in found.items()}
+
+
+PUBLIC = public_objects()
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_what_is_returned_is_said(name: str, writer) -> None:
+    value = PUBLIC[name]
+    methods = writer["public_methods"](value) if inspect.isclass(value) else [("", [value])]
+    silent = [
+        method
+        for method, functions in methods
+        if inspect.signature(functions[0]).return_annotation not in (None, "None")
+        and writer["returned"](functions) is None
+    ]
+    assert not silent, f"these of {name} need a section Returns: {silent}"
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if inspect.isclass(PUBLIC[name])])
+def test_every_class_has_an_example(name: str) -> None:
+    assert ">>> " in (PUBLIC[name].__doc__ or ""), f"{name} needs a section Examples"
+
+
+def test_a_method_says_what_the_one_that_it_overrides_returns(writer) -> None:
+    text = writer["with_returns"](
+        "unflip.losses.Hinge.slope", "-1 below m = 1, else 0.\n\nNotes\n-----\nA kink."
+    )
+    assert text == (
+        "-1 below m = 1, else 0.\n\n"
+        "Returns\n-------\nndarray\n    One value per margin.\n\n"
+        "Notes\n-----\nA kink."
+    )
+    assert writer["with_returns"]("unflip.losses.Hinge.slope", text) == text
+
+
+def test_every_module_has_a_page_and_the_first_page_lists_them_by_topic(writer) -> None:
+    template = (
+        "Reference\n=========\n\nAll.\n\nOne\n===\n\nunflip.noise\n------------\n\nNoise. More.\n\n"
+        "Two\n===\n\nunflip.audit\n------------\n\nWhich labels\nare wrong.\n"
+    )
+    made = writer["pages"](template)
+    assert list(made) == ["index", "unflip.noise", "unflip.audit"]
+    assert made["unflip.noise"] == "unflip.noise\n============\n\nNoise. More.\n"
+    assert "One\n---\n\n- :doc:`unflip.noise`: Noise.\n" in made["index"]
+    assert "- :doc:`unflip.audit`: Which labels are wrong.\n" in made["index"]
+    assert "toctree::\n   :hidden:\n\n   unflip.audit\n" in made["index"]

@@ -161,7 +161,20 @@ Severity = Literal["note", "warning", "error"]
 
 
 class LabelNoiseWarning(UserWarning):
-    """Rates, weights or probabilities that may not be trusted."""
+    """Rates, weights or probabilities that may not be trusted.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from unflip import ImportanceReweightingClassifier, LabelNoiseWarning
+    >>> X, y = np.random.default_rng(0).normal(size=(200, 2)), np.arange(200) % 2
+    >>> with warnings.catch_warnings(record=True) as doubts:
+    ...     warnings.simplefilter("always")
+    ...     clf = ImportanceReweightingClassifier(noise_rates="minimum").fit(X, y)
+    >>> any(issubclass(doubt.category, LabelNoiseWarning) for doubt in doubts)
+    True
+    """
 
 
 @dataclass(frozen=True)

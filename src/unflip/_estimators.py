@@ -41,16 +41,21 @@ def stage_generator(
     return generator
 
 
+def check_is_estimator(value: object) -> None:
+    """Raise where a value is no estimator, or a class of them."""
+    if isinstance(value, type) or not hasattr(value, "get_params"):
+        raise TypeError(
+            "expected an estimator, which has fit and get_params, such as LogisticRegression(), "
+            f"got {value!r}."
+        )
+
+
 def clone_seeded(estimator: E, random_state: RandomState) -> E:
     """Return a clone whose unset `random_state` parameters, nested ones too, are seeded.
 
     Without a `random_state` they stay unset.
     """
-    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
-        raise TypeError(
-            "expected an estimator, which has fit and get_params, such as LogisticRegression(), "
-            f"got {estimator!r}."
-        )
+    check_is_estimator(estimator)
     copy = clone(estimator)
     generator = optional_generator(random_state)
     if generator is None:

@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from unflip._compat import DiagramMixin
 from unflip._diagnostics import Diagnostic, judge_rates, raise_or_warn
 from unflip._estimators import stage_generator
 from unflip._folds import folds_within_classes
@@ -36,7 +37,7 @@ from unflip.noise_rates import BaseRates, RatesLike, admissible_matrix, fit_rate
 from unflip.posterior import BasePosterior, PosteriorLike, as_posterior
 
 
-class LabelAudit(BaseEstimator):
+class LabelAudit(DiagramMixin, BaseEstimator):
     r"""P(true != y | x, noisy=y) = 1 - T[y, y] P(true=y | x) / P(noisy=y | x), row by row.
 
     T[i, j] = P(noisy=j | true=i), and P(true | x) = P(noisy | x) T^-1, brought back into the
@@ -163,6 +164,11 @@ class LabelAudit(BaseEstimator):
             How often each row counts.
         checked : CheckedLabels, default=None
             True labels of some rows, which tell how labels go wrong, whatever the noise.
+
+        Returns
+        -------
+        LabelAudit
+            Itself, fitted.
         """
         labels = check_labels(y, binary=False)
         classes, codes = labels
@@ -232,6 +238,11 @@ class LabelAudit(BaseEstimator):
             The class of each column, where they are not the sorted labels.
         checked : CheckedLabels, default=None
             As for :meth:`fit`.
+
+        Returns
+        -------
+        LabelAudit
+            Itself, fitted.
 
         Examples
         --------
@@ -408,6 +419,11 @@ class LabelAudit(BaseEstimator):
         polars'. The columns: `given_label`; `suggested_label`, missing where it is `unclear`;
         `mislabel_proba`; `none_proba`; `unclear`; the two classes that the model alone finds
         likeliest, `model_first` and `model_second`, with their probabilities.
+
+        Returns
+        -------
+        dataframe
+            In the order of the rows.
         """
         check_is_fitted(self)
         return audit_frame(self, self._codes, self._index)
@@ -422,6 +438,11 @@ class LabelAudit(BaseEstimator):
             mislabelled.
         n : int, default=None
             So many rows. With neither, as many as there are expected errors.
+
+        Returns
+        -------
+        ndarray of int
+            Positions of rows.
         """
         check_is_fitted(self)
         check_precision_or_n(precision, n)
@@ -489,6 +510,11 @@ def find_label_issues(
     precision : float, default=None
         The share of the returned rows that is expected to be mislabelled; None: as many rows as
         there are expected errors.
+
+    Returns
+    -------
+    ndarray of int
+        Positions of rows.
 
     Examples
     --------

@@ -79,6 +79,16 @@ class DaskBlocks(Blocks):
         Weight of each row, in blocks of the same rows.
     progress : bool, default=False
         Whether to show a progress bar of every pass.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> from unflip.dask import DaskBlocks
+    >>> X, y = np.arange(8.0).reshape(4, 2), np.array([0, 1, 0, 1])
+    >>> blocks = DaskBlocks(da.from_array(X, chunks=(2, 2)), da.from_array(y, chunks=2))
+    >>> blocks.map_labels(lambda y, sample_weight: int(y.sum()))
+    [1, 1]
     """
 
     def __init__(
@@ -251,6 +261,11 @@ class DaskReweighting(BlockwiseReweighting):
             Noisy labels.
         sample_weight : dask array or series of shape (n_samples,), default=None
             Weight of each row.
+
+        Returns
+        -------
+        DaskReweighting
+            Itself, fitted.
         """
         return self._fit(DaskBlocks(X, y, sample_weight, progress=self.progress))
 
@@ -278,6 +293,11 @@ class DaskReweighting(BlockwiseReweighting):
         ----------
         X, y, sample_weight
             As for `fit`: the same collections, or other rows with noisy labels.
+
+        Returns
+        -------
+        dask array or series
+            One weight per row.
         """
         blocks = self._checked(DaskBlocks(X, y, sample_weight))
         return blocks.row_values(block_weights, self._model, "weight", FLOAT_META)
@@ -290,6 +310,11 @@ class DaskReweighting(BlockwiseReweighting):
         ----------
         X : dask array or dataframe of shape (n_samples, n_features)
             Rows with the columns of the fit, in the same order.
+
+        Returns
+        -------
+        dask array or series
+            One label per row.
         """
         return self._predictions(DaskBlocks(X), "predict")
 
@@ -301,6 +326,11 @@ class DaskReweighting(BlockwiseReweighting):
         ----------
         X : dask array or dataframe of shape (n_samples, n_features)
             As for `predict`.
+
+        Returns
+        -------
+        dask array or dataframe
+            One row per row of X.
         """
         return self._predictions(DaskBlocks(X), "predict_proba")
 
@@ -352,6 +382,11 @@ class DaskAudit(BlockwiseAudit):
         ----------
         X, y, sample_weight
             As for :meth:`DaskReweighting.fit`.
+
+        Returns
+        -------
+        DaskAudit
+            Itself, fitted.
         """
         return self._fit(DaskBlocks(X, y, sample_weight, progress=self.progress))
 
@@ -362,6 +397,11 @@ class DaskAudit(BlockwiseAudit):
         ----------
         X, y
             The collections of the fit, or other rows with noisy labels.
+
+        Returns
+        -------
+        dask array or series
+            One value per row.
         """
         blocks = self._checked(DaskBlocks(X, y))
         return blocks.row_values(block_mislabel_proba, self._model, "mislabel_proba", FLOAT_META)
@@ -373,6 +413,11 @@ class DaskAudit(BlockwiseAudit):
         ----------
         X, y
             The collections of the fit, or other rows with noisy labels.
+
+        Returns
+        -------
+        dask array or series
+            One label per row.
         """
         blocks, like = self._checked(DaskBlocks(X, y)), self.classes_[:1]
         return blocks.row_values(block_suggested_label, self._model, "suggested_label", like)
@@ -395,6 +440,11 @@ class DaskAudit(BlockwiseAudit):
             returned.
         precision, n
             As for :meth:`~unflip.audit.LabelAudit.issues`.
+
+        Returns
+        -------
+        Suspects
+            Rows, probabilities and suggested labels.
         """
         return self._issues(DaskBlocks(X, y, progress=self.progress), precision, n)
 

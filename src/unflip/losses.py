@@ -47,6 +47,15 @@ class Loss(ABC):
         l''(t, +1) = l''(t, -1): then the unbiased loss of a convex loss is convex.
     bounded : bool
         Bounded below; a learner penalises the intercept, too, of a loss that is not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip.losses import Loss, get_loss
+    >>> isinstance(get_loss("logistic"), Loss)
+    True
+    >>> get_loss("hinge").risk(np.array([2.0, -1.0]), np.array([1, 1]))
+    1.0
     """
 
     convex: bool = True
@@ -71,19 +80,43 @@ class Loss(ABC):
         raise NotImplementedError(f"{type(self).__name__} gives no second derivative.")
 
     def value(self, t: Array, y: Array, weight: Array | float = 1.0) -> Array:
-        """Return weight * l(t, y), row by row."""
+        """Return weight * l(t, y), row by row.
+
+        Returns
+        -------
+        ndarray
+            One value per row.
+        """
         return weight * self._value(t, y)
 
     def derivative(self, t: Array, y: Array, weight: Array | float = 1.0) -> Array:
-        """Return weight * dl / dt, row by row; where l has a kink, a subgradient."""
+        """Return weight * dl / dt, row by row; where l has a kink, a subgradient.
+
+        Returns
+        -------
+        ndarray
+            One value per row.
+        """
         return weight * self._derivative(t, y)
 
     def second(self, t: Array, y: Array, weight: Array | float = 1.0) -> Array:
-        """Return weight * d2l / dt2, row by row; where l'' jumps, the value from one side."""
+        """Return weight * d2l / dt2, row by row; where l'' jumps, the value from one side.
+
+        Returns
+        -------
+        ndarray
+            One value per row.
+        """
         return weight * self._second(t, y)
 
     def risk(self, t: Array, y: Array, weight: Array | None = None) -> float:
-        """Return the weighted mean of l(t, y)."""
+        """Return the weighted mean of l(t, y).
+
+        Returns
+        -------
+        float
+            The risk.
+        """
         return float(np.average(self._value(t, y), weights=weight))
 
     def __repr__(self) -> str:
@@ -91,18 +124,50 @@ class Loss(ABC):
 
 
 class MarginLoss(Loss):
-    """A loss that depends on the margin m = y t alone."""
+    """A loss that depends on the margin m = y t alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip.losses import MarginLoss
+    >>> class Linear(MarginLoss):
+    ...     def of_margin(self, m):
+    ...         return -m
+    ...
+    ...     def slope(self, m):
+    ...         return -np.ones_like(m)
+    >>> Linear().value(np.array([2.0, 2.0]), np.array([1, -1]))
+    array([-2.,  2.])
+    """
 
     @abstractmethod
     def of_margin(self, m: Array) -> Array:
-        """Return l as a function of the margin."""
+        """Return l as a function of the margin.
+
+        Returns
+        -------
+        ndarray
+            One value per margin.
+        """
 
     @abstractmethod
     def slope(self, m: Array) -> Array:
-        """Return dl / dm, or a subgradient."""
+        """Return dl / dm, or a subgradient.
+
+        Returns
+        -------
+        ndarray
+            One value per margin.
+        """
 
     def curvature(self, m: Array) -> Array:
-        """Return d2l / dm2 where it exists."""
+        """Return d2l / dm2 where it exists.
+
+        Returns
+        -------
+        ndarray
+            One value per margin.
+        """
         return super()._second(m, m)
 
     def _value(self, t: Array, y: Array) -> Array:
@@ -116,12 +181,26 @@ class MarginLoss(Loss):
 
 
 def _clipped_half(t: Array) -> Array:
-    """P(y=+1) of losses whose minimiser is 2P - 1 on [-1, 1]."""
+    """P(y=+1) of losses whose minimiser is 2P - 1 on [-1, 1].
+
+    Returns
+    -------
+    ndarray
+        P(y=+1), one per decision value.
+    """
     return (np.clip(t, -1, 1) + 1) / 2
 
 
 class Hinge(MarginLoss):
-    """max(0, 1 - m): the support vector machine's."""
+    """max(0, 1 - m): the support vector machine's.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip.losses import Hinge
+    >>> Hinge().of_margin(np.array([-1.0, 0.0, 2.0])).round(3)
+    array([2., 1., 0.])
+    """
 
     smooth = False
 
@@ -135,7 +214,15 @@ class Hinge(MarginLoss):
 
 
 class SquaredHinge(MarginLoss):
-    """max(0, 1 - m)^2."""
+    """max(0, 1 - m)^2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip.losses import SquaredHinge
+    >>> SquaredHinge().of_margin(np.array([-1.0, 0.0, 2.0])).round(3)
+    array([4., 1., 0.])
+    """
 
     probability = staticmethod(_clipped_half)
 
@@ -153,13 +240,27 @@ class SquaredHinge(MarginLoss):
 
 
 class Logistic(MarginLoss):
-    """log(1 + exp(-m)): logistic regression's."""
+    """log(1 + exp(-m)): logistic regression's.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip.losses import Logistic
+    >>> Logistic().of_margin(np.array([-1.0, 0.0, 2.0])).round(3)
+    array([1.313, 0.693, 0.127])
+    """
 
     even_curvature = True
 
     @staticmethod
     def probability(t: Array) -> Array:
-        """1 / (1 + exp(-t))."""
+        """1 / (1 + exp(-t)).
+
+        Returns
+        -------
+        ndarray
+            P(y=+1), one per decision value.
+        """
         return expit(t)
 
     def of_margin(self, m: Array) -> Array:
@@ -176,7 +277,15 @@ class Logistic(MarginLoss):
 
 
 class Squared(MarginLoss):
-    """(1 - m)^2 = (t - y)^2: least squares."""
+    """(1 - m)^2 = (t - y)^2: least squares.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip.losses import Squared
+    >>> Squared().of_margin(np.array([-1.0, 0.0, 2.0])).round(3)
+    array([4., 1., 1.])
+    """
 
     even_curvature = True
     probability = staticmethod(_clipped_half)
@@ -195,11 +304,25 @@ class Squared(MarginLoss):
 
 
 class Exponential(MarginLoss):
-    """exp(-m): boosting's."""
+    """exp(-m): boosting's.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip.losses import Exponential
+    >>> Exponential().of_margin(np.array([-1.0, 0.0, 2.0])).round(3)
+    array([2.718, 1.   , 0.135])
+    """
 
     @staticmethod
     def probability(t: Array) -> Array:
-        """1 / (1 + exp(-2t))."""
+        """1 / (1 + exp(-2t)).
+
+        Returns
+        -------
+        ndarray
+            P(y=+1), one per decision value.
+        """
         return expit(2 * t)
 
     def of_margin(self, m: Array) -> Array:
@@ -221,6 +344,13 @@ class AsymmetricExponential(MarginLoss):
     Example 8 of Bartlett, Jordan and McAuliffe (2006): the kink at m = 0 keeps the minimiser at
     t = 0 for all P(y=+1|x) between 1/3 and 2/3. Liu and Tao print the cases by the sign of t
     where that example has the margin's; read so, the loss would be calibrated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip.losses import AsymmetricExponential
+    >>> AsymmetricExponential().of_margin(np.array([-1.0, 0.0, 2.0])).round(3)
+    array([7.389, 1.   , 0.135])
     """
 
     smooth = False
@@ -240,7 +370,15 @@ class AsymmetricExponential(MarginLoss):
 
 
 class ModifiedHuber(MarginLoss):
-    """max(0, 1 - m)^2 for m >= -1 and -4m below: a squared hinge that outliers pull less."""
+    """max(0, 1 - m)^2 for m >= -1 and -4m below: a squared hinge that outliers pull less.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip.losses import ModifiedHuber
+    >>> ModifiedHuber().of_margin(np.array([-1.0, 0.0, 2.0])).round(3)
+    array([4., 1., 0.])
+    """
 
     even_curvature = True
     probability = staticmethod(_clipped_half)
@@ -265,6 +403,13 @@ class Cauchy(MarginLoss):
     ----------
     scale : float, default=1.0
         Errors well above it count little.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip.losses import Cauchy
+    >>> Cauchy().of_margin(np.array([-1.0, 0.0, 2.0])).round(3)
+    array([1.609, 0.693, 0.693])
     """
 
     convex = False
@@ -293,6 +438,13 @@ class Welsch(MarginLoss):
     ----------
     scale : float, default=1.0
         Errors well above it all count alike.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip.losses import Welsch
+    >>> Welsch().of_margin(np.array([-1.0, 0.0, 2.0])).round(3)
+    array([0.865, 0.393, 0.393])
     """
 
     convex = False
@@ -315,7 +467,15 @@ class Welsch(MarginLoss):
 
 
 class Unhinged(MarginLoss):
-    """1 - m: convex and symmetric, and unbounded below, so it needs a penalty."""
+    """1 - m: convex and symmetric, and unbounded below, so it needs a penalty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip.losses import Unhinged
+    >>> Unhinged().of_margin(np.array([-1.0, 0.0, 2.0])).round(3)
+    array([ 2.,  1., -1.])
+    """
 
     symmetric = True
     even_curvature = True
@@ -335,7 +495,15 @@ class Unhinged(MarginLoss):
 
 
 class Sigmoid(MarginLoss):
-    """1 / (1 + exp(m)): a smooth zero-one loss."""
+    """1 / (1 + exp(m)): a smooth zero-one loss.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip.losses import Sigmoid
+    >>> Sigmoid().of_margin(np.array([-1.0, 0.0, 2.0])).round(3)
+    array([0.731, 0.5  , 0.119])
+    """
 
     convex = False
     symmetric = True
@@ -387,6 +555,11 @@ def get_loss(loss: str | Loss) -> Loss:
     ----------
     loss : str or Loss
         A name listed in `LOSSES`, or an instance.
+
+    Returns
+    -------
+    Loss
+        An instance.
     """
     if isinstance(loss, Loss):
         return loss

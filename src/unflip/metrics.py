@@ -152,6 +152,11 @@ def clean_balanced_accuracy_score(
     checked : CheckedLabels, default=None
         True labels of some rows that were drawn at random, in the place of `rates`: the score is
         counted in them, whatever the noise.
+
+    Returns
+    -------
+    CleanScore
+        A float, with its standard error.
     """
     if checked is not None:
         return _checked_score(checked, y_noisy, y_pred, "balanced_accuracy", sample_weight, classes)
@@ -186,6 +191,11 @@ def clean_precision_score(
         How much each row counts.
     classes : array-like of shape (n_classes,), default=None
         The classes, needed only where `y_noisy` may lack one of them.
+
+    Returns
+    -------
+    CleanScore
+        A float, with its standard error.
     """
     sample = _sample(y_noisy, rates, sample_weight, classes)
     predicted = _predicted(y_pred, sample)
@@ -228,6 +238,11 @@ def clean_recall_score(
         How much each row counts.
     classes : array-like of shape (n_classes,), default=None
         The classes, needed only where `y_noisy` may lack one of them.
+
+    Returns
+    -------
+    CleanScore
+        A float, with its standard error.
     """
     sample = _sample(y_noisy, rates, sample_weight, classes)
     hits = sample.stand_in * _predicted(y_pred, sample)
@@ -262,6 +277,11 @@ def clean_f1_score(
     checked : CheckedLabels, default=None
         True labels of some rows that were drawn at random, in the place of `rates`: the score is
         counted in them, whatever the noise.
+
+    Returns
+    -------
+    CleanScore
+        A float, with its standard error.
     """
     if checked is not None:
         return _checked_score(checked, y_noisy, y_pred, "f1", sample_weight, classes)
@@ -306,6 +326,11 @@ def clean_roc_auc_score(
         How much each row counts.
     classes : array-like of shape (2,), default=None
         The classes, needed only where `y_noisy` may lack one of them.
+
+    Returns
+    -------
+    CleanScore
+        A float, with its standard error.
     """
     sample = _sample(y_noisy, rates, sample_weight, classes)
     if sample.classes.size != 2:
@@ -356,6 +381,11 @@ def clean_log_loss(
         How much each row counts in the mean.
     classes : array-like of shape (n_classes,), default=None
         The classes, needed only where `y_noisy` may lack one of them.
+
+    Returns
+    -------
+    CleanScore
+        A float, with its standard error.
     """
     sample = _sample(y_noisy, rates, sample_weight, classes)
     proba = _probabilities(y_proba, sample)
@@ -389,6 +419,11 @@ def clean_brier_score_loss(
         How much each row counts in the mean.
     classes : array-like of shape (n_classes,), default=None
         The classes, needed only where `y_noisy` may lack one of them.
+
+    Returns
+    -------
+    CleanScore
+        A float, with its standard error.
     """
     sample = _sample(y_noisy, rates, sample_weight, classes)
     proba = _probabilities(y_proba, sample)
@@ -463,6 +498,19 @@ class CleanScorer:
         The noise.
     classes : ndarray of shape (n_classes,) or None
         The classes; None: the estimator's own.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from unflip import NoiseRates, flip_labels
+    >>> from unflip.metrics import make_clean_scorer
+    >>> X, y = make_classification(2000, class_sep=2.0, random_state=0)
+    >>> rates = NoiseRates(positive=0.3, negative=0.1)
+    >>> y_noisy = flip_labels(y, rates, random_state=0)
+    >>> scorer = make_clean_scorer("accuracy", rates)
+    >>> print(f"{scorer(LogisticRegression().fit(X, y), X, y_noisy):.2f}")
+    1.00
     """
 
     metric: str
@@ -495,12 +543,24 @@ class CleanScorer:
         return float(scorer(estimator, X, y, **weight))
 
     def set_score_request(self, *, sample_weight: bool | str | None) -> "CleanScorer":
-        """Say whether `sample_weight` is wanted, where metadata routing is switched on."""
+        """Say whether `sample_weight` is wanted, where metadata routing is switched on.
+
+        Returns
+        -------
+        CleanScorer
+            Itself.
+        """
         self._weight_request = sample_weight
         return self
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Return what metadata the scorer asks for."""
+        """Return what metadata the scorer asks for.
+
+        Returns
+        -------
+        MetadataRequest
+            As scikit-learn asks for it.
+        """
         request = MetadataRequest(owner=self)
         request.score.add_request(param="sample_weight", alias=self._weight_request)
         return request

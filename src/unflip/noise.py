@@ -88,7 +88,13 @@ class NoiseRates:
         return np.array([[1 - negative, negative], [positive, 1 - positive]])
 
     def both(self) -> tuple[float, float]:
-        """Return (rho_pos, rho_neg), or raise where one is unknown."""
+        """Return (rho_pos, rho_neg), or raise where one is unknown.
+
+        Returns
+        -------
+        tuple of two floats
+            The rates.
+        """
         if not isinstance(self.positive, float) or not isinstance(self.negative, float):
             raise ValueError(
                 f"{self} has an unknown rate, and this computation needs both. Estimate it first, "
@@ -97,11 +103,23 @@ class NoiseRates:
         return self.positive, self.negative
 
     def swapped(self) -> "NoiseRates":
-        """Return the rates of the same noise with the two classes' names exchanged."""
+        """Return the rates of the same noise with the two classes' names exchanged.
+
+        Returns
+        -------
+        NoiseRates
+            The positive rate where the negative was.
+        """
         return NoiseRates(positive=self.negative, negative=self.positive)
 
     def completed_by(self, estimated: "NoiseRates") -> "NoiseRates":
-        """Return these rates with the unknown ones taken from `estimated`, within their bounds."""
+        """Return these rates with the unknown ones taken from `estimated`, within their bounds.
+
+        Returns
+        -------
+        NoiseRates
+            Both known.
+        """
         if not isinstance(estimated, NoiseRates):
             raise TypeError(f"estimated must be NoiseRates, got {estimated!r}.")
         positive, negative = (
@@ -116,7 +134,13 @@ class NoiseRates:
         return _bounds(self.positive), _bounds(self.negative)
 
     def noisy_posterior(self, clean_posterior: ArrayLike) -> Floats:
-        """P(noisy=+1 | x) = (1 - rho_pos - rho_neg) P(true=+1 | x) + rho_neg."""
+        """P(noisy=+1 | x) = (1 - rho_pos - rho_neg) P(true=+1 | x) + rho_neg.
+
+        Returns
+        -------
+        ndarray
+            Of the shape given.
+        """
         _, negative = self.both()
         clean = check_probabilities(clean_posterior, "clean_posterior")
         return self.information_left * clean + negative
@@ -126,6 +150,11 @@ class NoiseRates:
 
         An estimated posterior may leave the range [rho_neg, 1 - rho_pos] that these rates allow;
         `clip` then returns the nearest probability.
+
+        Returns
+        -------
+        ndarray
+            Of the shape given.
         """
         _, negative = self.both()
         noisy = check_probabilities(noisy_posterior, "noisy_posterior")
@@ -133,11 +162,23 @@ class NoiseRates:
         return np.clip(clean, 0.0, 1.0) if clip else clean
 
     def noisy_prior(self, clean_prior: float) -> float:
-        """P(noisy=+1), the share of positive labels, from P(true=+1)."""
+        """P(noisy=+1), the share of positive labels, from P(true=+1).
+
+        Returns
+        -------
+        float
+            In [0, 1].
+        """
         return float(self.noisy_posterior(check_probability(clean_prior, "clean_prior")))
 
     def clean_prior(self, noisy_prior: float) -> float:
-        """P(true=+1) from the share of positive labels; raises where the two contradict."""
+        """P(true=+1) from the share of positive labels; raises where the two contradict.
+
+        Returns
+        -------
+        float
+            In [0, 1].
+        """
         positive, negative = self.both()
         noisy_prior = check_probability(noisy_prior, "noisy_prior")
         prior = float(self.clean_posterior(noisy_prior, clip=False))
@@ -154,6 +195,11 @@ class NoiseRates:
         """Return pi_pos = rho_neg (1-p) / q and pi_neg = rho_pos p / (1-q).
 
         p = P(true=+1) and q = P(noisy=+1); give either one, the other follows.
+
+        Returns
+        -------
+        InverseRates
+            The rates given the noisy label.
         """
         positive, negative = self.both()
         if (noisy_prior is None) == (clean_prior is None):
@@ -179,6 +225,13 @@ class InverseRates:
         pi_pos = P(true=-1 | noisy=+1), the share of positive labels that are wrong.
     negative : float
         pi_neg = P(true=+1 | noisy=-1), the share of negative labels that are wrong.
+
+    Examples
+    --------
+    >>> from unflip import InverseRates
+    >>> inverse = InverseRates(positive=0.1, negative=0.3)
+    >>> print(inverse.to_rates(noisy_prior=0.4))
+    NoiseRates(positive=0.333, negative=0.087)
     """
 
     positive: float
@@ -195,6 +248,11 @@ class InverseRates:
 
         The noisy prior q = P(noisy=+1) is enough, because p = (1-pi_pos) q + pi_neg (1-q);
         a clean prior p known from elsewhere takes that value's place.
+
+        Returns
+        -------
+        NoiseRates
+            The rates given the true class.
         """
         q = check_probability(noisy_prior, "noisy_prior")
         if clean_prior is None:
@@ -245,6 +303,11 @@ class TransitionMatrix:
             Number of classes.
         rate : float
             Share of each class to flip.
+
+        Returns
+        -------
+        TransitionMatrix
+            Of `n_classes` rows.
         """
         check_count(n_classes, "n_classes", least=2)
         rate = check_probability(rate, "rate")
@@ -262,6 +325,11 @@ class TransitionMatrix:
             Number of classes.
         rate : float
             Share of each class to flip.
+
+        Returns
+        -------
+        TransitionMatrix
+            Of `n_classes` rows.
         """
         check_count(n_classes, "n_classes", least=2)
         rate = check_probability(rate, "rate")
@@ -310,7 +378,13 @@ class TransitionMatrix:
         return NoiseRates(positive=float(self.matrix[1, 0]), negative=float(self.matrix[0, 1]))
 
     def noisy_posterior(self, clean_posterior: ArrayLike) -> Floats:
-        """P(noisy | x) = P(true | x) T, from probabilities of shape (..., n_classes)."""
+        """P(noisy | x) = P(true | x) T, from probabilities of shape (..., n_classes).
+
+        Returns
+        -------
+        ndarray
+            Of the shape given.
+        """
         return self._of_all_classes(clean_posterior, "clean_posterior") @ self.matrix
 
     def clean_posterior(self, noisy_posterior: ArrayLike, *, clip: bool = True) -> Floats:
@@ -319,6 +393,11 @@ class TransitionMatrix:
         An estimated posterior may be one that T does not allow, and some of these are negative;
         `clip` then takes the probability vector q under which it is likeliest, the largest
         sum_j P(noisy=j | x) log (q T)_j. Of two classes that is the nearest end of [0, 1].
+
+        Returns
+        -------
+        ndarray
+            Of the shape given.
         """
         noisy = self._of_all_classes(noisy_posterior, "noisy_posterior")
         rows = noisy.reshape(-1, self.n_classes)
@@ -329,11 +408,23 @@ class TransitionMatrix:
         return onto_simplex(clean) if clip else clean
 
     def noisy_prior(self, clean_prior: ArrayLike) -> Floats:
-        """P(noisy), the shares of the labels, from P(true)."""
+        """P(noisy), the shares of the labels, from P(true).
+
+        Returns
+        -------
+        ndarray of shape (n_classes,)
+            Shares.
+        """
         return self.noisy_posterior(clean_prior)
 
     def clean_prior(self, noisy_prior: ArrayLike) -> Floats:
-        """P(true) from the shares of the labels; raises where the two contradict."""
+        """P(true) from the shares of the labels; raises where the two contradict.
+
+        Returns
+        -------
+        ndarray of shape (n_classes,)
+            Shares.
+        """
         prior = self.clean_posterior(noisy_prior, clip=False)
         if prior.min() < -1e-9:
             raise ValueError(
@@ -348,6 +439,11 @@ class TransitionMatrix:
         """Return P(true=i | noisy=j) = P(true=i) T[i, j] / P(noisy=j), in row j and column i.
 
         Give either prior, the other follows. A label that never occurs is taken as right.
+
+        Returns
+        -------
+        ndarray of shape (n_classes, n_classes)
+            Rows that sum to 1.
         """
         if (noisy_prior is None) == (clean_prior is None):
             raise ValueError("give exactly one of noisy_prior and clean_prior.")
@@ -435,6 +531,11 @@ class RatesInterval:
             The ends of rho_pos = T[1, 0] and of rho_neg = T[0, 1].
         level, wrong_share
             As for the class.
+
+        Returns
+        -------
+        RatesInterval
+            Of a 2 x 2 matrix.
         """
         p_low, p_high = _pair_of_bounds(positive, "positive")
         n_low, n_high = _pair_of_bounds(negative, "negative")
@@ -488,7 +589,13 @@ class RatesInterval:
         return self._of_two_classes(0, 1)
 
     def both(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Return (low, high) of rho_pos and of rho_neg, where there are two classes."""
+        """Return (low, high) of rho_pos and of rho_neg, where there are two classes.
+
+        Returns
+        -------
+        tuple of two pairs of floats
+            The ends.
+        """
         return self.positive, self.negative
 
     @property
@@ -508,6 +615,11 @@ class RatesInterval:
         ----------
         rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
             The noise.
+
+        Returns
+        -------
+        bool
+            True where all do.
         """
         matrix = as_transition_matrix(rates, self.n_classes).matrix
         rounding = 1e-12  # 1 - (1 - rate) is not quite the rate
@@ -531,6 +643,11 @@ def as_transition_matrix(rates: KnownRates, n_classes: int | None = None) -> Tra
         The noise.
     n_classes : int, default=None
         How many classes there must be. None: any number.
+
+    Returns
+    -------
+    TransitionMatrix
+        The same noise.
     """
     if isinstance(rates, NoiseRates):
         size = 2
@@ -555,7 +672,13 @@ def as_transition_matrix(rates: KnownRates, n_classes: int | None = None) -> Tra
 
 
 def is_matrix(rates: object) -> TypeGuard[Array | Sequence[Sequence[float]]]:
-    """Whether a user's rates are an array-like of two dimensions."""
+    """Whether a user's rates are an array-like of two dimensions.
+
+    Returns
+    -------
+    bool
+        True of a matrix.
+    """
     is_array = isinstance(rates, (list, tuple)) or hasattr(rates, "__array__")
     return is_array and np.asarray(rates).ndim == 2
 
@@ -579,6 +702,11 @@ def flip_labels(
         Seed of the flips.
     classes : array-like of shape (n_classes,), default=None
         The classes, needed only where `y` may lack some of them.
+
+    Returns
+    -------
+    ndarray, or series of the kind given
+        Noisy labels.
 
     Examples
     --------

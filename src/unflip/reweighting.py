@@ -11,8 +11,10 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from unflip._compat import DiagramMixin
 from unflip._diagnostics import judge_weights, raise_or_warn
 from unflip._estimators import (
+    check_is_estimator,
     clone_seeded,
     delegated,
     fit_soft_labels,
@@ -44,7 +46,9 @@ from unflip.weights import importance_weights_from_inverse, printed_lemma_2_weig
 _estimator_has = partial(delegated, to="estimator_", unfitted="_base_estimator")
 
 
-class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class ImportanceReweightingClassifier(
+    DiagramMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
+):
     r"""Train any classifier on noisy labels as if they were clean.
 
     Minimises sum_i beta_i loss(f(x_i), y_i) with beta = P(true=y|x) / P(noisy=y|x), whose
@@ -202,8 +206,14 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         checked : CheckedLabels, default=None
             True labels of some rows. Those that were drawn with known probabilities teach how
             labels go wrong, whatever the noise, and all rows then train by soft labels.
+
+        Returns
+        -------
+        ImportanceReweightingClassifier
+            Itself, fitted.
         """
         check_choice(self.weighting, ("auto", "rho", "pi", "pi_printed", "relabel"), "weighting")
+        check_is_estimator(self._base_estimator())
         for_two = self._parts_for_two_classes()
         labels = check_labels(
             y, binary=bool(for_two), because=f" For two classes only: {', '.join(for_two)}."
@@ -319,6 +329,11 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
 
         A pandas table with the index of `y` (or `X`), or a polars table where `y` was one of
         polars', with the columns `given_label`, `mislabel_proba` and `sample_weight`.
+
+        Returns
+        -------
+        dataframe
+            In the order of the rows.
         """
         check_is_fitted(self)
         columns = {
@@ -334,22 +349,46 @@ class ImportanceReweightingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseE
         return as_transition_matrix(self.noise_rates_).matrix
 
     def predict(self, X: Any) -> Array:
-        """Return the most likely true label of every row."""
+        """Return the most likely true label of every row.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Labels.
+        """
         return np.asarray(self._fitted_for(X).predict(X))
 
     @available_if(_estimator_has("predict_proba"))
     def predict_proba(self, X: Any) -> Array:
-        """Return P(true y | x), one column per class in the order of `classes_`."""
+        """Return P(true y | x), one column per class in the order of `classes_`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Probabilities.
+        """
         return np.asarray(self._fitted_for(X).predict_proba(X))
 
     @available_if(_estimator_has("predict_log_proba"))
     def predict_log_proba(self, X: Any) -> Array:
-        """Return log P(true y | x), one column per class in the order of `classes_`."""
+        """Return log P(true y | x), one column per class in the order of `classes_`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Logarithms of probabilities.
+        """
         return np.asarray(self._fitted_for(X).predict_log_proba(X))
 
     @available_if(_estimator_has("decision_function"))
     def decision_function(self, X: Any) -> Array:
-        """Return the classifier's score of every row; of two classes, > 0 for the positive one."""
+        """Return the classifier's score of every row; of two classes, > 0 for the positive one.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+            Scores.
+        """
         return np.asarray(self._fitted_for(X).decision_function(X))
 
     def _base_estimator(self) -> Any:

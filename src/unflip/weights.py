@@ -84,6 +84,11 @@ def importance_weights_from_inverse(
         P(noisy=+1), the share of positive labels.
     classes : array-like of shape (2,), default=None
         The two classes, needed only where `y` may hold just one of them.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Weights beta >= 0.
     """
     rates = _checked_inverse(inverse_rates).to_rates(noisy_prior=noisy_prior)
     return importance_weights(noisy_posterior, y, rates, classes=classes)
@@ -113,6 +118,11 @@ def printed_lemma_2_weights(
         pi_pos and pi_neg.
     classes : array-like of shape (2,), default=None
         The two classes, needed only where `y` may hold just one of them.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Weights beta >= 0.
     """
     _, codes, posterior = _given_labels(noisy_posterior, y, classes)
     inverse_rates = _checked_inverse(inverse_rates)
@@ -141,6 +151,11 @@ def mislabel_probability(
         Both noise rates of two classes, or T of any number.
     classes : array-like of shape (n_classes,), default=None
         The classes, needed only where `y` may lack some of them.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Probabilities.
     """
     return _label_posterior(noisy_posterior, y, rates, classes).mislabel_proba
 
@@ -161,6 +176,11 @@ def clipped_share(
         Both noise rates of two classes, or T of any number.
     classes : array-like of shape (n_classes,), default=None
         The classes, needed only where `y` may lack some of them.
+
+    Returns
+    -------
+    float
+        In [0, 1].
     """
     return float(np.mean(_label_posterior(noisy_posterior, y, rates, classes).clipped))
 
@@ -172,6 +192,11 @@ def effective_sample_size(weights: ArrayLike) -> float:
     ----------
     weights : array-like of shape (n_samples,)
         Weights >= 0.
+
+    Returns
+    -------
+    float
+        At most the number of rows.
 
     Examples
     --------

@@ -76,7 +76,7 @@ def read_table(
         if ending in (*TEXT, *JSON_LINES):
             with _text_of(path, encoding) as file:
                 _check_text(path, file)
-                file.seek(0)
+                _rewind(file)
                 if ending in TEXT:
                     table = _read_text(path, file, TEXT[ending] if separator is None else separator)
                 else:
@@ -143,6 +143,12 @@ def _text_of(path: Path, encoding: str | None) -> BinaryIO:
     except UnicodeDecodeError as error:
         line = 1 + data[: error.start].count(b"\n")
         raise TableError(f"line {line} of {path} is not {encoding}: {error.reason}.") from None
+
+
+def _rewind(file: BinaryIO) -> None:
+    """Go back to the start, with the descriptor below the buffer, from which polars 1 reads."""
+    file.seek(0, io.SEEK_END)  # a place outside the buffer, which is dropped
+    file.seek(0)
 
 
 def _within_limit(path: Path, file: Any) -> bytes:
@@ -292,7 +298,7 @@ def _read_text(path: Path, file: BinaryIO, separator: str) -> "pl.DataFrame":
             f"{path} has one column, {head!r}: its columns seem to be separated by {others[0]!r}, "
             f"not {separator!r}. Say so: --separator {others[0]!r}"
         )
-    file.seek(0)
+    _rewind(file)
     table = pl.read_csv(
         file,
         separator=separator,

@@ -116,6 +116,15 @@ class Suspects:
         The given label and the likeliest true label.
     n_rows : int
         Number of rows searched.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip.streaming import Suspects
+    >>> labels = np.array([0, 1, 0])
+    >>> found = Suspects(np.array([7, 2, 5]), np.array([0.9, 0.8, 0.6]), labels, 1 - labels, 10)
+    >>> found.first(2).position
+    array([7, 2])
     """
 
     position: NDArray[np.intp]
@@ -138,7 +147,13 @@ class Suspects:
         )
 
     def first(self, n: int) -> "Suspects":
-        """Return the `n` most probable suspects; ties keep the order of the rows."""
+        """Return the `n` most probable suspects; ties keep the order of the rows.
+
+        Returns
+        -------
+        Suspects
+            At most `n` of these.
+        """
         order = np.lexsort((self.position, -self.mislabel_proba))[:n]
         return replace(
             self,

@@ -44,29 +44,65 @@ class Blocks(ABC):
 
     @abstractmethod
     def map_labels(self, function: LabelFunction[T]) -> list[T]:
-        """Return function(y, sample_weight) of every block, in order."""
+        """Return function(y, sample_weight) of every block, in order.
+
+        Returns
+        -------
+        list
+            What `function` returned, one item per block.
+        """
 
     @abstractmethod
     def map(self, function: BlockFunction[S, T], shared: S) -> Iterable[T]:
-        """Return function(X, y, sample_weight, shared) of every block, in order."""
+        """Return function(X, y, sample_weight, shared) of every block, in order.
+
+        Returns
+        -------
+        iterable
+            What `function` returned, one item per block.
+        """
 
     @abstractmethod
     def map_each(
         self, function: ItemFunction[Item, S, T], items: Sequence[Item], shared: S
     ) -> list[T]:
-        """Return function(X, y, sample_weight, items[k], shared) of every block k, in order."""
+        """Return function(X, y, sample_weight, items[k], shared) of every block k, in order.
+
+        Returns
+        -------
+        list
+            What `function` returned, one item per block.
+        """
 
     @abstractmethod
     def head(self, k: int) -> Rows:
-        """Return the first rows of block k, unchanged."""
+        """Return the first rows of block k, unchanged.
+
+        Returns
+        -------
+        array or dataframe
+            Rows of X.
+        """
 
     def sum(self, function: BlockFunction[S, T], shared: S) -> T:
-        """Return the sum of function(X, y, sample_weight, shared) over all blocks."""
+        """Return the sum of function(X, y, sample_weight, shared) over all blocks.
+
+        Returns
+        -------
+        object
+            The sum of what `function` returned.
+        """
         return reduce(add, self.map(function, shared))
 
     @abstractmethod
     def fold(self, function: FoldFunction[T, S], state: T, shared: S) -> T:
-        """Return state = function(state, X, y, sample_weight, shared), one block after another."""
+        """Return state = function(state, X, y, sample_weight, shared), one block after another.
+
+        Returns
+        -------
+        object
+            The last state.
+        """
 
     def row_values(
         self, function: BlockFunction[S, Array], shared: S, name: str | Array, like: Array
@@ -75,11 +111,22 @@ class Blocks(ABC):
 
         `like` is the value of one row, `name` its name, or a name for each column of `like`; for
         collections that need them.
+
+        Returns
+        -------
+        array
+            One value per row.
         """
         return self.map(function, shared)
 
     def no_rows(self) -> Rows | None:
-        """Return a table with the columns of X but no rows; None if the columns are not known."""
+        """Return a table with the columns of X but no rows; None if the columns are not known.
+
+        Returns
+        -------
+        array, dataframe or None
+            Columns without rows.
+        """
         return None
 
 

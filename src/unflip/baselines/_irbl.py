@@ -94,6 +94,11 @@ class IRBLClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             Your own weights, which multiply beta.
         checked : CheckedLabels, default=None
             True labels of some rows.
+
+        Returns
+        -------
+        IRBLClassifier
+            Itself, fitted.
         """
         labels = check_labels(y, binary=False)
         classes, codes = labels
@@ -141,17 +146,35 @@ class IRBLClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return proba
 
     def predict(self, X: Rows) -> Array:
-        """Return the most likely true label of every row."""
+        """Return the most likely true label of every row.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Labels.
+        """
         return np.asarray(self._fitted_for(X).predict(X))
 
     @available_if(delegated("predict_proba", to="estimator_", unfitted="_base_estimator"))
     def predict_proba(self, X: Rows) -> Array:
-        """Return P(true y | x), one column per class in the order of `classes_`."""
+        """Return P(true y | x), one column per class in the order of `classes_`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Probabilities.
+        """
         return np.asarray(self._fitted_for(X).predict_proba(X))
 
     @available_if(delegated("decision_function", to="estimator_", unfitted="_base_estimator"))
     def decision_function(self, X: Rows) -> Array:
-        """Return the classifier's score of every row; of two classes, > 0 for the positive one."""
+        """Return the classifier's score of every row; of two classes, > 0 for the positive one.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+            Scores.
+        """
         return np.asarray(self._fitted_for(X).decision_function(X))
 
     def _base_estimator(self) -> Any:

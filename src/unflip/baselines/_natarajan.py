@@ -48,6 +48,19 @@ class UnbiasedLoss(Loss):
     -----
     l~ is convex if l is convex and l''(t, +1) = l''(t, -1): logistic, squared, modified Huber and
     unhinged. It is not bounded below in general.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip import NoiseRates
+    >>> from unflip.baselines import UnbiasedLoss
+    >>> from unflip.losses import logistic
+    >>> rates = NoiseRates(positive=0.3, negative=0.1)
+    >>> t, kept, flipped = np.array([0.7]), np.array([1]), np.array([-1])
+    >>> unbiased = UnbiasedLoss("logistic", rates)
+    >>> expected = 0.7 * unbiased.value(t, kept) + 0.3 * unbiased.value(t, flipped)
+    >>> np.allclose(expected, logistic.value(t, kept))
+    True
     """
 
     smooth = True
@@ -114,6 +127,11 @@ class _RatesClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             Noisy labels of two classes.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row.
+
+        Returns
+        -------
+        classifier
+            Itself, fitted.
         """
         classes, codes = check_labels(y)
         check_enough_rows(X, codes)
@@ -129,11 +147,23 @@ class _RatesClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return self
 
     def predict(self, X: Rows) -> Array:
-        """Return the most likely true label of every row."""
+        """Return the most likely true label of every row.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Labels.
+        """
         return np.asarray(self._fitted_for(X).predict(X))
 
     def decision_function(self, X: Rows) -> Array:
-        """Return the decision value of every row: positive for the positive class."""
+        """Return the decision value of every row: positive for the positive class.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Decision values.
+        """
         return np.asarray(self._fitted_for(X).decision_function(X))
 
     @abstractmethod
@@ -235,7 +265,13 @@ class UnbiasedLossClassifier(_RatesClassifier):
 
     @available_if(delegated("predict_proba", to="learner_", unfitted="_template"))
     def predict_proba(self, X: Rows) -> Array:
-        """Return P(true y | x), one column per class in the order of `classes_`."""
+        """Return P(true y | x), one column per class in the order of `classes_`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, 2)
+            Probabilities.
+        """
         return np.asarray(self._fitted_for(X).predict_proba(X))
 
     def _fit(
@@ -290,6 +326,18 @@ class LabelDependentCostClassifier(_RatesClassifier):
     References
     ----------
     Natarajan, Dhillon, Ravikumar, Tewari (2013), "Learning with noisy labels", NeurIPS.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from unflip import NoiseRates, flip_labels
+    >>> from unflip.baselines import LabelDependentCostClassifier
+    >>> X, y = make_classification(1000, class_sep=2.0, random_state=0)
+    >>> rates = NoiseRates(positive=0.4, negative=0.1)
+    >>> y_noisy = flip_labels(y, rates, random_state=0)
+    >>> clf = LabelDependentCostClassifier(noise_rates=rates).fit(X, y_noisy)
+    >>> round(clf.score(X, y), 2)
+    0.97
     """
 
     cost_: float

@@ -164,6 +164,11 @@ class StPMKL(ClassifierMixin, BaseEstimator):
             Rows.
         y : array-like of shape (n_samples,)
             Noisy labels of two classes.
+
+        Returns
+        -------
+        StPMKL
+            Itself, fitted.
         """
         widths = check_widths(
             2.0 ** np.arange(-3, 7) if self.widths is None else self.widths, "widths"
@@ -208,7 +213,13 @@ class StPMKL(ClassifierMixin, BaseEstimator):
 
     @one_blas_thread()
     def decision_function(self, X: Rows) -> Floats:
-        """Return f(x), positive for the positive class."""
+        """Return f(x), positive for the positive class.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Decision values.
+        """
         check_is_fitted(self)
         rows = new_rows(self, X, accept_sparse=False, dtype=np.float64)
         shrinkage = (1 - 2 * self.flip_probability_) ** 2
@@ -222,7 +233,13 @@ class StPMKL(ClassifierMixin, BaseEstimator):
         return score
 
     def predict(self, X: Rows) -> Array:
-        """Return the likelier true label of every row."""
+        """Return the likelier true label of every row.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Labels.
+        """
         positive = self.decision_function(X) > 0
         return self.classes_[positive.astype(np.intp)]
 

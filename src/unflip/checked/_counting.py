@@ -60,6 +60,20 @@ class Estimate:
         lambda, how far the model's predictions were used: 0 not at all, 1 in full.
     level : float
         Confidence of each of the two.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip import CheckedLabels
+    >>> given = np.repeat(["no", "yes"], 500)
+    >>> checked = CheckedLabels([3, 200, 510, 700], ["no", "no", "no", "yes"], probability=4 / 1000)
+    >>> share = checked.wrong_share(given)
+    >>> print(share)
+    0.2500 (0.0063 to 0.8059)
+    >>> share.value
+    0.25
+    >>> share.n_rows
+    4
     """
 
     value: float

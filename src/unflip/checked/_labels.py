@@ -103,6 +103,11 @@ class CheckedLabels:
             As for :class:`CheckedLabels`.
         table_ids : array-like of shape (n_rows,)
             The identifiers of all rows of the table, each once.
+
+        Returns
+        -------
+        CheckedLabels
+            The same rows by position.
         """
         known: dict[object, int] = {}
         for row, name in enumerate(np.asarray(table_ids, dtype=object).tolist()):
@@ -131,6 +136,11 @@ class CheckedLabels:
             rows were drawn (empty: by hand); `given`, the label that was checked.
         y : array-like of shape (n_rows,), default=None
             The labels of the table, which the column `given` is compared with.
+
+        Returns
+        -------
+        CheckedLabels
+            The rows of the file.
         """
         lines = read_csv(Path(path))
         rows = [whole_number(line["row"], path, number) for number, line in enumerate(lines, 2)]
@@ -167,6 +177,11 @@ class CheckedLabels:
         ----------
         labels : Labels
             The labels of the table.
+
+        Returns
+        -------
+        ndarray of int, shape (n_checked,)
+            Positions.
         """
         n_rows, classes = labels.codes.size, labels.classes
         outside = self.rows >= n_rows
@@ -194,6 +209,11 @@ class CheckedLabels:
         ----------
         labels : Labels
             The labels of the table.
+
+        Returns
+        -------
+        Draws
+            Rows and probabilities.
         """
         truth, drawn = self.truth(labels), self.is_drawn
         relative, in_turn = relative_probability(self.probability[drawn], labels.codes.size)
@@ -220,6 +240,11 @@ class CheckedLabels:
             `LabelAudit().label_proba_`. It must not have been told the checked labels.
         level : float, default=0.95
             Confidence of the intervals.
+
+        Returns
+        -------
+        Estimate
+            The share and its interval.
         """
         table, draws, proba = self._ready(y, label_proba)
         ratio = _ratios.wrong_share(table.codes)
@@ -234,6 +259,11 @@ class CheckedLabels:
         ----------
         y, label_proba, level
             As for :meth:`wrong_share`; each interval is on its own.
+
+        Returns
+        -------
+        dict of label to Estimate
+            By given label.
         """
         table, draws, proba = self._ready(y, label_proba)
         return {
@@ -254,6 +284,11 @@ class CheckedLabels:
             As for :meth:`wrong_share`.
         label_proba : array-like of shape (n_rows, n_classes), default=None
             A model's P(true = k | x, given label).
+
+        Returns
+        -------
+        dict of label to Estimate
+            By true class.
         """
         table, draws, proba = self._ready(y, label_proba, per_class=True)
         return {
@@ -272,6 +307,11 @@ class CheckedLabels:
         ----------
         y, label_proba, level
             As for :meth:`noise_rates`.
+
+        Returns
+        -------
+        list of list of Estimate
+            One row per true class.
         """
         table, draws, proba = self._ready(y, label_proba, per_class=True)
         classes = range(table.classes.size)
@@ -308,6 +348,11 @@ class CheckedLabels:
             A model's P(true = k | x, given label).
         level : float, default=0.95
             Confidence of the intervals.
+
+        Returns
+        -------
+        Estimate
+            The score and its interval.
         """
         table, draws, proba = self._ready(y, label_proba, per_class=True)
         predicted = check_labels(y_pred, classes=table.classes, binary=False).codes
@@ -353,6 +398,11 @@ class CheckedLabels:
             How many rows. A row that was checked by hand may be drawn: its answer is known.
         random_state : int, RandomState instance or None, default=None
             Seed of the draws.
+
+        Returns
+        -------
+        Picks
+            Rows, probabilities and why.
         """
         table, draws, proba = self._ready(y, label_proba)
         assert proba is not None
@@ -374,6 +424,11 @@ class CheckedLabels:
             As for :meth:`wrong_share`.
         half_width : float, default=0.02
             Half the width of the fixed-n interval that is wanted.
+
+        Returns
+        -------
+        int
+            Rows to check beside those that are.
         """
         if not (is_number(half_width) and 0 < half_width < 1):
             raise ValueError(f"half_width must lie between 0 and 1, got {half_width!r}.")
@@ -387,6 +442,11 @@ class CheckedLabels:
         ----------
         y, label_proba
             As for :meth:`noise_rates`.
+
+        Returns
+        -------
+        NoiseRates
+            The estimate of each rate.
         """
         found = list(self.noise_rates(y, label_proba).values())
         if len(found) != 2:

@@ -36,6 +36,17 @@ class Picks(NamedTuple):
         Positions.
     probability : ndarray of shape (n,)
         The probability with which each was drawn at its turn; NaN where the goal was to find.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip import CheckedLabels
+    >>> given = np.repeat(["no", "yes"], 500)
+    >>> checked = CheckedLabels([3, 510], ["no", "no"], probability=2 / 1000)
+    >>> suspicion = np.linspace(0.01, 0.6, 1000)
+    >>> picks = checked.next_rows(given, suspicion, goal="find", n=3)
+    >>> picks.rows
+    array([999, 998, 997])
     """
 
     rows: Codes

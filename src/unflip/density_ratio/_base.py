@@ -23,6 +23,12 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
 
     Subclasses implement `_fit(samples)`, which returns the fitted attributes, and `_ratio(X)`.
     Attributes are set only after the whole fit has succeeded.
+
+    Examples
+    --------
+    >>> from unflip.density_ratio import KLIEP, KMM, ULSIF, BaseDensityRatio, RuLSIF
+    >>> all(issubclass(each, BaseDensityRatio) for each in (KLIEP, ULSIF, RuLSIF, KMM))
+    True
     """
 
     @property
@@ -48,6 +54,11 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
             Rows drawn from the denominator's distribution.
         weight_num, weight_den : array-like of shape (n_num,) and (n_den,), default=None
             Sample weights.
+
+        Returns
+        -------
+        BaseDensityRatio
+            Itself, fitted.
         """
         numerator = self._check_rows(X_num, "X_num")
         denominator = self._check_rows(X_den, "X_den")
@@ -75,7 +86,13 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
         return self
 
     def predict(self, X: Rows) -> Array:
-        """Return the estimated ratio p_num(x) / p_den(x) >= 0 for every row."""
+        """Return the estimated ratio p_num(x) / p_den(x) >= 0 for every row.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Ratios.
+        """
         rows = self._check_new_rows(X)
         with one_blas_thread():
             return self._ratio(rows)
@@ -84,6 +101,11 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
         """Return mean_num r - mean_den r^2 / 2 on new rows: higher is better.
 
         Up to a constant this is minus half the mean squared error of r under p_den.
+
+        Returns
+        -------
+        float
+            The score.
         """
         r_num, r_den = self.predict(X_num), self.predict(X_den)
         return float(np.mean(r_num, dtype=float) - np.mean(r_den**2, dtype=float) / 2)

@@ -25,27 +25,81 @@ class BregmanDivergence(ABC):
     """A strictly convex f; the objective is E_den[f'(r) r - f(r)] - E_num[f'(r)].
 
     The objective is convex if f''' <= 0 and f''(r) + r f'''(r) >= 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip.density_ratio import BregmanDivergence, BregmanRatio
+    >>> class Power(BregmanDivergence):
+    ...     def value(self, r):
+    ...         return r**3 / 6
+    ...
+    ...     def derivative(self, r):
+    ...         return r**2 / 2
+    ...
+    ...     def second(self, r):
+    ...         return r
+    ...
+    ...     def third(self, r):
+    ...         return np.ones_like(r)
+    >>> rng = np.random.default_rng(0)
+    >>> X_num, X_den = rng.normal(0, 1, (200, 1)), rng.normal(0.5, 1.2, (200, 1))
+    >>> ratio = BregmanRatio(Power(), bandwidth=1.0).fit(X_num, X_den)
+    >>> bool(ratio.predict([[-1.0]])[0] > ratio.predict([[2.0]])[0])
+    True
     """
 
     @abstractmethod
     def value(self, r: Array) -> Array:
-        """f(r)."""
+        """f(r).
+
+        Returns
+        -------
+        ndarray
+            One value per ratio.
+        """
 
     @abstractmethod
     def derivative(self, r: Array) -> Array:
-        """f'(r)."""
+        """f'(r).
+
+        Returns
+        -------
+        ndarray
+            One value per ratio.
+        """
 
     @abstractmethod
     def second(self, r: Array) -> Array:
-        """f''(r)."""
+        """f''(r).
+
+        Returns
+        -------
+        ndarray
+            One value per ratio.
+        """
 
     @abstractmethod
     def third(self, r: Array) -> Array:
-        """f'''(r)."""
+        """f'''(r).
+
+        Returns
+        -------
+        ndarray
+            One value per ratio.
+        """
 
 
 class SquaredDivergence(BregmanDivergence):
-    """f(t) = (t - 1)^2 / 2: least-squares importance fitting."""
+    """f(t) = (t - 1)^2 / 2: least-squares importance fitting.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip.density_ratio import SquaredDivergence
+    >>> SquaredDivergence().value(np.array([0.5, 1.0, 2.0]))
+    array([0.125, 0.   , 0.5  ])
+    """
 
     def value(self, r: Array) -> Array:
         """(r - 1)^2 / 2."""
@@ -65,7 +119,15 @@ class SquaredDivergence(BregmanDivergence):
 
 
 class KullbackLeiblerDivergence(BregmanDivergence):
-    """f(t) = t log t - t: KLIEP, whose constraint the minimiser satisfies."""
+    """f(t) = t log t - t: KLIEP, whose constraint the minimiser satisfies.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip.density_ratio import KullbackLeiblerDivergence
+    >>> KullbackLeiblerDivergence().derivative(np.array([0.5, 1.0, 2.0])).round(3)
+    array([-0.693,  0.   ,  0.693])
+    """
 
     def value(self, r: Array) -> Array:
         """R log r - r."""
@@ -92,6 +154,13 @@ class BasuDivergence(BregmanDivergence):
     power : float, default=0.5
         In (0, 1], where the problem is convex. Numerator rows have weight r^(power-1) in the
         gradient, so rows with small r matter less than in KLIEP.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip.density_ratio import BasuDivergence
+    >>> BasuDivergence(power=1.0).value(np.array([0.5, 1.0, 2.0]))
+    array([-0.25,  0.  ,  2.  ])
     """
 
     def __init__(self, power: float = 0.5) -> None:

@@ -112,7 +112,13 @@ class RuLSIF(KernelDensityRatio):
         self.random_state = random_state
 
     def predict_relative(self, X: Rows) -> Array:
-        """Return r_a(x) = p_num / (a p_num + (1-a) p_den)."""
+        """Return r_a(x) = p_num / (a p_num + (1-a) p_den).
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Relative ratios.
+        """
         return self._linear_ratio(self._check_new_rows(X))
 
     def score(self, X_num: Rows, X_den: Rows) -> float:
@@ -210,6 +216,16 @@ class ULSIF(RuLSIF):
     ----------
     Kanamori, Hido, Sugiyama (2009), "A least-squares approach to direct importance estimation",
     JMLR 10.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip.density_ratio import ULSIF
+    >>> rng = np.random.default_rng(0)
+    >>> X_num, X_den = rng.normal(0, 1, (300, 1)), rng.normal(0.5, 1.2, (300, 1))
+    >>> ratio = ULSIF(random_state=0).fit(X_num, X_den)
+    >>> bool(ratio.predict([[-1.0]])[0] > ratio.predict([[2.0]])[0])
+    True
     """
 
     alpha = 0.0

@@ -48,6 +48,16 @@ class PosteriorHistogram:
         (rho_neg, 1 - rho_pos).
     interval : ndarray of shape (2, n_classes) or None
         Lower and upper ends of the intervals of the plateaus.
+
+    Examples
+    --------
+    >>> from unflip import NoiseRates
+    >>> from unflip.inspection import posterior_histogram
+    >>> proba = [[0.8, 0.2], [0.7, 0.3], [0.3, 0.7]]
+    >>> found = posterior_histogram(proba, ["no", "no", "yes"], NoiseRates(0.2, 0.1), bins=2)
+    >>> found.counts
+    array([[2, 0],
+           [0, 1]])
     """
 
     classes: Array
@@ -86,6 +96,11 @@ def posterior_histogram(
         Number of bins in [0, 1].
     classes : array-like of shape (n_classes,), default=None
         The classes; needed only if `y` may lack some of them.
+
+    Returns
+    -------
+    PosteriorHistogram
+        Counts, edges and plateaus.
 
     Examples
     --------
@@ -142,6 +157,15 @@ class WeightHistogram:
         Number of rows.
     effective_sample_size : float
         (sum w)^2 / sum w^2.
+
+    Examples
+    --------
+    >>> from unflip import NoiseRates
+    >>> from unflip.inspection import weight_histogram
+    >>> labels = ["no", "no", "yes", "yes"]
+    >>> found = weight_histogram([1.1, 0.9, 0.2, 1.2], labels, NoiseRates(0.2, 0.1))
+    >>> round(found.effective_sample_size, 2)
+    3.3
     """
 
     classes: Array
@@ -179,6 +203,11 @@ def weight_histogram(
         Weight of each row, as in `fit`.
     classes : array-like of shape (n_classes,), default=None
         The classes; needed only if `y` may lack some of them.
+
+    Returns
+    -------
+    WeightHistogram
+        Counts, edges and bounds.
     """
     known, codes = check_labels(y, classes=classes, binary=False)
     check_count(bins, "bins", least=1)
@@ -229,6 +258,13 @@ class MislabelCalibration:
         Rows in the bin.
     calibration_error : float
         Expected calibration error: the mean over rows of abs(observed - predicted) of their bin.
+
+    Examples
+    --------
+    >>> from unflip.inspection import mislabel_calibration
+    >>> found = mislabel_calibration([0, 0, 1, 1], [0.1, 0.1, 0.8, 1.0], n_bins=2)
+    >>> found.counts
+    array([2, 2])
     """
 
     edges: Floats
@@ -254,6 +290,11 @@ def mislabel_calibration(
         Number of bins.
     strategy : {"uniform", "quantile"}, default="uniform"
         Bins of equal width, or with equal numbers of rows.
+
+    Returns
+    -------
+    MislabelCalibration
+        The error and the bins.
 
     Examples
     --------
@@ -314,6 +355,17 @@ class RateCurve:
         (sum w)^2 / sum w^2 of its weights.
     mean_weights : ndarray of shape (n_points,)
         Mean of beta: 1 if posterior and rates are consistent.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from unflip import ImportanceReweightingClassifier, NoiseRates
+    >>> from unflip.inspection import rate_sensitivity
+    >>> X, y = make_classification(300, flip_y=0.2, random_state=0)
+    >>> clf = ImportanceReweightingClassifier(noise_rates=NoiseRates(0.1, 0.1)).fit(X, y)
+    >>> curves = rate_sensitivity(clf, X[:200], y[:200], X[200:], y[200:])
+    >>> [(curve.name, curve.estimate) for curve in curves]
+    [('rho_pos', 0.1), ('rho_neg', 0.1)]
     """
 
     label: Any

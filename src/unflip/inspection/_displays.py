@@ -56,6 +56,16 @@ class NoiseRatesDisplay:
         The plateaus, one per class.
     spans_ : list of artists
         The intervals of the plateaus, if given.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from unflip import ImportanceReweightingClassifier
+    >>> from unflip.inspection import NoiseRatesDisplay
+    >>> X, y = make_classification(500, flip_y=0.3, class_sep=2.0, random_state=0)
+    >>> clf = ImportanceReweightingClassifier(random_state=0).fit(X, y)
+    >>> display = NoiseRatesDisplay.from_estimator(clf, X, y)
+    >>> display.figure_.savefig("rates.png")  # doctest: +SKIP
     """
 
     def __init__(self, histogram: PosteriorHistogram) -> None:
@@ -88,6 +98,11 @@ class NoiseRatesDisplay:
             Axes to draw on; None: a new figure.
         **kw
             Passed to `ax.bar`.
+
+        Returns
+        -------
+        NoiseRatesDisplay
+            With what was drawn.
         """
         check_is_fitted(estimator)
         if not hasattr(estimator, "posterior_"):
@@ -131,6 +146,11 @@ class NoiseRatesDisplay:
             Axes to draw on; None: a new figure.
         **kw
             Passed to `ax.bar`.
+
+        Returns
+        -------
+        NoiseRatesDisplay
+            With what was drawn.
         """
         _pyplot()
         histogram = posterior_histogram(
@@ -153,6 +173,11 @@ class NoiseRatesDisplay:
             Axes to draw on; None: a new figure.
         **kw
             Passed to `ax.bar`.
+
+        Returns
+        -------
+        NoiseRatesDisplay
+            Itself.
         """
         self.ax_, self.figure_ = _axes(ax)
         shown = self.histogram
@@ -235,6 +260,16 @@ class WeightsDisplay:
         One histogram per class, each on its own baseline, all on one scale.
     lines_ : list of Line2D
         The bounds, one per class.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from unflip import ImportanceReweightingClassifier
+    >>> from unflip.inspection import WeightsDisplay
+    >>> X, y = make_classification(500, flip_y=0.3, class_sep=2.0, random_state=0)
+    >>> clf = ImportanceReweightingClassifier(random_state=0).fit(X, y)
+    >>> display = WeightsDisplay.from_estimator(clf, y)
+    >>> display.figure_.savefig("weights.png")  # doctest: +SKIP
     """
 
     def __init__(self, histogram: WeightHistogram) -> None:
@@ -267,6 +302,11 @@ class WeightsDisplay:
             Axes to draw on; None: a new figure.
         **kw
             Passed to `ax.bar`.
+
+        Returns
+        -------
+        WeightsDisplay
+            With what was drawn.
         """
         check_is_fitted(estimator)
         if not hasattr(estimator, "sample_weight_"):
@@ -308,6 +348,11 @@ class WeightsDisplay:
             Axes to draw on; None: a new figure.
         **kw
             Passed to `ax.bar`.
+
+        Returns
+        -------
+        WeightsDisplay
+            With what was drawn.
         """
         _pyplot()
         histogram = weight_histogram(
@@ -324,6 +369,11 @@ class WeightsDisplay:
             Axes to draw on; None: a new figure.
         **kw
             Passed to `ax.bar`.
+
+        Returns
+        -------
+        WeightsDisplay
+            Itself.
         """
         shown = self.histogram
         self.ax_, self.figure_ = _axes(ax, height=max(4.8, 0.9 * shown.classes.size))
@@ -384,6 +434,13 @@ class MislabelCalibrationDisplay:
         The share of wrong labels against the mean P(mislabelled).
     bars_ : BarContainer
         The share of rows in each bin.
+
+    Examples
+    --------
+    >>> from unflip.inspection import MislabelCalibrationDisplay
+    >>> wrong, proba = [0, 0, 1, 1], [0.1, 0.2, 0.7, 0.9]
+    >>> display = MislabelCalibrationDisplay.from_predictions(wrong, proba)
+    >>> display.figure_.savefig("calibration.png")  # doctest: +SKIP
     """
 
     def __init__(self, calibration: MislabelCalibration) -> None:
@@ -417,6 +474,11 @@ class MislabelCalibrationDisplay:
             Axes to draw on; None: a new figure.
         **kw
             Passed to `ax.plot`.
+
+        Returns
+        -------
+        MislabelCalibrationDisplay
+            With what was drawn.
         """
         check_is_fitted(estimator)
         if not hasattr(estimator, "mislabel_proba_"):
@@ -457,6 +519,11 @@ class MislabelCalibrationDisplay:
             Axes to draw on; None: a new figure.
         **kw
             Passed to `ax.plot`.
+
+        Returns
+        -------
+        MislabelCalibrationDisplay
+            With what was drawn.
         """
         _pyplot()
         curve = mislabel_calibration(wrong, proba, n_bins=n_bins, strategy=strategy)
@@ -471,6 +538,11 @@ class MislabelCalibrationDisplay:
             Axes to draw on; None: a new figure.
         **kw
             Passed to `ax.plot`.
+
+        Returns
+        -------
+        MislabelCalibrationDisplay
+            Itself.
         """
         self.ax_, self.figure_ = _axes(ax)
         shown = self.calibration
@@ -519,6 +591,16 @@ class SensitivityDisplay:
         The figure.
     lines_ : list of lists of Line2D
         The curves of each of the axes, in order.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from unflip import ImportanceReweightingClassifier, NoiseRates
+    >>> from unflip.inspection import SensitivityDisplay
+    >>> X, y = make_classification(300, flip_y=0.2, random_state=0)
+    >>> clf = ImportanceReweightingClassifier(noise_rates=NoiseRates(0.1, 0.1)).fit(X, y)
+    >>> display = SensitivityDisplay.from_estimator(clf, X[:200], y[:200], X[200:], y[200:])
+    >>> display.figure_.savefig("sensitivity.png")  # doctest: +SKIP
     """
 
     def __init__(self, curves: list[RateCurve], *, score_name: str = "score") -> None:
@@ -551,6 +633,11 @@ class SensitivityDisplay:
             Axes to draw on; None: a new figure.
         **kw
             Passed to `ax.plot`.
+
+        Returns
+        -------
+        SensitivityDisplay
+            With what was drawn.
         """
         _pyplot()
         curves = rate_sensitivity(
@@ -576,6 +663,11 @@ class SensitivityDisplay:
             Axes to draw on; None: a new figure.
         **kw
             Passed to `ax.plot`.
+
+        Returns
+        -------
+        SensitivityDisplay
+            Itself.
         """
         is_new = ax is None
         if is_new:

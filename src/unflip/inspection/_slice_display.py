@@ -31,6 +31,16 @@ class NoiseBySliceDisplay:
         The estimates and intervals: one series, or one for either rate.
     band_ : artist or None
         One share for all slices; None where rates are drawn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_classification
+    >>> from unflip.inspection import NoiseBySliceDisplay
+    >>> X, y = make_classification(1000, class_sep=2.0, random_state=0)
+    >>> source = np.repeat(["clinic", "survey"], 500)
+    >>> display = NoiseBySliceDisplay.from_data(X, y, by=source, random_state=0)
+    >>> display.figure_.savefig("slices.png")  # doctest: +SKIP
     """
 
     def __init__(self, found: NoiseBySlice) -> None:
@@ -59,6 +69,11 @@ class NoiseBySliceDisplay:
             As for :func:`noise_by_slice`.
         kind, ax, **kw
             As for :meth:`plot`.
+
+        Returns
+        -------
+        NoiseBySliceDisplay
+            With what was drawn.
         """
         _pyplot()
         found = noise_by_slice(
@@ -77,6 +92,11 @@ class NoiseBySliceDisplay:
             The share of wrong labels, or the rate at which either class is flipped.
         **kw
             Passed to `ax.errorbar`.
+
+        Returns
+        -------
+        NoiseBySliceDisplay
+            Itself.
         """
         check_choice(kind, ("share", "rates"), "kind")
         found = self.found

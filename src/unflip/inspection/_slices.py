@@ -60,6 +60,19 @@ class NoiseBySlice:
         Why the rates may not be trusted, in words.
     backend : str or None
         The library of the table that was given, for :meth:`to_frame`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_classification
+    >>> from unflip import flip_labels, NoiseRates
+    >>> from unflip.inspection import noise_by_slice
+    >>> X, y = make_classification(2000, class_sep=2.0, random_state=0)
+    >>> source = np.repeat(["clinic", "survey"], 1000)
+    >>> y[1000:] = flip_labels(y[1000:], NoiseRates(positive=0.3, negative=0.3), random_state=0)
+    >>> found = noise_by_slice(X, y, by=source, random_state=0)
+    >>> dict(zip(found.slices, found.wrong_share.round(1).tolist(), strict=True))
+    {'clinic': 0.0, 'survey': 0.3}
     """
 
     by: str
@@ -109,6 +122,11 @@ class NoiseBySlice:
         ----------
         backend : {"pandas", "polars", "pyarrow"}, default=None
             Of which library. None: as the rows were given, else pandas.
+
+        Returns
+        -------
+        dataframe
+            One row per slice.
         """
         columns = {
             "slice": self.slices,

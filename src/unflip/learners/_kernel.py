@@ -135,6 +135,11 @@ class KernelClassifier(LossClassifier):
             Labels of two classes.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weight of each row.
+
+        Returns
+        -------
+        KernelClassifier
+            Itself, fitted.
         """
         check_count(self.max_exact, "max_exact", least=0)
         check_count(self.n_landmarks, "n_landmarks", least=1)

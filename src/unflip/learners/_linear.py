@@ -35,7 +35,14 @@ def _gives_probabilities(self: "LossClassifier") -> bool:
 
 
 class LossClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
-    """Base class of the linear and the kernel classifier."""
+    """Base class of the linear and the kernel classifier.
+
+    Examples
+    --------
+    >>> from unflip.learners import KernelClassifier, LinearClassifier, LossClassifier
+    >>> issubclass(LinearClassifier, LossClassifier), issubclass(KernelClassifier, LossClassifier)
+    (True, True)
+    """
 
     loss: str | Loss
     alpha: float
@@ -45,16 +52,34 @@ class LossClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     @abstractmethod
     def decision_function(self, X: Rows) -> Array:
-        """Return the decision value of every row: positive for the positive class."""
+        """Return the decision value of every row: positive for the positive class.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Decision values.
+        """
 
     def predict(self, X: Rows) -> Array:
-        """Return the label of every row."""
+        """Return the label of every row.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Labels.
+        """
         positive = (self.decision_function(X) > 0).astype(int)
         return self.classes_[positive]
 
     @available_if(_gives_probabilities)
     def predict_proba(self, X: Rows) -> Array:
-        """Return P(y | x) by the link of the loss, one column per class."""
+        """Return P(y | x) by the link of the loss, one column per class.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, 2)
+            Probabilities.
+        """
         t = self.decision_function(X)
         probability = get_loss(self.loss).probability
         assert probability is not None
@@ -185,6 +210,11 @@ class LinearClassifier(LossClassifier):
             Labels of two classes.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weight of each row.
+
+        Returns
+        -------
+        LinearClassifier
+            Itself, fitted.
         """
         check_choice(self.penalty, ("l2", "elasticnet"), "penalty")
         l1_ratio = self.l1_ratio if self.penalty == "elasticnet" else 0.0

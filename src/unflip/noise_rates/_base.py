@@ -37,6 +37,17 @@ class BaseRates(BaseEstimator, metaclass=ABCMeta):
     `rates_` is a :class:`~unflip.NoiseRates` for two classes and a
     :class:`~unflip.TransitionMatrix` for more. Subclasses with an interval implement `interval`;
     where that takes long, `interval_` must not call it.
+
+    Examples
+    --------
+    >>> from unflip import NoiseRates
+    >>> from unflip.noise_rates import BaseRates, estimate_rates
+    >>> class Surveyed(BaseRates):
+    ...     def fit(self, X, y, sample_weight=None):
+    ...         self.rates_ = NoiseRates(positive=0.2, negative=0.1)
+    ...         return self
+    >>> print(Surveyed().fit(None, None).rates_)
+    NoiseRates(positive=0.2, negative=0.1)
     """
 
     rates_: NoiseRates | TransitionMatrix
@@ -49,7 +60,13 @@ class BaseRates(BaseEstimator, metaclass=ABCMeta):
 
     @abstractmethod
     def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Estimate the rates."""
+        """Estimate the rates.
+
+        Returns
+        -------
+        BaseRates
+            Itself, fitted.
+        """
 
     def interval(self, level: float = LEVEL) -> RatesInterval:
         """Return bounds of each rate at another level than `interval_`.
@@ -58,6 +75,11 @@ class BaseRates(BaseEstimator, metaclass=ABCMeta):
         ----------
         level : float, default=0.95
             Confidence, or probability.
+
+        Returns
+        -------
+        RatesInterval
+            The ends for each rate.
         """
         raise AttributeError(f"{type(self).__name__} has no interval of its rates.")
 
@@ -86,6 +108,15 @@ class PosteriorRates(BaseRates):
     Subclasses implement `_rates(noisy_posterior, codes, weight)` for two classes, or
     `_transition(noisy_posterior, codes, weight)` for any number, or both where two classes are a
     case of their own; they have the parameters `posterior`, `cv` and `random_state`.
+
+    Examples
+    --------
+    >>> from unflip.noise_rates import MinimumRates, PosteriorRates
+    >>> isinstance(MinimumRates(), PosteriorRates)
+    True
+    >>> proba = [[0.9, 0.1], [0.8, 0.2], [0.2, 0.8], [0.3, 0.7]]
+    >>> print(MinimumRates().fit_posterior(proba, [0, 0, 1, 1]).rates_)
+    NoiseRates(positive=0.2, negative=0.1)
     """
 
     posterior: PosteriorLike | None
@@ -137,6 +168,11 @@ class PosteriorRates(BaseRates):
             Noisy labels.
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts; rows of weight zero do not take part.
+
+        Returns
+        -------
+        PosteriorRates
+            Itself, fitted.
         """
         labels = check_labels(y, binary=not self._takes_many_classes())
         return self._fit_posterior(noisy_posterior, labels, sample_weight)

@@ -84,6 +84,11 @@ class ChannelRates(BaseRates):
         ----------
         posterior : ChannelPosterior or MulticlassChannelPosterior
             A fitted one.
+
+        Returns
+        -------
+        ChannelRates
+            Fitted.
         """
         rates = cls(posterior)
         rates._take(posterior)

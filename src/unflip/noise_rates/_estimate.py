@@ -45,6 +45,11 @@ def estimate_rates(
         their own.
     classifier : classifier, default=None
         What "cv" trains at every pair of rates; unfitted.
+
+    Returns
+    -------
+    NoiseRates or TransitionMatrix
+        A matrix where there are more than two classes.
     """
     return fit_rates(
         noise_rates,

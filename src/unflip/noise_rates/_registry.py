@@ -82,6 +82,11 @@ def make_rates(
     random_state : int, RandomState instance or None, default=None
         Seed for every random choice of the estimator that has no seed of its own.
 
+    Returns
+    -------
+    BaseRates
+        Unfitted.
+
     Examples
     --------
     >>> from unflip.noise_rates import make_rates

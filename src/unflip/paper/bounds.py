@@ -34,6 +34,15 @@ class RademacherEstimate(NamedTuple):
         The estimated empirical Rademacher complexity.
     standard_error : float
         Standard error of the estimate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip.paper.bounds import linear_rademacher
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> estimate = linear_rademacher(X, radius=1.0, random_state=0)
+    >>> estimate.standard_error < estimate.value
+    True
     """
 
     value: float
@@ -53,6 +62,11 @@ def smallest_noise_ratio(noisy_posterior: ArrayLike, rates: NoiseRates) -> float
         P(noisy=+1 | x) for the x to take the minimum over.
     rates : NoiseRates
         Both noise rates.
+
+    Returns
+    -------
+    float
+        U.
 
     Notes
     -----
@@ -85,6 +99,11 @@ def weight_bound(rates: NoiseRates, u: float | None = None) -> float:
         Both noise rates.
     u : float, default=None
         The paper's U, see :func:`smallest_noise_ratio`. None: the minimum that the rates allow.
+
+    Returns
+    -------
+    float
+        B.
 
     Notes
     -----
@@ -214,6 +233,11 @@ def density_ratio_rate(
         The probability with which each of the events may fail: two ratios, the share of positive
         labels, and the risk. The bound holds with probability at least 1 - 4 delta.
 
+    Returns
+    -------
+    float
+        The rate.
+
     Notes
     -----
     The printed proof needs these corrections, none of which changes the rate:
@@ -280,6 +304,11 @@ def joint_estimation_rate(
         The probability with which each of the four events of Proposition 2 may fail. The paper's
         1 - 9 delta counts some of them more than once; 1 - 4 delta is enough.
 
+    Returns
+    -------
+    float
+        The rate.
+
     Notes
     -----
     In addition to the notes of :func:`density_ratio_rate`:
@@ -329,6 +358,11 @@ def linear_rademacher_bound(X: ArrayLike, radius: float, *, lipschitz: float = 1
         L: by Talagrand's contraction the result bounds R(loss o F) for a loss with
         |loss(s, y) - loss(t, y)| <= L |s - t|. Hinge and logistic have 1.
 
+    Returns
+    -------
+    float
+        The bound.
+
     Notes
     -----
     The contraction holds row by row, so that `X * beta[:, None]` gives a bound for the weighted
@@ -359,6 +393,11 @@ def kernel_rademacher_bound(
         The greatest norm of a function.
     lipschitz : float, default=1.0
         L of the loss, see :func:`linear_rademacher_bound`.
+
+    Returns
+    -------
+    float
+        The bound.
 
     Examples
     --------

@@ -20,6 +20,11 @@ def eiw(
         The classifier to train.
     random_state : int, RandomState instance or None, default=None
         Random seed.
+
+    Returns
+    -------
+    ImportanceReweightingClassifier
+        Unfitted.
     """
     return ImportanceReweightingClassifier(
         estimator,
@@ -40,6 +45,11 @@ def iw(
         The classifier to train.
     random_state : int, RandomState instance or None, default=None
         Random seed.
+
+    Returns
+    -------
+    ImportanceReweightingClassifier
+        Unfitted.
     """
     return ImportanceReweightingClassifier(
         estimator,

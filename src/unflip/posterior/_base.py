@@ -20,6 +20,21 @@ class BasePosterior(BaseEstimator, metaclass=ABCMeta):
     """An estimator of P(noisy y | x): `fit(X, y, sample_weight)`, then `predict_proba(X)`.
 
     It is no classifier: what it learns are the noisy labels, and its rows need not sum to one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip.posterior import BasePosterior
+    >>> class Prior(BasePosterior):
+    ...     def fit(self, X, y, sample_weight=None):
+    ...         self.classes_, counts = np.unique(y, return_counts=True)
+    ...         self.prior_ = counts / counts.sum()
+    ...         return self
+    ...
+    ...     def predict_proba(self, X):
+    ...         return np.tile(self.prior_, (len(X), 1))
+    >>> Prior().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 0, 1]).predict_proba([[5.0]])
+    array([[0.75, 0.25]])
     """
 
     @property
@@ -31,32 +46,68 @@ class BasePosterior(BaseEstimator, metaclass=ABCMeta):
 
     @abstractmethod
     def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn P(noisy y | x)."""
+        """Learn P(noisy y | x).
+
+        Returns
+        -------
+        BasePosterior
+            Itself, fitted.
+        """
 
     @abstractmethod
     def predict_proba(self, X: Rows) -> Array:
-        """Return P(noisy y | x), one column per class in the order of `classes_`."""
+        """Return P(noisy y | x), one column per class in the order of `classes_`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Probabilities.
+        """
 
     def fit_predict_proba(
         self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> NDArray[np.float64]:
-        """Fit, and return P(noisy y | x) of the rows it was fitted to."""
+        """Fit, and return P(noisy y | x) of the rows it was fitted to.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Probabilities.
+        """
         return np.asarray(self.fit(X, y, sample_weight).predict_proba(X), dtype=float)
 
     def cross_predict_proba(
         self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None, folds: StratifiedKFold
     ) -> NDArray[np.float64]:
-        """Fit, and return P(noisy y | x) of every row from a fit that did not see its label."""
+        """Fit, and return P(noisy y | x) of every row from a fit that did not see its label.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Probabilities.
+        """
         own = self.fit_predict_proba(X, y, sample_weight)
         # it may be told by the fit only
         return own if self.out_of_fold else _by_folds(self, X, y, sample_weight, folds)
 
     def for_folds(self) -> "BasePosterior":
-        """Return what cross-fitting fits to each fold, this one being fitted to all rows."""
+        """Return what cross-fitting fits to each fold, this one being fitted to all rows.
+
+        Returns
+        -------
+        BasePosterior
+            Unfitted.
+        """
         return clone(self)
 
     def predict(self, X: Rows) -> Array:
-        """Return the most likely noisy label of every row."""
+        """Return the most likely noisy label of every row.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Labels.
+        """
         codes = np.argmax(self.predict_proba(X), axis=1)
         return self.classes_[codes]
 
@@ -113,6 +164,11 @@ def fit_posterior(
         in the rows that are held out, with a warning.
     random_state : int, RandomState instance or None, default=None
         Seed of the shuffle.
+
+    Returns
+    -------
+    tuple of BasePosterior and ndarray of shape (n_rows, n_classes)
+        The posterior and the probabilities.
     """
     if not isinstance(posterior, BasePosterior):
         raise TypeError(

@@ -280,7 +280,13 @@ class ChannelPosterior(BasePosterior):
         return self._noisy_proba(self.predict_clean_proba(X)[:, 1])
 
     def predict_clean_proba(self, X: Any) -> Floats:
-        """Return P(true y | x), one column per class in the order of `classes_`."""
+        """Return P(true y | x), one column per class in the order of `classes_`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, 2)
+            Probabilities.
+        """
         check_is_fitted(self)
         check_table(self, X, reset=False)
         rows = self._numbers(X)
@@ -290,12 +296,24 @@ class ChannelPosterior(BasePosterior):
         return np.column_stack([1 - clean, clean])
 
     def mean_rates(self) -> NoiseRates:
-        """Return the mean of the rates' distribution, which never rules noise out."""
+        """Return the mean of the rates' distribution, which never rules noise out.
+
+        Returns
+        -------
+        NoiseRates
+            The mean.
+        """
         check_is_fitted(self)
         return NoiseRates(*self._channel.distribution.estimate("mean"))
 
     def interval(self, level: float = 0.95) -> RatesInterval:
-        """Return for either rate the shortest range that holds it with probability `level`."""
+        """Return for either rate the shortest range that holds it with probability `level`.
+
+        Returns
+        -------
+        RatesInterval
+            The ends for each rate.
+        """
         check_is_fitted(self)
         positive, negative = self._channel.interval(check_level(level))
         wrong = wrong_share_bounds(positive, negative, self._noisy_prior)

@@ -259,7 +259,13 @@ class MulticlassChannelPosterior(BasePosterior):
         return np.asarray(self.predict_clean_proba(X) @ self.rates_.matrix)
 
     def predict_clean_proba(self, X: Any) -> Floats:
-        """Return P(true y | x), one column per class in the order of `classes_`."""
+        """Return P(true y | x), one column per class in the order of `classes_`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Probabilities.
+        """
         check_is_fitted(self)
         check_table(self, X, reset=False)
         rows = self._numbers(X)
@@ -279,12 +285,24 @@ class MulticlassChannelPosterior(BasePosterior):
         return np.concatenate(by_threads(by_chunks, n_rows, n_rows))
 
     def mean_rates(self) -> TransitionMatrix:
-        """Return the mean of T's distribution, which never rules noise out."""
+        """Return the mean of T's distribution, which never rules noise out.
+
+        Returns
+        -------
+        TransitionMatrix
+            The mean.
+        """
         check_is_fitted(self)
         return TransitionMatrix(self._channel.mean_matrix)
 
     def interval(self, level: float = 0.95) -> RatesInterval:
-        """Return for every entry of T the shortest range that holds it with probability `level`."""
+        """Return for every entry of T the shortest range that holds it with probability `level`.
+
+        Returns
+        -------
+        RatesInterval
+            The ends for each entry.
+        """
         check_is_fitted(self)
         low, high = shortest_ranges(self._channel.draws, check_level(level))
         share = shortest_ranges(self._channel.wrong_share, level)

@@ -74,6 +74,11 @@ def make_posterior(
     n_classes : int, default=2
         How many classes the labels have.
 
+    Returns
+    -------
+    BasePosterior
+        Unfitted.
+
     Examples
     --------
     >>> from unflip.posterior import make_posterior

@@ -72,7 +72,13 @@ class Batches(Blocks):
         """
 
     def labels(self) -> Iterator[LabelBatch]:
-        """Yield (y, sample_weight) of the same batches."""
+        """Yield (y, sample_weight) of the same batches.
+
+        Yields
+        ------
+        (y, sample_weight)
+            One pair per batch.
+        """
         for _, y, sample_weight in self:
             yield y, sample_weight
 

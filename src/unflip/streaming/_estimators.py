@@ -86,6 +86,11 @@ class StreamingReweighting(BlockwiseReweighting):
         data : Batches
             The noisy data. There is one pass over the labels, two over the rows (about ten for
             "ulsif" and twenty for "kliep"), and `n_epochs` for the classifier.
+
+        Returns
+        -------
+        StreamingReweighting
+            Itself, fitted.
         """
         return self._fit(RepeatedBatches(data, progress=self.progress))
 
@@ -105,6 +110,11 @@ class StreamingReweighting(BlockwiseReweighting):
         X, y, sample_weight
             A batch of the data of the fit, or other rows with noisy labels. The columns are those
             of the fit, in the same order: arrays have no names by which this could be checked.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Weights.
         """
         return block_weights(X, y, sample_weight, self._model)
 
@@ -120,6 +130,11 @@ class StreamingReweighting(BlockwiseReweighting):
         data : Batches
             Rows with the columns of the fit, in the same order: for files, name them by `columns`.
             Labels are not needed.
+
+        Yields
+        ------
+        ndarray
+            Labels, batch by batch.
         """
         predictions: Iterator[Array] = self._predictions(check_batches(data), "predict")
         return predictions
@@ -132,6 +147,11 @@ class StreamingReweighting(BlockwiseReweighting):
         ----------
         data : Batches
             As for `predict`.
+
+        Yields
+        ------
+        ndarray
+            Probabilities, batch by batch.
         """
         probabilities: Iterator[Floats] = self._predictions(check_batches(data), "predict_proba")
         return probabilities
@@ -179,6 +199,11 @@ class StreamingAudit(BlockwiseAudit):
         ----------
         data : Batches
             The noisy data; there are as many passes as in :meth:`StreamingReweighting.fit`.
+
+        Returns
+        -------
+        StreamingAudit
+            Itself, fitted.
         """
         return self._fit(RepeatedBatches(data, progress=self.progress))
 
@@ -194,6 +219,11 @@ class StreamingAudit(BlockwiseAudit):
             one more if `n` is not given. Memory is that of a batch and of the rows returned.
         precision, n
             As for :meth:`~unflip.audit.LabelAudit.issues`.
+
+        Returns
+        -------
+        Suspects
+            Rows, probabilities and suggested labels.
         """
         return self._issues(check_batches(data), precision, n)
 
@@ -209,6 +239,11 @@ class StreamingAudit(BlockwiseAudit):
         path : str or Path
             The file. An existing file is replaced once everything is written. It must not be a
             file that the data are read from.
+
+        Returns
+        -------
+        Path
+            The file.
         """
         check_batches(data)
         arrow, parquet = arrow_modules()

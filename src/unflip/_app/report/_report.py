@@ -42,15 +42,33 @@ class Report:
     content: Record
 
     def to_html(self) -> str:
-        """Return one file that needs nothing else."""
+        """Return one file that needs nothing else.
+
+        Returns
+        -------
+        str
+            The page, styles and pictures inside.
+        """
         return to_html(TITLE, page_blocks(self.content))
 
     def to_markdown(self) -> str:
-        """Return the page without its pictures, whose numbers are in the JSON."""
+        """Return the page without its pictures, whose numbers are in the JSON.
+
+        Returns
+        -------
+        str
+            Markdown.
+        """
         return to_markdown(page_blocks(self.content, drawn=False))
 
     def to_json(self) -> str:
-        """Return the dictionary that the page is made of, its numbers in four digits."""
+        """Return the dictionary that the page is made of, its numbers in four digits.
+
+        Returns
+        -------
+        str
+            JSON.
+        """
         return json.dumps(rounded(self.content), indent=2, ensure_ascii=False) + "\n"
 
     def _repr_html_(self) -> str:
@@ -68,5 +86,10 @@ def make_report(classifier: BaseEstimator, X: Rows, y: ArrayLike, **options: Any
         The rows and noisy labels that it was fitted to; X may be None for an audit.
     **options
         As for :func:`findings`.
+
+    Returns
+    -------
+    Report
+        To be written as HTML, Markdown or JSON.
     """
     return Report(findings(classifier, X, y, **options))

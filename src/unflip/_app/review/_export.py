@@ -97,6 +97,11 @@ def export(
     id_column : str, default=None
         A column of row names, for the log and for warnings.
 
+    Returns
+    -------
+    Exported
+        The files that were written, and what is in them.
+
     Examples
     --------
     >>> from tempfile import mkdtemp

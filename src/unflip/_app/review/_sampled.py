@@ -77,7 +77,13 @@ class SampledRows(ABC):
 
     @abstractmethod
     def all(self) -> dict[int, Decision]:
-        """Return the current decision on every row of the table that was ever written to."""
+        """Return the current decision on every row of the table that was ever written to.
+
+        Returns
+        -------
+        dict of int to Decision
+            By row.
+        """
 
     @abstractmethod
     def _read_rows(self) -> None: ...
@@ -92,7 +98,13 @@ class SampledRows(ABC):
     def _writing(self) -> AbstractContextManager[sqlite3.Connection]: ...
 
     def decided_in_sample(self) -> set[int]:
-        """Return the rows that were decided in the queue of the random sample."""
+        """Return the rows that were decided in the queue of the random sample.
+
+        Returns
+        -------
+        set of int
+            Rows.
+        """
         with self._reading() as connection:
             found = connection.execute(
                 "SELECT DISTINCT key FROM standing WHERE sample = ? AND queue = 'sample'",
@@ -108,6 +120,11 @@ class SampledRows(ABC):
         It ends with the last row that was decided in the sample queue, or with the sample, if all
         of it is decided. Decisions made in other queues do not extend it: those rows were chosen
         because they are suspicious.
+
+        Returns
+        -------
+        list of int
+            Rows.
         """
         with self._reading() as connection:
             keys = connection.execute(
@@ -134,6 +151,11 @@ class SampledRows(ABC):
             Number of rows, at most all.
         random_state : int, default=None
             Seed of the rows that are still to be drawn.
+
+        Returns
+        -------
+        list of int
+            Rows.
         """
         with self._writing() as connection:
             number = self._sample_number()
@@ -169,7 +191,13 @@ class SampledRows(ABC):
         return drawn[:size]
 
     def draws(self) -> list[Draw]:
-        """Return the rows drawn from this table so far, in the order drawn."""
+        """Return the rows drawn from this table so far, in the order drawn.
+
+        Returns
+        -------
+        list of Draw
+            Rows, each with the probability with which it was drawn.
+        """
         with self._reading() as connection:
             found = connection.execute(
                 "SELECT key, probability, goal FROM draws WHERE sample = ? ORDER BY place",
@@ -184,7 +212,13 @@ class SampledRows(ABC):
         ]
 
     def begin_draws(self) -> list[Draw]:
-        """Return the draws so far; the reviewed part of the random sample begins them."""
+        """Return the draws so far; the reviewed part of the random sample begins them.
+
+        Returns
+        -------
+        list of Draw
+            In the order drawn.
+        """
         draws = self.draws()
         if not draws:
             n_rows, reviewed = self._fingerprint.n_rows, self.reviewed_sample()
@@ -221,6 +255,11 @@ class SampledRows(ABC):
 
         It ends with the last row that was decided as drawn. Rows that were passed by before it
         belong to it, without an answer.
+
+        Returns
+        -------
+        list of Draw
+            Rows, each with the probability with which it was drawn.
         """
         draws, decisions = self.draws(), self.all()
         with self._reading() as connection:
@@ -239,6 +278,11 @@ class SampledRows(ABC):
 
         The reviewed draws; where only the random sample was reviewed, its rows, each as likely to
         be in it as every other.
+
+        Returns
+        -------
+        list of Draw
+            Rows, each with the probability with which it was drawn.
         """
         draws = self.reviewed_draws()
         if any(draw.goal in DRAWN for draw in draws):

@@ -58,6 +58,18 @@ class Decisions(SampledRows):
     notes : list of str
         Notes for the user on decisions whose rows moved or could not be matched, and on the random
         sample.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from unflip.review import Decisions, ReviewTable
+    >>> table = ReviewTable(pl.DataFrame({"x": [1, 2], "y": ["no", "yes"]}), "y")
+    >>> with TemporaryDirectory() as folder:
+    ...     with Decisions(Path(folder) / "y.sqlite", table.fingerprint) as store:
+    ...         store.current(0).version
+    0
     """
 
     def __init__(self, path: Path, fingerprint: Fingerprint, checker: str | None = None) -> None:
@@ -135,6 +147,11 @@ class Decisions(SampledRows):
             The queue in which the row was shown, for the log.
         suggested, probability : default=None
             The model's opinion of the row, for the log.
+
+        Returns
+        -------
+        Decision
+            As it is stored.
         """
         with self._writing() as connection:
             key, version = self._key_at(row, version)
@@ -168,6 +185,11 @@ class Decisions(SampledRows):
             Position in the table.
         version : int
             The version of the row that the caller has seen.
+
+        Returns
+        -------
+        Decision
+            As it is now.
         """
         with self._writing() as connection:
             key, version = self._key_at(row, version)
@@ -197,7 +219,13 @@ class Decisions(SampledRows):
         return self._decision(row, version + 1, before["verdict"], before["label"])
 
     def current(self, row: int) -> Decision:
-        """Return the current decision on a row."""
+        """Return the current decision on a row.
+
+        Returns
+        -------
+        Decision
+            Of version 0 where nothing was decided.
+        """
         with self._reading():
             self._read_events()
             return self._known.get(row, Decision(row))
@@ -209,7 +237,13 @@ class Decisions(SampledRows):
             return dict(self._known)
 
     def mine(self) -> dict[int, Decision]:
-        """Return this checker's decision on every row that was ever written to; all if unnamed."""
+        """Return this checker's decision on every row that was ever written to; all if unnamed.
+
+        Returns
+        -------
+        dict of int to Decision
+            By row.
+        """
         if self.checker is None:
             return self.all()
         own = self.answers(self.checker)
@@ -219,7 +253,13 @@ class Decisions(SampledRows):
         }
 
     def answers(self, checker: str) -> dict[int, tuple[str | None, int | None]]:
-        """Return the verdict and the label of a checker's latest decision on each row."""
+        """Return the verdict and the label of a checker's latest decision on each row.
+
+        Returns
+        -------
+        dict of int to (str or None, int or None)
+            Verdict and label by row.
+        """
         with self._reading() as connection:
             self._read_events()
             found = connection.execute(
@@ -236,13 +276,25 @@ class Decisions(SampledRows):
         return said
 
     def checkers(self) -> list[str]:
-        """Return the names of all who decided, sorted."""
+        """Return the names of all who decided, sorted.
+
+        Returns
+        -------
+        list of str
+            Names.
+        """
         with self._reading() as connection:
             found = connection.execute("SELECT DISTINCT name FROM checkers ORDER BY name")
             return [name for (name,) in found.fetchall()]
 
     def last(self) -> Decision | None:
-        """Return the latest decision that can be undone; None if there is none."""
+        """Return the latest decision that can be undone; None if there is none.
+
+        Returns
+        -------
+        Decision or None
+            The latest one.
+        """
         with self._reading() as connection:
             self._read_events()
             for (key,) in connection.execute(
@@ -260,6 +312,11 @@ class Decisions(SampledRows):
 
         `row` is the position of the row in the table, or its former position if `matched` is False.
         Labels are texts.
+
+        Returns
+        -------
+        list of dict
+            One per event.
         """
         with self._reading() as connection:
             events = connection.execute(

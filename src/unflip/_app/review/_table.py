@@ -86,6 +86,16 @@ class ReviewTable:
         The classes as text.
     ids : list of str or None
         The id column as text.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from unflip.review import ReviewTable
+    >>> table = ReviewTable(pl.DataFrame({"x": ["cold", "hot"], "y": ["no", "yes"]}), "y")
+    >>> table.given(1)
+    'yes'
+    >>> table.matches("cold")
+    array([ True, False])
     """
 
     def __init__(self, table: Rows, label: ArrayLike, *, id_column: str | None = None) -> None:
@@ -135,11 +145,23 @@ class ReviewTable:
         )
 
     def given(self, row: int) -> str:
-        """Return the given label of a row, as text."""
+        """Return the given label of a row, as text.
+
+        Returns
+        -------
+        str
+            A class.
+        """
         return self.names[self.codes[row]]
 
     def matches(self, words: str) -> NDArray[np.bool_]:
-        """Return a mask of the rows with the words in a cell, id, label or row number."""
+        """Return a mask of the rows with the words in a cell, id, label or row number.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_rows,)
+            True where the words are found.
+        """
         text = words.strip().lower()
         found = np.array([text in name.lower() for name in self.names])[self.codes]
         if self.ids is not None:

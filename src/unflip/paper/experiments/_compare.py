@@ -22,7 +22,16 @@ CHECKED_PAIRS: tuple[Pair, ...] = ((0.2, 0.2), (0.3, 0.1))
 
 @dataclass(frozen=True)
 class Measurement:
-    """A quantity of one method on one data set with one noise, over all splits."""
+    """A quantity of one method on one data set with one noise, over all splits.
+
+    Examples
+    --------
+    >>> from unflip.paper.experiments import Outcome, planned_runs, summarise
+    >>> run = next(planned_runs(["figure1"], repeats=1))
+    >>> results = summarise({run: Outcome(0.9, None, None, 0.1)}, repeats=1)
+    >>> results.measurements[0].mean
+    0.9
+    """
 
     experiment: str
     learner: str
@@ -112,13 +121,26 @@ class Results:
     ----------
     measurements : list of Measurement
         In the order of the experiments.
+
+    Examples
+    --------
+    >>> from unflip.paper.experiments import Outcome, planned_runs, summarise
+    >>> run = next(planned_runs(["figure1"], repeats=1))
+    >>> summarise({run: Outcome(0.9, None, None, 0.1)}, repeats=1).methods("figure1")
+    ['plain']
     """
 
     def __init__(self, measurements: list[Measurement]) -> None:
         self.measurements = measurements
 
     def of(self, experiment: str, **fields: Any) -> list[Measurement]:
-        """Return the measurements of an experiment whose fields have the given values."""
+        """Return the measurements of an experiment whose fields have the given values.
+
+        Returns
+        -------
+        list of Measurement
+            In the order measured.
+        """
         return [
             entry
             for entry in self.measurements
@@ -133,24 +155,48 @@ class Results:
         return [name for name in EXPERIMENTS if name in present]
 
     def compares_methods(self, experiment: str) -> bool:
-        """Whether the experiment is an accuracy table."""
+        """Whether the experiment is an accuracy table.
+
+        Returns
+        -------
+        bool
+            True of an accuracy table.
+        """
         return experiment.startswith("table") and not EXPERIMENTS[experiment].measures_rates
 
     def methods(self, experiment: str) -> list[str]:
-        """Return the methods that were run, in the order of the table."""
+        """Return the methods that were run, in the order of the table.
+
+        Returns
+        -------
+        list of str
+            Names.
+        """
         present = {entry.method for entry in self.of(experiment)}
         in_order = (*EXPERIMENTS[experiment].methods, "cleanlab")
         return [method for method in in_order if method in present]
 
     def accuracy_rows(self, experiment: str) -> dict[tuple[str, Pair], dict[str, Measurement]]:
-        """Return the rows of an accuracy table: by data set and noise, then by method."""
+        """Return the rows of an accuracy table: by data set and noise, then by method.
+
+        Returns
+        -------
+        dict of dict of Measurement
+            By (data set, noise), then by method.
+        """
         rows: dict[tuple[str, Pair], dict[str, Measurement]] = defaultdict(dict)
         for entry in self.of(experiment, quantity="accuracy"):
             rows[entry.dataset, entry.pair][entry.method] = entry
         return dict(rows)
 
     def compare_methods(self, experiment: str) -> list[MethodSummary]:
-        """Return averages, ranks and tests against the plain method, over the table's rows."""
+        """Return averages, ranks and tests against the plain method, over the table's rows.
+
+        Returns
+        -------
+        list of MethodSummary
+            One per method.
+        """
         methods = self.methods(experiment)
         rows = list(self.accuracy_rows(experiment).values())
         means = np.array([[row[method].mean for method in methods] for row in rows])
@@ -178,7 +224,13 @@ class Results:
         return summaries
 
     def plain_agreement(self, experiment: str) -> tuple[int, int]:
-        """Return how many plain means at CHECKED_PAIRS agree with the paper's, and their number."""
+        """Return how many plain means at CHECKED_PAIRS agree with the paper's, and their number.
+
+        Returns
+        -------
+        tuple of two ints
+            How many agree, and of how many.
+        """
         checked = [
             entry
             for entry in self.of(experiment, method="plain", quantity="accuracy")
@@ -187,7 +239,13 @@ class Results:
         return sum(bool(entry.agrees) for entry in checked), len(checked)
 
     def explaining_levels(self) -> list[ExplainingLevel]:
-        """Return the noise that explains the paper's last row, for each learner and data set."""
+        """Return the noise that explains the paper's last row, for each learner and data set.
+
+        Returns
+        -------
+        list of ExplainingLevel
+            One per learner and data set.
+        """
         found = []
         for name in ("table3", "table4", "table5", "table6"):
             (learner,) = EXPERIMENTS[name].learners
@@ -217,6 +275,11 @@ def summarise(outcomes: Mapping[Run, Outcome], repeats: int) -> Results:
         Finished runs.
     repeats : int
         Number of splits to use, before the experiment's `repeats_per_repeat`.
+
+    Returns
+    -------
+    Results
+        Means and spreads over the splits.
     """
     groups: dict[tuple[str, str, str, float, float, str], dict[int, Outcome]] = defaultdict(dict)
     for run, outcome in outcomes.items():
@@ -289,8 +352,12 @@ def _mean_of_known(values: list[float | None]) -> float | None:
 
 
 def _wilcoxon(gain: Floats) -> float:
-    """Return the two-sided p-value; 1 if nothing differs."""
-    return float(wilcoxon(gain, zero_method="zsplit").pvalue) if gain.any() else 1.0
+    """Return the two-sided p-value, exact where no two gains are tied; 1 if nothing differs."""
+    if not gain.any():
+        return 1.0
+    tied = len(np.unique(np.abs(gain))) < len(gain) or not gain.all()
+    method = "asymptotic" if tied else "exact"  # scipy's own choice has changed over the years
+    return float(wilcoxon(gain, zero_method="zsplit", method=method).pvalue)
 
 
 def _paper_order(key: Any) -> tuple[int, ...]:

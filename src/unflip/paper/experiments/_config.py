@@ -47,7 +47,14 @@ RATE_METHODS = ("cross-validation", "scott", "liu-tao")
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table or a figure: data sets x noise rates x learners x methods."""
+    """A table or a figure: data sets x noise rates x learners x methods.
+
+    Examples
+    --------
+    >>> from unflip.paper.experiments import EXPERIMENTS
+    >>> EXPERIMENTS["table1"].methods
+    ('cross-validation', 'scott', 'liu-tao')
+    """
 
     name: str
     title: str
@@ -66,7 +73,13 @@ class Experiment:
         return self.methods == RATE_METHODS
 
     def needs_data(self) -> bool:
-        """Whether any data set is not synthetic."""
+        """Whether any data set is not synthetic.
+
+        Returns
+        -------
+        bool
+            True where one is read.
+        """
         return not all(name.startswith("synthetic") for name in self.datasets)
 
 

@@ -37,6 +37,11 @@ def reproduction_page(results: Results, repeats: int) -> list[Block]:
         All measurements.
     repeats : int
         Number of splits of each data set.
+
+    Returns
+    -------
+    list of blocks
+        Headings, texts, tables and pictures.
     """
     names = results.experiments
     blocks: list[Block] = [

@@ -18,7 +18,15 @@ from unflip.paper.experiments._methods import make_classifier, make_rate_estimat
 
 @dataclass(frozen=True)
 class Run:
-    """One fit of one method on one split of one data set with one noise."""
+    """One fit of one method on one split of one data set with one noise.
+
+    Examples
+    --------
+    >>> from unflip.paper.experiments import planned_runs
+    >>> run = next(planned_runs(["figure1"], repeats=1))
+    >>> run.dataset, run.method, run.repeat
+    ('synthetic-2d', 'plain', 0)
+    """
 
     experiment: str
     learner: str
@@ -31,7 +39,14 @@ class Run:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a run."""
+    """The result of a run.
+
+    Examples
+    --------
+    >>> from unflip.paper.experiments import Outcome
+    >>> Outcome(accuracy=0.9, rho_pos=None, rho_neg=None, seconds=0.1).accuracy
+    0.9
+    """
 
     accuracy: float | None
     """Accuracy on clean test labels in percent; None if rates are measured."""
@@ -57,6 +72,11 @@ def planned_runs(
         Also run cleanlab in the tables whose learner has the probabilities that it needs.
     datasets : iterable of str, default=()
         Data sets to run; empty for all.
+
+    Yields
+    ------
+    Run
+        In the order of the experiments.
     """
     only = tuple(datasets)
     for name in names:
@@ -80,7 +100,13 @@ def planned_runs(
 
 
 def perform(run: Run) -> Outcome:
-    """Split, flip, fit and measure."""
+    """Split, flip, fit and measure.
+
+    Returns
+    -------
+    Outcome
+        What was measured.
+    """
     X_train, y_noisy, X_test, y_test, clean_prior = noisy_split(
         run.dataset, run.rho_pos, run.rho_neg, run.repeat
     )

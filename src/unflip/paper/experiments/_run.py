@@ -28,6 +28,15 @@ class Journal:
     ----------
     folder : Path
         The folder of `runs.jsonl`.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from unflip.paper.experiments import Journal
+    >>> with TemporaryDirectory() as folder:
+    ...     len(Journal(Path(folder)).outcomes)
+    0
     """
 
     def __init__(self, folder: Path) -> None:
@@ -90,6 +99,11 @@ def run_all(runs: Iterable[Run], journal: Journal, *, n_jobs: int = -1) -> Itera
         The finished runs.
     n_jobs : int, default=-1
         Number of processes, one thread each; -1: one per core.
+
+    Yields
+    ------
+    Run
+        In the order finished.
     """
     missing = [run for run in runs if run not in journal.outcomes]
     # shuffled, so that progress predicts the remaining time

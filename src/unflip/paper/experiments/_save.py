@@ -33,6 +33,11 @@ def save_results(results: Results, repeats: int, folder: Path) -> list[Path]:
         Number of splits of each data set.
     folder : Path
         The folder.
+
+    Returns
+    -------
+    list of Path
+        The files that were written.
     """
     files = {"results.csv": as_csv(results), "results.json": as_json(results, repeats)}
     blocks = reproduction_page(results, repeats)
@@ -78,7 +83,13 @@ def as_json(results: Results, repeats: int) -> str:
 
 
 def read_results(path: Path) -> tuple[Results, int]:
-    """Return the results of a `results.json`, and the number of splits."""
+    """Return the results of a `results.json`, and the number of splits.
+
+    Returns
+    -------
+    tuple of Results and int
+        The results and the number.
+    """
     content = json.loads(path.read_text(encoding="utf-8"))
     measurements = []
     for record in content["figures"]:

@@ -253,6 +253,15 @@ class EvidenceTest:
         Asymptotic probability of a statistic at least as large under the hypothesis.
     probability : float
         Probability of the hypothesis given the labels, under the prior of the rates.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from unflip.posterior import ChannelPosterior
+    >>> X, y = make_classification(500, flip_y=0.4, class_sep=2.0, random_state=0)
+    >>> channel = ChannelPosterior(random_state=0).fit(X, y)
+    >>> channel.noise_test_.p_value < 0.01
+    True
     """
 
     statistic: float

@@ -1,0 +1,136 @@
+"""Take the pictures of command line, report and review: `python docs/_page_pictures.py`.
+
+A made-up table of support tickets, with text, categories, numbers and gaps, whose label "urgent"
+was put wrongly in 25 % and 8 % of the rows. Needs Chromium and playwright.
+"""
+
+import contextlib
+import html
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from playwright.sync_api import Browser, sync_playwright
+
+from unflip import LabelAudit, NoiseRates, flip_labels
+from unflip.cli import app
+from unflip.review import serve
+
+STATIC = Path(__file__).parent / "_static"
+RATES = NoiseRates(positive=0.25, negative=0.08)
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+URGENT = (
+    "server down since this morning, nobody can log in",
+    "payment failed twice and the money is gone",
+    "we lost all orders of today, please call back at once",
+    "the site shows an error to every customer",
+    "data of another company appears in our account",
+)
+CALM = (
+    "how do I change the colour of the logo",
+    "please send the invoice again, there is no hurry",
+    "a small spelling mistake on the second page",
+    "could you add an export to the wish list",
+    "thanks for the quick help, all is fine now",
+)
+EXTRA = ("Regards, the office.", "Sent from a phone.", "We are on the yearly plan.", "See above.")
+
+
+def tickets(n_rows: int = 800, seed: int = 0) -> pl.DataFrame:
+    """Return the table, its labels flipped at random."""
+    rng = np.random.default_rng(seed)
+    urgent = rng.random(n_rows) < 0.4
+    text = np.where(urgent, rng.choice(URGENT, n_rows), rng.choice(CALM, n_rows))
+    table = pl.DataFrame(
+        {
+            "ticket": [f"T-{4000 + k}" for k in range(n_rows)],
+            "text": [f"{a}. {b}" for a, b in zip(text, rng.choice(EXTRA, n_rows), strict=True)],
+            "plan": np.where(rng.random(n_rows) < 0.3 + 0.3 * urgent, "business", "free"),
+            "minutes_online": rng.gamma(2, np.where(urgent, 30, 12)).round(1),
+            "messages": rng.poisson(np.where(urgent, 6, 2)),
+            "status": np.where(flip_labels(urgent, RATES, random_state=seed), "urgent", "normal"),
+        }
+    )
+    gap = rng.random(n_rows) < 0.06
+    return table.with_columns(
+        minutes_online=pl.when(~pl.Series(gap)).then(pl.col("minutes_online"))
+    )
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as name, sync_playwright() as started:
+        folder = Path(name).resolve()
+        path = next(filter(None, map(shutil.which, BROWSERS)))
+        browser = started.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        table = tickets()
+        table.write_csv(folder / "tickets.csv")
+        with contextlib.chdir(folder):  # pages show the names of files
+            _command(browser, folder)
+            _report(browser, folder)
+            _review(browser, table)
+        browser.close()
+
+
+def _command(browser: Browser, folder: Path) -> None:
+    words = ["unflip", "estimate", "tickets.csv", "--label", "status", "--drop", "ticket"]
+    said = subprocess.run(  # noqa: S603
+        [sys.executable, "-m", *words], capture_output=True, check=True, text=True
+    ).stdout
+    page = folder / "terminal.html"
+    style = "position: fixed; inset: 0; margin: 0; padding: 24px; font: 15px/1.5 monospace"
+    style += "; background: #1e1e1e; color: #ddd"
+    shown = html.escape(f"$ {' '.join(words)}\n{said}")
+    page.write_text(f'<pre style="{style}">{shown}</pre>', encoding="utf-8")
+    _shot(browser, page.as_uri(), "estimate", 860, 700)
+
+
+def _report(browser: Browser, folder: Path) -> None:
+    words = ["report", "tickets.csv", "--label", "status", "--drop", "ticket"]
+    out = folder / "report.html"
+    app([*words, "--seed", "0", "--quiet", "--out", str(out)], standalone_mode=False)
+    _shot(browser, out.as_uri(), "report-light", 1100, 900)
+    _shot(browser, out.as_uri(), "report-dark", 1100, 900, dark=True)
+
+
+def _review(browser: Browser, table: pl.DataFrame) -> None:
+    audit = LabelAudit(random_state=0).fit(table.drop("ticket", "status"), table["status"])
+    heard, address = threading.Event(), []
+
+    def hear(words: str) -> None:
+        address.append(words)
+        heard.set()
+
+    options: dict[str, Any] = {"id_column": "ticket", "title": "tickets.csv", "random_state": 0}
+    page = threading.Thread(
+        target=serve,
+        args=(table, "status", audit, Path("tickets.sqlite")),
+        kwargs={**options, "started": hear},
+        daemon=True,
+    )
+    page.start()
+    heard.wait(60)
+    where = next(word for word in " ".join(address).split() if word.startswith("http"))
+    _shot(browser, where, "review-light", 1280, 900)
+    _shot(browser, where, "review-dark", 1280, 900, dark=True)
+    _shot(browser, where, "review-phone", 400, 860)
+
+
+def _shot(
+    browser: Browser, address: str, name: str, width: int, height: int, *, dark: bool = False
+) -> None:
+    tab = browser.new_page(
+        viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
+    )
+    tab.goto(address, wait_until="networkidle")
+    tab.screenshot(path=STATIC / f"{name}.png")
+    tab.close()
+
+
+if __name__ == "__main__":
+    main()
