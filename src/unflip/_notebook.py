@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from unflip._diagnostics import range_sentence
-from unflip._stages import wrong_share_ranges
+from unflip._stages import expected_errors, wrong_share_ranges
 from unflip.noise import as_transition_matrix
 
 MOST_CLASSES = 10
@@ -35,8 +35,9 @@ def with_findings(diagram: str, estimator: BaseEstimator) -> str:
     )
     if len(estimator.classes_) > MOST_CLASSES:
         rows += f"<tr><td>... {len(estimator.classes_) - MOST_CLASSES} more</td><td></td></tr>"
-    said = range_sentence(*wrong_share_ranges(estimator))
-    caption = f"{wrong.sum():,.0f} of {wrong.size:,} labels are expected to be wrong. {said}"
+    said = range_sentence(*wrong_share_ranges(estimator), wrong.size)
+    n_wrong = expected_errors(estimator).sum()
+    caption = f"{n_wrong:,.0f} of {wrong.size:,} labels are expected to be wrong. {said}"
     return (
         f"{diagram}<table><caption>{caption}</caption><thead><tr><th>true class</th>"
         f"<th>labelled otherwise</th></tr></thead><tbody>{rows}</tbody></table>"

@@ -13,7 +13,7 @@ from unflip._mistake_rates import MistakeRates
 from unflip._preprocessing import fit_preprocessing
 from unflip._typing import Array, Floats, RandomState
 from unflip._validation import Labels
-from unflip._wrong_share import wrong_share_range
+from unflip._wrong_share import errors_by_label, wrong_share_range
 from unflip.noise import NoiseRates, RatesInterval, as_transition_matrix
 from unflip.noise_rates import (
     BaseRates,
@@ -133,9 +133,33 @@ def wrong_share_ranges(estimator: Any) -> tuple[Bounds, Bounds | None]:
         A fitted one.
     """
     interval = channel_interval(getattr(estimator, "rate_estimator_", None))
-    said = float(np.mean(estimator.mislabel_proba_))
+    said = float(expected_errors(estimator).sum() / estimator.mislabel_proba_.size)
     at_random = None if interval is None else interval.wrong_share
     return at_random or (said, said), getattr(estimator, "wrong_share_range_", None)
+
+
+def expected_errors(estimator: Any, counts: Floats | None = None) -> Floats:
+    """Return how many labels of each class are expected to be wrong.
+
+    By the rates, where mistakes depend on the class alone; else, as where checked rows or somebody's
+    probabilities tell of mistakes that depend on the row, by the rows. The two differ by what the
+    posterior gets wrong: rows that it takes for surer than the rates allow are clipped on one side.
+
+    Parameters
+    ----------
+    estimator : ImportanceReweightingClassifier or LabelAudit
+        A fitted one.
+    counts : ndarray of shape (n_samples,), default=None
+        How often each row counts; None: once.
+    """
+    wrong, codes, size = estimator.mislabel_proba_, estimator._codes, estimator.classes_.size
+    counts = np.ones(wrong.size) if counts is None else counts
+    taught = getattr(estimator, "checked_", None)
+    by_row = isinstance(getattr(estimator, "rate_estimator_", None), MistakeRates)
+    if by_row or taught is not None:
+        return np.bincount(codes, counts * wrong, minlength=size)
+    matrix = as_transition_matrix(estimator.noise_rates_).matrix
+    return errors_by_label(matrix, np.bincount(codes, counts, minlength=size))
 
 
 def possible_wrong_share(

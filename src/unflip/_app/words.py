@@ -43,8 +43,9 @@ def count(number: float) -> str:
 
 
 def name_of(label: object) -> str:
-    """Return a class's name, fit for a sentence."""
-    return plain(str(label))
+    """Return a class's name, fit for a sentence; in quotes where it begins or ends with a blank."""
+    text = str(label)
+    return plain(text if text == text.strip() else repr(text))
 
 
 def verdict(found: Record) -> list[str]:
@@ -238,7 +239,8 @@ def next_steps(found: Record) -> list[str]:
         return [
             *steps,
             "Train as usual: nothing here calls for reweighting.",
-            "To know what the labels cannot tell, check some 100 random rows: `unflip review`.",
+            "To know what the labels cannot tell, check some rows, drawn at random: `unflip review "
+            "--goal count`.",
         ]
     steps.append(
         "Check labels on a page, the most suspicious rows first: `unflip review`. If most of them "

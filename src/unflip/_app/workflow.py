@@ -216,7 +216,7 @@ def _told_of_classes(classes: Array, counts: Array) -> Iterator[None]:
         yield
     except CannotEstimateError as error:
         odd = map(str, judge_classes(classes, counts))
-        raise CannotEstimateError(" ".join([str(error), *odd])) from error
+        raise CannotEstimateError(" ".join([*odd, str(error)])) from error
 
 
 def _train_again(

@@ -85,6 +85,8 @@ def audit(
         checked = None if reviewed is None else read_reviewed(reviewed, data)
         learnt = learn(data, reviewed=checked)
         shell.step("ranking the rows")
+        if top is None and precision is None:
+            top = round(learnt.found["expected_errors"])
         chosen, columns = _ranked(learnt.audit(), top, precision, learnt.reviewed.rows)
         if out is not None:
             listed = add_columns(data.whole[chosen], columns)
