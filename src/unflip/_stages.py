@@ -157,9 +157,10 @@ def expected_errors(estimator: Any, counts: Floats | None = None) -> Floats:
     taught = getattr(estimator, "checked_", None)
     by_row = isinstance(getattr(estimator, "rate_estimator_", None), MistakeRates)
     if by_row or taught is not None:
-        return np.bincount(codes, counts * wrong, minlength=size)
+        return np.asarray(np.bincount(codes, counts * wrong, minlength=size), dtype=float)
     matrix = as_transition_matrix(estimator.noise_rates_).matrix
-    return errors_by_label(matrix, np.bincount(codes, counts, minlength=size))
+    label_mass = np.asarray(np.bincount(codes, counts, minlength=size), dtype=float)
+    return errors_by_label(matrix, label_mass)
 
 
 def possible_wrong_share(

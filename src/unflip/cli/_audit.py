@@ -85,7 +85,7 @@ def audit(
         checked = None if reviewed is None else read_reviewed(reviewed, data)
         learnt = learn(data, reviewed=checked)
         shell.step("ranking the rows")
-        if top is None and precision is None:
+        if top is None and precision is None and not len(learnt.reviewed):
             top = round(learnt.found["expected_errors"])
         chosen, columns = _ranked(learnt.audit(), top, precision, learnt.reviewed.rows)
         if out is not None:
@@ -98,6 +98,8 @@ def audit(
         shell.say(
             f"{chosen.size:,} rows to look at, of which {columns['p_wrong'].sum():,.0f} are "
             "expected to be labelled wrongly."
+            if chosen.size
+            else "No row is expected to be labelled wrongly; --top 20 lists the first all the same."
         )
         if out is None and chosen.size:
             shown = pl.DataFrame({**columns, data.label: data.y[chosen]})[:MOST_SHOWN]

@@ -14,9 +14,13 @@ from unflip._app.persistence import ModelFileError, changed_versions, load_model
 from unflip._app.table_files import check_ending, check_writable, read_table, write_table
 from unflip._app.tables import add_columns, matched
 from unflip._files import check_outputs
+from unflip._progress import tick, work
 from unflip._typing import Record
 from unflip.cli import _options as options
 from unflip.cli._session import session
+
+BLOCK_ROWS = 20_000
+"""Rows that are predicted at a time."""
 
 
 def predict(
@@ -73,6 +77,17 @@ def predict(
 
 
 def _predictions(pipeline: Pipeline, features: pl.DataFrame) -> Record:
+    """Return the columns to add, block by block of the rows."""
+    blocks = []
+    starts = range(0, features.height, BLOCK_ROWS)
+    with work(len(starts)):
+        for start in starts:
+            blocks.append(_predicted(pipeline, features[start : start + BLOCK_ROWS]))
+            tick()
+    return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+
+
+def _predicted(pipeline: Pipeline, features: pl.DataFrame) -> Record:
     """Return the columns to add: labels, and probabilities where the model has them."""
     columns = {"predicted": pipeline.predict(features)}
     if hasattr(pipeline, "predict_proba"):

@@ -13,6 +13,7 @@ from unflip._app.tables import LabelledTable
 from unflip._app.words import verdict
 from unflip._app.workflow import Learnt
 from unflip._files import check_outputs, write_whole
+from unflip._progress import tick, work
 from unflip.cli import _options as options
 from unflip.cli._estimate import say_doubts
 from unflip.cli._session import command_line, session, visible
@@ -52,10 +53,12 @@ def report(
         check_report_ending(out)
         learn = method.auditor(source, shell.step)
         data = source.read()
-        learnt = learn(data)
-        cross_validated = isinstance(learnt, Learnt)
-        shell.step(f"{'cross-validating, and ' if cross_validated else ''}writing the report")
-        page = report_on(learnt, data, source, method)
+        with work((1.0, 1.0)):
+            learnt = learn(data)
+            tick()
+            cross_validated = isinstance(learnt, Learnt)
+            shell.step(f"{'cross-validating, and ' if cross_validated else ''}writing the report")
+            page = report_on(learnt, data, source, method)
         write_report(page, out)
         shell.result(page.content)
         for sentence in verdict(learnt.found):

@@ -207,7 +207,7 @@ def _per_class(
             "the labels that it was fitted to."
         )
     size = classes.size
-    of_labels = np.bincount(codes, counts, minlength=size)
+    of_labels = np.asarray(np.bincount(codes, counts, minlength=size), dtype=float)
     label_share, true_share = of_labels / of_labels.sum(), true_shares(matrix, of_labels)
     for k, row in enumerate(table):
         row["n_labels"] = int(np.sum(codes == k))
