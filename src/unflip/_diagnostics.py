@@ -136,15 +136,15 @@ SENTENCES = {
     "{labels}, of {n_rows:,}. {remedy}",
     "few_rows": "There are {n_rows:.0f} rows only: all that is said here may vary much from sample "
     "to sample. More rows would help.",
-    "identifier": "Column {columns} has another value in every row, as an identifier has: {options} "
-    "keeps it out of what is learnt.",
+    "identifier": "Column {columns} has another value in every row, as an identifier has: "
+    "{options} keeps it out of what is learnt.",
     "identifiers": "Columns {columns} have another value in every row, as identifiers have: "
     "{options} keeps them out of what is learnt.",
-    "copies": "{n_copies:,} of {n_rows:,} rows are copies of others, cell by cell and with the same "
-    "label. If they are the same cases, leave them out: a row's copy tells its label.",
-    "contradicting_copies": "Rows that are equal cell by cell have different labels, in {n_cases:,} "
-    "cases (rows {first}, counted from 0, are the first): of each case some label is wrong, or the "
-    "columns do not tell the classes apart.",
+    "copies": "{n_copies:,} of {n_rows:,} rows are copies of others, cell by cell and with the "
+    "same label. If they are the same cases, leave them out: a row's copy tells its label.",
+    "contradicting_copies": "Rows that are equal cell by cell have different labels, in "
+    "{n_cases:,} cases (rows {first}, counted from 0, are the first): of each case some label is "
+    "wrong, or the columns do not tell the classes apart.",
     "not_held_out": "The model agrees with {agree:.1%} of the labels and gives them a probability "
     "of {confidence:.3f} on average, as hardly any model does on rows that it has not seen. If it "
     "was trained on these labels, it repeats their mistakes: take probabilities by "

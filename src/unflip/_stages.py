@@ -141,9 +141,10 @@ def wrong_share_ranges(estimator: Any) -> tuple[Bounds, Bounds | None]:
 def expected_errors(estimator: Any, counts: Floats | None = None) -> Floats:
     """Return how many labels of each class are expected to be wrong.
 
-    By the rates, where mistakes depend on the class alone; else, as where checked rows or somebody's
-    probabilities tell of mistakes that depend on the row, by the rows. The two differ by what the
-    posterior gets wrong: rows that it takes for surer than the rates allow are clipped on one side.
+    By the rates, where mistakes depend on the class alone; else, as where checked rows or
+    somebody's probabilities tell of mistakes that depend on the row, by the rows. The two differ
+    by what the posterior gets wrong: rows that it takes for surer than the rates allow are clipped
+    on one side.
 
     Parameters
     ----------

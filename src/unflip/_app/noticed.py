@@ -88,8 +88,8 @@ def _copies(data: LabelledTable, names: Sequence[str]) -> list[Diagnostic]:
     cases = groups.agg(pl.col(row), pl.col(label).n_unique()).filter(pl.col(label) > 1)
     found = []
     if n_copies:
-        numbers = {"n_copies": n_copies, "n_rows": cells.height}
-        found.append(Diagnostic("copies", "note", numbers))
+        counts = {"n_copies": n_copies, "n_rows": cells.height}
+        found.append(Diagnostic("copies", "note", counts))
     if cases.height:
         first = named(str(k) for k in cases[row][0].to_list())
         numbers = {"n_cases": cases.height, "first": first}

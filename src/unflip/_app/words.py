@@ -134,9 +134,9 @@ def flip_interval(found: Record, k: int) -> list[float] | None:
 
 
 def rate_sentences(found: Record) -> list[str]:
-    """Return how often each class is flipped, a sentence per class."""
+    """Return how often each class is flipped, a sentence per class, or one where all are alike."""
     names = [name_of(label) for label in found["classes"]]
-    sentences = []
+    said = []
     for k, row in enumerate(found["per_class"]):
         away = [(p, names[j]) for j, p in enumerate(found["transition_matrix"][k]) if j != k]
         largest, other = max(away)
@@ -145,11 +145,16 @@ def rate_sentences(found: Record) -> list[str]:
             mostly = largest > MOSTLY * sum(p for p, _ in away)
             to = "otherwise" + (f", mostly **{other}**" if mostly else "")
         interval = flip_interval(found, k)
-        sentences.append(
-            f"Of the rows that are truly **{names[k]}**, {percent(row['flip_rate'])}"
-            f"{f' ({between(interval)})' if interval else ''} are labelled {to}."
+        said.append(
+            f"{percent(row['flip_rate'])}{f' ({between(interval)})' if interval else ''} are "
+            f"labelled {to}."
         )
-    return sentences
+    if len(names) > 2 and len(set(said)) == 1:
+        return [f"Of the rows of each of the {len(names)} classes, {said[0]}"]
+    return [
+        f"Of the rows that are truly **{name}**, {often}"
+        for name, often in zip(names, said, strict=True)
+    ]
 
 
 def certainty(found: Record) -> list[str]:

@@ -110,6 +110,7 @@ class Learnt:
             noisy = noisy @ as_transition_matrix(rates).matrix
         return LabelAudit(noise_rates=rates).fit_posterior(noisy, self.y, checked=self.reviewed)
 
+
 STEPS = (3.0, 0.5, 8.0, 0.5)
 """How long it takes to turn columns into numbers, to judge them, to fit, and to look for leaks."""
 

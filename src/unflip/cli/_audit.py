@@ -99,7 +99,7 @@ def audit(
             f"{chosen.size:,} rows to look at, of which {columns['p_wrong'].sum():,.0f} are "
             "expected to be labelled wrongly."
             if chosen.size
-            else "No row is expected to be labelled wrongly; --top 20 lists the first all the same."
+            else "No row is expected to be labelled wrongly; --top 20 lists the most suspicious."
         )
         if out is None and chosen.size:
             shown = pl.DataFrame({**columns, data.label: data.y[chosen]})[:MOST_SHOWN]
