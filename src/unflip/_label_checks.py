@@ -65,29 +65,33 @@ def judge_table(X: Any, y: Any) -> list[Diagnostic]:
     return [*judge_classes(classes, np.bincount(codes)), *judge_rules(X, codes, classes)]
 
 
-def judge_classes(classes: Array, counts: Array) -> list[Diagnostic]:
+def judge_classes(
+    classes: Array, counts: Array, *, least_rows: int = LEAST_CLASS_ROWS
+) -> list[Diagnostic]:
     """Return which classes look like one, and which have too few rows.
 
     Parameters
     ----------
     classes, counts : ndarray of shape (n_classes,)
         The labels, and how many rows have each.
+    least_rows : int, default=10
+        A class of fewer rows has too few however many the others have.
     """
     found = []
     alike = [", ".join(map(repr, group)) for group in look_alike(classes.tolist())]
     if alike:
         found.append(Diagnostic("classes_look_alike", numbers={"labels": "; ".join(alike)}))
     rare = (counts < RARE_CLASS_ROWS) & (counts < RARE_CLASS_SHARE * counts.sum())
-    few = np.flatnonzero((counts < LEAST_CLASS_ROWS) | rare)
+    few = np.flatnonzero((counts < least_rows) | rare)
     if few.size:
-        labels = named(f"{classes[k].item()!r} ({counts[k]})" for k in few)
+        labels = named(f"{classes[k].item()!r} ({counts[k]:.0f})" for k in few)
         remedy = "Add rows."
         if classes.size - few.size >= 2:
             remedy = (
                 "Merge them with others, leave them out (on the command line: --drop-classes "
                 f"{shlex.quote(str(classes[few[0]]))}), or add rows."
             )
-        numbers = {"labels": labels, "n_rows": int(counts.sum()), "remedy": remedy}
+        numbers = {"labels": labels, "n_rows": round(counts.sum()), "remedy": remedy}
         found.append(Diagnostic("classes_of_few_rows", numbers=numbers))
     return found
 

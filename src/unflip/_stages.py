@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
 from unflip._diagnostics import Diagnostic, judge_model, judge_rates
+from unflip._label_checks import judge_classes
 from unflip._label_posterior import LabelPosterior, Totals
 from unflip._mistake_rates import MistakeRates
 from unflip._preprocessing import fit_preprocessing
@@ -85,7 +86,8 @@ def judge_estimate(
         The fitted posterior; the noisy channel contradicts given rates that it finds unlikely.
     """
     interval = channel_interval(estimator)
-    found = judge_rates(totals, classes, rates, estimated=estimator is not None, interval=interval)
+    found = judge_labels(totals, classes)
+    found += judge_rates(totals, classes, rates, estimated=estimator is not None, interval=interval)
     channel = estimator.posterior_ if isinstance(estimator, ChannelRates) else posterior
     if not isinstance(channel, CHANNELS) or channel.check_ is None:
         return found
@@ -106,6 +108,20 @@ def judge_estimate(
         numbers = {"rates": str(rates), "positive": positive, "negative": negative}
         found.append(Diagnostic("unlikely_rates", numbers=numbers))
     return found
+
+
+def judge_labels(totals: Totals, classes: Array) -> list[Diagnostic]:
+    """Return which classes look like one, and which are drowned by the others.
+
+    Parameters
+    ----------
+    totals : Totals
+        Sums over the rows.
+    classes : ndarray of shape (n_classes,)
+        The labels.
+    """
+    counts = totals.noisy_prior * totals.n_rows
+    return judge_classes(classes, counts, least_rows=0)  # tiny tables are the caller's own choice
 
 
 def channel_behind(estimator: Any) -> Channel | None:

@@ -276,3 +276,31 @@ def test_parts_are_compared_for_two_classes(run, tmp_path):
     refused = run("report", path, "--label", "y", "--by", "source", "--out", tmp_path / "p.html")
     assert refused.exit_code == 2
     assert "--by compares the noise of two classes, and the labels have 3" in refused.stderr
+
+
+def test_beside_a_copy_of_the_label_no_row_is_called_suspicious(run, tmp_path):
+    table = mixed_table(200).with_columns(left=pl.col("churn") == "yes")
+    path, out = tmp_path / "table.csv", tmp_path / "audit.csv"
+    table.write_csv(path)
+    found = run("audit", path, "--label", "churn", "--id", "customer", "--out", out)
+    assert found.exit_code == 0, found.output
+    assert "Drop the column left first" in found.stdout
+    assert "rows to look at" not in found.stdout
+    assert pl.read_csv(out).height == 0
+
+
+def test_a_refusal_is_said_once_and_with_the_reason_first(run, tmp_path):
+    rng = np.random.default_rng(0)
+    labels = np.where(rng.random(300) < 0.5, "Left", "left")
+    table = pl.DataFrame(
+        {"x": rng.normal(size=300), "y": np.where(rng.random(300) < 0.5, labels, "stayed")}
+    )
+    path = tmp_path / "table.csv"
+    table.write_csv(path)
+    refused = run("estimate", path, "--label", "y")
+    assert refused.exit_code == 1
+    assert refused.stderr.startswith(
+        "cannot be estimated: The classes 'Left', 'left' look like one"
+    )
+    assert refused.stderr.count("look like one class") == 1
+    assert refused.stderr.count("\n") == 1

@@ -33,13 +33,14 @@ def run_demo(rates: NoiseRates, *, n_splits: int = 10, random_state: int | None 
     Parameters
     ----------
     rates : NoiseRates
-        How often to flip each class (positive is benign).
+        How often to flip each class; of benign and malignant, malignant is the positive one.
     n_splits : int, default=10
         Random splits, 75 % for training, to average over.
     random_state : int or None, default=0
         Seed of splits and flips.
     """
-    X, y = load_breast_cancer(return_X_y=True)
+    bunch = load_breast_cancer()
+    X, y = bunch.data, bunch.target_names[bunch.target]
     model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
     reweighted = ImportanceReweightingClassifier(model)
     generator = np.random.RandomState(random_state)

@@ -209,7 +209,7 @@ def learn(
     odd = judge_table(data.features, y)
     tick()
     found["leaks"] = [str(one.numbers["column"]) for one in odd if one.code == "leak"]
-    found["warnings"] = [*map(str, odd), *found["warnings"]]
+    found["warnings"] = [*dict.fromkeys([*map(str, odd), *found["warnings"]])]
     reviewed = CheckedLabels([], []) if reviewed is None else reviewed
     weights = classifier.sample_weight_.copy()
     if len(reviewed):

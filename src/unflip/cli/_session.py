@@ -20,6 +20,7 @@ from rich.text import Text
 
 from unflip._app.markup import ESCAPED, rounded
 from unflip._app.workflow import CannotEstimateError
+from unflip._diagnostics import LabelNoiseWarning
 from unflip._progress import heard
 from unflip._typing import Record
 
@@ -121,9 +122,12 @@ def session(*, as_json: bool, quiet: bool) -> Iterator[Session]:
                 f"is printed where {DEBUG}=1 is set)"
             )
     if not quiet:
-        said = dict.fromkeys(str(warning.message) for warning in caught)
-        for words in (words for words in said if words not in known):
-            complain(f"note: {words}")
+        # doubts are about an estimate, and where there is none its refusal says it all
+        doubts = LabelNoiseWarning if code == 1 else ()
+        noted = [one.message for one in caught if not isinstance(one.message, doubts)]
+        for words in dict.fromkeys(map(str, noted)):
+            if words not in known:
+                complain(f"note: {words}")
     if code:
         raise typer.Exit(code)
 

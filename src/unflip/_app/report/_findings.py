@@ -33,7 +33,8 @@ from unflip.noise import as_transition_matrix
 
 SCORING_FOLDS = 5
 BINS = 25
-SUSPECTS = 50
+SUSPECTS, LEAST_SUSPICION = 50, 0.005
+"""Rows that are listed: as many, and none whose P(wrong) is written 0.00."""
 
 
 def findings(
@@ -159,7 +160,8 @@ def _suspects(
     """Return the rows that most probably are mislabelled, the surest first."""
     order = audit.issues(n=labels.size).tolist()
     # an audit that expects no errors calls nothing suspicious
-    worst = [k for k in order if audit.mislabel_proba_[k] > 0 and k not in settled][:SUSPECTS]
+    suspicious = audit.mislabel_proba_ >= LEAST_SUSPICION
+    worst = [k for k in order if suspicious[k] and k not in settled][:SUSPECTS]
     table = None if rows is None else nw.from_native(rows, eager_only=True)
     suspects = []
     for k in worst:
