@@ -304,3 +304,38 @@ def test_a_refusal_is_said_once_and_with_the_reason_first(run, tmp_path):
     )
     assert refused.stderr.count("look like one class") == 1
     assert refused.stderr.count("\n") == 1
+
+
+def test_what_an_estimator_prints_is_no_part_of_the_result(run, small, tmp_path):
+    talkative = (
+        "--estimator",
+        "tests.cli.mixed.TalkativeClassifier",
+        "--out",
+        tmp_path / "m.skops",
+    )
+    found = run("fit", small, *COLUMNS, *RATES, *talkative, "--json")
+    assert found.exit_code == 0, found.output
+    trusted = json.loads(found.stdout)["trust"]
+    assert trusted == ["tests.cli.mixed.TalkativeClassifier"]
+    assert "[Info] Number of rows" in found.stderr
+    assert "--trust tests.cli.mixed.TalkativeClassifier" in found.stderr
+    quiet = run("fit", small, *COLUMNS, *RATES, *talkative, "--force", "--quiet")
+    assert (quiet.exit_code, quiet.output) == (0, "")
+
+
+def test_predictions_by_blocks_are_those_of_all_rows_and_warn_once(
+    run, noisy, model, tmp_path, monkeypatch
+):
+    table = pl.read_csv(noisy).with_columns(plan=pl.lit("gold"))
+    path = tmp_path / "new.csv"
+    table.write_csv(path)
+    whole, parts = tmp_path / "whole.csv", tmp_path / "parts.csv"
+    assert run("predict", model, path, "--out", whole).exit_code == 0
+    monkeypatch.setattr("unflip.cli._predict.BLOCK_ROWS", 90)
+    found = run("predict", model, path, "--out", parts)
+    assert found.exit_code == 0, found.output
+    assert found.stderr.count("column 'plan' holds what was not seen") == 1
+    expected, told = pl.read_csv(whole), pl.read_csv(parts)
+    assert told["predicted"].equals(expected["predicted"])
+    difference = told["probability_yes"] - expected["probability_yes"]
+    assert difference.abs().max() < 1e-9

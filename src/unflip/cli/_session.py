@@ -1,5 +1,6 @@
 """The context of a command: progress, notes, text or JSON, and the exit code."""
 
+import io
 import json
 import os
 import re
@@ -8,8 +9,9 @@ import sys
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
+from typing import IO
 
 import typer
 from polars.exceptions import PanicException
@@ -36,12 +38,14 @@ class Session:
         Whether words are left out.
     progress : Progress
         The line on stderr that says what is being done, and what share of all is.
+    out : file
+        Where the result goes.
     """
 
-    def __init__(self, *, as_json: bool, quiet: bool, progress: Progress) -> None:
-        self.as_json, self._progress = as_json, progress
+    def __init__(self, *, as_json: bool, quiet: bool, progress: Progress, out: IO[str]) -> None:
+        self.as_json, self.out, self._progress = as_json, out, progress
         self._task = progress.add_task("reading ...", total=1.0)
-        self._console = Console(highlight=False, quiet=as_json or quiet)
+        self._console = Console(file=out, highlight=False, quiet=as_json or quiet)
         self.known: set[str] = set()
 
     @property
@@ -77,7 +81,7 @@ class Session:
         if self.as_json:
             self._progress.stop()
             for line in json.dumps(rounded(values), indent=2, ensure_ascii=False).split("\n"):
-                print(_escaped(line, lambda char: json.dumps(char)[1:-1]))
+                print(_escaped(line, lambda char: json.dumps(char)[1:-1]), file=self.out)
 
     def written(self, *paths: Path | None) -> None:
         """Print which files were written."""
@@ -96,10 +100,10 @@ def session(*, as_json: bool, quiet: bool) -> Iterator[Session]:
         warnings.simplefilter("ignore", DeprecationWarning)  # meant for the authors of libraries
         try:
             with _line_of_progress(quiet=quiet) as progress:
-                shell = Session(as_json=as_json, quiet=quiet, progress=progress)
+                shell = Session(as_json=as_json, quiet=quiet, progress=progress, out=sys.stdout)
                 known = shell.known
-                with heard(shell.done):
-                    yield shell
+                with heard(shell.done), redirect_stdout(io.StringIO() if quiet else sys.stderr):
+                    yield shell  # what other people's estimators print is no result
         except CannotEstimateError as error:
             code = 1
             complain(f"cannot be estimated: {error}")
