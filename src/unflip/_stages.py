@@ -12,7 +12,7 @@ from unflip._label_checks import judge_classes
 from unflip._label_posterior import LabelPosterior, Totals
 from unflip._mistake_rates import MistakeRates
 from unflip._preprocessing import fit_preprocessing
-from unflip._typing import Array, Floats, RandomState
+from unflip._typing import Array, Codes, Floats, RandomState
 from unflip._validation import Labels
 from unflip._wrong_share import errors_by_label, wrong_share_range
 from unflip.noise import NoiseRates, RatesInterval, as_transition_matrix
@@ -154,7 +154,9 @@ def wrong_share_ranges(estimator: Any) -> tuple[Bounds, Bounds | None]:
     return at_random or (said, said), getattr(estimator, "wrong_share_range_", None)
 
 
-def expected_errors(estimator: Any, counts: Floats | None = None) -> Floats:
+def expected_errors(
+    estimator: Any, counts: Floats | None = None, codes: Codes | None = None
+) -> Floats:
     """Return how many labels of each class are expected to be wrong.
 
     By the rates, where mistakes depend on the class alone; else, as where checked rows or
@@ -168,14 +170,17 @@ def expected_errors(estimator: Any, counts: Floats | None = None) -> Floats:
         A fitted one.
     counts : ndarray of shape (n_samples,), default=None
         How often each row counts; None: once.
+    codes : ndarray of shape (n_samples,), default=None
+        Positions of the given labels; None: as the estimator has kept them.
     """
-    wrong, codes, size = estimator.mislabel_proba_, estimator._codes, estimator.classes_.size
+    wrong, size = estimator.mislabel_proba_, estimator.classes_.size
+    codes = estimator._codes if codes is None else codes
     counts = np.ones(wrong.size) if counts is None else counts
     taught = getattr(estimator, "checked_", None)
     by_row = isinstance(getattr(estimator, "rate_estimator_", None), MistakeRates)
     if by_row or taught is not None:
         return np.asarray(np.bincount(codes, counts * wrong, minlength=size), dtype=float)
-    matrix = as_transition_matrix(estimator.noise_rates_).matrix
+    matrix = np.asarray(estimator.transition_matrix_)
     label_mass = np.asarray(np.bincount(codes, counts, minlength=size), dtype=float)
     return errors_by_label(matrix, label_mass)
 
