@@ -82,7 +82,8 @@ def judge_classes(
     if alike:
         found.append(Diagnostic("classes_look_alike", numbers={"labels": "; ".join(alike)}))
     rare = (counts < RARE_CLASS_ROWS) & (counts < RARE_CLASS_SHARE * counts.sum())
-    few = np.flatnonzero((counts < least_rows) | rare)
+    # a class that no row has, and that was named, is missed by nobody
+    few = np.flatnonzero(((counts < least_rows) | rare) & (counts > 0))
     if few.size:
         labels = named(f"{classes[k].item()!r} ({counts[k]:.0f})" for k in few)
         remedy = "Add rows."
