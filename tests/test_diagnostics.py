@@ -10,14 +10,18 @@ from unflip import (
     ImportanceReweightingClassifier,
     LabelNoiseWarning,
     NoiseRates,
+    TransitionMatrix,
     flip_labels,
 )
 from unflip._diagnostics import (
     SENTENCES,
     Diagnostic,
     judge_model,
+    judge_rates,
     judge_usefulness,
+    judge_weight_summary,
     judge_weights,
+    named,
     raise_or_warn,
     range_sentence,
     strength,
@@ -57,6 +61,32 @@ def test_a_class_without_sure_rows_is_named_with_its_rate():
     assert "overlap everywhere" in said
 
 
+def test_doubts_of_one_kind_are_one_sentence_that_names_every_class():
+    classes = np.array([f"c{k}" for k in range(5)])
+    codes = np.arange(500) % 5
+    noise = TransitionMatrix.uniform(5, 0.2)
+    # of three classes no row is sure
+    clean = np.eye(5)[codes]
+    clean[codes > 1] = 0.7 * clean[codes > 1] + 0.3 * np.eye(5)[(codes[codes > 1] + 1) % 5]
+    totals = LabelPosterior(noise.noisy_posterior(clean), codes, noise, classes).totals()
+    low = np.full((5, 5), 0.0)
+    high = np.where(np.eye(5) > 0, 1.0, 0.4)
+    low[np.diag_indices(5)] = [0.7, 0.7, 0.3, 0.4, 0.5]
+    high[np.diag_indices(5)] = [0.9, 0.9, 0.9, 0.9, 0.95]
+    interval = RatesInterval(low, high)
+    found = judge_rates(totals, classes, noise, estimated=True, interval=interval)
+    plateaus, wide = map(str, found)
+    assert "'c2' (0.20), 'c3' (0.20) and 'c4' (0.20)" in plateaus
+    assert wide.startswith("The flip rates of 3 classes are poorly identified")
+    assert "'c4' 0.05 to 0.50, 'c3' 0.10 to 0.60 and 'c2' 0.10 to 0.70" in wide
+
+
+def test_many_names_are_cut_and_counted():
+    assert named(["a"]) == "a"
+    assert named(map(str, range(10))).endswith("8 and 9")
+    assert named(map(str, range(26))) == "0, 1, 2, 3, 4, 5, 6, 7, 8 and 17 more"
+
+
 def test_rates_that_are_given_or_zero_need_no_plateau():
     assert doubts([0.4, 0.6], None, NoiseRates(0.2, 0.2), None) == []
     assert doubts([0.4, 0.6], None, NoiseRates(0.0, 0.0), object()) == []
@@ -74,7 +104,7 @@ def test_an_interval_that_leaves_the_rate_open_is_told():
     low, high = channel.interval_.positive
     assert high - low > 0.4
     said = doubts(np.linspace(0, 1, 40), None, channel.rates_, channel)
-    assert any(f"95 % interval {low:.2f} to {high:.2f}" in sentence for sentence in said)
+    assert any(f"'spam' {low:.2f} to {high:.2f}" in sentence for sentence in said)
 
 
 @pytest.mark.parametrize("estimator", [ImportanceReweightingClassifier, LabelAudit])
@@ -153,6 +183,19 @@ def test_the_range_is_rounded_outwards_to_whole_per_cent(at_random, possible, wo
     said = range_sentence(at_random, possible)
     assert all(word in said for word in words), said
     assert "Checking about 100 rows would tell." in said
+
+
+def test_no_more_rows_are_to_be_checked_than_there_are():
+    for possible in (None, (0.0, 0.4)):
+        assert "Checking all rows would tell." in range_sentence((0.1, 0.2), possible, 12)
+        assert "Checking about 100 rows" in range_sentence((0.1, 0.2), possible, 1000)
+
+
+def test_a_tiny_table_is_called_that_and_its_weights_are_not_blamed():
+    (said,) = judge_weight_summary(12.0, 1.0, 0.0, 1.0)
+    assert str(said).startswith("There are 12 rows only")
+    (said,) = judge_weight_summary(40.0, 0.1, 0.0, 1.0)
+    assert str(said).startswith("The weights leave few rows: as much as 40")
 
 
 def test_without_a_range_the_assumption_is_said():

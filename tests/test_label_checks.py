@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
 
 from unflip import NoiseRates, flip_labels
-from unflip._label_checks import judge_table, look_alike
+from unflip._label_checks import judge_classes, judge_table, look_alike
 
 
 def codes(X, y):
@@ -180,6 +180,28 @@ def test_classes_alike_and_classes_of_few_rows_are_named_with_their_counts():
     assert "'stayed', 'stayed '" in str(alike)
     assert (few.code, few.severity) == ("classes_of_few_rows", "warning")
     assert "'unknown' (3)" in str(few)
+
+
+def test_a_rare_class_of_few_rows_is_named_with_the_option_that_leaves_it_out():
+    classes = np.array(["by post", "left", "stayed"])
+    (few,) = judge_classes(classes, np.array([20, 9000, 10_980]))
+    assert "have the classes 'by post' (20), of 20,000." in str(few)
+    assert "--drop-classes 'by post'" in str(few)
+    # as many rows, but no rare class; and a rare one with rows enough
+    assert judge_classes(classes, np.array([20, 900, 1080])) == []
+    assert judge_classes(classes, np.array([60, 9000, 10_940])) == []
+
+
+def test_where_two_classes_are_left_none_is_to_be_dropped():
+    (few,) = judge_classes(np.array(["a", "b"]), np.array([5, 7]))
+    assert "drop" not in str(few)
+    assert str(few).endswith("'a' (5) and 'b' (7), of 12. Add rows.")
+
+
+def test_all_groups_of_spellings_are_one_sentence():
+    classes = np.array(["Left", "Stayed", "left", "stayed"])
+    (alike,) = judge_classes(classes, np.array([50, 50, 50, 50]))
+    assert "'Left', 'left'; 'Stayed', 'stayed' look like one class" in str(alike)
 
 
 def test_many_classes_and_tiny_tables_are_no_problem():

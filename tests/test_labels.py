@@ -16,7 +16,9 @@ from tests.test_common import INSTANCES
 from unflip import (
     ImportanceReweightingClassifier,
     InverseRates,
+    LabelNoiseWarning,
     NoiseRates,
+    TransitionMatrix,
     flip_labels,
     importance_weights,
 )
@@ -274,3 +276,25 @@ class TestMissingValuesInRows:
     def test_the_channel_still_refuses_them(self) -> None:
         with pytest.raises(ValueError, match="NaN"):
             ImportanceReweightingClassifier().fit(self.ROWS, self.LABELS)
+
+
+@pytest.mark.parametrize("estimator", [ImportanceReweightingClassifier, LabelAudit])
+def test_classes_that_look_like_one_are_named_by_every_fit(estimator):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 1)) * 4
+    y = np.where(X[:, 0] > 0, "stayed", "left")
+    y = np.where(rng.random(300) < 0.3, np.char.capitalize(y), y)
+    with pytest.warns(LabelNoiseWarning) as caught:
+        fitted = estimator(random_state=0).fit(X, y)
+    said = "'Left', 'left'; 'Stayed', 'stayed' look like one class, written in several ways"
+    assert sum(said in str(warning.message) for warning in caught) == 1
+    assert any(said in sentence for sentence in fitted.diagnostics_)
+
+
+def test_a_class_of_20_rows_among_20_000_is_named_with_what_to_do():
+    rng = np.random.default_rng(0)
+    codes = rng.permutation(np.repeat([0, 1, 2], [9980, 10_000, 20]))
+    y = np.array(["left", "stayed", "died"])[codes]
+    proba = 0.94 * np.eye(3)[codes][:, [2, 0, 1]] + 0.02
+    with pytest.warns(LabelNoiseWarning, match=r"have the classes 'died' \(20\), of 20,000"):
+        LabelAudit(noise_rates=TransitionMatrix.uniform(3, 0.03)).fit_posterior(proba, y)

@@ -1,6 +1,7 @@
 """What a notebook shows of a fitted estimator."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from unflip import ImportanceReweightingClassifier, LabelAudit, NoiseRates, flip_labels
@@ -17,11 +18,16 @@ Y = flip_labels(CLEAN, RATES, random_state=0)
 def test_rates_and_errors_are_shown_below_the_diagram_once_fitted(estimator):
     assert "are expected" not in estimator._repr_html_()
     shown = estimator.fit(X, Y)._repr_html_()
-    diagram, _, below = shown.rpartition("<table")
+    diagram, below, rows = shown.rsplit("<table", 2)
     assert type(estimator).__name__ in diagram
     assert "<td>dog</td><td>30.0%</td>" in below
     assert "<td>&lt;b&gt;</td><td>10.0%</td>" in below
-    assert f"{estimator.mislabel_proba_.sum():.0f} of 100 labels are expected" in shown
+    # P(true=dog) = (P(noisy=dog) - 0.1) / 0.6
+    true = (np.mean(Y == "dog") - 0.1) / 0.6
+    assert f"{100 * (0.3 * true + 0.1 * (1 - true)):.0f} of 100 labels are expected" in shown
+    worst = np.argmax(estimator.mislabel_proba_)
+    label = "&lt;b&gt;" if Y[worst] == "<b>" else "dog"
+    assert f"<tbody><tr><td>{worst}</td><td>{label}</td>" in rows
     assert "labels are expected to be wrong" in estimator._repr_mimebundle_()["text/html"]
 
 
@@ -30,6 +36,21 @@ def test_of_many_classes_the_first_are_shown():
     rows = np.eye(12)[labels] * 5
     noise = 0.95 * np.eye(12) + 0.05 / 12
     audit = LabelAudit("auto", noise, random_state=0).fit(rows, labels)
-    _, _, below = audit._repr_html_().rpartition("<table")
+    _, below, rows = audit._repr_html_().rsplit("<table", 2)
     assert below.count("<tr>") == 1 + 10 + 1
     assert "... 2 more" in below
+    assert rows.count("<tr>") == 1 + 5
+
+
+def test_suspicious_rows_are_named_by_the_index_of_a_dataframe():
+    index = [f"customer {k} & co" for k in range(100)]
+    y = pd.Series(Y, index=index)
+    clf = ImportanceReweightingClassifier(noise_rates=RATES).fit(pd.DataFrame(X, index=index), y)
+    worst = np.argsort(-clf.mislabel_proba_, kind="stable")[:5]
+    for k in worst:
+        assert f"<td>customer {k} &amp; co</td>" in clf._repr_html_()
+
+
+def test_where_no_label_may_be_wrong_no_row_is_shown():
+    clean = ImportanceReweightingClassifier(noise_rates=NoiseRates(0.0, 0.0)).fit(X, CLEAN)
+    assert "suspicious" not in clean._repr_html_()

@@ -15,11 +15,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.utils import get_tags
 
 from unflip import (
     ImportanceReweightingClassifier,
     LabelAudit,
     NoiseRates,
+    TransitionMatrix,
     find_label_issues,
     flip_labels,
 )
@@ -120,6 +122,23 @@ def test_texts_go_through_the_pipeline(churn, container):
     assert sparse.issparse(clf.preprocessing_.transform(X))
 
 
+@pytest.mark.filterwarnings("ignore::unflip.LabelNoiseWarning")  # no label is flipped
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("pack", [np.asarray, pd.DataFrame])
+def test_gaps_are_filled_for_the_classifier_that_is_trained_by_default(n_classes, pack):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, n_classes, 200)
+    X = rng.normal(4.0 * np.eye(n_classes)[y], 1.0)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    noise = TransitionMatrix.uniform(n_classes, 0.1)
+    clf = ImportanceReweightingClassifier(noise_rates=noise).fit(pack(X), y)
+    assert np.mean(clf.predict(pack(X)) == y) > 0.85
+    assert np.isfinite(clf.predict_proba(pack(X))).all()
+    assert get_tags(clf).input_tags.allow_nan
+    own = ImportanceReweightingClassifier(LogisticRegression(), noise_rates=noise)
+    assert not get_tags(own).input_tags.allow_nan
+
+
 @pytest.mark.filterwarnings("ignore::unflip.LabelNoiseWarning")  # the classes overlap
 def test_gaps_work_wherever_the_classifier_takes_them(churn):
     table, y, _ = churn
@@ -193,6 +212,7 @@ def test_displays_take_the_rows_that_the_classifier_takes(churn):
         (pd.DataFrame({"a": [True, False]}), None),
         (pd.DataFrame({"a": pd.Categorical(["u", "v"])}), "mixed"),
         (pd.DataFrame({"a": pd.to_datetime(["2024-01-01"])}), "mixed"),
+        (pd.DataFrame([[1.0, 2.0], [3.0, np.nan]]), "gaps"),  # columns are called 0 and 1
         (pl.DataFrame({"a": [1.0, None]}), "gaps"),
         (pl.DataFrame({"a": [1.0, float("nan")]}), "gaps"),
         (pl.DataFrame({"a": ["u"]}), "mixed"),
@@ -222,6 +242,7 @@ def test_tables_of_any_library_become_the_same_columns():
     assert made["when"].dtype.is_temporal()
     assert made["when"].null_count() == 1
     assert made["mixed"].to_list() == ["1", "a", None]
+    assert as_polars(pd.DataFrame([["a", 1], ["b", 2]]))["1"].to_list() == [1, 2]
     assert as_polars(["a", "b"]).to_dict(as_series=False) == {"column_0": ["a", "b"]}
     assert as_polars(pl.Series("text", ["a"])).columns == ["text"]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unflip._wrong_share import wrong_share_range
+from unflip._wrong_share import errors_by_label, wrong_share_range
 
 
 def overlapping(n_rows, n_classes, seed):
@@ -46,3 +46,20 @@ def test_weights_are_repetitions():
     by_weight = wrong_share_range(clean, true, (0.1, 0.2), weight.astype(float))
     by_rows = wrong_share_range(clean[repeated], true[repeated], (0.1, 0.2))
     np.testing.assert_allclose(by_weight, by_rows)
+
+
+def test_errors_of_each_label_are_those_that_flips_make():
+    rng = np.random.default_rng(3)
+    matrix = rng.dirichlet([8, 1, 1], 3)[:, [0, 1, 2]]
+    matrix = np.array([np.roll(row, k) for k, row in enumerate(matrix)])
+    true = rng.choice(3, 200_000, p=[0.5, 0.3, 0.2])
+    given = (rng.random(true.size)[:, None] > matrix.cumsum(axis=1)[true]).sum(axis=1)
+    expected = errors_by_label(matrix, np.bincount(given).astype(float))
+    counted = np.bincount(given[given != true], minlength=3)
+    np.testing.assert_allclose(expected, counted, rtol=0.03)
+
+
+def test_errors_of_labels_add_up_where_rates_and_labels_contradict_each_other():
+    matrix = np.array([[0.6, 0.4], [0.0, 1.0]])
+    # no more than 60 % of labels could be the first class; 90 % are
+    np.testing.assert_allclose(errors_by_label(matrix, np.array([90.0, 10.0])), [0, 40])

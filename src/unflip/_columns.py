@@ -37,7 +37,9 @@ def as_polars(table: Any) -> "pl.DataFrame":
     if isinstance(frame, nw.DataFrame):
         if frame.implementation.is_polars():
             return frame.to_native()
-        return pl.DataFrame([_polars_column(str(name), frame[name]) for name in frame.columns])
+        # by position: the name of a column may be a number
+        names = map(str, frame.columns)
+        return pl.DataFrame([*map(_polars_column, names, frame.iter_columns())])
     values = np.asarray(table, dtype=object)
     values = values[:, None] if values.ndim == 1 else values
     return pl.DataFrame(

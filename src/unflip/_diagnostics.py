@@ -60,6 +60,12 @@ MOST_DISAGREEMENT, MOST_UNEXPLAINED = 0.35, 0.12
 """A doubt where the model disagrees with this share of the labels, and with so many more than are
 said to be wrong."""
 
+CHECKED_ROWS = 100
+"""So many checked rows tell what labels alone do not."""
+
+MOST_NAMED = 10
+"""Classes that a sentence names."""
+
 POINT = 0.0005
 """A shorter range of shares is one share, that of rates that were given."""
 
@@ -67,12 +73,12 @@ REMEDY = "Give what you know of the rates (--rates), or better columns, or more 
 
 RANGE = (
     "If labels were flipped at random within each class, {at_random} are wrong; if mistakes depend "
-    "on the row, up to {most} may be. Checking about 100 rows would tell."
+    "on the row, up to {most} may be. Checking {enough} would tell."
 )
 
 NO_RANGE = (
     "This holds if labels were flipped at random within each class; if mistakes depend on the row, "
-    "the labels alone do not tell how many are wrong. Checking about 100 rows would tell."
+    "the labels alone do not tell how many are wrong. Checking {enough} would tell."
 )
 
 SENTENCES = {
@@ -82,8 +88,13 @@ SENTENCES = {
     "no_plateau": "P(noisy y | x) shows no plateau for class {label!r}: {sure_share:.1%} of the "
     "rows surely belong to it, and the rate at which it is flipped ({rate:.2f}) is read off such "
     "rows. Give that rate or bounds of it, if you know them.",
+    "no_plateaus": "P(noisy y | x) shows no plateau for the classes {labels}: next to no rows "
+    "surely belong to them, and the rates at which they are flipped are read off such rows. Give "
+    "these rates or bounds of them, if you know them.",
     "poorly_identified": "The flip rate of {label!r} is poorly identified (95 % interval {low:.2f} "
     "to {high:.2f}). More rows, or bounds that you know, would narrow it.",
+    "many_poorly_identified": "The flip rates of {n_classes} classes are poorly identified (95 % "
+    "intervals: {labels}). More rows, or bounds that you know, would narrow them.",
     "useless_interval": "The flip rate of {label!r} may be anything between {low:.0%} and "
     "{high:.0%}: these rows do not tell it. " + REMEDY,
     "little_information": "The labels say little about the true classes: {left:.2f} of their "
@@ -121,9 +132,19 @@ SENTENCES = {
     "rule cannot show the rule's own mistakes: check some rows by hand.",
     "classes_look_alike": "The classes {labels} look like one class, written in several ways. Make "
     "them one (on the command line: --merge-labels), or confusion between them counts as noise.",
-    "classes_of_few_rows": "Too few rows to tell how often they are mislabelled (fewer than "
-    "{least}) have the classes {labels}. Merge them with others, leave them out "
-    "(on the command line: --drop-classes), or add rows.",
+    "classes_of_few_rows": "Too few rows to tell how often they are mislabelled have the classes "
+    "{labels}, of {n_rows:,}. {remedy}",
+    "few_rows": "There are {n_rows:.0f} rows only: all that is said here may vary much from sample "
+    "to sample. More rows would help.",
+    "identifier": "Column {columns} has another value in every row, as an identifier has: "
+    "{options} keeps it out of what is learnt.",
+    "identifiers": "Columns {columns} have another value in every row, as identifiers have: "
+    "{options} keeps them out of what is learnt.",
+    "copies": "{n_copies:,} of {n_rows:,} rows are copies of others, cell by cell and with the "
+    "same label. If they are the same cases, leave them out: a row's copy tells its label.",
+    "contradicting_copies": "Rows that are equal cell by cell have different labels, in "
+    "{n_cases:,} cases (rows {first}, counted from 0, are the first): of each case some label is "
+    "wrong, or the columns do not tell the classes apart.",
     "not_held_out": "The model agrees with {agree:.1%} of the labels and gives them a probability "
     "of {confidence:.3f} on average, as hardly any model does on rows that it has not seen. If it "
     "was trained on these labels, it repeats their mistakes: take probabilities by "
@@ -252,30 +273,74 @@ def judge_rates(
         if lacking.all():
             found.append(Diagnostic("overlap"))
         elif interval is not None:  # other estimators' clean posteriors are too rough for this
-            found += [
-                Diagnostic(
-                    "no_plateau",
-                    numbers={
-                        "label": _plain(classes[k]),
-                        "sure_share": float(sure[k]),
-                        "rate": float(flipped[k]),
-                    },
-                )
-                for k in np.flatnonzero(lacking)
-            ]
+            found += _without_plateau(classes, lacking, sure, flipped)
     if interval is not None:
-        found += [
-            Diagnostic("poorly_identified", numbers={"label": label, "low": low, "high": high})
-            for label, low, high in _flip_rates(classes, interval)
-            if high - low > WIDE_INTERVAL
-        ]
+        found += _poorly_identified(classes, interval)
     left = rates.information_left
     if left < LITTLE_INFORMATION:
         found.append(Diagnostic("little_information", numbers={"left": max(left, 0.0)}))
     return [*found, *_contradictions(totals.noisy_prior, rates)]
 
 
-def range_sentence(at_random: tuple[float, float], possible: tuple[float, float] | None) -> str:
+def _without_plateau(
+    classes: Array, lacking: Array, sure: Floats, flipped: Floats
+) -> list[Diagnostic]:
+    """Return one sentence on all classes that no rows surely belong to."""
+    places = np.flatnonzero(lacking)
+    if places.size > 1:
+        labels = named(f"{_plain(classes[k])!r} ({flipped[k]:.2f})" for k in places)
+        return [Diagnostic("no_plateaus", numbers={"labels": labels})]
+    return [
+        Diagnostic(
+            "no_plateau",
+            numbers={
+                "label": _plain(classes[k]),
+                "sure_share": float(sure[k]),
+                "rate": float(flipped[k]),
+            },
+        )
+        for k in places
+    ]
+
+
+def _poorly_identified(classes: Array, interval: RatesInterval) -> list[Diagnostic]:
+    """Return one sentence on all classes whose rates may be nearly anything."""
+    wide = [rate for rate in _flip_rates(classes, interval) if rate[2] - rate[1] > WIDE_INTERVAL]
+    if len(wide) > 1:
+        labels = named(f"{label!r} {low:.2f} to {high:.2f}" for label, low, high in wide)
+        numbers = {"n_classes": len(wide), "labels": labels}
+        return [Diagnostic("many_poorly_identified", numbers=numbers)]
+    return [
+        Diagnostic("poorly_identified", numbers={"label": label, "low": low, "high": high})
+        for label, low, high in wide
+    ]
+
+
+def named(parts: Iterable[str]) -> str:
+    """Return the parts of a list in a sentence, the first ones of many.
+
+    Parameters
+    ----------
+    parts : iterable of str
+        Such as names of classes.
+
+    Examples
+    --------
+    >>> from unflip._diagnostics import named
+    >>> named(["a", "b", "c"])
+    'a, b and c'
+    """
+    *first, last = parts
+    if len(first) >= MOST_NAMED:
+        return f"{', '.join(first[: MOST_NAMED - 1])} and {len(first) + 2 - MOST_NAMED} more"
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def range_sentence(
+    at_random: tuple[float, float],
+    possible: tuple[float, float] | None,
+    n_rows: int | None = None,
+) -> str:
     """Return the one sentence on what share of the labels is wrong, under which assumption.
 
     It stands wherever a rate or that share is shown.
@@ -286,6 +351,8 @@ def range_sentence(at_random: tuple[float, float], possible: tuple[float, float]
         Bounds of the share of wrong labels, if labels were flipped at random within each class.
     possible : (low, high) or None
         The range of that share, if mistakes may depend on the row.
+    n_rows : int, default=None
+        How many rows there are to check; None: many.
 
     Examples
     --------
@@ -295,11 +362,24 @@ def range_sentence(at_random: tuple[float, float], possible: tuple[float, float]
     on the row, up to 14% may be. Checking about 100 rows would tell.
     """
     if possible is None:
-        return NO_RANGE
-    return RANGE.format(**_range_words(at_random, possible))
+        return NO_RANGE.format(enough=enough_rows(n_rows))
+    return RANGE.format(**_range_words(at_random, possible, n_rows))
 
 
-def _range_words(at_random: tuple[float, float], possible: tuple[float, float]) -> dict[str, str]:
+def enough_rows(n_rows: int | None) -> str:
+    """Return how many rows to check by hand, in words.
+
+    Parameters
+    ----------
+    n_rows : int or None
+        How many there are; None: many.
+    """
+    return f"about {CHECKED_ROWS} rows" if n_rows is None or n_rows >= CHECKED_ROWS else "all rows"
+
+
+def _range_words(
+    at_random: tuple[float, float], possible: tuple[float, float], n_rows: int | None
+) -> dict[str, str]:
     """Return both in whole per cent, rounded outwards: what is said holds what was found."""
     low, high = at_random
     least, largest, most = floor(_hundredths(low)), ceil(_hundredths(high)), possible[1]
@@ -307,6 +387,7 @@ def _range_words(at_random: tuple[float, float], possible: tuple[float, float]) 
     return {
         "at_random": "less than 1%" if high < 0.01 else between,
         "most": f"{max(ceil(_hundredths(most)), 1)}%",
+        "enough": enough_rows(n_rows),
     }
 
 
@@ -343,7 +424,7 @@ def judge_model(
     possible : (low, high)
         The range of that share, if mistakes may depend on the row.
     """
-    numbers: dict[str, Any] = _range_words(at_random, possible)
+    numbers: dict[str, Any] = _range_words(at_random, possible, totals.n_rows)
     if verdict == "rule":
         return [Diagnostic("labels_by_a_rule", numbers=numbers)]
     if verdict != "believed" and isinstance(rates, TransitionMatrix):
@@ -408,8 +489,12 @@ def judge_weight_summary(
     """
     found = []
     if effective_size < LEAST_EFFECTIVE_ROWS:
-        numbers = {"size": effective_size, "share": effective_share}
-        found.append(Diagnostic("few_effective_rows", "note", numbers))
+        n_rows = effective_size / effective_share
+        if n_rows < LEAST_EFFECTIVE_ROWS:  # whatever the weights
+            found.append(Diagnostic("few_rows", "note", {"n_rows": n_rows}))
+        else:
+            numbers = {"size": effective_size, "share": effective_share}
+            found.append(Diagnostic("few_effective_rows", "note", numbers))
     if clipped_share > LARGEST_CLIPPED_SHARE:
         found.append(Diagnostic("clipped", "note", {"share": clipped_share}))
     if abs(mean - 1) > LARGEST_DRIFT:

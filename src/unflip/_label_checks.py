@@ -5,6 +5,7 @@ label from a column by a rule, nothing contradicts, however wrong the labels are
 """
 
 import re
+import shlex
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,12 +16,15 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.tree import DecisionTreeClassifier
 
-from unflip._diagnostics import Diagnostic
+from unflip._diagnostics import Diagnostic, named
 from unflip._typing import Array, Codes, Floats
 from unflip._validation import check_labels
 
 LEAST_CLASS_ROWS = 10
 """Of a class with fewer rows it cannot be told how often it is mislabelled."""
+
+RARE_CLASS_ROWS, RARE_CLASS_SHARE = 50, 0.005
+"""Nor of one with fewer than so many that is so rare: the other classes' flips drown it."""
 
 LARGEST_RULE_ERROR = 0.02
 """A rule that gives the labels errs at most so often, for each error of always the same label."""
@@ -61,23 +65,34 @@ def judge_table(X: Any, y: Any) -> list[Diagnostic]:
     return [*judge_classes(classes, np.bincount(codes)), *judge_rules(X, codes, classes)]
 
 
-def judge_classes(classes: Array, counts: Array) -> list[Diagnostic]:
+def judge_classes(
+    classes: Array, counts: Array, *, least_rows: int = LEAST_CLASS_ROWS
+) -> list[Diagnostic]:
     """Return which classes look like one, and which have too few rows.
 
     Parameters
     ----------
     classes, counts : ndarray of shape (n_classes,)
         The labels, and how many rows have each.
+    least_rows : int, default=10
+        A class of fewer rows has too few however many the others have.
     """
-    found = [
-        Diagnostic("classes_look_alike", numbers={"labels": ", ".join(map(repr, alike))})
-        for alike in look_alike(classes.tolist())
-    ]
-    few = np.flatnonzero(counts < LEAST_CLASS_ROWS)
+    found = []
+    alike = [", ".join(map(repr, group)) for group in look_alike(classes.tolist())]
+    if alike:
+        found.append(Diagnostic("classes_look_alike", numbers={"labels": "; ".join(alike)}))
+    rare = (counts < RARE_CLASS_ROWS) & (counts < RARE_CLASS_SHARE * counts.sum())
+    # a class that no row has, and that was named, is missed by nobody
+    few = np.flatnonzero(((counts < least_rows) | rare) & (counts > 0))
     if few.size:
-        named = [f"{classes[k].item()!r} ({counts[k]})" for k in few[:5]]
-        labels = ", ".join(named) + (", ..." if few.size > 5 else "")
-        numbers = {"labels": labels, "least": LEAST_CLASS_ROWS}
+        labels = named(f"{classes[k].item()!r} ({counts[k]:.0f})" for k in few)
+        remedy = "Add rows."
+        if classes.size - few.size >= 2:
+            remedy = (
+                "Merge them with others, leave them out (on the command line: --drop-classes "
+                f"{shlex.quote(str(classes[few[0]]))}), or add rows."
+            )
+        numbers = {"labels": labels, "n_rows": round(counts.sum()), "remedy": remedy}
         found.append(Diagnostic("classes_of_few_rows", numbers=numbers))
     return found
 

@@ -6,15 +6,15 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from unflip._diagnostics import range_sentence
-from unflip._stages import wrong_share_ranges
+from unflip._stages import expected_errors, wrong_share_ranges
 from unflip.noise import as_transition_matrix
 
-MOST_CLASSES = 10
-"""Rows of the table."""
+MOST_CLASSES, MOST_ROWS = 10, 5
+"""Classes and suspicious rows that are shown."""
 
 
 def with_findings(diagram: str, estimator: BaseEstimator) -> str:
-    """Return scikit-learn's diagram, and below it the rates and the expected errors.
+    """Return scikit-learn's diagram, and below it the rates and the most suspicious rows.
 
     Before `fit` it is the diagram alone. To be called by an estimator's `_html_repr`.
 
@@ -23,7 +23,8 @@ def with_findings(diagram: str, estimator: BaseEstimator) -> str:
     diagram : str
         HTML of the estimator.
     estimator : ImportanceReweightingClassifier or LabelAudit
-        Whose `noise_rates_`, `mislabel_proba_` and `classes_` are shown.
+        Whose `noise_rates_`, `mislabel_proba_` and `classes_` are shown; rows by the index of the
+        table that it was fitted to.
     """
     wrong = getattr(estimator, "mislabel_proba_", None)
     if wrong is None:
@@ -35,9 +36,37 @@ def with_findings(diagram: str, estimator: BaseEstimator) -> str:
     )
     if len(estimator.classes_) > MOST_CLASSES:
         rows += f"<tr><td>... {len(estimator.classes_) - MOST_CLASSES} more</td><td></td></tr>"
-    said = range_sentence(*wrong_share_ranges(estimator))
-    caption = f"{wrong.sum():,.0f} of {wrong.size:,} labels are expected to be wrong. {said}"
+    said = range_sentence(*wrong_share_ranges(estimator), wrong.size)
+    n_wrong = expected_errors(estimator).sum()
+    caption = f"{n_wrong:,.0f} of {wrong.size:,} labels are expected to be wrong. {said}"
     return (
         f"{diagram}<table><caption>{caption}</caption><thead><tr><th>true class</th>"
         f"<th>labelled otherwise</th></tr></thead><tbody>{rows}</tbody></table>"
+        f"{_suspicious_rows(estimator)}"
+    )
+
+
+def _suspicious_rows(estimator: BaseEstimator) -> str:
+    """Return the rows whose labels are most probably wrong, as a table; nothing if none may be."""
+    wrong, index = estimator.mislabel_proba_, estimator._index
+    first = np.argsort(-wrong, kind="stable")[:MOST_ROWS]
+    first = first[wrong[first] > 0]
+    if not first.size:
+        return ""
+    names = [str(k if index is None or isinstance(index, str) else index[k]) for k in first]
+    suggested = getattr(estimator, "suggested_label_", None)
+    columns = {
+        "row": names,
+        "label": estimator.classes_[estimator._codes[first]],
+        **({} if suggested is None else {"suggested": suggested[first]}),
+        "P(wrong)": [f"{share:.2f}" for share in wrong[first]],
+    }
+    head = "".join(f"<th>{name}</th>" for name in columns)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{html.escape(str(value))}</td>' for value in row)}</tr>"
+        for row in zip(*columns.values(), strict=True)
+    )
+    return (
+        f"<table><caption>The most suspicious rows; <code>to_frame()</code> has all.</caption>"
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     )

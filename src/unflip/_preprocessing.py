@@ -32,7 +32,10 @@ def holds(X: Any) -> str | None:
         kinds = frame.schema.values()
         if not all(kind.is_numeric() or kind == nw.Boolean for kind in kinds):
             return MIXED
-        return GAPS if any(_has_gaps(frame[name].to_numpy()) for name in frame.columns) else None
+        # by position: the name of a column may be a number
+        return (
+            GAPS if any(_has_gaps(column.to_numpy()) for column in frame.iter_columns()) else None
+        )
     try:
         values = np.asarray(frame.to_numpy() if isinstance(frame, nw.Series) else X)
     except ValueError:  # rows of different lengths, which others refuse in better words
@@ -60,15 +63,19 @@ def _least(values: Array) -> Any:
 def default_classifier(X: Any) -> BaseEstimator:
     """Return the classifier that is trained where none is given: logistic regression.
 
-    Of columns that are no numbers numbers are made first, as by the command line.
+    Of columns that are no numbers numbers are made first, and gaps are filled, as by the command
+    line.
 
     Parameters
     ----------
     X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
         The rows it is to be trained on.
     """
-    if holds(X) != MIXED:
+    kind = holds(X)
+    if kind is None:
         return LogisticRegression()
+    if kind == GAPS:
+        return Pipeline([*_without_gaps(), ("classifier", LogisticRegression())])
     return make_pipeline(make_vectorizer(), StandardScaler(), LogisticRegression(max_iter=1000))
 
 

@@ -8,12 +8,13 @@ from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
 from unflip._diagnostics import Diagnostic, judge_model, judge_rates
+from unflip._label_checks import judge_classes
 from unflip._label_posterior import LabelPosterior, Totals
 from unflip._mistake_rates import MistakeRates
 from unflip._preprocessing import fit_preprocessing
-from unflip._typing import Array, Floats, RandomState
+from unflip._typing import Array, Codes, Floats, RandomState
 from unflip._validation import Labels
-from unflip._wrong_share import wrong_share_range
+from unflip._wrong_share import errors_by_label, wrong_share_range
 from unflip.noise import NoiseRates, RatesInterval, as_transition_matrix
 from unflip.noise_rates import (
     BaseRates,
@@ -85,7 +86,8 @@ def judge_estimate(
         The fitted posterior; the noisy channel contradicts given rates that it finds unlikely.
     """
     interval = channel_interval(estimator)
-    found = judge_rates(totals, classes, rates, estimated=estimator is not None, interval=interval)
+    found = judge_labels(totals, classes)
+    found += judge_rates(totals, classes, rates, estimated=estimator is not None, interval=interval)
     channel = estimator.posterior_ if isinstance(estimator, ChannelRates) else posterior
     if not isinstance(channel, CHANNELS) or channel.check_ is None:
         return found
@@ -106,6 +108,20 @@ def judge_estimate(
         numbers = {"rates": str(rates), "positive": positive, "negative": negative}
         found.append(Diagnostic("unlikely_rates", numbers=numbers))
     return found
+
+
+def judge_labels(totals: Totals, classes: Array) -> list[Diagnostic]:
+    """Return which classes look like one, and which are drowned by the others.
+
+    Parameters
+    ----------
+    totals : Totals
+        Sums over the rows.
+    classes : ndarray of shape (n_classes,)
+        The labels.
+    """
+    counts = totals.noisy_prior * totals.n_rows
+    return judge_classes(classes, counts, least_rows=0)  # tiny tables are the caller's own choice
 
 
 def channel_behind(estimator: Any) -> Channel | None:
@@ -133,9 +149,40 @@ def wrong_share_ranges(estimator: Any) -> tuple[Bounds, Bounds | None]:
         A fitted one.
     """
     interval = channel_interval(getattr(estimator, "rate_estimator_", None))
-    said = float(np.mean(estimator.mislabel_proba_))
+    said = float(expected_errors(estimator).sum() / estimator.mislabel_proba_.size)
     at_random = None if interval is None else interval.wrong_share
     return at_random or (said, said), getattr(estimator, "wrong_share_range_", None)
+
+
+def expected_errors(
+    estimator: Any, counts: Floats | None = None, codes: Codes | None = None
+) -> Floats:
+    """Return how many labels of each class are expected to be wrong.
+
+    By the rates, where mistakes depend on the class alone; else, as where checked rows or
+    somebody's probabilities tell of mistakes that depend on the row, by the rows. The two differ
+    by what the posterior gets wrong: rows that it takes for surer than the rates allow are clipped
+    on one side.
+
+    Parameters
+    ----------
+    estimator : ImportanceReweightingClassifier or LabelAudit
+        A fitted one.
+    counts : ndarray of shape (n_samples,), default=None
+        How often each row counts; None: once.
+    codes : ndarray of shape (n_samples,), default=None
+        Positions of the given labels; None: as the estimator has kept them.
+    """
+    wrong, size = estimator.mislabel_proba_, estimator.classes_.size
+    codes = estimator._codes if codes is None else codes
+    counts = np.ones(wrong.size) if counts is None else counts
+    taught = getattr(estimator, "checked_", None)
+    by_row = isinstance(getattr(estimator, "rate_estimator_", None), MistakeRates)
+    if by_row or taught is not None:
+        return np.asarray(np.bincount(codes, counts * wrong, minlength=size), dtype=float)
+    matrix = np.asarray(estimator.transition_matrix_)
+    label_mass = np.asarray(np.bincount(codes, counts, minlength=size), dtype=float)
+    return errors_by_label(matrix, label_mass)
 
 
 def possible_wrong_share(

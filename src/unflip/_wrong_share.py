@@ -47,6 +47,35 @@ def wrong_share_bounds(
     return min(shares), max(shares)
 
 
+def errors_by_label(matrix: Floats, label_mass: Floats) -> Floats:
+    r"""Return how many labels of each class are wrong, n sum_{i != j} P(true=i) T[i, j].
+
+    The sum over the given labels j is that over the true classes, n sum_i P(true=i) (1 - T[i, i]):
+    what is said of labels adds up to what the rates say of classes.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_classes, n_classes)
+        T[i, j] = P(noisy=j | true=i).
+    label_mass : ndarray of shape (n_classes,)
+        How many rows have each label, or their weight.
+    """
+    joint = true_shares(matrix, label_mass)[:, None] * matrix * label_mass.sum()
+    return np.asarray(joint.sum(axis=0) - np.diag(joint))
+
+
+def true_shares(matrix: Floats, label_mass: Floats) -> Floats:
+    """Return P(true), which solves P(noisy) = P(true) T, clipped where T contradicts the labels.
+
+    Parameters
+    ----------
+    matrix, label_mass
+        As for :func:`errors_by_label`.
+    """
+    prior = np.linalg.solve(matrix.T, label_mass).clip(0.0)
+    return np.asarray(prior / prior.sum())
+
+
 def channel_range(
     disagreement: float,
     n_rows: float,

@@ -19,7 +19,13 @@ from unflip._mistake_rates import MistakeRates
 from unflip._mistakes import fit_mistakes
 from unflip._notebook import with_findings
 from unflip._simplex import scaled_rows
-from unflip._stages import fit_stages, judge_estimate, possible_wrong_share, rows_as_numbers
+from unflip._stages import (
+    fit_stages,
+    judge_estimate,
+    judge_labels,
+    possible_wrong_share,
+    rows_as_numbers,
+)
 from unflip._typing import Array, Floats
 from unflip._validation import (
     Labels,
@@ -297,6 +303,7 @@ class LabelAudit(DiagramMixin, BaseEstimator):
             n_possible=codes.size,
             n_clipped=0,
         )
+        doubts += judge_labels(totals, classes)
         doubts += judge_rates(totals, classes, rates, estimated=True)
         disagrees = noisy_proba.argmax(axis=1) != codes
         self._keep(

@@ -60,7 +60,7 @@ class ImportanceReweightingClassifier(
     estimator : classifier, default=None
         What to train: anything whose `fit` takes `sample_weight`, a Pipeline too.
         None: :class:`~sklearn.linear_model.LogisticRegression`, behind the vectoriser of the
-        command line where rows hold text, categories or dates.
+        command line where rows hold text, categories or dates, and with gaps filled.
     posterior : str, posterior or classifier, default="auto"
         How to estimate P(noisy y | x): "channel", "probabilistic", "selected", "kde", "kliep",
         "ulsif", "rulsif", "kmm", one of :mod:`unflip.posterior`, or a classifier with
@@ -439,5 +439,6 @@ class ImportanceReweightingClassifier(
         inner.append(get_tags(as_posterior(self.posterior, n_classes=3)).input_tags)
         tags.input_tags.sparse = all(part.sparse for part in inner)
         by_name = isinstance(self.posterior, str)  # it is given numbers without gaps
-        tags.input_tags.allow_nan = inner[0].allow_nan and (by_name or inner[1].allow_nan)
+        takes_gaps = self.estimator is None or inner[0].allow_nan
+        tags.input_tags.allow_nan = takes_gaps and (by_name or inner[1].allow_nan)
         return tags

@@ -2,6 +2,7 @@
 
 import numpy as np
 import polars as pl
+from sklearn.linear_model import LogisticRegression
 
 ANGRY = ["angry", "refund", "late", "broken", "call"]
 GLAD = ["thanks", "gift", "fine", "fast", "call"]
@@ -36,3 +37,12 @@ RATES = ("--rates", "0.3,0.1")
 
 COLUMNS = ("--label", "churn", "--id", "customer", "--drop", "truth")
 """What the commands are told about the table whose labels were flipped."""
+
+
+class TalkativeClassifier(LogisticRegression):
+    """A classifier that prints while it is trained, as some do."""
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit, and say so."""
+        print("[Info] Number of rows:", len(y))
+        return super().fit(X, y, sample_weight)

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 
 import numpy as np
 import polars as pl
@@ -201,3 +202,140 @@ def test_the_posterior_can_be_chosen(run, tmp_path):
     for wrong, said in (("forest", "is not one of auto"), ("svm", "no probabilities")):
         refused = run(*arguments, "--posterior", wrong)
         assert (refused.exit_code, said in refused.stderr) == (2, True)
+
+
+# --- what is noticed, progress, and parts of the table
+
+
+def test_an_identifier_and_copies_are_told_once_and_on_stderr(run, tmp_path):
+    table = mixed_table(120)
+    path = tmp_path / "table.csv"
+    pl.concat([table, table[:30]]).with_columns(
+        key=pl.Series([f"K{k}" for k in range(150)])
+    ).write_csv(path)
+    options = (path, "--label", "churn", "--drop", "customer", *RATES)
+    found = run("estimate", *options)
+    assert found.exit_code == 0, found.output
+    assert found.stderr.count("--id key") == 1
+    assert found.stderr.count("30 of 150 rows are copies") == 1
+    assert "--id key" not in found.stdout
+    flipped = run("flip", *options[:3], *RATES, "--out", tmp_path / "f.csv")
+    assert (flipped.exit_code, flipped.stderr) == (0, "")
+
+
+def test_a_terminal_is_shown_what_share_of_the_work_is_done(small):
+    terminal = {"COLUMNS": "120", "TTY_COMPATIBLE": "1", "TTY_INTERACTIVE": "1"}
+    arguments = ["estimate", str(small), *COLUMNS, *RATES]
+    shown = CliRunner().invoke(app, arguments, env=terminal)
+    assert shown.exit_code == 0, shown.output
+    shares = [int(share) for share in re.findall(r"(\d+)%", shown.stderr)]
+    assert shares == sorted(shares)
+    assert shares[0] < 30
+    quiet = CliRunner().invoke(app, [*arguments, "--quiet"], env=terminal)
+    assert quiet.stderr == ""
+
+
+@pytest.mark.slow
+def test_parts_of_a_table_are_compared_in_the_report(run, tmp_path):
+    rng = np.random.default_rng(0)
+    x, source = rng.normal(size=600) * 3, rng.choice(["phone", "web"], 600)
+    wrong = rng.random(600) < np.where(source == "phone", 0.35, 0.02)
+    table = pl.DataFrame({"x": x, "source": source, "y": np.where((x > 0) ^ wrong, "u", "v")})
+    path, out = tmp_path / "table.csv", tmp_path / "page.json"
+    table.write_csv(path)
+    arguments = ("report", path, "--label", "y", "--rates", "0.2,0.2", "--by", "source")
+    told = run(*arguments, "--out", out)
+    assert told.exit_code == 0, told.output
+    assert "The noise differs between slices by 'source'" in told.stdout.replace("\n", " ")
+    (slices,) = json.loads(out.read_text())["slices"]
+    shares = {part["name"]: part["wrong_share"] for part in slices["slices"]}
+    assert shares["phone"] > shares["web"] + 0.2
+    assert '"p_value": 0.0\n' not in out.read_text()
+
+
+@pytest.mark.parametrize(
+    ("by", "said"),
+    [
+        ("sorce", "there is no column 'sorce'. Did you mean 'source'?"),
+        ("y", "--by 'y' is the label"),
+        ("same", "--by 'same' has one value only"),
+    ],
+)
+def test_parts_that_cannot_be_compared_are_refused_before_the_work(run, tmp_path, by, said):
+    table = pl.DataFrame({"source": ["a", "b"] * 10, "y": ["u", "v", "v", "u"] * 5})
+    path = tmp_path / "table.csv"
+    table.with_columns(same=pl.lit(1)).write_csv(path)
+    refused = run("report", path, "--label", "y", "--by", by, "--out", tmp_path / "p.html")
+    assert refused.exit_code == 2, refused.output
+    assert said in refused.stderr
+
+
+def test_parts_are_compared_for_two_classes(run, tmp_path):
+    path = tmp_path / "table.csv"
+    pl.DataFrame({"source": ["a", "b"] * 15, "y": list("uvw") * 10}).write_csv(path)
+    refused = run("report", path, "--label", "y", "--by", "source", "--out", tmp_path / "p.html")
+    assert refused.exit_code == 2
+    assert "--by compares the noise of two classes, and the labels have 3" in refused.stderr
+
+
+def test_beside_a_copy_of_the_label_no_row_is_called_suspicious(run, tmp_path):
+    table = mixed_table(200).with_columns(left=pl.col("churn") == "yes")
+    path, out = tmp_path / "table.csv", tmp_path / "audit.csv"
+    table.write_csv(path)
+    found = run("audit", path, "--label", "churn", "--id", "customer", "--out", out)
+    assert found.exit_code == 0, found.output
+    assert "Drop the column left first" in found.stdout
+    assert "rows to look at" not in found.stdout
+    assert pl.read_csv(out).height == 0
+
+
+def test_a_refusal_is_said_once_and_with_the_reason_first(run, tmp_path):
+    rng = np.random.default_rng(0)
+    labels = np.where(rng.random(300) < 0.5, "Left", "left")
+    table = pl.DataFrame(
+        {"x": rng.normal(size=300), "y": np.where(rng.random(300) < 0.5, labels, "stayed")}
+    )
+    path = tmp_path / "table.csv"
+    table.write_csv(path)
+    refused = run("estimate", path, "--label", "y")
+    assert refused.exit_code == 1
+    assert refused.stderr.startswith(
+        "cannot be estimated: The classes 'Left', 'left' look like one"
+    )
+    assert refused.stderr.count("look like one class") == 1
+    assert refused.stderr.count("\n") == 1
+
+
+def test_what_an_estimator_prints_is_no_part_of_the_result(run, small, tmp_path):
+    talkative = (
+        "--estimator",
+        "tests.cli.mixed.TalkativeClassifier",
+        "--out",
+        tmp_path / "m.skops",
+    )
+    found = run("fit", small, *COLUMNS, *RATES, *talkative, "--json")
+    assert found.exit_code == 0, found.output
+    trusted = json.loads(found.stdout)["trust"]
+    assert trusted == ["tests.cli.mixed.TalkativeClassifier"]
+    assert "[Info] Number of rows" in found.stderr
+    assert "--trust tests.cli.mixed.TalkativeClassifier" in found.stderr
+    quiet = run("fit", small, *COLUMNS, *RATES, *talkative, "--force", "--quiet")
+    assert (quiet.exit_code, quiet.output) == (0, "")
+
+
+def test_predictions_by_blocks_are_those_of_all_rows_and_warn_once(
+    run, noisy, model, tmp_path, monkeypatch
+):
+    table = pl.read_csv(noisy).with_columns(plan=pl.lit("gold"))
+    path = tmp_path / "new.csv"
+    table.write_csv(path)
+    whole, parts = tmp_path / "whole.csv", tmp_path / "parts.csv"
+    assert run("predict", model, path, "--out", whole).exit_code == 0
+    monkeypatch.setattr("unflip.cli._predict.BLOCK_ROWS", 90)
+    found = run("predict", model, path, "--out", parts)
+    assert found.exit_code == 0, found.output
+    assert found.stderr.count("column 'plan' holds what was not seen") == 1
+    expected, told = pl.read_csv(whole), pl.read_csv(parts)
+    assert told["predicted"].equals(expected["predicted"])
+    difference = told["probability_yes"] - expected["probability_yes"]
+    assert difference.abs().max() < 1e-9

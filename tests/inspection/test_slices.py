@@ -280,3 +280,19 @@ def test_coverage_and_false_alarms_with_an_estimated_posterior(kind):
         rejected.append(found.p_value < 0.05)
     assert np.mean(held) >= 0.9
     assert np.mean(rejected) == 1.0 if kind == "differ" else np.mean(rejected) <= 0.1
+
+
+def test_a_table_is_taken_as_it_is():
+    rng = np.random.default_rng(2)
+    x = 3 * rng.normal(size=400)
+    table = pd.DataFrame(
+        {
+            "x": np.where(rng.random(400) < 0.1, np.nan, x),
+            "kind": np.where(x > 0, "up", "down"),
+            "source": rng.choice(["a", "b"], 400),
+        }
+    )
+    wrong = rng.random(400) < np.where(table["source"] == "a", 0.3, 0.0)
+    found = noise_by_slice(table, (x > 0) ^ wrong, by="source", random_state=0)
+    assert found.p_value < 0.001
+    assert found.wrong_share[0] == pytest.approx(0.3, abs=0.1)

@@ -8,7 +8,13 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
-from unflip import ImportanceReweightingClassifier, NoiseRates, TransitionMatrix, flip_labels
+from unflip import (
+    ImportanceReweightingClassifier,
+    LabelNoiseWarning,
+    NoiseRates,
+    TransitionMatrix,
+    flip_labels,
+)
 from unflip.audit import LabelAudit
 from unflip.inspection import summary
 
@@ -62,7 +68,9 @@ def test_its_numbers_are_those_of_the_classifier():
     assert_allclose(list(weights["quantiles"].values())[::6], [beta.min(), beta.max()])
     assert_allclose(weights["quantiles"]["0.5"], np.median(beta))
     assert weights["clipped_share"] == clf.clipped_share_
-    assert_allclose(found["expected_errors"], clf.mislabel_proba_.sum())
+    true = (np.mean(y == "yes") - 0.1) / 0.6  # the algebra of two classes
+    assert_allclose(found["expected_error_share"], 0.3 * true + 0.1 * (1 - true))
+    assert_allclose(found["expected_errors"], 600 * found["expected_error_share"])
 
 
 def test_its_classes_add_up_to_the_whole():
@@ -76,6 +84,8 @@ def test_its_classes_add_up_to_the_whole():
     assert_allclose(yes["true_share"], (share - 0.1) / 0.6)  # the algebra of two classes
     assert_allclose(no["true_share"] + yes["true_share"], 1)
     assert_allclose(no["expected_errors"] + yes["expected_errors"], found["expected_errors"])
+    of_classes = sum(600 * a["true_share"] * a["flip_rate"] for a in (no, yes))
+    assert_allclose(of_classes, found["expected_errors"])
     assert_allclose([no["flip_rate"], yes["flip_rate"]], [0.1, 0.3])
     assert_allclose([no["largest_weight"], yes["largest_weight"]], [1 / 0.9, 1 / 0.7])
     assert found["weights"] is None
@@ -91,6 +101,14 @@ def test_the_expected_number_of_errors_is_near_the_true_one():
     X, y, true = noisy_sample(4000)
     found = summary(LabelAudit("probabilistic", RATES, random_state=0).fit(X, y))
     assert_allclose(found["expected_errors"], np.sum(y != true), rtol=0.15)
+
+
+def test_rates_that_the_labels_contradict_give_no_negative_shares():
+    X, y, _ = noisy_sample()
+    with pytest.warns(LabelNoiseWarning, match="contradicts the data"):
+        audit = LabelAudit("probabilistic", NoiseRates(0.0, 0.7), random_state=0).fit(X, y)
+    shares = [row["true_share"] for row in summary(audit, y)["per_class"]]
+    assert_allclose(shares, [1, 0])
 
 
 def test_a_weight_of_two_is_a_row_twice():

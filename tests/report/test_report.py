@@ -1,15 +1,27 @@
 """The page on noisy labels: one dictionary, three ways to write it, text from data as it is."""
 
+import base64
+import hashlib
 import json
 import re
+import warnings
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from sklearn.linear_model import LogisticRegression
 
 from tests.report.test_document import Tags
-from unflip import ImportanceReweightingClassifier, NoiseRates, TransitionMatrix, flip_labels
+from unflip import (
+    ImportanceReweightingClassifier,
+    LabelNoiseWarning,
+    NoiseRates,
+    TransitionMatrix,
+    flip_labels,
+    noise_by_slice,
+)
 from unflip._app.markup import rounded
 from unflip._app.report import Report, findings, make_report
 from unflip._app.words import (
@@ -49,7 +61,12 @@ def report(data):
 def test_the_page_needs_nothing_else_and_is_well_formed(report):
     page = report.to_html()
     tags = Tags(re.sub(r"<(rect|path)([^>]*)/>", r"<path\2/>", page)).found
-    assert not {tag for tag, _ in tags} & {"script", "link", "img", "iframe", "object"}
+    assert not {tag for tag, _ in tags} & {"link", "img", "iframe", "object"}
+    # the only script stands in the page, and its policy names it
+    (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    assert [attributes for tag, attributes in tags if tag == "script"] == [{}]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}';" in page
     assert not re.search(r"@import|url\((?!#)", page)
     assert set(re.findall(r"https?://[^/\"]+", page)) <= {"http://www.w3.org"}
     assert page.count("<figure") == 3
@@ -59,7 +76,8 @@ def test_the_page_needs_nothing_else_and_is_well_formed(report):
 
 def test_text_from_the_data_is_shown_as_it_is(report):
     page = report.to_html()
-    assert "<script" not in page
+    assert page.count("<script") == 1  # the page's own
+    assert "<script>alert" not in page
     assert "\x1b" not in page
     # the cell and the title, cut to a length
     assert "&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt; **b** `c` |…" in page
@@ -225,7 +243,83 @@ def test_a_notebook_shows_it_in_short(report):
     assert "of the labels are wrong" in shown
     assert "accuracy on clean labels" in shown
     assert "<style" not in shown
-    assert len(shown) < len(report.to_html()) / 4
+    assert "<script" not in shown
+    assert shown.count("</tr>") < 20
+    assert len(shown) < len(report.to_html()) / 3
+
+
+@pytest.mark.parametrize("pack", [pd.DataFrame, pl.DataFrame])
+def test_a_notebook_shows_the_first_rows_of_a_dataframe_as_a_table(data, pack):
+    X, _, noisy = data
+    table = pack({"width <cm>": X[:, 0], "height": X[:, 1]})
+    clf = ImportanceReweightingClassifier(noise_rates=RATES).fit(table, noisy)
+    report = make_report(clf, table, noisy)
+    shown = report._repr_html_()
+    assert '<th scope="col">width &lt;cm&gt;</th>' in shown
+    for one in report.content["suspects"][:10]:
+        assert f"<span>{one['row']}</span>" in shown
+        assert f"<span>{X[one['row'], 0]:.4g}</span>" in shown
+
+
+@pytest.fixture(scope="module")
+def sliced(data):
+    """Return a report with the noise of two shops, of which one errs more."""
+    X, true, _ = data
+    rng = np.random.default_rng(1)
+    shop = rng.choice(["corner <b>", "market"], 600)
+    noisy = np.where(rng.random(600) < np.where(shop == "market", 0.3, 0.02), 1 - true, true)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LabelNoiseWarning)
+        found = noise_by_slice(X, noisy, by=pd.Series(shop, name="shop"), random_state=0)
+        clf = ImportanceReweightingClassifier(noise_rates=NoiseRates(0.15, 0.15), random_state=0)
+        clf.fit(X, noisy)
+    return found, make_report(clf, X, noisy, slices=[found])
+
+
+def test_slices_are_drawn_told_and_listed(sliced):
+    found, report = sliced
+    page = report.to_html()
+    assert "Noise by &#x27;shop&#x27;" in page
+    assert "corner &lt;b&gt;" in page
+    assert "corner <b>" not in page
+    assert page.count('class="whisker"') == 2
+    (told,) = report.content["slices"]
+    assert told["p_value"] >= 1e-4
+    assert told["sentence"] == str(found)
+    for part, share, ends in zip(
+        told["slices"], found.wrong_share, found.wrong_share_interval, strict=True
+    ):
+        assert part["wrong_share"] == share
+        assert part["interval"] == ends.tolist()
+    assert "The noise differs between slices" in report._repr_html_()
+    assert "| market |" in report.to_markdown()
+    json.loads(report.to_json())
+
+
+def test_what_is_doubtful_of_slices_is_said_with_them(sliced):
+    found, _ = sliced
+    doubted = replace(found, diagnostics=["The model is off."])
+    assert str(doubted).endswith("at random. But that is not sure: The model is off.")
+    sure = replace(found, diagnostics=[])
+    assert str(sure).endswith("labels are flipped at random.")
+
+
+def test_classes_that_are_flipped_alike_are_one_sentence():
+    found = {
+        "classes": ["a", "b", "c"],
+        "per_class": [{"flip_rate": 0.2}] * 3,
+        "transition_matrix": [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]],
+    }
+    assert rate_sentences(found) == [
+        "Of the rows of each of the 3 classes, 20% are labelled otherwise."
+    ]
+
+
+def test_names_that_end_in_a_blank_are_told_from_those_that_do_not():
+    found = {**FOUND, "classes": ["no", "no "]}
+    first, second = rate_sentences(found)
+    assert "truly **no**" in first
+    assert "truly **'no '**" in second
 
 
 FOUND = {

@@ -48,7 +48,7 @@ def made_audit(table: pl.DataFrame) -> LabelAudit:
     audit.label_proba_ = joint / joint.sum(axis=1, keepdims=True)
     audit.mislabel_proba_ = 1 - audit.label_proba_[np.arange(codes.size), codes]
     audit.suggested_label_ = classes[joint.argmax(axis=1)]
-    audit.none_proba_ = np.zeros(len(joint))
+    audit.none_proba_, audit._codes = np.zeros(len(joint)), codes
     return audit
 
 

@@ -211,6 +211,21 @@ def test_filters_search_and_orders_change_the_queue(tab, shared):
     assert page.page.is_disabled("#words")
 
 
+def test_escape_empties_the_search_and_takes_its_filter_back(tab, shared):
+    page = tab(shared)
+    waiting, row = page.text("#progress-text"), page.row
+    page.page.keyboard.press("/")
+    page.page.keyboard.type("no such fruit")
+    page.page.wait_for_timeout(400)
+    page.settle()
+    assert page.page.is_visible("#empty")
+    page.page.keyboard.press("Escape")
+    page.page.wait_for_timeout(400)
+    page.settle()
+    assert page.page.input_value("#words") == ""
+    assert (page.text("#progress-text"), page.row) == (waiting, row)
+
+
 def test_the_random_sample_is_estimated_live(tab, tmp_path):
     with served(tmp_path / "d.sqlite", sample_size=3) as (_, address):
         page = tab(address)

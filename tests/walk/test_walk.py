@@ -28,6 +28,27 @@ def unflip(tmp_path):
 
 
 @pytest.fixture
+def doubted(unflip, tmp_path):
+    """Run an estimate that is refused or not sure, and return what it says of the reason."""
+
+    def run(path, *arguments):
+        command = [sys.executable, "-m", "unflip", "estimate", str(path), "--label", "status"]
+        done = subprocess.run(
+            [*command, *arguments], capture_output=True, text=True, cwd=tmp_path, timeout=900
+        )
+        if done.returncode == 1:
+            assert done.stderr.startswith("cannot be estimated: ")
+            assert done.stderr.count("\n") == 1
+            return done.stderr
+        assert done.returncode == 0, done.stderr
+        assert "but that is not sure" in " ".join(done.stdout.split())
+        assert done.stderr == ""  # doubts are said once
+        return " ".join(done.stdout.split())
+
+    return run
+
+
+@pytest.fixture
 def estimate(unflip):
     def run(path, *arguments):
         done = unflip("estimate", path, "--label", "status", *arguments, "--json")
@@ -45,6 +66,8 @@ def test_a_mixed_table_of_20_000_customers(unflip, estimate, tmp_path):
     table, true = churn(20_000, rng)
     path = write(table, flipped(true, 0.15, rng), tmp_path / "churn.csv")
     found = estimate(path, "--id", "customer")
+    by_class = sum(row["true_share"] * row["flip_rate"] for row in found["per_class"])
+    assert abs(by_class - wrong_share(found)) < 1e-3
     low, high = found["wrong_share"]["at_random"]
     assert low - 0.01 <= 0.15 <= high + 0.01 or found["warnings"]
     columns = ("--label", "status", "--id", "customer")
@@ -130,21 +153,29 @@ def test_an_id_and_a_leak_are_named(unflip, tmp_path):
     table, true = churn(1000, rng)
     leaking = table.with_columns(closed=pl.Series((true == "left").astype(int)))
     path = write(leaking, true, tmp_path / "leak.csv")
-    said = unflip("estimate", path, "--label", "status").stdout
-    assert "Drop the column closed first" in said
-    assert "--drop closed" in said
+    done = unflip("estimate", path, "--label", "status")
+    assert "Drop the column closed first" in done.stdout
+    assert "--drop closed" in done.stdout
+    assert done.stderr.count("--id customer") == 1
+    unflip("audit", path, "--label", "status", "--id", "customer", "--out", "none.csv")
+    assert pl.read_csv(tmp_path / "none.csv").height == 0
+    unflip("report", path, "--label", "status", "--id", "customer", "--out", "page.html")
+    assert "accuracy on clean labels" not in (tmp_path / "page.html").read_text()
 
 
-def test_duplicated_rows_do_not_make_it_surer(estimate, tmp_path):
+def test_duplicated_rows_do_not_make_it_surer(estimate, unflip, tmp_path):
     rng = np.random.default_rng(8)
     table, true = blobs(400, 2, 4, rng, distance=3.0)
     labels = flipped(true, 0.2, rng)
     once = estimate(write(table, labels, tmp_path / "once.csv"))
     five = estimate(write(pl.concat([table] * 5), np.tile(labels, 5), tmp_path / "five.csv"))
     for name in ("positive", "negative"):
+        assert once["interval"][name][0] <= 0.2 <= once["interval"][name][1]
         width = np.diff(once["interval"][name])[0]
         assert np.diff(five["interval"][name])[0] > 0.7 * width
         assert abs(five["noise_rates"][name] - once["noise_rates"][name]) < width / 3
+    told = unflip("estimate", tmp_path / "five.csv", "--label", "status", "--rates", "0.2,0.2")
+    assert "1,600 of 2,000 rows are copies of others" in told.stderr
 
 
 def test_gaps_in_cells_and_labels(unflip, estimate, tmp_path):
@@ -171,13 +202,86 @@ def test_twelve_rows_are_too_few_to_be_sure(unflip, tmp_path):
         assert found["warnings"] or found["wrong_share"]["by_row"][1] > 0.2
 
 
-def test_spellings_of_one_class_are_named(unflip, estimate, tmp_path):
+def test_spellings_of_one_class_are_named(doubted, estimate, tmp_path):
     rng = np.random.default_rng(11)
     table, true = churn(1000, rng)
     labels = np.where(rng.random(1000) < 0.3, np.char.capitalize(true), true)
     path = write(table, labels, tmp_path / "spelling.csv")
-    said = unflip("estimate", path, "--label", "status", "--id", "customer", code=1)
-    assert "look like one class" in said.stderr
-    assert "--merge-labels" in said.stderr
+    said = doubted(path, "--id", "customer")
+    assert "'Left', 'left'; 'Stayed', 'stayed' look like one class" in said
+    assert said.count("--merge-labels") == 1
     merged = estimate(path, "--id", "customer", "--merge-labels")
     assert merged["classes"] == ["left", "stayed"]
+
+
+def test_a_class_of_20_rows_among_20_000_is_named_with_the_option_that_helps(
+    unflip, doubted, tmp_path
+):
+    rng = np.random.default_rng(12)
+    table, true = churn(20_000, rng)
+    labels = flipped(true, 0.1, rng).astype(object)
+    labels[rng.choice(20_000, 20, replace=False)] = "deceased"
+    path = write(table, labels.astype(str), tmp_path / "rare.csv")
+    columns = ("--label", "status", "--id", "customer")
+    said = doubted(path, "--id", "customer")
+    assert "'deceased' (20), of 20,000" in said
+    assert said.count("--drop-classes deceased") == 1
+    helped = unflip("estimate", path, *columns, "--drop-classes", "deceased")
+    assert helped.stdout.startswith("About 10% of the labels are wrong")
+
+
+def test_rates_that_the_data_contradict_are_contradicted(unflip, tmp_path):
+    rng = np.random.default_rng(13)
+    table, true = churn(1500, rng)
+    path = write(table, flipped(true, 0.15, rng), tmp_path / "churn.csv")
+    columns = ("--label", "status", "--id", "customer")
+    done = unflip("estimate", path, *columns, "--rates", "0.45,0.45")
+    said = " ".join(done.stdout.split())
+    assert "but that is not sure" in said
+    assert "is contradicted by the labels: they are far likelier if flipped by" in said
+    assert done.stderr == ""  # doubts are said once
+    one = unflip("estimate", path, *columns, "--rates", "0.3", code=2).stderr
+    assert "expected two numbers such as 0.3,0.1" in one
+
+
+def test_sources_that_err_more_are_drawn_apart(unflip, tmp_path):
+    rng = np.random.default_rng(14)
+    table, true = blobs(1500, 2, 4, rng)
+    source = rng.choice(["phone", "shop", "web"], 1500)
+    labels = np.where(source == "phone", flipped(true, 0.3, rng), flipped(true, 0.05, rng))
+    path = write(table.with_columns(source=pl.Series(source)), labels, tmp_path / "sources.csv")
+    out = tmp_path / "page.html"
+    done = unflip("report", path, "--label", "status", "--by", "source", "--out", out)
+    said = " ".join(done.stdout.split())
+    assert "The noise differs between slices by 'source'" in said
+    assert "in phone" in said
+    assert out.read_text().count('class="whisker"') == 3
+
+
+def test_clean_labels_are_not_called_noisy(estimate, unflip, tmp_path):
+    rng = np.random.default_rng(15)
+    table, true = blobs(2000, 2, 4, rng, distance=7.0)
+    path = write(table, true, tmp_path / "clean.csv")
+    found = estimate(path)
+    assert wrong_share(found) < 0.005
+    assert found["wrong_share"]["at_random"][1] < 0.02
+    assert "No row is expected" in unflip("audit", path, "--label", "status").stdout
+
+
+def test_the_same_class_is_positive_in_every_command(unflip, tmp_path):
+    rng = np.random.default_rng(16)
+    table, true = blobs(600, 2, 3, rng)
+    path = write(table, true, tmp_path / "clean.csv")
+    flip = ("--label", "status", "--rates", "0.4,0.0", "--out", "noisy.csv", "--json")
+    assert json.loads(unflip("flip", path, *flip).stdout)["positive_class"] == "B"
+    noisy = tmp_path / "noisy.csv"
+    options = ("--label", "status", "--json")
+    reported = unflip("report", noisy, *options, "--out", "r.json").stdout
+    audited = unflip("audit", noisy, *options).stdout
+    fitted = unflip("fit", noisy, *options, "--out", "m.skops").stdout
+    for found in (
+        json.loads(unflip("estimate", noisy, *options).stdout),
+        *(json.loads(text)["summary"] for text in (reported, audited, fitted)),
+    ):
+        assert found["positive_class"] == "B"
+        assert found["noise_rates"]["positive"] > 0.3 > 0.1 > found["noise_rates"]["negative"]

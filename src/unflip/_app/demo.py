@@ -9,6 +9,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from unflip._progress import tick, work
 from unflip.noise import NoiseRates, as_transition_matrix, flip_labels
 from unflip.reweighting import ImportanceReweightingClassifier
 
@@ -32,31 +33,34 @@ def run_demo(rates: NoiseRates, *, n_splits: int = 10, random_state: int | None 
     Parameters
     ----------
     rates : NoiseRates
-        How often to flip each class (positive is benign).
+        How often to flip each class; of benign and malignant, malignant is the positive one.
     n_splits : int, default=10
         Random splits, 75 % for training, to average over.
     random_state : int or None, default=0
         Seed of splits and flips.
     """
-    X, y = load_breast_cancer(return_X_y=True)
+    bunch = load_breast_cancer()
+    X, y = bunch.data, bunch.target_names[bunch.target]
     model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
     reweighted = ImportanceReweightingClassifier(model)
     generator = np.random.RandomState(random_state)
     estimates, scores = [], []
-    for _ in range(n_splits):
-        X_train, X_test, y_train, y_test = train_test_split(
-            X, y, stratify=y, random_state=generator
-        )
-        y_noisy = flip_labels(y_train, rates, random_state=generator)
-        reweighted.fit(X_train, y_noisy)
-        estimates.append(as_transition_matrix(reweighted.noise_rates_).rates.both())
-        scores.append(
-            (
-                model.fit(X_train, y_noisy).score(X_test, y_test),
-                reweighted.score(X_test, y_test),
-                model.fit(X_train, y_train).score(X_test, y_test),
+    with work(n_splits):
+        for _ in range(n_splits):
+            X_train, X_test, y_train, y_test = train_test_split(
+                X, y, stratify=y, random_state=generator
             )
-        )
+            y_noisy = flip_labels(y_train, rates, random_state=generator)
+            reweighted.fit(X_train, y_noisy)
+            estimates.append(as_transition_matrix(reweighted.noise_rates_).rates.both())
+            scores.append(
+                (
+                    model.fit(X_train, y_noisy).score(X_test, y_test),
+                    reweighted.score(X_test, y_test),
+                    model.fit(X_train, y_train).score(X_test, y_test),
+                )
+            )
+            tick()
     positive, negative = np.mean(estimates, axis=0)
     plain, ours, clean = np.mean(scores, axis=0)
     return DemoResult(

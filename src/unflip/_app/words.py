@@ -43,8 +43,9 @@ def count(number: float) -> str:
 
 
 def name_of(label: object) -> str:
-    """Return a class's name, fit for a sentence."""
-    return plain(str(label))
+    """Return a class's name, fit for a sentence; in quotes where it begins or ends with a blank."""
+    text = str(label)
+    return plain(text if text == text.strip() else repr(text))
 
 
 def verdict(found: Record) -> list[str]:
@@ -133,9 +134,9 @@ def flip_interval(found: Record, k: int) -> list[float] | None:
 
 
 def rate_sentences(found: Record) -> list[str]:
-    """Return how often each class is flipped, a sentence per class."""
+    """Return how often each class is flipped, a sentence per class, or one where all are alike."""
     names = [name_of(label) for label in found["classes"]]
-    sentences = []
+    said = []
     for k, row in enumerate(found["per_class"]):
         away = [(p, names[j]) for j, p in enumerate(found["transition_matrix"][k]) if j != k]
         largest, other = max(away)
@@ -144,11 +145,16 @@ def rate_sentences(found: Record) -> list[str]:
             mostly = largest > MOSTLY * sum(p for p, _ in away)
             to = "otherwise" + (f", mostly **{other}**" if mostly else "")
         interval = flip_interval(found, k)
-        sentences.append(
-            f"Of the rows that are truly **{names[k]}**, {percent(row['flip_rate'])}"
-            f"{f' ({between(interval)})' if interval else ''} are labelled {to}."
+        said.append(
+            f"{percent(row['flip_rate'])}{f' ({between(interval)})' if interval else ''} are "
+            f"labelled {to}."
         )
-    return sentences
+    if len(names) > 2 and len(set(said)) == 1:
+        return [f"Of the rows of each of the {len(names)} classes, {said[0]}"]
+    return [
+        f"Of the rows that are truly **{name}**, {often}"
+        for name, often in zip(names, said, strict=True)
+    ]
 
 
 def certainty(found: Record) -> list[str]:
@@ -238,7 +244,8 @@ def next_steps(found: Record) -> list[str]:
         return [
             *steps,
             "Train as usual: nothing here calls for reweighting.",
-            "To know what the labels cannot tell, check some 100 random rows: `unflip review`.",
+            "To know what the labels cannot tell, check some rows, drawn at random: `unflip review "
+            "--goal count`.",
         ]
     steps.append(
         "Check labels on a page, the most suspicious rows first: `unflip review`. If most of them "

@@ -31,6 +31,7 @@ from unflip._folds import folds_within_classes, stratified_folds
 from unflip._label_checks import judge_classes, judge_table
 from unflip._label_posterior import LabelPosterior
 from unflip._preprocessing import make_vectorizer
+from unflip._progress import tick, work
 from unflip._stages import channel_interval
 from unflip._threads import threads_for
 from unflip._typing import Array, Classifier, Floats, PlainLabel, Record
@@ -110,6 +111,11 @@ class Learnt:
         return LabelAudit(noise_rates=rates).fit_posterior(noisy, self.y, checked=self.reviewed)
 
 
+STEPS = (3.0, 0.5, 8.0, 0.5)
+"""How long it takes to turn columns into numbers, to judge them, to fit, and to look for leaks."""
+
+
+@work(STEPS)
 def learn(
     data: LabelledTable,
     *,
@@ -159,6 +165,7 @@ def learn(
     say("turning columns into numbers")
     vectorizer = make_vectorizer(random_state)
     X = np.asarray(vectorizer.fit_transform(data.features), dtype=float)
+    tick()
     y = data.y
     by_channel = isinstance(posterior, str) and posterior in ("auto", "channel")
     unknown: Literal["auto", "selective"] = "auto" if by_channel else "selective"
@@ -189,7 +196,9 @@ def learn(
             with threads_for(y.size):
                 if not is_known:
                     _refuse(_judge_columns(X, codes, random_state))
+                tick()
                 classifier.fit(X, y)
+                tick()
         except ValueError as error:
             raise CannotEstimateError(str(error)) from error
         if not is_known:
@@ -198,8 +207,9 @@ def learn(
     found = oriented(summary(classifier, y), positive_class)
     say("looking for columns that know the label")
     odd = judge_table(data.features, y)
+    tick()
     found["leaks"] = [str(one.numbers["column"]) for one in odd if one.code == "leak"]
-    found["warnings"] = [*map(str, odd), *found["warnings"]]
+    found["warnings"] = [*dict.fromkeys([*map(str, odd), *found["warnings"]])]
     reviewed = CheckedLabels([], []) if reviewed is None else reviewed
     weights = classifier.sample_weight_.copy()
     if len(reviewed):
@@ -216,7 +226,7 @@ def _told_of_classes(classes: Array, counts: Array) -> Iterator[None]:
         yield
     except CannotEstimateError as error:
         odd = map(str, judge_classes(classes, counts))
-        raise CannotEstimateError(" ".join([str(error), *odd])) from error
+        raise CannotEstimateError(" ".join([*odd, str(error)])) from error
 
 
 def _train_again(

@@ -13,6 +13,7 @@ from rich.text import Text
 from unflip._app.reviewed import read_reviewed
 from unflip._app.table_files import TableError, check_ending, check_writable, write_table
 from unflip._app.tables import add_columns
+from unflip._app.words import leaks
 from unflip._files import check_outputs
 from unflip._typing import Array, Record
 from unflip.audit import LabelAudit
@@ -85,6 +86,9 @@ def audit(
         checked = None if reviewed is None else read_reviewed(reviewed, data)
         learnt = learn(data, reviewed=checked)
         shell.step("ranking the rows")
+        if top is None and precision is None and not len(learnt.reviewed):
+            copied = leaks(learnt.found)  # beside a copy of the label no row is suspicious
+            top = 0 if copied else round(learnt.found["expected_errors"])
         chosen, columns = _ranked(learnt.audit(), top, precision, learnt.reviewed.rows)
         if out is not None:
             listed = add_columns(data.whole[chosen], columns)
@@ -92,11 +96,9 @@ def audit(
         shell.result(_as_json(out, columns, data.y[chosen], learnt.found))
         say_found(shell, learnt.found)
         say_checked(shell, learnt.found)
-        shell.say()
-        shell.say(
-            f"{chosen.size:,} rows to look at, of which {columns['p_wrong'].sum():,.0f} are "
-            "expected to be labelled wrongly."
-        )
+        if chosen.size or not leaks(learnt.found):
+            shell.say()
+            shell.say(_to_look_at(chosen.size, columns["p_wrong"].sum()))
         if out is None and chosen.size:
             shown = pl.DataFrame({**columns, data.label: data.y[chosen]})[:MOST_SHOWN]
             shown = _beside_features(shown, data.whole[chosen[:MOST_SHOWN]], identifier)
@@ -104,6 +106,14 @@ def audit(
             if chosen.size > MOST_SHOWN:
                 shell.say(f"The first {MOST_SHOWN} are shown: --out audit.csv writes them all.")
         shell.written(out)
+
+
+def _to_look_at(n_rows: int, n_wrong: float) -> str:
+    if not n_rows:
+        return "No row is expected to be labelled wrongly; --top 20 lists the most suspicious."
+    return (
+        f"{n_rows:,} rows to look at, of which {n_wrong:,.0f} are expected to be labelled wrongly."
+    )
 
 
 def _check_wanted(top: int | None, precision: float | None) -> None:

@@ -61,8 +61,8 @@ def _print_demo(console: Console, result: DemoResult) -> None:
     rates = Table(title="How often labels are flipped", title_justify="left")
     for heading in ("class", "true", "estimated"):
         rates.add_column(heading, justify="left" if heading == "class" else "right")
-    rates.add_row("positive (benign)", f"{true[0]:.2f}", f"{estimated[0]:.2f}")
-    rates.add_row("negative (malignant)", f"{true[1]:.2f}", f"{estimated[1]:.2f}")
+    rates.add_row("positive (malignant)", f"{true[0]:.2f}", f"{estimated[0]:.2f}")
+    rates.add_row("negative (benign)", f"{true[1]:.2f}", f"{estimated[1]:.2f}")
     accuracy = Table(title="Accuracy on clean test labels", title_justify="left")
     accuracy.add_column("trained on")
     accuracy.add_column("accuracy", justify="right")

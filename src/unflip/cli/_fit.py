@@ -15,6 +15,7 @@ from unflip._app.table_files import check_ending, check_writable, write_table
 from unflip._app.tables import LabelledTable, kind_of
 from unflip._app.workflow import Learnt
 from unflip._files import check_outputs
+from unflip._progress import tick, work
 from unflip._typing import Record
 from unflip.cli import _options as options
 from unflip.cli._estimate import say_checked, say_found
@@ -60,11 +61,13 @@ def fit(
         if weights is not None and identifier is not None:
             check_writable(data.whole.select(identifier), weights)
         checked = None if reviewed is None else read_reviewed(reviewed, data)
-        learnt = learn(data, reviewed=checked)
         page = None
-        if report is not None:
-            shell.step("writing the report")
-            page = report_on(learnt, data, source, method)
+        with work(1 if report is None else 2):
+            learnt = learn(data, reviewed=checked)
+            tick()
+            if report is not None:
+                shell.step("writing the report")
+                page = report_on(learnt, data, source, method)
         shell.step("writing")
         provenance = _provenance(learnt, data, method, n_reviewed=len(learnt.reviewed))
         strangers = _save(out, learnt, provenance)

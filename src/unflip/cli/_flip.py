@@ -48,7 +48,7 @@ def flip(
         asked = parse_rates(rates)
         if isinstance(asked, NoiseRates) and not asked.known:
             raise ValueError(f"--rates {rates!r}: to flip labels, both rates must be numbers.")
-        data = source.read()
+        data = source.read(noticing=False)
         check_writable(data.whole, out)
         by_class, positive_class = rates_by_class(asked, data.classes, positive)
         assert by_class is not None

@@ -7,6 +7,7 @@ from typing import Annotated
 import numpy as np
 import polars as pl
 import typer
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from unflip._app.markup import plain
@@ -14,9 +15,13 @@ from unflip._app.persistence import ModelFileError, changed_versions, load_model
 from unflip._app.table_files import check_ending, check_writable, read_table, write_table
 from unflip._app.tables import add_columns, matched
 from unflip._files import check_outputs
-from unflip._typing import Record
+from unflip._progress import tick, work
+from unflip._typing import Floats, Record
 from unflip.cli import _options as options
 from unflip.cli._session import session
+
+BLOCK_ROWS = 20_000
+"""Rows that are predicted at a time."""
 
 
 def predict(
@@ -72,14 +77,32 @@ def predict(
         shell.written(out)
 
 
+@work((1.0, 1.0))
 def _predictions(pipeline: Pipeline, features: pl.DataFrame) -> Record:
-    """Return the columns to add: labels, and probabilities where the model has them."""
-    columns = {"predicted": pipeline.predict(features)}
-    if hasattr(pipeline, "predict_proba"):
-        probabilities = pipeline.predict_proba(features)
-        for label, proba in zip(pipeline.classes_.tolist(), probabilities.T, strict=True):
-            columns[f"probability_{label}"] = proba.astype(float)
+    """Return the columns to add, which are made of all rows at once and predicted block by block.
+
+    Of the columns one thing is said, such as what was not seen in training.
+    """
+    rows, classifier = pipeline[:-1].transform(features), pipeline[-1]
+    tick()
+    blocks = []
+    starts = range(0, features.height, BLOCK_ROWS)
+    with work(len(starts)):
+        for start in starts:
+            blocks.append(_predicted(classifier, rows[start : start + BLOCK_ROWS]))
+            tick()
+    columns = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
     for values in columns.values():
         if values.shape != (features.height,) or values.dtype.hasobject:
             raise TypeError("expected one label and one probability of each class for every row")
+    return columns
+
+
+def _predicted(classifier: BaseEstimator, rows: Floats) -> Record:
+    """Return labels, and probabilities where the model has them."""
+    columns = {"predicted": classifier.predict(rows)}
+    if hasattr(classifier, "predict_proba"):
+        probabilities = classifier.predict_proba(rows)
+        for label, proba in zip(classifier.classes_.tolist(), probabilities.T, strict=True):
+            columns[f"probability_{label}"] = proba.astype(float)
     return columns

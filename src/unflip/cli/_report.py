@@ -1,21 +1,27 @@
 """`unflip report`: the page on a table's labels."""
 
+import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from unflip import LabelNoiseWarning
 from unflip._app.held_out import Audited
+from unflip._app.markup import plain
 from unflip._app.persistence import versions
 from unflip._app.report import Report, make_report
-from unflip._app.table_files import check_ending
-from unflip._app.tables import LabelledTable
+from unflip._app.table_files import check_ending, listed
+from unflip._app.tables import LabelledTable, check_features, check_has_columns
 from unflip._app.words import verdict
-from unflip._app.workflow import Learnt
+from unflip._app.workflow import CannotEstimateError, Learnt
 from unflip._files import check_outputs, write_whole
+from unflip._progress import tick, work
 from unflip.cli import _options as options
 from unflip.cli._estimate import say_doubts
 from unflip.cli._session import command_line, session, visible
+from unflip.inspection import NoiseBySlice, noise_by_slice
 
 REPORT_ENDINGS = (".html", ".md", ".json")
 
@@ -38,6 +44,13 @@ def report(
     posterior: options.Posterior = "auto",
     rates: options.Rates = None,
     proba: options.Proba = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Column whose parts are compared: does the noise differ between sources, months "
+            "or annotators? It is not learnt from there. For two classes. Repeatable."
+        ),
+    ] = None,
     seed: options.Seed = 0,
     force: options.Force = False,
     as_json: options.AsJson = False,
@@ -52,16 +65,59 @@ def report(
         check_report_ending(out)
         learn = method.auditor(source, shell.step)
         data = source.read()
-        learnt = learn(data)
-        cross_validated = isinstance(learnt, Learnt)
-        shell.step(f"{'cross-validating, and ' if cross_validated else ''}writing the report")
-        page = report_on(learnt, data, source, method)
+        by = by or []
+        _check_by(by, data, proba)
+        with work((1.0, *[0.7] * len(by), 1.0)):
+            learnt = learn(data)
+            tick()
+            slices = []
+            for name in by:
+                shell.step(f"comparing the parts by {visible(name)}")
+                slices.append(_noise_by(name, data, seed))
+                tick()
+            cross_validated = isinstance(learnt, Learnt)
+            shell.step(f"{'cross-validating, and ' if cross_validated else ''}writing the report")
+            page = report_on(learnt, data, source, method, slices)
         write_report(page, out)
         shell.result(page.content)
         for sentence in verdict(learnt.found):
             shell.say(sentence)
         say_doubts(shell, learnt.found)
+        for found in slices:
+            shell.say()
+            shell.say(plain(str(found)))
         shell.written(out)
+
+
+def _check_by(names: Sequence[str], data: LabelledTable, proba: str | None) -> None:
+    """Refuse, before the long work, columns that make no parts to compare."""
+    if not names:
+        return
+    check_has_columns(data.whole, names)
+    if proba is not None:
+        raise ValueError("--by compares parts by the columns of the table, and not with --proba.")
+    if data.classes.size > 2:
+        raise ValueError(
+            f"--by compares the noise of two classes, and the labels have {data.classes.size}: "
+            f"{listed(data.classes.tolist(), 5)}. Leave it out, or --drop-classes."
+        )
+    for name in names:
+        if name == data.label:
+            raise ValueError(f"--by {name!r} is the label: name another column.")
+        if data.whole[name].n_unique() < 2:
+            raise ValueError(f"--by {name!r} has one value only, and parts are to be compared.")
+
+
+def _noise_by(name: str, data: LabelledTable, seed: int) -> NoiseBySlice:
+    """Return the noise in the parts that a column makes, learnt from the other columns."""
+    features = data.features.drop(name, strict=False)
+    check_features(features)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LabelNoiseWarning)  # the page says these beside the parts
+        try:
+            return noise_by_slice(features, data.y, by=data.whole[name], random_state=seed)
+        except ValueError as error:
+            raise CannotEstimateError(f"--by {name}: {error}") from error
 
 
 def report_on(
@@ -69,6 +125,7 @@ def report_on(
     data: LabelledTable,
     source: options.Source,
     method: options.Method,
+    slices: Sequence[NoiseBySlice] = (),
 ) -> Report:
     """Return the report on what was learnt."""
     shown = data.whole.drop(data.label)
@@ -84,6 +141,7 @@ def report_on(
         audit=audit,
         found=learnt.found,
         rows=shown,
+        slices=slices,
         settled=set(learnt.reviewed.rows.tolist()),
         made={
             "table": visible(source.table.name),

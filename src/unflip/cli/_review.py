@@ -1,7 +1,6 @@
 """`unflip review`: a page on which a person checks labels, and what was decided there."""
 
 import json
-import sys
 import webbrowser
 from dataclasses import asdict
 from functools import partial
@@ -133,6 +132,7 @@ def _say_address(shell: Session, open_page: bool, address: str) -> None:
     And open it, where a person started the command and not a program.
     """
     shell.step("reviewing; Ctrl+C ends it, decisions are kept")
-    print(json.dumps({"address": address}) if shell.as_json else address, flush=True)
-    if open_page and sys.stdout.isatty():
+    said = json.dumps({"address": address}) if shell.as_json else address
+    print(said, file=shell.out, flush=True)
+    if open_page and shell.out.isatty():
         webbrowser.open(address)

@@ -1,5 +1,6 @@
 """The context of a command: progress, notes, text or JSON, and the exit code."""
 
+import io
 import json
 import os
 import re
@@ -8,18 +9,21 @@ import sys
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
+from typing import IO
 
 import typer
 from polars.exceptions import PanicException
 from rich.console import Console
-from rich.status import Status
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
 from rich.table import Table
 from rich.text import Text
 
 from unflip._app.markup import ESCAPED, rounded
 from unflip._app.workflow import CannotEstimateError
+from unflip._diagnostics import LabelNoiseWarning
+from unflip._progress import heard
 from unflip._typing import Record
 
 
@@ -32,24 +36,31 @@ class Session:
         Whether the result goes to stdout as JSON, and nothing else does.
     quiet : bool
         Whether words are left out.
-    status : Status
-        The line on stderr that says what is being done.
+    progress : Progress
+        The line on stderr that says what is being done, and what share of all is.
+    out : file
+        Where the result goes.
     """
 
-    def __init__(self, *, as_json: bool, quiet: bool, status: Status) -> None:
-        self.as_json, self._status = as_json, status
-        self._console = Console(highlight=False, quiet=as_json or quiet)
+    def __init__(self, *, as_json: bool, quiet: bool, progress: Progress, out: IO[str]) -> None:
+        self.as_json, self.out, self._progress = as_json, out, progress
+        self._task = progress.add_task("reading ...", total=1.0)
+        self._console = Console(file=out, highlight=False, quiet=as_json or quiet)
         self.known: set[str] = set()
 
     @property
     def console(self) -> Console:
-        """Where words go, once the status line has made room for them."""
-        self._status.stop()
+        """Where words go, once the line of progress has made room for them."""
+        self._progress.stop()
         return self._console
 
     def step(self, words: str) -> None:
-        """Show the current step on the status line."""
-        self._status.update(f"{words} ...")
+        """Show the current step on the line of progress."""
+        self._progress.update(self._task, description=f"{words} ...")
+
+    def done(self, share: float) -> None:
+        """Show what share of the work is done."""
+        self._progress.update(self._task, completed=share)
 
     def say(self, sentence: str = "", *, item: bool = False) -> None:
         """Print a sentence, or an item of a list, in which **bold** is bold."""
@@ -68,9 +79,9 @@ class Session:
     def result(self, values: Record) -> None:
         """Print the result where JSON is asked for."""
         if self.as_json:
-            self._status.stop()
+            self._progress.stop()
             for line in json.dumps(rounded(values), indent=2, ensure_ascii=False).split("\n"):
-                print(_escaped(line, lambda char: json.dumps(char)[1:-1]))
+                print(_escaped(line, lambda char: json.dumps(char)[1:-1]), file=self.out)
 
     def written(self, *paths: Path | None) -> None:
         """Print which files were written."""
@@ -88,11 +99,11 @@ def session(*, as_json: bool, quiet: bool) -> Iterator[Session]:
         warnings.simplefilter("always", UserWarning)
         warnings.simplefilter("ignore", DeprecationWarning)  # meant for the authors of libraries
         try:
-            # drawn on terminals only; in files and pipes it leaves no trace
-            with Console(stderr=True, quiet=quiet).status("reading ...") as status:
-                shell = Session(as_json=as_json, quiet=quiet, status=status)
+            with _line_of_progress(quiet=quiet) as progress:
+                shell = Session(as_json=as_json, quiet=quiet, progress=progress, out=sys.stdout)
                 known = shell.known
-                yield shell
+                with heard(shell.done), redirect_stdout(io.StringIO() if quiet else sys.stderr):
+                    yield shell  # what other people's estimators print is no result
         except CannotEstimateError as error:
             code = 1
             complain(f"cannot be estimated: {error}")
@@ -115,11 +126,28 @@ def session(*, as_json: bool, quiet: bool) -> Iterator[Session]:
                 f"is printed where {DEBUG}=1 is set)"
             )
     if not quiet:
-        said = dict.fromkeys(str(warning.message) for warning in caught)
-        for words in (words for words in said if words not in known):
-            complain(f"note: {words}")
+        # doubts are about an estimate, and where there is none its refusal says it all
+        doubts = LabelNoiseWarning if code == 1 else ()
+        noted = [one.message for one in caught if not isinstance(one.message, doubts)]
+        for words in dict.fromkeys(map(str, noted)):
+            if words not in known:
+                complain(f"note: {words}")
     if code:
         raise typer.Exit(code)
+
+
+def _line_of_progress(*, quiet: bool) -> Progress:
+    """Return a line on stderr that is drawn on terminals only: files and pipes hold no trace."""
+    console = Console(stderr=True)
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TaskProgressColumn(),
+        console=console,
+        transient=True,
+        disable=quiet or not console.is_terminal,
+    )
 
 
 DEBUG = "UNFLIP_DEBUG"

@@ -14,7 +14,7 @@ from unflip._diagnostics import LEVEL, raise_or_warn
 from unflip._estimators import stage_generator
 from unflip._folds import folds_within_classes
 from unflip._label_posterior import LabelPosterior
-from unflip._stages import channel_interval, fit_stages, judge_estimate
+from unflip._stages import channel_interval, fit_stages, judge_estimate, rows_as_numbers
 from unflip._typing import Array, Codes, Floats
 from unflip._validation import check_choice, check_count, check_enough_rows, check_labels
 from unflip.inspection._slice_likelihood import (
@@ -30,7 +30,7 @@ OTHER, MISSING = "(other)", "(missing)"
 
 @dataclass(frozen=True)
 class NoiseBySlice:
-    """Noise rates of every slice, and whether they differ; `str` says it in one sentence.
+    """Noise rates of every slice, and whether they differ; `str` says it in words.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class NoiseBySlice:
     backend: str | None = None
 
     def __str__(self) -> str:
-        """One sentence, with its assumption."""
+        """Return what was found, with its assumption and what is doubtful about it."""
         p = f"p = {self.p_value:.2g}" if self.p_value >= 0.001 else "p < 0.001"
         if self.p_value >= 1 - LEVEL:
             low, high = self.overall_interval
@@ -107,7 +107,10 @@ class NoiseBySlice:
                 f"The noise differs between slices by {self.by} ({p}): from {self._part(least)} to "
                 f"{self._part(most)}"
             )
-        return f"{said}, if within a slice and a class labels are flipped at random."
+        said += ", if within a slice and a class labels are flipped at random."
+        if self.diagnostics:
+            said += f" But that is not sure: {' '.join(self.diagnostics)}"
+        return said
 
     def _part(self, k: int | np.intp) -> str:
         low, high = self.wrong_share_interval[k]
@@ -171,7 +174,7 @@ def noise_by_slice(
     Parameters
     ----------
     X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-        Rows of numbers.
+        Rows; of text, categories, dates and gaps numbers are made, as by the command line.
     y : array-like of shape (n_samples,)
         Noisy labels of two classes.
     by : str or array-like of shape (n_samples,)
@@ -220,10 +223,11 @@ def noise_by_slice(
     rows, values, name, backend = _taken_out(X, by, codes.size)
     names, places = _cut(values, bins, max_slices)
     random = stage_generator(random_state)
+    numbers, _ = rows_as_numbers("auto", "auto", rows, classes.size, random_state=random_state)
     stages = fit_stages(
         "auto",
         "auto",
-        rows,
+        numbers,
         labels,
         cv=folds_within_classes(cv, codes),
         random_state=random,

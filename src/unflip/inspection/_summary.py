@@ -7,9 +7,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._diagnostics import Diagnostic, judge_weight_summary, range_sentence
-from unflip._stages import channel_behind, wrong_share_ranges
+from unflip._stages import channel_behind, expected_errors, wrong_share_ranges
 from unflip._typing import Floats
 from unflip._validation import check_labels, check_weights
+from unflip._wrong_share import true_shares
 from unflip.checked import Estimate
 from unflip.noise import NoiseRates, RatesInterval, as_transition_matrix
 
@@ -47,8 +48,8 @@ def summary(
         rows where there are enough; `transition_matrix`, `transition_interval` (the `level`, and
         the `low` and `high` ends of every entry; None if the rates were given),
         `information_left` (1 - rho_pos - rho_neg, or its generalisation to more classes);
-        `expected_errors` and
-        `expected_error_share`;
+        `expected_errors` and `expected_error_share`, by the rates (by the rows' probabilities where
+        checked rows or held-out probabilities tell of mistakes that depend on the row);
         `weights`: `mean`, `quantiles`, `effective_sample_size`, `effective_share` and
         `clipped_share` (None for an audit, which has none); `per_class`: for each class its
         `label`, `flip_rate` and `largest_weight`, and with `y` also `n_labels`, `label_share`,
@@ -83,7 +84,8 @@ def summary(
     noise = as_transition_matrix(estimator.noise_rates_)
     counts = check_weights(sample_weight, wrong.size)
     weights = _weights(estimator, counts)
-    expected = float(counts @ wrong)
+    errors = expected_errors(estimator, counts)
+    expected = float(errors.sum())
     return {
         "estimator": type(estimator).__name__,
         "n_samples": int(wrong.size),
@@ -94,14 +96,16 @@ def summary(
         "check": _check(estimator),
         "rates_given": getattr(estimator, "rate_estimator_", None) is None and counted is None,
         "wrong_share": {"at_random": list(at_random), "by_row": by_row and list(by_row)},
-        "range": range_sentence(at_random, by_row) if counted is None else _counted(counted),
+        "range": _counted(counted)
+        if counted is not None
+        else range_sentence(at_random, by_row, wrong.size),
         "transition_matrix": noise.matrix.tolist(),
         "transition_interval": _matrix_interval(estimator),
         "information_left": estimator.noise_rates_.information_left,
         "expected_errors": expected,
         "expected_error_share": expected / float(counts.sum()),
         "weights": weights,
-        "per_class": _per_class(estimator.classes_, noise.matrix, wrong, y, counts),
+        "per_class": _per_class(estimator.classes_, noise.matrix, errors, y, counts),
         "warnings": _warnings(estimator, weights),
     }
 
@@ -184,7 +188,7 @@ def _weights(estimator: Any, counts: Floats) -> dict[str, Any] | None:
 
 
 def _per_class(
-    classes: NDArray[Any], matrix: Floats, wrong: Floats, y: ArrayLike | None, counts: Floats
+    classes: NDArray[Any], matrix: Floats, errors: Floats, y: ArrayLike | None, counts: Floats
 ) -> list[dict[str, Any]]:
     table: list[dict[str, Any]] = [
         {
@@ -197,17 +201,14 @@ def _per_class(
     if y is None:
         return table
     _, codes = check_labels(y, classes=classes, binary=False)
-    if codes.size != wrong.size:
+    if codes.size != counts.size:
         raise ValueError(
-            f"y has {codes.size} labels, but the estimator was fitted to {wrong.size} rows: give "
+            f"y has {codes.size} labels, but the estimator was fitted to {counts.size} rows: give "
             "the labels that it was fitted to."
         )
     size = classes.size
-    of_labels = np.bincount(codes, counts, minlength=size)
-    errors = np.bincount(codes, counts * wrong, minlength=size)
-    label_share = of_labels / of_labels.sum()
-    # P(noisy) = P(true) T
-    true_share = np.linalg.solve(matrix.T, label_share)
+    of_labels = np.asarray(np.bincount(codes, counts, minlength=size), dtype=float)
+    label_share, true_share = of_labels / of_labels.sum(), true_shares(matrix, of_labels)
     for k, row in enumerate(table):
         row["n_labels"] = int(np.sum(codes == k))
         row["label_share"] = float(label_share[k])

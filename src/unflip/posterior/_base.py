@@ -11,9 +11,13 @@ from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_consistent_length
 
 from unflip._folds import check_splits, stratified_folds
+from unflip._progress import tick, work
 from unflip._row_weights import relative_weights
 from unflip._typing import Array, CrossValidation, Rows
 from unflip._validation import Labels, check_labels, check_rows_of, training_rows
+
+ASSUMED_FOLDS = 5
+"""Of splits that do not say how many they are; for progress only."""
 
 
 class BasePosterior(BaseEstimator, metaclass=ABCMeta):
@@ -87,6 +91,7 @@ class BasePosterior(BaseEstimator, metaclass=ABCMeta):
             Probabilities.
         """
         own = self.fit_predict_proba(X, y, sample_weight)
+        tick()
         # it may be told by the fit only
         return own if self.out_of_fold else _by_folds(self, X, y, sample_weight, folds)
 
@@ -198,12 +203,15 @@ def cross_fit(
             cv = stratified_folds(int(cv), classes, codes, random_state, none_allowed=True)
     elif cv is not None:
         cv = check_splits(cv)
-    if isinstance(cv, StratifiedKFold) and by_number:
-        return posterior, posterior.cross_predict_proba(X, y, sample_weight, cv)
-    own = posterior.fit_predict_proba(X, y, sample_weight)
-    if cv is None or by_number:
-        return posterior, own
-    return posterior, _by_folds(posterior, X, y, sample_weight, cv)
+    n_folds = 0 if cv is None else getattr(cv, "n_splits", ASSUMED_FOLDS)
+    with work([max(n_folds, 1), *[1.0] * n_folds]):
+        if isinstance(cv, StratifiedKFold) and by_number:
+            return posterior, posterior.cross_predict_proba(X, y, sample_weight, cv)
+        own = posterior.fit_predict_proba(X, y, sample_weight)
+        tick()
+        if cv is None or by_number:
+            return posterior, own
+        return posterior, _by_folds(posterior, X, y, sample_weight, cv)
 
 
 def _by_folds(
@@ -215,7 +223,22 @@ def _by_folds(
 ) -> NDArray[np.float64]:
     """Return the rows' probabilities, each fold's from a fit to the others."""
     params = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)}
-    held_out = cross_val_predict(
-        posterior.for_folds(), X, y, cv=cv, method="predict_proba", params=params
-    )
+    counted = _CountedFits(posterior.for_folds())
+    held_out = cross_val_predict(counted, X, y, cv=cv, method="predict_proba", params=params)
     return np.asarray(held_out, dtype=float)
+
+
+class _CountedFits(BasePosterior):
+    """A posterior that says when it has been fitted, for progress."""
+
+    def __init__(self, posterior: BasePosterior) -> None:
+        self.posterior = posterior
+
+    def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        self.posterior.fit(X, y, sample_weight)
+        self.classes_ = self.posterior.classes_
+        tick()
+        return self
+
+    def predict_proba(self, X: Rows) -> Array:
+        return self.posterior.predict_proba(X)

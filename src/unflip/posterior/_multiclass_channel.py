@@ -9,6 +9,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from unflip._progress import tick
 from unflip._row_weights import relative_weights
 from unflip._sampling import drawn_rows
 from unflip._threads import by_threads, threads_for
@@ -196,6 +197,7 @@ class MulticlassChannelPosterior(BasePosterior):
         all rows. Rows that were not drawn for the fit are held out already.
         """
         rows, fitted = self._fit(X, y, sample_weight)
+        tick()
         place = np.full(_n_rows(X), -1)
         place[rows] = np.arange(rows.size)
         weight = np.ones(len(place)) if sample_weight is None else np.asarray(sample_weight)
@@ -207,6 +209,7 @@ class MulticlassChannelPosterior(BasePosterior):
                 train, test = (part[part >= 0] for part in (place[train], place[test]))
                 clean = fitted.held_out(train, test, weight[rows])
                 proba[rows[test]] = clean @ self.rates_.matrix
+                tick()
         return proba
 
     def _fit(

@@ -3,6 +3,7 @@
 from unflip._app.report._document import (
     Block,
     Cell,
+    Details,
     Heading,
     Picture,
     Table,
@@ -18,6 +19,7 @@ from unflip._app.report._svg import Mark, draw_histogram
 __all__ = [
     "Block",
     "Cell",
+    "Details",
     "Heading",
     "Mark",
     "Picture",

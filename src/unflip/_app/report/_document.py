@@ -21,6 +21,9 @@ MARKS = {-2: "▼", -1: "", 0: "", 1: "", 2: "▲"}
 """Beside a shaded figure, for eyes and printers that do not tell the shades apart."""
 
 
+LONG_WORDS = 24
+"""Text of more characters takes more than one line of a cell."""
+
 LONG_PAGE = 4
 """A page of so many headings has a table of contents."""
 
@@ -64,6 +67,8 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     caption: str = ""
     n_labels: int = 1
+    sortable: bool = False
+    """Whether a reader can sort its rows, and filter them along with the lines that open below."""
 
 
 @dataclass(frozen=True)
@@ -127,31 +132,44 @@ def to_html(title: str, blocks: Sequence[Block]) -> str:
     blocks : sequence of blocks
         The page, from top to bottom.
     """
-    css = resources.files("unflip._app.report").joinpath("page.css").read_text(encoding="utf-8")
-    style = f"\n{css}"
+    style = _own_file("page.css")
+    has_script = any(isinstance(block, Table) and block.sortable for block in blocks)
+    script = _own_file("page.js") if has_script else None
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_policy(style, blocks)}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_policy(style, script, blocks)}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{html.escape(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n<main>\n"
         + _body(blocks)
-        + "\n</main>\n</body>\n</html>\n"
+        + "\n</main>\n"
+        + ("" if script is None else f"<script>{script}</script>\n")
+        + "</body>\n</html>\n"
     )
 
 
-def _policy(style: str, blocks: Sequence[Block]) -> str:
-    """Return what a browser may do with the page: nothing is loaded, and no script is run.
+def _own_file(name: str) -> str:
+    text = resources.files("unflip._app.report").joinpath(name).read_text(encoding="utf-8")
+    return f"\n{text}"
+
+
+def _policy(style: str, script: str | None, blocks: Sequence[Block]) -> str:
+    """Return what a browser may do with the page: nothing is loaded, no script runs but its own.
 
     Drawings by others have styles in their tags; elsewhere the page's own style is the only one.
     """
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     drawings = [block.svg for block in blocks if isinstance(block, Picture)]
     has_styles = any(re.search(r"<style\b|<[^<>]*\sstyle\s*=", drawing) for drawing in drawings)
-    styles = "'unsafe-inline'" if has_styles else f"'sha256-{digest}'"
+    styles = "'unsafe-inline'" if has_styles else _digest(style)
+    scripts = "" if script is None else f"script-src {_digest(script)}; "
     return (
-        f"default-src 'none'; style-src {styles}; img-src data:; base-uri 'none'; "
+        f"default-src 'none'; {scripts}style-src {styles}; img-src data:; base-uri 'none'; "
         "form-action 'none'"
     )
+
+
+def _digest(text: str) -> str:
+    """Return the source by which a policy allows this text and no other."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def to_fragment(blocks: Sequence[Block], *, anchors: bool = False) -> str:
@@ -254,12 +272,14 @@ def _html_table(table: Table) -> str:
         for part in figures:
             kinds = [f"shade{part.shade:+d}"] if part.shade else []
             kinds += ["words"] if part.words else []
+            kinds += ["long"] if part.words and len(part.text) > LONG_WORDS else []
             names = f' class="{" ".join(kinds)}"' if kinds else ""
             cells.append(f"<td{names}>{figure(part)}</td>")
         body.append(f"<tr>{''.join(cells)}</tr>")
     caption = f"<caption>{_inline(table.caption)}</caption>" if table.caption else ""
+    kind = ' class="sortable"' if table.sortable else ""
     return (
-        f'<div class="table" tabindex="0"><table>{caption}<thead><tr>{head}</tr></thead>'
+        f'<div class="table" tabindex="0"><table{kind}>{caption}<thead><tr>{head}</tr></thead>'
         f"<tbody>{''.join(body)}</tbody></table></div>"
     )
 

@@ -1,29 +1,40 @@
 """All that a report says, as one plain dictionary."""
 
-from collections.abc import Collection
+import warnings
+from collections.abc import Collection, Sequence
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.model_selection import cross_val_predict
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._app.words import ASSUMPTIONS, next_steps
+from unflip._diagnostics import LabelNoiseWarning
 from unflip._estimators import clone_seeded
 from unflip._folds import stratified_folds
 from unflip._preprocessing import default_classifier, noisy_proba_of
+from unflip._progress import tick, work
 from unflip._threads import threads_for
 from unflip._typing import Array, Record, Rows
 from unflip._validation import check_labels
 from unflip.audit import LabelAudit
-from unflip.inspection import posterior_histogram, summary, weight_histogram
+from unflip.inspection import (
+    LEAST_P,
+    NoiseBySlice,
+    posterior_histogram,
+    summary,
+    weight_histogram,
+)
 from unflip.metrics import clean_accuracy_score
 from unflip.noise import as_transition_matrix
 
 SCORING_FOLDS = 5
 BINS = 25
-SUSPECTS = 50
+SUSPECTS, LEAST_SUSPICION = 50, 0.005
+"""Rows that are listed: as many, and none whose P(wrong) is written 0.00."""
 
 
 def findings(
@@ -34,6 +45,7 @@ def findings(
     audit: LabelAudit | None = None,
     found: Record | None = None,
     rows: Rows = None,
+    slices: Sequence[NoiseBySlice] = (),
     settled: Collection[int] = (),
     made: Record | None = None,
     seed: int = 0,
@@ -51,7 +63,9 @@ def findings(
     found : dict, default=None
         The summary. None: :func:`~unflip.inspection.summary` of the classifier.
     rows : dataframe, default=None
-        What to show of suspicious rows. None: only their labels.
+        What to show of suspicious rows. None: `X` where it is a dataframe, else only their labels.
+    slices : sequence of NoiseBySlice, default=()
+        The noise in parts of the table, from :func:`~unflip.noise_by_slice`.
     settled : collection of int, default=()
         Rows, counted from 0, that a person has looked at and that are not to be listed again.
     made : dict, default=None
@@ -63,8 +77,8 @@ def findings(
     -------
     findings : dict
         `summary`, `accuracy` (`labels_as_they_are`, `reweighted` and the `gain`, each a `score`
-        and its `standard_error`; None where a class is too rare), `suspects`, `histograms`,
-        `assumptions`, `warnings`, `next_steps`, `made`.
+        and its `standard_error`; None where a class is too rare), `suspects`, `slices`,
+        `histograms`, `assumptions`, `warnings`, `next_steps`, `made`.
     """
     check_is_fitted(classifier)
     classes, codes = check_labels(y, classes=classifier.classes_, binary=False)
@@ -75,10 +89,13 @@ def findings(
         audit = LabelAudit(classifier.posterior, classifier.noise_rates_, random_state=seed)
         audit.fit(X, labels)
     found = summary(classifier, labels) if found is None else found
+    if rows is None and hasattr(X, "columns"):
+        rows = X
     return {
         "summary": found,
         "accuracy": None if audit is classifier else _accuracy(classifier, X, labels, codes, seed),
         "suspects": _suspects(audit, labels, rows, settled),
+        "slices": [_slice_record(one) for one in slices],
         "histograms": _histograms(classifier, X, labels, audit),
         "assumptions": list(ASSUMPTIONS),
         "warnings": list(found["warnings"]),
@@ -87,6 +104,7 @@ def findings(
     }
 
 
+@work((1.0, 9.0))
 def _accuracy(
     classifier: BaseEstimator, X: Rows, labels: Array, codes: NDArray[np.intp], seed: int
 ) -> Record | None:
@@ -103,7 +121,7 @@ def _accuracy(
         reweighted.set_params(
             cv=min(classifier.cv, int(smallest) * (SCORING_FOLDS - 1) // SCORING_FOLDS)
         )
-    stand_in = np.linalg.inv(as_transition_matrix(rates).matrix)
+    stand_in = np.asarray(np.linalg.inv(as_transition_matrix(rates).matrix), dtype=float)
     hits: list[NDArray[np.float64]] = []
     scores: Record = {"folds": SCORING_FOLDS}
     for name, model in (
@@ -111,14 +129,29 @@ def _accuracy(
         ("reweighted", reweighted),
     ):
         with threads_for(labels.size):
-            predicted = cross_val_predict(model, X, labels, cv=folds)
+            predicted = _held_out_predictions(model, X, labels, folds)
         score = clean_accuracy_score(labels, predicted, rates, classes=classifier.classes_)
         scores[name] = {"score": float(score), "standard_error": score.standard_error}
         hits.append(stand_in[codes, np.searchsorted(classifier.classes_, predicted)])
+        tick()
     # row by row: both models meet the same rows and flips
     gain = hits[1] - hits[0]
     error = float(gain.std(ddof=1) / gain.size**0.5)
     return {**scores, "gain": {"score": float(gain.mean()), "standard_error": error}}
+
+
+def _held_out_predictions(
+    model: BaseEstimator, X: Rows, labels: Array, folds: StratifiedKFold
+) -> Array:
+    """Return the labels that a model predicts for the rows of each fold, trained on the others."""
+    predicted = np.empty_like(labels)
+    with work(SCORING_FOLDS), warnings.catch_warnings():
+        warnings.simplefilter("ignore", LabelNoiseWarning)  # what is doubtful of all rows was said
+        for train, test in folds.split(labels, labels):
+            fitted = clone(model).fit(_safe_indexing(X, train), labels[train])
+            predicted[test] = fitted.predict(_safe_indexing(X, test))
+            tick()
+    return predicted
 
 
 def _suspects(
@@ -127,7 +160,8 @@ def _suspects(
     """Return the rows that most probably are mislabelled, the surest first."""
     order = audit.issues(n=labels.size).tolist()
     # an audit that expects no errors calls nothing suspicious
-    worst = [k for k in order if audit.mislabel_proba_[k] > 0 and k not in settled][:SUSPECTS]
+    suspicious = audit.mislabel_proba_ >= LEAST_SUSPICION
+    worst = [k for k in order if suspicious[k] and k not in settled][:SUSPECTS]
     table = None if rows is None else nw.from_native(rows, eager_only=True)
     suspects = []
     for k in worst:
@@ -147,6 +181,27 @@ def _suspects(
             }
         )
     return suspects
+
+
+def _slice_record(found: NoiseBySlice) -> Record:
+    """Return what noise by slice says, ready for `json.dumps`."""
+    return {
+        "by": found.by,
+        "sentence": str(found),
+        "slices": [
+            {"name": name, "n_rows": n_rows, "wrong_share": share, "interval": interval}
+            for name, n_rows, share, interval in zip(
+                found.slices,
+                found.n_rows.tolist(),
+                found.wrong_share.tolist(),
+                found.wrong_share_interval.tolist(),
+                strict=True,
+            )
+        ],
+        "overall": {"wrong_share": found.overall, "interval": list(found.overall_interval)},
+        "p_value": max(found.p_value, LEAST_P),
+        "warnings": list(found.diagnostics),
+    }
 
 
 def _plain_value(value: object) -> float | str | None:

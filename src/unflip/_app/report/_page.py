@@ -2,7 +2,7 @@
 
 from unflip._app.markup import plain
 from unflip._app.report._document import Block, Cell, Details, Heading, Picture, Table, Text
-from unflip._app.report._svg import Mark, draw_histogram, draw_matrix
+from unflip._app.report._svg import Mark, draw_histogram, draw_intervals, draw_matrix
 from unflip._app.words import (
     accuracy_sentences,
     between,
@@ -24,6 +24,9 @@ TITLE = "How far to believe these labels"
 MOST_SHOWN_COLUMNS = 8
 LONGEST_VALUE, LONGEST_OPENED = 40, 2000
 """Of the rows that are shown: as many columns, and characters of each; of one that is opened."""
+
+NOTEBOOK_ROWS = 10
+"""Suspicious rows that a notebook shows."""
 
 MOST_DRAWN = 30
 """Classes of a matrix that is drawn."""
@@ -62,6 +65,8 @@ def page_blocks(content: Record, *, drawn: bool = True) -> list[Block]:
             blocks += _accuracy(content["accuracy"])
             blocks += _weights(content)
         blocks += _posterior(content) if drawn else []
+        for slices in content["slices"]:
+            blocks += _slices(slices)
         blocks += _suspects(content)
     blocks += [Heading("What is assumed")]
     blocks += [Text(sentence, item=True) for sentence in content["assumptions"]]
@@ -80,7 +85,12 @@ def short_blocks(content: Record) -> list[Block]:
     blocks = _short(content)
     if not leaks(content["summary"]):
         blocks += _accuracy_table(content["accuracy"])
-    return blocks + [Text(sentence, item=True) for sentence in doubts(content["summary"])]
+        blocks += [Text(plain(slices["sentence"])) for slices in content["slices"]]
+    blocks += [Text(sentence, item=True) for sentence in doubts(content["summary"])]
+    suspects = content["suspects"][:NOTEBOOK_ROWS]
+    if leaks(content["summary"]) or not suspects:
+        return blocks
+    return [*blocks, _suspects_table(suspects)]
 
 
 def _short(content: Record) -> list[Block]:
@@ -106,7 +116,7 @@ def _short(content: Record) -> list[Block]:
         for k, row in enumerate(found["per_class"])
     )
     head = ("class", "rows labelled so", "share", "true share", "flipped away", "wrong labels")
-    return [*blocks, Table(head, rows)]
+    return [*blocks, Table(head, rows, sortable=len(rows) > 2)]
 
 
 def _between(interval: list[float] | None) -> str:
@@ -192,7 +202,36 @@ def _confusion(found: Record, *, drawn: bool) -> list[Block]:
     if not rows:
         return [*blocks, Text("No class is taken for another more often than once in 200 rows.")]
     caption = "The most frequent mistakes, with the range of each."
-    return [*blocks, Table(("truly", "labelled as", "how often"), rows, caption, n_labels=2)]
+    head = ("truly", "labelled as", "how often")
+    return [*blocks, Table(head, rows, caption, n_labels=2, sortable=True)]
+
+
+def _slices(slices: Record) -> list[Block]:
+    """Return the noise in the parts of the table that a column makes."""
+    parts, overall = slices["slices"], slices["overall"]
+    picture = draw_intervals(
+        [part["wrong_share"] for part in parts],
+        [part["interval"] for part in parts],
+        [part["name"] for part in parts],
+        axis="share of wrong labels, with 95 % intervals",
+        band=tuple(overall["interval"]),
+    )
+    rows = tuple(
+        (
+            Cell(plain(part["name"])),
+            Cell(f"{part['n_rows']:,}"),
+            Cell(percent(part["wrong_share"]), _between(part["interval"])),
+        )
+        for part in parts
+    )
+    caption = f"All parts together: {percent(overall['wrong_share'])}"
+    caption += f" ({_between(overall['interval'])}), the grey band, if they do not differ."
+    return [
+        Heading(f"Noise by {plain(slices['by'])}"),
+        Text(plain(slices["sentence"])),
+        Picture("slices.svg", picture, f"Share of wrong labels by {slices['by']}"),
+        Table((plain(slices["by"]), "rows", "wrong labels"), rows, caption, sortable=True),
+    ]
 
 
 def _suspects(content: Record) -> list[Block]:
@@ -205,6 +244,23 @@ def _suspects(content: Record) -> list[Block]:
     )
     alternative = "Rows by the probability that their label is wrong"
     blocks.append(Picture("mislabelled.svg", picture, alternative))
+    blocks.append(_suspects_table(suspects, " Below, a row opens."))
+    if len(suspects[0]["values"]) <= MOST_SHOWN_COLUMNS and not any(map(_is_cut, suspects)):
+        return blocks
+    return blocks + [
+        Details(
+            f"Row {one['row']}: **{name_of(one['label'])}**, P(wrong) {one['p_wrong']:.2f}",
+            tuple(
+                (plain(name), _value(value, LONGEST_OPENED).text)
+                for name, value in one["values"].items()
+            ),
+        )
+        for one in suspects
+    ]
+
+
+def _suspects_table(suspects: list[Record], all_columns: str = "") -> Table:
+    """Return the rows that most probably are mislabelled, with their first columns."""
     columns = list(suspects[0]["values"])
     shown = columns[:MOST_SHOWN_COLUMNS]
     head = ("row", "label", "suggested", "P(wrong)", *(plain(name) for name in shown))
@@ -220,20 +276,8 @@ def _suspects(content: Record) -> list[Block]:
     )
     caption = f"The {len(rows)} rows whose labels are most probably wrong; rows counted from 0."
     if len(columns) > len(shown):
-        caption += f" {len(shown)} of {len(columns)} columns are shown; below, a row opens."
-    blocks.append(Table(head, rows, caption, n_labels=3))
-    if len(columns) <= len(shown) and not any(map(_is_cut, suspects)):
-        return blocks
-    return blocks + [
-        Details(
-            f"Row {one['row']}: **{name_of(one['label'])}**, P(wrong) {one['p_wrong']:.2f}",
-            tuple(
-                (plain(name), _value(value, LONGEST_OPENED).text)
-                for name, value in one["values"].items()
-            ),
-        )
-        for one in suspects
-    ]
+        caption += f" {len(shown)} of {len(columns)} columns are shown.{all_columns}"
+    return Table(head, rows, caption, n_labels=3, sortable=True)
 
 
 def _is_cut(suspect: Record) -> bool:

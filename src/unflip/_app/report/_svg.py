@@ -96,7 +96,7 @@ def draw_histogram(
         )
     for k, name in enumerate(names if len(names) > 1 else ()):
         x = LEFT + k * (WIDTH - LEFT - RIGHT) / len(names)
-        short = name if len(name) <= LARGEST_LEGEND else name[: LARGEST_LEGEND - 1] + "…"
+        short = _cut_to(name, LARGEST_LEGEND)
         parts.append(f'<rect class="series{k}" x="{x:.1f}" y="6" width="12" height="12"/>')
         parts.append(f'<text class="start" x="{x + 18:.1f}" y="16">{html.escape(short)}</text>')
     return "".join([*parts, "</svg>"])
@@ -129,7 +129,7 @@ def draw_matrix(
         f'<text class="end" x="{left - 8:g}" y="{top - 8:g}">{html.escape(rows)}</text>',
     ]
     for k, name in enumerate(names):
-        short = html.escape(name if len(name) <= 14 else name[:13] + "…")
+        short = html.escape(_cut_to(name, 14))
         middle = (k + 0.5) * side
         beside = top + middle + 4
         parts.append(f'<text class="end" x="{left - 8:g}" y="{beside:.1f}">{short}</text>')
@@ -151,6 +151,67 @@ def draw_matrix(
                 parts.append(f'<text class="mid share" x="{x:.1f}" y="{y:.1f}">{text}</text>')
             parts.append("</g>")
     return "".join([*parts, "</svg>"])
+
+
+def draw_intervals(
+    values: ArrayLike,
+    intervals: ArrayLike,
+    names: Sequence[str],
+    *,
+    axis: str,
+    band: tuple[float, float],
+) -> str:
+    """Return shares with their intervals as SVG, one line each, over a band that they share.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_lines,)
+        The shares.
+    intervals : array-like of shape (n_lines, 2)
+        Their lower and upper ends.
+    names : sequence of str
+        Of the lines, the first on top.
+    axis : str
+        What the shares are of.
+    band : (low, high)
+        What holds for all lines, if they do not differ.
+    """
+    ends = np.asarray(intervals, dtype=float)
+    largest = max(float(ends.max()), band[1], 0.01)
+    tick = _step(100 * largest) / 100
+    top = tick * np.ceil(largest / tick - 1e-9)
+    left, line = 200, 26
+    height = BARE + len(names) * line + BOTTOM
+
+    def across(share: float) -> float:
+        return round(left + share / top * (WIDTH - left - 24), 1)
+
+    low, high = map(across, band)
+    floor = height - BOTTOM
+    parts = [
+        f'<svg class="drawn" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}">',
+        f'<rect class="band" x="{low}" y="{BARE}" width="{max(high - low, 1):.1f}" '
+        f'height="{floor - BARE}"/>',
+    ]
+    for share in np.arange(0, top + tick / 2, tick):
+        x = across(float(share))
+        parts.append(f'<path class="grid" d="M{x} {BARE}V{floor}"/>')
+        parts.append(f'<text class="mid" x="{x}" y="{floor + 16}">{100 * share:.3g}%</text>')
+    middle = (left + WIDTH - 24) / 2
+    parts.append(f'<text class="mid" x="{middle}" y="{height - 8}">{html.escape(axis)}</text>')
+    for k, (value, (start, end), name) in enumerate(
+        zip(np.asarray(values, dtype=float), ends, names, strict=True)
+    ):
+        y = BARE + (k + 0.5) * line
+        short = html.escape(_cut_to(name, 28))
+        parts.append(f'<text class="end" x="{left - 10}" y="{y + 4:g}">{short}</text>')
+        parts.append(f'<path class="whisker" d="M{across(start)} {y:g}H{across(end)}"/>')
+        parts.append(f'<circle class="series0" cx="{across(value)}" cy="{y:g}" r="4.5"/>')
+    return "".join([*parts, "</svg>"])
+
+
+def _cut_to(name: str, longest: int) -> str:
+    return name if len(name) <= longest else name[: longest - 1] + "…"
 
 
 def _step(length: float) -> float:

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unflip._app.review._sampled import BLIND, DRAWN, Decision
 from unflip._app.review._table import ReviewTable
+from unflip._stages import expected_errors
 from unflip._typing import Floats
 from unflip.audit import LabelAudit
 
@@ -47,6 +48,8 @@ class Opinion:
         P(the row is of no class | x, the label).
     rates : ndarray of shape (n_classes,)
         P(noisy != i | true=i).
+    errors : ndarray of shape (n_classes,)
+        How many labels of each class are expected to be wrong.
     """
 
     def __init__(self, audit: LabelAudit, table: ReviewTable) -> None:
@@ -65,6 +68,7 @@ class Opinion:
                 f"{table.classes.tolist()}. Fit it to the labels under review."
             )
         self.rates: Floats = 1 - np.diagonal(audit.transition_matrix_)
+        self.errors: Floats = expected_errors(audit, codes=table.codes)
         self.suggested: Positions = np.searchsorted(audit.classes_, audit.suggested_label_)
         self.truth: Floats = np.asarray(audit.label_proba_)
         # an audit that was put together by hand may say nothing of it

@@ -109,8 +109,7 @@ class ReviewSession:
         shown = {column.name for column in self._pictures.values()} | set(self._texts)
         self._compared = [column for column in table.columns if column.name not in shown]
         self._label_counts = np.bincount(table.codes, minlength=table.classes.size)
-        wrong = np.bincount(table.codes, opinion.wrong, minlength=table.classes.size)
-        self._model_wrong = wrong / self._label_counts
+        self._model_wrong = opinion.errors / self._label_counts
 
     @property
     def n_rows(self) -> int:
@@ -328,7 +327,9 @@ class ReviewSession:
         return {
             "n_rows": found.n_rows,
             "n_unsure": found.n_unsure,
-            "wrong": _estimate_dict(found.wrong, found.wrong_interval, self._opinion.wrong.mean()),
+            "wrong": _estimate_dict(
+                found.wrong, found.wrong_interval, self._opinion.errors.sum() / self.n_rows
+            ),
             "wrong_by_label": [
                 _estimate_dict(*each)
                 for each in zip(

@@ -1,0 +1,97 @@
+"""How far long work has come: told by loops deep inside, heard by whoever shows it.
+
+Nothing is told where nobody listens, and what is told never falls back.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass
+class _Work:
+    """Units of work between two shares of the whole, and how many of them are done."""
+
+    tell: Callable[[float], None]
+    ends: Sequence[float] = (0.0, 1.0)
+    done: int = 0
+
+    def tick(self) -> None:
+        self.done = min(self.done + 1, len(self.ends) - 1)
+        self.tell(self.ends[self.done])
+
+    def unit(self) -> tuple[float, float]:
+        """Return the share at which the current unit begins, and that at which it ends."""
+        return self.ends[self.done], self.ends[min(self.done + 1, len(self.ends) - 1)]
+
+
+_current: ContextVar[_Work | None] = ContextVar("work", default=None)
+
+
+@contextmanager
+def heard(tell: Callable[[float], None]) -> Iterator[None]:
+    """Listen: `tell` is called with the share of the work inside that is done.
+
+    Parameters
+    ----------
+    tell : callable
+        Takes a share, which is never smaller than the one before.
+    """
+    last = 0.0
+
+    def told(share: float) -> None:
+        nonlocal last
+        if share > last:
+            last = share
+            tell(share)
+
+    token = _current.set(_Work(told))
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+@contextmanager
+def work(weights: int | Sequence[float]) -> Iterator[None]:
+    """Say what the current unit of work consists of; :func:`tick` says that a part is done.
+
+    Parameters
+    ----------
+    weights : int or sequence of float
+        How many parts there are, or how long each takes beside the others.
+
+    Examples
+    --------
+    >>> from unflip._progress import heard, tick, work
+    >>> with heard(print), work([1, 3]):
+    ...     tick()
+    ...     with work(2):
+    ...         tick()
+    ...     tick()
+    0.25
+    0.625
+    1.0
+    """
+    outer = _current.get()
+    if outer is None:
+        yield
+        return
+    start, end = outer.unit()
+    lengths = np.ones(weights) if isinstance(weights, int) else np.asarray(weights, dtype=float)
+    shares = np.concatenate([[0.0], lengths.cumsum() / lengths.sum()])
+    token = _current.set(_Work(outer.tell, (start + (end - start) * shares).tolist()))
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def tick() -> None:
+    """Say that one part of the work in hand is done."""
+    current = _current.get()
+    if current is not None:
+        current.tick()
