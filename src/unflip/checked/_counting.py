@@ -24,7 +24,7 @@ from scipy.stats import t as student
 from unflip._typing import Floats
 from unflip.checked._betting import confidence_sequence
 from unflip.checked._draws import Draws
-from unflip.checked._exact import clopper_pearson
+from unflip.checked._exact import finite_interval
 from unflip.checked._ratios import Ratio
 
 Interval = tuple[float, float]
@@ -134,15 +134,21 @@ def estimate_mean(
     value, power, _ = _solved(known, kept)
     n_unsure = int(np.count_nonzero(~sure))
     exact = len(ratios) == 1 and label_proba is None and draws.is_plain and ratios[0].largest == 1
-    sides = [_fixed(sums, draws, level, exact=exact) for sums in ends[: 1 + (n_unsure > 0)]]
-    anytime = [(0.0, 1.0)]
-    if sequence:
+    possible = [_possible(ratios, sums, draws.n_open) for sums in ends]
+    least, most = possible[0][0], possible[1][1]
+    sides = anytime = [(least, most)]
+    if draws.n_open:
+        sides = [_fixed(sums, draws, level, exact=exact) for sums in ends[: 1 + (n_unsure > 0)]]
+    if draws.n_open and sequence:
         anytime = [_always(ratios, sums, draws, level) for sums in ends[: 1 + (n_unsure > 0)]]
     method = EXACT if exact else WEIGHTED if label_proba is None else POWERED
+    low, high, first, last = np.clip(
+        [sides[0][0], sides[-1][1], anytime[0][0], anytime[-1][1]], least, most
+    ).tolist()
     return Estimate(
-        value=value,
-        interval=(sides[0][0], sides[-1][1]),
-        anytime=(anytime[0][0], anytime[-1][1]),
+        value=float(np.clip(value, least, most)),
+        interval=(low, high),
+        anytime=(first, last),
         method=method,
         n_rows=draws.rows.size,
         n_unsure=n_unsure,
@@ -202,6 +208,18 @@ def _completions(
     return lists
 
 
+def _possible(ratios: list[Ratio], sums: list[_Sums], n_open: int) -> Interval:
+    """Return the ends that no row that was not drawn can lead beyond: one value if all were."""
+    ends = []
+    for ratio, each in zip(ratios, sums, strict=True):
+        a, b, more = each.a.sum(), each.b.sum(), n_open * ratio.largest
+        if b + n_open == 0:  # no row is counted at all
+            return 0.0, 1.0
+        ends.append((a / (b + n_open), (a + more) / (b + more)))
+    low, high = np.mean(ends, axis=0).tolist()
+    return low, high
+
+
 def _solved(sums: list[_Sums], draws: Draws) -> tuple[float, float, Floats]:
     """Return the mean ratio, its lambda, and each drawn row's influence on it."""
     w = draws.weight / draws.n_rows
@@ -234,8 +252,9 @@ def _fixed(sums: list[_Sums], draws: Draws, level: float, *, exact: bool) -> Int
     """Return the interval for a number of rows that was fixed in advance."""
     n = draws.rows.size
     if exact:
-        low, high = clopper_pearson(sums[0].a.sum(), sums[0].b.sum(), level).tolist()
-        return low, high
+        found, among = int(sums[0].a.sum()), int(sums[0].b.sum())
+        # of the rows that were not drawn, all may be among those that are counted
+        return finite_interval(found, among, among + draws.n_open, level)
     value, _, influence = _solved(sums, draws)
     if n < 2 or not np.isfinite(value):
         return 0.0, 1.0
@@ -247,9 +266,10 @@ def _fixed(sums: list[_Sums], draws: Draws, level: float, *, exact: bool) -> Int
     if variance <= 0:
         return value, value
     quantile = student.ppf((1 + level) / 2, n - 1)
-    third = (w**3 * apart) @ influence**3
+    third = (w**3 * apart * np.maximum(1 - 2 / draws.weight, 0)) @ influence**3
     centre = value + third / (6 * variance) * (1 + 2 * quantile**2)
-    reach = quantile * np.sqrt(variance)
+    # half a row more: sums over all rows are whole numbers
+    reach = quantile * np.sqrt(variance) + scale / (2 * draws.n_rows)
     return float(np.clip(centre - reach, 0, value)), float(np.clip(centre + reach, value, 1))
 
 

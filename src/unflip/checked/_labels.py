@@ -63,7 +63,7 @@ class CheckedLabels:
     >>> rows = rng.choice(5000, 200, replace=False)
     >>> checked = CheckedLabels(rows, y_true[rows], probability=200 / 5000)
     >>> print(checked.wrong_share(y))
-    0.0950 (0.0582 to 0.1444)
+    0.0950 (0.0590 to 0.1432)
     """
 
     NONE, UNSURE = NONE, UNSURE
@@ -187,6 +187,16 @@ class CheckedLabels:
             codes[i] = places[label]
         return codes
 
+    def speak(self, n_rows: int) -> Array:
+        """Return whether each row speaks of others: those drawn, and all where none is left.
+
+        Parameters
+        ----------
+        n_rows : int
+            Rows of the table.
+        """
+        return np.ones(len(self), dtype=bool) if len(self) == n_rows else self.is_drawn
+
     def draws(self, labels: Labels) -> Draws:
         """Return the rows that were drawn, as the estimates take them.
 
@@ -195,8 +205,11 @@ class CheckedLabels:
         labels : Labels
             The labels of the table.
         """
-        truth, drawn = self.truth(labels), self.is_drawn
-        relative, in_turn = relative_probability(self.probability[drawn], labels.codes.size)
+        truth, drawn = self.truth(labels), self.speak(labels.codes.size)
+        chances = self.probability[drawn]
+        if drawn.size == labels.codes.size:  # however they were picked, it is all of them
+            chances = np.ones(drawn.size)
+        relative, in_turn = relative_probability(chances, labels.codes.size)
         return Draws(
             self.rows[drawn],
             truth[drawn],

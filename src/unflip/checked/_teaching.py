@@ -138,7 +138,7 @@ def teach(
 def _checked_rows(checked: CheckedLabels, truth: Codes, draws: Draws) -> CheckedRows:
     """Return the rows of known class; those that were drawn weigh by inverse probability."""
     weight = np.zeros(truth.size)
-    weight[checked.is_drawn] = draws.weight
+    weight[checked.speak(draws.n_rows)] = draws.weight
     known = (truth >= 0) & (truth < draws.n_classes)
     weight = weight[known]
     if weight.any():
