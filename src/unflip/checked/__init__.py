@@ -7,11 +7,13 @@ from unflip.checked._exact import clopper_pearson as clopper_pearson
 from unflip.checked._input import NONE as NONE
 from unflip.checked._input import UNSURE as UNSURE
 from unflip.checked._labels import CheckedLabels
+from unflip.checked._learning import LEAST_ROWS as LEAST_ROWS
 from unflip.checked._picking import GOALS as GOALS
 from unflip.checked._picking import Goal as Goal
 from unflip.checked._picking import Picks
 from unflip.checked._picking import rows_needed as rows_needed
 from unflip.checked._teaching import Taught as Taught
+from unflip.checked._teaching import recalibrate as recalibrate
 from unflip.checked._teaching import teach as teach
 
 __all__ = ["CheckedLabels", "Estimate", "Picks"]

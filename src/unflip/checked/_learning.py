@@ -9,8 +9,9 @@ was not shown:
 
       log P(true = k | x, y) = b_k + W[y, k] + alpha 1{y = k} + beta log P(noisy = k | x) + v_k x,
 
-  with Gaussian priors, of which several widths for v are tried: from none, where errors depend on
-  x through P(noisy | x) only, to that of a model that learns the classes from checked rows alone.
+  with beta >= 0 and Gaussian priors, of which several widths for v are tried: from none, where
+  errors depend on x through P(noisy | x) only, to that of a model that learns the classes from
+  checked rows alone.
 
 The weights maximise the held-out likelihood of the mixture (stacking).
 """
@@ -232,8 +233,11 @@ class ErrorModel:
             value += 0.5 * float(penalty @ parameters**2)
             return value, np.concatenate(parts) + penalty * parameters
 
-        start = np.zeros(sizes[-1])
-        found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 200}).x
+        start, bounds = np.zeros(sizes[-1]), [(None, None)] * sizes[-1]
+        # what noisy labels speak for is never less likely for it, however few rows say so
+        bounds[1] = (0, None)
+        options = {"maxiter": 200}
+        found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
         self.shared_, self.b_, w, v = np.split(found, sizes[:-1])
         self.w_ = w.reshape(n_classes, n_classes)
         self.v_ = v.reshape(n_columns, n_classes)

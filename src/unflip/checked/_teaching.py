@@ -135,6 +135,32 @@ def teach(
     )
 
 
+def recalibrate(
+    checked: CheckedLabels,
+    X: Rows | None,
+    labels: Labels,
+    own: Floats,
+    held_out: Floats,
+) -> Floats:
+    """Return P(true = k | x, given label) by answers to rows that were picked in whatever way.
+
+    Rows that were picked by what is known of them, such as the most suspicious first, tell as much
+    of rows like them as drawn ones: all count alike, and how they were picked does not matter as
+    far as the model of the errors is right. For a ranking, not for counting. Checked rows have
+    their probability as if they were not.
+
+    Parameters
+    ----------
+    checked, X, labels, own, held_out
+        As for :func:`teach`.
+    """
+    truth = checked.truth(labels)
+    known = (truth >= 0) & (truth < labels.classes.size)
+    rows = CheckedRows(checked.rows[known], truth[known], np.ones(known.sum()))
+    x = None if X is None else _features(X, rows.rows)
+    return explain_errors(own, held_out, x, labels.codes, labels.classes, rows).proba
+
+
 def _checked_rows(checked: CheckedLabels, truth: Codes, draws: Draws) -> CheckedRows:
     """Return the rows of known class; those that were drawn weigh by inverse probability."""
     weight = np.zeros(truth.size)
