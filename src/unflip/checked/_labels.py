@@ -25,8 +25,9 @@ from unflip.checked._input import (
     read_csv,
     whole_number,
 )
+from unflip.checked._learning import LEAST_ROWS
 from unflip.checked._picking import Goal, Picks, pick_rows, rows_needed
-from unflip.noise import NoiseRates
+from unflip.noise import NoiseRates, RatesInterval
 
 
 class CheckedLabels:
@@ -297,6 +298,24 @@ class CheckedLabels:
             ]
             for i in classes
         ]
+
+    def count_rates(
+        self, y: ArrayLike, label_proba: ArrayLike | None = None, *, level: float = 0.95
+    ) -> tuple[Floats, RatesInterval] | None:
+        """Return T and its interval, as rate estimators do; None where too few rows were drawn.
+
+        Parameters
+        ----------
+        y, label_proba, level
+            As for :meth:`noise_rates`. Rows of T are NaN of classes that no checked row is of.
+        """
+        if np.count_nonzero(self.speak(np.shape(y)[0])) < LEAST_ROWS:
+            return None
+        found = self.transition(y, label_proba, level=level)
+        value = np.array([[each.value for each in row] for row in found])
+        ends = np.array([[each.interval for each in row] for row in found])
+        share = self.wrong_share(y, label_proba, level=level)
+        return value, RatesInterval(ends[..., 0], ends[..., 1], level, share.interval)
 
     def score(
         self,

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import minimize
+from scipy.optimize import Bounds, minimize
 from scipy.special import log_softmax, logsumexp
 
 from unflip._label_posterior import LabelPosterior
@@ -233,9 +233,9 @@ class ErrorModel:
             value += 0.5 * float(penalty @ parameters**2)
             return value, np.concatenate(parts) + penalty * parameters
 
-        start, bounds = np.zeros(sizes[-1]), [(None, None)] * sizes[-1]
+        start, bounds = np.zeros(sizes[-1]), Bounds(np.full(sizes[-1], -np.inf), np.inf)
         # what noisy labels speak for is never less likely for it, however few rows say so
-        bounds[1] = (0, None)
+        bounds.lb[1] = 0
         options = {"maxiter": 200}
         found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
         self.shared_, self.b_, w, v = np.split(found, sizes[:-1])
