@@ -14,7 +14,7 @@ from unflip._validation import Labels
 from unflip.checked._counting import Estimate
 from unflip.checked._draws import Draws
 from unflip.checked._labels import CheckedLabels
-from unflip.checked._learning import LEAST_ROWS, CheckedRows, explain_errors
+from unflip.checked._learning import LEAST_ROWS, Explained, Seen, explain_errors
 from unflip.noise import NoiseRates, TransitionMatrix
 from unflip.noise_rates import admissible_matrix
 from unflip.posterior import BasePosterior, cross_fit, make_posterior
@@ -111,9 +111,9 @@ def teach(
         model = make_posterior("probabilistic") if x is not None else clone(posterior)
         folds = folds_within_classes(CROSS_FIT_FOLDS, codes)
         held_out = cross_fit(model, X, labels, cv=folds, random_state=random_state)[1]
-    rows = _checked_rows(checked, truth, draws)
-    found = explain_errors(own, held_out, x, codes, classes, rows)
-    proba, counts = found.proba.copy(), np.ones(codes.size)
+    seen = Seen(own, held_out, x, codes)
+    found = _explained(checked, truth, draws, seen)
+    proba, counts = found.predict(seen), np.ones(codes.size)
     known, none = (truth >= 0) & (truth < classes.size), truth == classes.size
     proba[checked.rows[known]] = np.eye(classes.size)[truth[known]]
     nowhere = checked.rows[none]
@@ -155,21 +155,23 @@ def recalibrate(
         As for :func:`teach`.
     """
     truth = checked.truth(labels)
-    known = (truth >= 0) & (truth < labels.classes.size)
-    rows = CheckedRows(checked.rows[known], truth[known], np.ones(known.sum()))
-    x = None if X is None else _features(X, rows.rows)
-    return explain_errors(own, held_out, x, labels.codes, labels.classes, rows).proba
+    known = np.flatnonzero((truth >= 0) & (truth < labels.classes.size))
+    rows = checked.rows[known]
+    seen = Seen(own, held_out, None if X is None else _features(X, rows), labels.codes)
+    return explain_errors(seen.take(rows), truth[known], np.ones(known.size)).predict(seen)
 
 
-def _checked_rows(checked: CheckedLabels, truth: Codes, draws: Draws) -> CheckedRows:
-    """Return the rows of known class; those that were drawn weigh by inverse probability."""
+def _explained(checked: CheckedLabels, truth: Codes, draws: Draws, seen: Seen) -> Explained:
+    """Explain errors by rows of known class; those that were drawn weigh by inverse probability."""
     weight = np.zeros(truth.size)
     weight[checked.speak(draws.n_rows)] = draws.weight
-    known = (truth >= 0) & (truth < draws.n_classes)
+    # by position: the same folds in whatever order the rows were checked
+    known = np.flatnonzero((truth >= 0) & (truth < draws.n_classes))
+    known = known[np.argsort(checked.rows[known])]
     weight = weight[known]
     if weight.any():
         weight /= weight[weight > 0].mean()
-    return CheckedRows(checked.rows[known], truth[known], weight)
+    return explain_errors(seen.take(checked.rows[known]), truth[known], weight)
 
 
 def _features(X: Rows, checked_rows: Codes) -> Rows | None:
