@@ -24,6 +24,7 @@ from scipy.optimize import Bounds, minimize
 from scipy.special import log_softmax, logsumexp
 
 from unflip._label_posterior import LabelPosterior
+from unflip._threads import one_blas_thread
 from unflip._typing import Codes, Floats, Rows
 from unflip.noise import TransitionMatrix
 
@@ -118,6 +119,7 @@ class Explained(NamedTuple):
         return proba
 
 
+@one_blas_thread()
 def explain_errors(rows: Seen, truth: Codes, weight: Floats) -> Explained:
     """Return how the errors of all rows come about, by rows whose true class is known.
 

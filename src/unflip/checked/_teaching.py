@@ -106,13 +106,14 @@ def teach(
     """
     classes, codes = labels
     truth, draws = checked.truth(labels), checked.draws(labels)
-    x = None if X is None else _features(X, checked.rows)
+    features = Features.of(X, checked.rows)
     if held_out is None:
-        model = make_posterior("probabilistic") if x is not None else clone(posterior)
+        model = make_posterior("probabilistic") if features is not None else clone(posterior)
         folds = folds_within_classes(CROSS_FIT_FOLDS, codes)
         held_out = cross_fit(model, X, labels, cv=folds, random_state=random_state)[1]
+    x = None if features is None else features.transform(X)
     seen = Seen(own, held_out, x, codes)
-    found = _explained(checked, truth, draws, seen)
+    found = explained_by(checked, truth, draws, seen.take(checked.rows))
     proba, counts = found.predict(seen), np.ones(codes.size)
     known, none = (truth >= 0) & (truth < classes.size), truth == classes.size
     proba[checked.rows[known]] = np.eye(classes.size)[truth[known]]
@@ -128,10 +129,10 @@ def teach(
         proba,
         wrong,
         counts,
-        _rates(proba, codes),
+        rates_of(joint_counts(proba, codes)),
         share,
         found.shares,
-        _doubts(checked, draws, share, float(1 - own[np.arange(codes.size), codes].mean())),
+        doubts_of(checked, draws, share, float(1 - own[np.arange(codes.size), codes].mean())),
     )
 
 
@@ -157,12 +158,22 @@ def recalibrate(
     truth = checked.truth(labels)
     known = np.flatnonzero((truth >= 0) & (truth < labels.classes.size))
     rows = checked.rows[known]
-    seen = Seen(own, held_out, None if X is None else _features(X, rows), labels.codes)
+    features = Features.of(X, rows)
+    x = None if features is None else features.transform(X)
+    seen = Seen(own, held_out, x, labels.codes)
     return explain_errors(seen.take(rows), truth[known], np.ones(known.size)).predict(seen)
 
 
-def _explained(checked: CheckedLabels, truth: Codes, draws: Draws, seen: Seen) -> Explained:
-    """Explain errors by rows of known class; those that were drawn weigh by inverse probability."""
+def explained_by(checked: CheckedLabels, truth: Codes, draws: Draws, rows: Seen) -> Explained:
+    """Explain errors by rows of known class; those that were drawn weigh by inverse probability.
+
+    Parameters
+    ----------
+    checked, truth, draws
+        The checked rows, their true labels, and those that were drawn.
+    rows : Seen
+        What is known of the checked rows without looking at them.
+    """
     weight = np.zeros(truth.size)
     weight[checked.speak(draws.n_rows)] = draws.weight
     # by position: the same folds in whatever order the rows were checked
@@ -171,31 +182,63 @@ def _explained(checked: CheckedLabels, truth: Codes, draws: Draws, seen: Seen) -
     weight = weight[known]
     if weight.any():
         weight /= weight[weight > 0].mean()
-    return explain_errors(seen.take(checked.rows[known]), truth[known], weight)
+    return explain_errors(rows.take(known), truth[known], weight)
 
 
-def _features(X: Rows, checked_rows: Codes) -> Rows | None:
-    """Return numbers of comparable scale, as many columns at most as checked rows; None of others.
+class Features:
+    """Numbers of comparable scale, as many columns at most as checked rows.
 
     A ridge-penalised model of the checked rows does not leave their span, so that no more columns
     than rows are needed.
     """
+
+    @classmethod
+    def of(cls, X: Rows | None, checked_rows: Codes) -> "Features | None":
+        """Return the features of these rows; None where they are not all finite numbers.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features) or None
+            Rows, by which the columns are scaled.
+        checked_rows : ndarray
+            Which of them were checked.
+        """
+        x = None if X is None else _numbers(X)
+        if x is None:
+            return None
+        features = cls()
+        features._scaler = StandardScaler(with_mean=not sparse.issparse(x)).fit(x)
+        features._axes = None
+        if checked_rows.size and x.shape[1] > checked_rows.size:
+            seen = features._scaler.transform(x[checked_rows])
+            seen = seen.toarray() if sparse.issparse(seen) else seen
+            features._axes = np.linalg.svd(seen, full_matrices=False)[2].T
+        return features
+
+    _scaler: StandardScaler
+    _axes: Floats | None
+
+    def transform(self, X: Rows) -> Rows:
+        """Return the features of rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Rows with the same columns.
+        """
+        x = self._scaler.transform(_numbers(X))
+        return x if self._axes is None else np.asarray(x @ self._axes)
+
+
+def _numbers(X: Rows) -> Rows | None:
+    """Return rows as finite numbers; None where they are not."""
     if sparse.issparse(X):
-        x = StandardScaler(with_mean=False).fit_transform(X.astype(float).tocsr())
-    else:
-        try:
-            x = np.asarray(X, dtype=float)
-        except (TypeError, ValueError):
-            return None
-        if x.ndim != 2 or not np.isfinite(x).all():
-            return None
-        x = StandardScaler().fit_transform(x)
-    if not checked_rows.size or x.shape[1] <= checked_rows.size:
-        return x
-    seen = x[checked_rows]
-    seen = seen.toarray() if sparse.issparse(seen) else seen
-    axes = np.linalg.svd(seen, full_matrices=False)[2]
-    return np.asarray(x @ axes.T)
+        return X.astype(float).tocsr()
+    try:
+        x = np.asarray(X, dtype=float)
+    except (TypeError, ValueError):
+        return None
+    return x if x.ndim == 2 and np.isfinite(x).all() else None
 
 
 def _elsewhere(proba: Floats, codes: Codes) -> Floats:
@@ -209,18 +252,46 @@ def _elsewhere(proba: Floats, codes: Codes) -> Floats:
     return np.where(total > 0, others / np.where(total > 0, total, 1.0), even)
 
 
-def _rates(proba: Floats, codes: Codes) -> NoiseRates | TransitionMatrix:
-    """Return P(given = j | true = i), from P(true | x, given) of all rows."""
-    n_classes = proba.shape[1]
-    joint = np.stack([proba[codes == j].sum(axis=0) for j in range(n_classes)], axis=1)
-    joint += 1e-9 * np.eye(n_classes)  # a class without rows is not flipped
-    noise = admissible_matrix(joint)
-    return noise.rates if n_classes == 2 else noise
+def joint_counts(proba: Floats, codes: Codes) -> Floats:
+    """Return sums of P(true = i | x, given) over rows of each given label j, at [i, j].
+
+    Parameters
+    ----------
+    proba : ndarray of shape (n_rows, n_classes)
+        P(true | x, given label).
+    codes : ndarray of shape (n_rows,)
+        The given labels.
+    """
+    return np.stack([proba[codes == j].sum(axis=0) for j in range(proba.shape[1])], axis=1)
 
 
-def _doubts(
+def rates_of(joint: Floats) -> NoiseRates | TransitionMatrix:
+    """Return P(given = j | true = i).
+
+    Parameters
+    ----------
+    joint : ndarray of shape (n_classes, n_classes)
+        As :func:`joint_counts` gives them, of all rows.
+    """
+    # a class without rows is not flipped
+    noise = admissible_matrix(joint + 1e-9 * np.eye(len(joint)))
+    return noise.rates if len(joint) == 2 else noise
+
+
+def doubts_of(
     checked: CheckedLabels, draws: Draws, share: Estimate | None, said: float
 ) -> list[Diagnostic]:
+    """Return what a user should know of checked rows.
+
+    Parameters
+    ----------
+    checked, draws
+        The checked rows, and those that were drawn.
+    share : Estimate or None
+        The share of wrong labels by those.
+    said : float
+        The same by the labels alone.
+    """
     if share is not None and not share.anytime[0] <= said <= share.anytime[1]:
         low, high = share.interval
         numbers = {"low": low, "high": high, "said": said, "n_rows": share.n_rows}

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from unflip._app.review._queue import Opinion
-from unflip._threads import one_blas_thread
 from unflip._typing import Codes, Record, Rows
 from unflip._validation import Labels
 from unflip.checked import LEAST_ROWS, CheckedLabels, recalibrate
@@ -131,8 +130,7 @@ class Learning:
     def _learn(self, answers: Answers) -> Opinion:
         assert self._first.noisy is not None
         checked = CheckedLabels(np.array(list(answers), dtype=np.intp), list(answers.values()))
-        with one_blas_thread():
-            truth = recalibrate(
-                checked, self._features, self._labels, self._first.truth, self._first.noisy
-            )
+        truth = recalibrate(
+            checked, self._features, self._labels, self._first.truth, self._first.noisy
+        )
         return self._first.with_truth(truth, self._labels.codes)
