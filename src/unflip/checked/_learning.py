@@ -1,6 +1,6 @@
 r"""P(true = k | x, given label) from checked rows and noisy labels together.
 
-Three kinds of explanation of the errors, weighted by how well each predicts checked rows that it
+Explanations of the errors, weighted by how well each predicts checked rows that it
 was not shown:
 
 - what the noisy labels say by themselves;
@@ -11,7 +11,9 @@ was not shown:
 
   with beta >= 0 and Gaussian priors, of which several widths for v are tried: from none, where
   errors depend on x through P(noisy | x) only, to that of a model that learns the classes from
-  checked rows alone.
+  checked rows alone;
+- the same model once more, with P(true | x) of a classifier that was trained on what the first
+  three say in the place of P(noisy | x).
 
 The weights maximise the held-out likelihood of the mixture (stacking).
 """
@@ -60,18 +62,15 @@ class Seen(NamedTuple):
         Features of comparable scale; None where there are none.
     codes : ndarray of shape (n_rows,)
         Positions of the given labels among the classes.
+    clean : ndarray of shape (n_rows, n_classes), default=None
+        P(true | x) by a classifier that was taught by other rows, where there is one.
     """
 
     own: Floats
     held_out: Floats
     x: Rows | None
     codes: Codes
-
-    @property
-    def log_p(self) -> Floats:
-        """Logarithms of P(noisy | x), their mean over the classes taken out."""
-        log_p = np.log(np.clip(self.held_out, SMALLEST, None))
-        return np.asarray(log_p - log_p.mean(axis=1, keepdims=True))
+    clean: Floats | None = None
 
     def take(self, rows: Codes) -> "Seen":
         """Return some of the rows.
@@ -81,8 +80,8 @@ class Seen(NamedTuple):
         rows : ndarray of int
             Their positions.
         """
-        x = None if self.x is None else self.x[rows]
-        return Seen(self.own[rows], self.held_out[rows], x, self.codes[rows])
+        x, clean = (None if each is None else each[rows] for each in (self.x, self.clean))
+        return Seen(self.own[rows], self.held_out[rows], x, self.codes[rows], clean)
 
 
 class Explained(NamedTuple):
@@ -138,6 +137,8 @@ def explain_errors(rows: Seen, truth: Codes, weight: Floats) -> Explained:
         return Explained([LabelsAlone()], np.ones(1))
     widths = WIDTHS if rows.x is not None else WIDTHS[:1]
     parts: list[Explanation] = [LabelsAlone(), RandomFlips(), *map(ErrorModel, widths)]
+    if rows.clean is not None:
+        parts += [ErrorModel(width, taught=True) for width in widths]
     scores = np.empty((truth.size, len(parts)))
     for train, test in _folds(truth):
         for column, part in enumerate(parts):
@@ -213,16 +214,25 @@ class ErrorModel:
     ----------
     width : float
         Prior variance of v x over the rows.
+    taught : bool, default=False
+        Whether P(true | x) of a taught classifier takes the place of P(noisy | x).
     """
 
-    def __init__(self, width: float) -> None:
-        self.width = width
-        self.name = "errors by row" + (f", x {width:g}" if width else "")
+    def __init__(self, width: float, *, taught: bool = False) -> None:
+        self.width, self.taught = width, taught
+        self.name = "errors by row" + (f", x {width:g}" if width else "") + ", taught" * taught
+
+    def _belief(self, rows: Seen) -> Floats:
+        """Return the logarithms of what is believed of the classes, their mean taken out."""
+        proba = rows.clean if self.taught else rows.held_out
+        assert proba is not None
+        log_p = np.log(np.clip(proba, SMALLEST, None))
+        return np.asarray(log_p - log_p.mean(axis=1, keepdims=True))
 
     def fit(self, rows: Seen, truth: Codes, weight: Floats) -> "ErrorModel":
         """Maximise the weighted likelihood of the true labels of checked rows, with the prior."""
         n_classes = rows.own.shape[1]
-        given, belief = np.eye(n_classes)[rows.codes], rows.log_p
+        given, belief = np.eye(n_classes)[rows.codes], self._belief(rows)
         z = None if rows.x is None or not self.width else _dense(rows.x)
         n_columns = 0 if z is None else z.shape[1]
         sizes = np.cumsum([2, n_classes, n_classes**2, n_columns * n_classes])
@@ -261,7 +271,8 @@ class ErrorModel:
     def predict(self, rows: Seen) -> Floats:
         """Return P(true | x, given) of rows."""
         given = np.eye(self.b_.size)[rows.codes]
-        score = self.shared_[0] * given + self.shared_[1] * rows.log_p + self.b_ + given @ self.w_
+        belief = self._belief(rows)
+        score = self.shared_[0] * given + self.shared_[1] * belief + self.b_ + given @ self.w_
         if self.v_.size:
             score = score + np.asarray(rows.x @ self.v_)
         return np.exp(log_softmax(score, axis=1))
