@@ -1,5 +1,7 @@
 """Training and audit with checked rows."""
 
+import json
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -237,8 +239,23 @@ def test_the_flip_matrix_is_counted_by_weight() -> None:
 
 def test_the_summary_quotes_the_checked_rows() -> None:
     X, y, true = by_rule()
-    found = summary(quick().fit(X, y, checked=drawn(true, 100)), y)
+    fitted = quick().fit(X, y, checked=drawn(true, 100))
+    found = summary(fitted, y)
     assert found["range"].startswith("By 100 checked rows, ")
+    share = fitted.checked_.wrong_share
+    assert found["checked"] == {
+        "n_rows": 100,
+        "wrong_share": {
+            "value": share.value,
+            "fixed_n": list(share.interval),
+            "at_any_time": list(share.anytime),
+            "method": share.method,
+            "n_unsure": 0,
+        },
+        "explanations": fitted.checked_.shares,
+    }
+    json.dumps(found)
+    assert summary(quick().fit(X, y), y)["checked"] is None
     assert not found["rates_given"]
     low, high = found["wrong_share"]["by_row"]
     assert low <= np.mean(y != true) <= high

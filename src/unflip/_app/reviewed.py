@@ -11,7 +11,7 @@ from unflip._app.table_files import TableError, listed, read_table
 from unflip._app.tables import LabelledTable
 from unflip._typing import Array, Floats, PlainLabel, Record
 from unflip._validation import Labels, find_class
-from unflip.checked import NONE, UNSURE, CheckedLabels, Estimate, Taught
+from unflip.checked import NONE, UNSURE, CheckedLabels, Taught
 
 if TYPE_CHECKING:
     import polars as pl
@@ -92,22 +92,12 @@ def checked_record(
     rates = reviewed.noise_rates(labels.given, label_proba)
     return {
         "n_rows": taught.wrong_share.n_rows,
-        "wrong_share": _estimate_record(taught.wrong_share),
+        "wrong_share": taught.wrong_share.as_record(),
         "labels_alone": said,
         "contradicted": any(doubt.code == "checked_otherwise" for doubt in taught.doubts),
-        "flip_rates": [{"label": label, **_estimate_record(rate)} for label, rate in rates.items()],
+        "flip_rates": [{"label": label, **rate.as_record()} for label, rate in rates.items()],
         "explanations": taught.shares,
         "rows_for_two_points": reviewed.rows_needed(labels.given, label_proba, half_width=0.02),
-    }
-
-
-def _estimate_record(found: Estimate) -> Record:
-    return {
-        "value": None if np.isnan(found.value) else found.value,
-        "fixed_n": list(found.interval),
-        "at_any_time": list(found.anytime),
-        "method": found.method,
-        "n_unsure": found.n_unsure,
     }
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import t as student
 
-from unflip._typing import Floats
+from unflip._typing import Floats, Record
 from unflip.checked._betting import confidence_sequence
 from unflip.checked._draws import Draws
 from unflip.checked._exact import finite_interval
@@ -75,6 +75,16 @@ class Estimate:
     def half_width(self) -> float:
         """Half the width of `interval`."""
         return (self.interval[1] - self.interval[0]) / 2
+
+    def as_record(self) -> Record:
+        """Return it ready for JSON; `value` is None where no checked row tells."""
+        return {
+            "value": None if np.isnan(self.value) else self.value,
+            "fixed_n": list(self.interval),
+            "at_any_time": list(self.anytime),
+            "method": self.method,
+            "n_unsure": self.n_unsure,
+        }
 
     def __str__(self) -> str:
         low, high = self.interval

@@ -37,7 +37,7 @@ def short_turns() -> Iterator[None]:
         sys.setswitchinterval(before)
 
 
-class Learnt(NamedTuple):
+class Known(NamedTuple):
     """An opinion, and the answers that it knows.
 
     Parameters
@@ -69,12 +69,12 @@ class Learning:
 
     Attributes
     ----------
-    now : Learnt
+    now : Known
         The latest opinion; replaced as a whole.
     """
 
     def __init__(self, first: Opinion, given: Codes, features: Rows | None) -> None:
-        self.now = Learnt(first, {}, 0)
+        self.now = Known(first, {}, 0)
         self._first, self._features = first, features
         self._labels = Labels(np.arange(first.truth.shape[1]), given)
         self._lock = threading.Lock()
@@ -125,7 +125,7 @@ class Learning:
                 # the review goes on with what was known, and says so
                 self._trouble = f"{type(error).__name__}: {error}"
                 continue
-            self.now = Learnt(opinion, answers, self.now.version + 1)
+            self.now = Known(opinion, answers, self.now.version + 1)
 
     def _learn(self, answers: Answers) -> Opinion:
         assert self._first.noisy is not None
