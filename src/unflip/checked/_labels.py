@@ -116,8 +116,9 @@ class CheckedLabels:
         strangers = [name for name in names if name not in known]
         if strangers:
             raise ValueError(
-                f"{len(strangers)} checked ids are not in the table, {strangers[0]!r} for one. Is "
-                "this the table that was checked?"
+                f"the checked id {strangers[0]!r} is not in the table"
+                + (f", nor are {len(strangers) - 1} others" if strangers[1:] else "")
+                + ". Is this the table that was checked?"
             )
         return cls([known[name] for name in names], labels, probability)
 
@@ -136,10 +137,10 @@ class CheckedLabels:
         lines = read_csv(Path(path))
         rows = [whole_number(line["row"], path, number) for number, line in enumerate(lines, 2)]
         chances = [chance(line.get("probability"), path, n) for n, line in enumerate(lines, 2)]
-        labels: list[Any] = [line["label"] for line in lines]
+        labels: list[Any] = [line["label"] or None for line in lines]
         if y is not None:
             table = check_labels(y, binary=False)
-            labels = [as_class(label, table.classes) for label in labels]
+            labels = [None if each is None else as_class(each, table.classes) for each in labels]
             check_given(path, rows, [line.get("given") for line in lines], table)
         return cls(rows, objects(labels), np.array(chances))
 
