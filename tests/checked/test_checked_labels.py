@@ -59,7 +59,7 @@ def test_the_same_answer_twice_counts_once_and_as_drawn() -> None:
 def test_rows_by_their_names() -> None:
     checked = CheckedLabels.from_ids(["c", "a"], ["cat", "dog"], table_ids=list("abcdef"))
     assert_array_equal(checked.rows, [2, 0])
-    with pytest.raises(ValueError, match="the checked id 'z' is not in the table. Is this"):
+    with pytest.raises(ValueError, match="the checked id 'z' is not in the table"):
         CheckedLabels.from_ids(["c", "z"], ["cat", "dog"], table_ids=list("abcdef"))
     with pytest.raises(ValueError, match="'a' twice, in rows 0 and 2"):
         CheckedLabels.from_ids(["a"], ["cat"], table_ids=["a", "b", "a"])
