@@ -1,10 +1,11 @@
 """Checked rows: whether the intervals hold, how many rows they need, and what rows teach.
 
-`python -m benchmarks.checked counting` simulates reviewing sessions on people's labels and on
-flipped ones and on comments labelled by rules (`people.npz`, `simulated.npz`, `comments.csv` in the
-folder `UNFLIP_REAL`, default `../shared/real`) and on tables made here: how often the fixed-n interval covers the share of wrong
-labels and the rates of the classes at 200 and 400 rows, how often the confidence sequence does when
-a person stops as soon as it is narrow, and how many rows a half-width of .02 needs.
+`python -m benchmarks.checked counting` simulates reviewing sessions on people's labels, on flipped
+ones and on comments labelled by rules (`people.npz`, `simulated.npz` and `comments.csv` in the
+folder `UNFLIP_REAL`, default `../shared/real`) and on tables made here: how often the fixed-n
+interval covers the share of wrong labels and the rates of the classes at 200 and 400 rows, how
+often the confidence sequence does when a person stops as soon as it is narrow, and how many rows a
+half-width of .02 needs.
 
 `python -m benchmarks.checked training` trains on labels made by rules and on flipped ones, with 100
 and 300 checked rows, beside what else can be done with them. Tables are read from `UNFLIP_DATA`

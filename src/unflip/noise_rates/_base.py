@@ -20,6 +20,7 @@ from unflip._typing import Array, CrossValidation, Floats, RandomState, Rows
 from unflip._validation import Labels, check_enough_rows, check_labels, check_numbers, check_table
 from unflip.noise import (
     LARGEST_TOTAL,
+    Noise,
     NoiseRates,
     RatesInterval,
     TransitionMatrix,
@@ -43,18 +44,23 @@ class CountsRates(Protocol):
         """Return T and its interval; None where too few rows were drawn."""
 
 
+Counted = Callable[[float], tuple[Floats, RatesInterval]]
+"""From a level to T and its interval, as checked rows count them."""
+
+
 class BaseRates(BaseEstimator, metaclass=ABCMeta):
     """An estimator of the noise rates: `fit(X, y, sample_weight)`, then `rates_`, `interval_`.
 
     `rates_` is a :class:`~unflip.NoiseRates` for two classes and a
     :class:`~unflip.TransitionMatrix` for more. Subclasses with an interval implement `interval`;
-    where that takes long, `interval_` must not call it. Those whose `fit` takes `checked` end with
-    `_count`, and their `interval` is that of `_counted` where it is not None.
+    where that takes long, `interval_` must not call it. Those whose `fit` takes `checked` set
+    `rates_` and `_counted` to what :func:`count_checked` returns, and their `interval` is that of
+    `_counted` where it is not None.
     """
 
     rates_: NoiseRates | TransitionMatrix
     classes_: Array
-    _counted: Callable[[float], tuple[Floats, RatesInterval]] | None = None
+    _counted: Counted | None = None
 
     @property
     def transition_matrix_(self) -> Floats:
@@ -80,43 +86,6 @@ class BaseRates(BaseEstimator, metaclass=ABCMeta):
         """95 % interval of each rate."""
         self._check_has_rates()
         return self.interval()
-
-    def _count(
-        self, checked: CountsRates | None, labels: Labels, noisy_posterior: Floats | None = None
-    ) -> None:
-        """Put what checked rows count in the place of the estimate, where enough were drawn.
-
-        Parameters
-        ----------
-        checked : CheckedLabels or None
-            The checked rows.
-        labels : Labels
-            The noisy labels.
-        noisy_posterior : ndarray of shape (n_samples, n_classes), default=None
-            P(noisy y | x), from which with the rates as estimated P(true y | x, given label)
-            follows: it makes the count more precise, and never biases it.
-        """
-        self._counted = None
-        if checked is None:
-            return
-        if not hasattr(checked, "count_rates"):
-            raise TypeError(f"checked must be a CheckedLabels(rows, labels), got {checked!r}.")
-        classes, codes = labels
-        proba = None
-        if noisy_posterior is not None:
-            proba = LabelPosterior(noisy_posterior, codes, self.rates_, classes).proba
-        counted = partial(_counted_rates, checked, labels.given, proba)
-        found = counted(LEVEL)
-        if found is None:
-            return
-        matrix = found[0]
-        unseen = np.isnan(matrix).any(axis=1)  # no checked row is of these classes
-        matrix[unseen] = self.transition_matrix_[unseen]
-        if classes.size == 2:
-            self.rates_ = admissible_rates(matrix[1, 0], matrix[0, 1])
-        else:
-            self.rates_ = admissible_matrix(matrix)
-        self._counted = counted
 
     def _check_has_rates(self) -> None:
         if not hasattr(self, "rates_"):
@@ -229,10 +198,10 @@ class PosteriorRates(BaseRates):
         counts = weight > 0
         estimate = self._rates if classes.size == 2 else self._transition
         rates = estimate(probabilities[counts], codes[counts], weight[counts])
-        self.classes_, self.rates_ = classes, rates
+        rates, counted = count_checked(checked, labels, rates, probabilities)
+        self.classes_, self.rates_, self._counted = classes, rates, counted
         self._sample = probabilities[counts], codes[counts], weight[counts]
         self._interval: RatesInterval | None = None
-        self._count(checked, labels, probabilities)
         return self
 
     def interval(self, level: float = LEVEL, n_draws: int = DRAWS) -> RatesInterval:
@@ -306,6 +275,46 @@ class PosteriorRates(BaseRates):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = self._takes_many_classes()
         return tags
+
+
+def count_checked(
+    checked: CountsRates | None,
+    labels: Labels,
+    rates: Noise,
+    noisy_posterior: Floats | None = None,
+) -> tuple[Noise, Counted | None]:
+    """Return the rates that checked rows count, where enough were drawn; else those estimated.
+
+    Parameters
+    ----------
+    checked : CheckedLabels or None
+        The checked rows.
+    labels : Labels
+        The noisy labels.
+    rates : NoiseRates or TransitionMatrix
+        The rates as estimated from these.
+    noisy_posterior : ndarray of shape (n_samples, n_classes), default=None
+        P(noisy y | x), from which with `rates` P(true y | x, given label) follows: it makes the
+        count more precise, and never biases it.
+    """
+    if checked is None:
+        return rates, None
+    if not hasattr(checked, "count_rates"):
+        raise TypeError(f"checked must be a CheckedLabels(rows, labels), got {checked!r}.")
+    classes, codes = labels
+    proba = None
+    if noisy_posterior is not None:
+        proba = LabelPosterior(noisy_posterior, codes, rates, classes).proba
+    counted = partial(_counted_rates, checked, labels.given, proba)
+    found = counted(LEVEL)
+    if found is None:
+        return rates, None
+    matrix = found[0]
+    unseen = np.isnan(matrix).any(axis=1)  # no checked row is of these classes
+    matrix[unseen] = as_transition_matrix(rates).matrix[unseen]
+    if classes.size == 2:
+        return admissible_rates(matrix[1, 0], matrix[0, 1]), counted
+    return admissible_matrix(matrix), counted
 
 
 def _counted_rates(checked: CountsRates, y: Array, label_proba: Floats | None, level: float) -> Any:

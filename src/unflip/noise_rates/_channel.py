@@ -12,7 +12,7 @@ from unflip._estimators import clone_seeded
 from unflip._typing import Rows
 from unflip._validation import check_enough_rows, check_labels, check_table
 from unflip.noise import RatesInterval
-from unflip.noise_rates._base import BaseRates, CountsRates
+from unflip.noise_rates._base import BaseRates, CountsRates, count_checked
 from unflip.posterior import ChannelPosterior, EvidenceTest, MulticlassChannelPosterior
 
 Channel = ChannelPosterior | MulticlassChannelPosterior
@@ -116,9 +116,11 @@ class ChannelRates(BaseRates):
         check_enough_rows(X, labels.codes)
         fitted = clone_seeded(posterior, self.random_state)
         fitted.fit(X, labels.given, sample_weight)
+        noisy = None if checked is None else fitted.predict_proba(X)
+        rates, counted = count_checked(checked, labels, fitted.rates_, noisy)
         check_table(self, X, reset=True)
         self._take(fitted)
-        self._count(checked, labels, None if checked is None else fitted.predict_proba(X))
+        self.rates_, self._counted = rates, counted
         return self
 
     def interval(self, level: float = LEVEL) -> RatesInterval:

@@ -27,7 +27,12 @@ from unflip._validation import (
     check_table,
 )
 from unflip.noise import NoiseRates, RatesInterval
-from unflip.noise_rates._base import BaseRates, CountsRates, default_posterior
+from unflip.noise_rates._base import (
+    BaseRates,
+    CountsRates,
+    count_checked,
+    default_posterior,
+)
 from unflip.noise_rates._intervals import DRAWS
 from unflip.posterior import make_posterior
 
@@ -182,13 +187,13 @@ class CrossValidatedRates(BaseRates):
             assert first_error is not None
             raise first_error
         best = _best(mean_scores, pairs)
+        rates, counted = count_checked(checked, labels, candidates[best])
 
         check_table(self, X, reset=True)
         self.classes_, self.grid_ = classes, pairs
         self.scores_ = np.where(mean_scores > LOWEST, mean_scores, -np.inf)
-        self.rates_ = candidates[best]
+        self.rates_, self._counted = rates, counted
         self._draws = pairs[[_best(scores, pairs) for scores in resampled]]
-        self._count(checked, labels)
         return self
 
     def interval(self, level: float = LEVEL) -> RatesInterval:
