@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 
 from unflip import CheckedLabels, LabelAudit, NoiseRates
@@ -67,6 +68,15 @@ def test_rows_picked_by_hand_and_few_rows_say_nothing_of_others() -> None:
     assert audit.checked_.wrong_share is None
     audit.fit(batches(), checked=CheckedLabels(ROWS[:9], TRUE[ROWS[:9]], 0.1))
     assert audit.n_errors_ == alone
+
+
+def test_gaps_in_rows_that_nobody_checked_are_no_obstacle() -> None:
+    rows = X.copy()
+    rows[np.setdiff1d(np.arange(N), ROWS)[:500], 2] = np.nan
+    model = HistGradientBoostingClassifier(max_iter=20, random_state=0)
+    audit = StreamingAudit(model, NoiseRates(0.0, 0.0), random_state=0)
+    audit.fit(ArrayBatches(rows, Y, batch_rows=700), checked=CHECKED)
+    assert audit.n_errors_ / N == pytest.approx((Y != TRUE).mean(), abs=0.06)
 
 
 def test_what_cannot_be_counted_is_refused() -> None:

@@ -196,12 +196,23 @@ def explained_by(checked: CheckedLabels, truth: Codes, draws: Draws, rows: Seen)
     return explain_errors(rows.take(known), truth[known], weight)
 
 
+@dataclass(frozen=True)
 class Features:
     """Numbers of comparable scale, as many columns at most as checked rows.
 
     A ridge-penalised model of the checked rows does not leave their span, so that no more columns
     than rows are needed.
+
+    Parameters
+    ----------
+    scaler : StandardScaler
+        What scales the columns.
+    axes : ndarray of shape (n_features, n_axes) or None
+        The span of the checked rows, where there are more columns than these.
     """
+
+    scaler: StandardScaler
+    axes: Floats | None
 
     @classmethod
     def of(cls, X: Rows | None, checked_rows: Codes) -> "Features | None":
@@ -215,19 +226,14 @@ class Features:
             Which of them were checked.
         """
         x = None if X is None else _numbers(X)
-        if x is None:
+        if x is None or not np.isfinite(x.data if sparse.issparse(x) else x).all():
             return None
-        features = cls()
-        features._scaler = StandardScaler(with_mean=not sparse.issparse(x)).fit(x)
-        features._axes = None
+        scaler, axes = StandardScaler(with_mean=not sparse.issparse(x)).fit(x), None
         if checked_rows.size and x.shape[1] > checked_rows.size:
-            seen = features._scaler.transform(x[checked_rows])
+            seen = scaler.transform(x[checked_rows])
             seen = seen.toarray() if sparse.issparse(seen) else seen
-            features._axes = np.linalg.svd(seen, full_matrices=False)[2].T
-        return features
-
-    _scaler: StandardScaler
-    _axes: Floats | None
+            axes = np.linalg.svd(seen, full_matrices=False)[2].T
+        return cls(scaler, axes)
 
     def transform(self, X: Rows) -> Rows:
         """Return the features of rows.
@@ -238,17 +244,18 @@ class Features:
             Rows with the same columns.
         """
         x = self.scaled(X)
-        return x if self._axes is None else np.asarray(x @ self._axes)
+        return x if self.axes is None else np.asarray(x @ self.axes)
 
     def scaled(self, X: Rows) -> Rows:
-        """Return all columns of rows, scaled.
+        """Return all columns of rows, scaled; a gap is as the mean of its column.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
             Rows with the same columns.
         """
-        return self._scaler.transform(_numbers(X))
+        x = self.scaler.transform(_numbers(X))
+        return x if sparse.issparse(x) else np.where(np.isnan(x), 0.0, x)
 
 
 @one_blas_thread()
@@ -265,14 +272,14 @@ def _taught_classifier(x: Rows, proba: Floats, classes: Array) -> Floats:
 
 
 def _numbers(X: Rows) -> Rows | None:
-    """Return rows as finite numbers; None where they are not."""
+    """Return rows as numbers; None where they are not."""
     if sparse.issparse(X):
         return X.astype(float).tocsr()
     try:
         x = np.asarray(X, dtype=float)
     except (TypeError, ValueError):
         return None
-    return x if x.ndim == 2 and np.isfinite(x).all() else None
+    return x if x.ndim == 2 else None
 
 
 def _elsewhere(proba: Floats, codes: Codes) -> Floats:
