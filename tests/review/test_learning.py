@@ -82,7 +82,7 @@ def test_the_most_suspicious_rows_tell_of_others_like_them():
     for name, features in (("learning", FEATURES), ("not", None)):
         each = Learning(Opinion(AUDIT, REVIEW), GIVEN, features)
         answers: dict[int, int] = {}
-        for _ in range(12):
+        for _ in range(8):
             order = (
                 each.now.opinion.by_suspicion
                 if features is not None
