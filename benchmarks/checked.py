@@ -1,10 +1,11 @@
 """Checked rows: whether the intervals hold, how many rows they need, and what rows teach.
 
-`python -m benchmarks.checked counting` simulates reviewing sessions on people's labels and on
-flipped ones (`people.npz`, `simulated.npz` in the folder `UNFLIP_REAL`, default
-`../shared/real`) and on tables made here: how often the fixed-n interval covers the share of wrong
-labels and the rates of the classes at 200 and 400 rows, how often the confidence sequence does when
-a person stops as soon as it is narrow, and how many rows a half-width of .02 needs.
+`python -m benchmarks.checked counting` simulates reviewing sessions on people's labels, on flipped
+ones and on comments labelled by rules (`people.npz`, `simulated.npz` and `comments.csv` in the
+folder `UNFLIP_REAL`, default `../shared/real`) and on tables made here: how often the fixed-n
+interval covers the share of wrong labels and the rates of the classes at 200 and 400 rows, how
+often the confidence sequence does when a person stops as soon as it is narrow, and how many rows a
+half-width of .02 needs.
 
 `python -m benchmarks.checked training` trains on labels made by rules and on flipped ones, with 100
 and 300 checked rows, beside what else can be done with them. Tables are read from `UNFLIP_DATA`
@@ -86,6 +87,8 @@ def worlds() -> Iterator[World]:
         if (REAL / f"{name}.npz").exists():
             for network in ("swin", "resnet18"):
                 yield network_world(name, network)
+    if (REAL / "comments.csv").exists():
+        yield comments_world()
     rng = np.random.default_rng(0)
     n = MOST_ROWS
     true = rng.integers(0, 2, n)
@@ -117,6 +120,14 @@ def network_world(name: str, network: str) -> World:
     )
 
 
+def comments_world() -> World:
+    _, X, given, true, *_ = next(comments())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        audit = LabelAudit(random_state=0).fit(X, given)
+    return World("comments", given, true, np.column_stack([audit.label_proba_, np.zeros(len(X))]))
+
+
 def measured(world: World, goal: str) -> None:
     """Print coverage and rows needed over many sessions."""
     model = None if goal == "random" else world.label_proba
@@ -135,6 +146,7 @@ def measured(world: World, goal: str) -> None:
         covered["sequence"].append(low <= truths[0] <= high)
     shown = {name: f"{100 * np.mean(each):5.1f}" for name, each in covered.items()}
     plain = (1.96 / 0.02) ** 2 * truths[0] * (1 - truths[0])
+    plain /= 1 + plain / world.given.size  # drawn without replacement
     needed = needed_rows(world, goal, share, model)
     print(
         f"{world.name:20} {goal:7} {truths[0]:.3f}  {shown['200']:>11}  {shown['400']:>7}"
@@ -148,8 +160,8 @@ def needed_rows(world: World, goal: str, share: Ratio, model: Array | None) -> f
     """Return the median number of rows at which the fixed-n interval has a half-width of .02."""
     found = []
     for seed in range(20):
-        draws = session(world, goal, 3000, 10_000 + seed)
-        low, high = 10, 3000
+        draws = session(world, goal, min(3000, world.given.size - 1), 10_000 + seed)
+        low, high = 10, draws.rows.size
         while high - low > 5:
             middle = (low + high) // 2
             found_here = estimate_ratio(share, first(draws, middle), model, 0.95, sequence=False)

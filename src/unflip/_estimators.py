@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from inspect import Parameter, signature
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -145,6 +145,27 @@ def fit_soft_labels(
     row_weight : ndarray of shape (n_samples,), default=None
         How often each row counts.
     """
+    copies = soft_copies(X, proba, classes, row_weight)
+    return fit_weighted(estimator, copies.X, copies.y, copies.weight, row_weight=copies.row_weight)
+
+
+class Copies(NamedTuple):
+    """Rows that are repeated for their likeliest classes, each with its weight."""
+
+    X: Rows
+    y: Array
+    weight: Floats
+    row_weight: Floats | None
+
+
+def soft_copies(X: Rows, proba: Floats, classes: Array, row_weight: Floats | None = None) -> Copies:
+    """Return the rows as :func:`fit_soft_labels` trains on them.
+
+    Parameters
+    ----------
+    X, proba, classes, row_weight
+        As for :func:`fit_soft_labels`.
+    """
     kept = np.where(proba >= LEAST_PROBA, proba, 0.0)
     if proba.shape[1] > MOST_COPIES:
         lowest = np.partition(kept, -MOST_COPIES, axis=1)[:, -MOST_COPIES, None]
@@ -156,15 +177,9 @@ def fit_soft_labels(
     if row_weight is not None:
         kept *= row_weight[:, None]
     rows, codes = np.nonzero(kept)
-    copies = None if row_weight is None else np.asarray(row_weight)[rows]
+    repeated = None if row_weight is None else np.asarray(row_weight)[rows]
     taken = X.tocsr()[rows] if issparse(X) else _safe_indexing(X, rows)
-    return fit_weighted(
-        estimator,
-        taken,
-        classes[codes],
-        kept[rows, codes],
-        row_weight=copies,
-    )
+    return Copies(taken, classes[codes], kept[rows, codes], repeated)
 
 
 def weight_parameters(estimator: BaseEstimator) -> dict[str, bool]:

@@ -109,6 +109,8 @@ class LabelPosterior:
         The noise.
     classes : ndarray of shape (n_classes,)
         The labels, sorted.
+    proba : ndarray of shape (n_samples, n_classes), default=None
+        P(true | x, given label), where it is known from elsewhere.
 
     Notes
     -----
@@ -116,8 +118,15 @@ class LabelPosterior:
     """
 
     def __init__(
-        self, noisy_posterior: Floats, codes: NDArray[np.intp], rates: Any, classes: Array
+        self,
+        noisy_posterior: Floats,
+        codes: NDArray[np.intp],
+        rates: Any,
+        classes: Array,
+        proba: Floats | None = None,
     ) -> None:
+        if proba is not None:
+            self.proba = proba
         self.codes, self.classes = codes, classes
         self.noise: TransitionMatrix = as_transition_matrix(rates, classes.size)
         self._own = np.arange(codes.size), codes

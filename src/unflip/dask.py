@@ -32,6 +32,7 @@ from unflip._blocks import (
     learns_by_blocks,
 )
 from unflip._typing import Array, Rows
+from unflip.checked import CheckedLabels
 
 if TYPE_CHECKING:
     import dask
@@ -248,7 +249,12 @@ class DaskReweighting(BlockwiseReweighting):
     """
 
     def fit(
-        self, X: DaskCollection, y: DaskCollection, sample_weight: DaskCollection | None = None
+        self,
+        X: DaskCollection,
+        y: DaskCollection,
+        sample_weight: DaskCollection | None = None,
+        *,
+        checked: CheckedLabels | None = None,
     ) -> Self:
         """Estimate the posterior, the rates and the sums, then train the classifier.
 
@@ -261,13 +267,16 @@ class DaskReweighting(BlockwiseReweighting):
             Noisy labels.
         sample_weight : dask array or series of shape (n_samples,), default=None
             Weight of each row.
+        checked : CheckedLabels, default=None
+            As for :meth:`~unflip.streaming.StreamingReweighting.fit`; a classifier that takes dask
+            collections trains by weights.
 
         Returns
         -------
         DaskReweighting
             Itself, fitted.
         """
-        return self._fit(DaskBlocks(X, y, sample_weight, progress=self.progress))
+        return self._fit(DaskBlocks(X, y, sample_weight, progress=self.progress), checked)
 
     def _check_classifier(self, estimator: BaseEstimator) -> None:
         from_sklearn = type(estimator).__module__.startswith("sklearn.")
@@ -374,13 +383,18 @@ class DaskAudit(BlockwiseAudit):
     """
 
     def fit(
-        self, X: DaskCollection, y: DaskCollection, sample_weight: DaskCollection | None = None
+        self,
+        X: DaskCollection,
+        y: DaskCollection,
+        sample_weight: DaskCollection | None = None,
+        *,
+        checked: CheckedLabels | None = None,
     ) -> Self:
         """Estimate the posterior, the rates and the expected number of wrong labels.
 
         Parameters
         ----------
-        X, y, sample_weight
+        X, y, sample_weight, checked
             As for :meth:`DaskReweighting.fit`.
 
         Returns
@@ -388,7 +402,7 @@ class DaskAudit(BlockwiseAudit):
         DaskAudit
             Itself, fitted.
         """
-        return self._fit(DaskBlocks(X, y, sample_weight, progress=self.progress))
+        return self._fit(DaskBlocks(X, y, sample_weight, progress=self.progress), checked)
 
     def mislabel_proba(self, X: DaskCollection, y: DaskCollection) -> DaskCollection:
         """Return P(the label is wrong | x, the label), lazily.

@@ -1,9 +1,10 @@
 """Shares, rates and scores counted in checked rows."""
 
+from math import comb
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.stats import binom
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
 
 from unflip import CheckedLabels
@@ -31,10 +32,88 @@ def test_a_plain_random_sample_is_counted_exactly() -> None:
     found = CheckedLabels(rows, true[rows], 100 / N).wrong_share(given)
     k = int((given != true)[rows].sum())
     assert_allclose(found.value, k / 100)
-    # the ends are where so many, or so few, errors have a probability of 2.5 %
-    assert_allclose(binom.sf(k - 1, 100, found.interval[0]), 0.025)
-    assert_allclose(binom.cdf(k, 100, found.interval[1]), 0.025)
+    # between the ends so many, and so few, errors have a probability above 2.5 %
+    errors = np.round(np.array(found.interval) * N).astype(int)
+
+    def probability(total: int, counts: range) -> float:
+        ways = sum(comb(total, j) * comb(N - total, 100 - j) for j in counts)
+        return ways / comb(N, 100)
+
+    few, many = range(k + 1), range(k, 101)
+    assert probability(errors[0], many) > 0.025 >= probability(errors[0] - 1, many)
+    assert probability(errors[1], few) > 0.025 >= probability(errors[1] + 1, few)
     assert "exact" in found.method
+
+
+def drawn_in_turn(
+    true: np.ndarray, value: np.ndarray, n: int, rng: np.random.Generator, n_classes: int
+) -> Draws:
+    """Return n rows that were drawn one after the other, in proportion to their values."""
+    order = np.argsort(rng.exponential(size=true.size) / value)[:n]
+    left = true.size - np.arange(n)
+    relative = value[order] / (value.sum() - np.cumsum(value[order]) + value[order]) * left
+    return Draws(order, true[order], relative, True, true.size, n_classes)
+
+
+def test_a_row_weighs_as_in_the_mean_of_all_draws_sums_by_inverse_variance() -> None:
+    rng = np.random.default_rng(0)
+    true, value = rng.integers(0, 2, 40), rng.uniform(0.7, 2, 40)
+    for n in (1, 7, 39, 40):
+        draws = drawn_in_turn(true, value, n, rng, 2)
+        coefficients, shares = np.zeros((n, n)), np.zeros(n)
+        for t in range(n):
+            left = 40 - t
+            coefficients[t, :t] = 1.0
+            coefficients[t, t] = left / draws.relative[t]
+            shares[t] = 1 / (left * (left - 1)) if left > 1 else 1e12
+        expected = shares @ coefficients / shares.sum()
+        assert_allclose(draws.weight, 40 * expected / expected.sum())
+    assert_allclose(drawn_in_turn(true, np.ones(40), 8, rng, 2).weight, 5.0)
+
+
+@pytest.mark.parametrize("n_open", [1, 6, 30])
+def test_intervals_hold_when_few_rows_are_left(n_open: int) -> None:
+    rng = np.random.default_rng(n_open)
+    n_rows, truth, covered = 120, [], []
+    true, wrong = rng.integers(0, 2, n_rows), rng.random(n_rows) < 0.15
+    said = np.clip(0.1 + 0.3 * wrong + rng.uniform(-0.1, 0.3, n_rows), 0, 1)
+    given = np.where(wrong, 1 - true, true)
+    proba = np.zeros((n_rows, 3))
+    proba[np.arange(n_rows), given], proba[np.arange(n_rows), 1 - given] = 1 - said, said
+    for _ in range(200):
+        draws = drawn_in_turn(true, 0.7 + said, n_rows - n_open, rng, 2)
+        found = estimate_ratio(wrong_share(given), draws, proba, 0.95, sequence=False)
+        truth.append(found.value - wrong.mean())
+        covered.append(found.interval[0] <= wrong.mean() <= found.interval[1])
+    assert abs(np.mean(truth)) < 0.3 * np.std(truth)
+    assert np.mean(covered) >= 0.92
+
+
+@pytest.mark.parametrize("picked", ["in turn", "by hand", "both"])
+def test_every_row_checked_is_the_truth_however_it_was_picked(picked: str) -> None:
+    given, true, proba = (each[:300] for each in world())
+    nobody = CheckedLabels([], [])
+    picks = nobody.next_rows(given, proba, n=300, random_state=0)
+    by_hand = np.arange(300) >= {"in turn": 300, "by hand": 0, "both": 100}[picked]
+    chances = np.where(by_hand, np.nan, picks.probability)
+    checked = CheckedLabels(picks.rows, true[picks.rows], chances)
+    for model in (None, proba):
+        found = checked.wrong_share(given, model)
+        share = (given != true).mean()
+        assert_allclose([found.value, *found.interval, *found.anytime], share)
+        for label, rate in checked.noise_rates(given, model).items():
+            share = (given != true)[true == label].mean()
+            assert_allclose([rate.value, *rate.interval, *rate.anytime], share)
+        score = checked.score(given, given, "f1", model)
+        share = f1_score(true, given, average="macro")
+        assert_allclose([score.value, *score.interval, *score.anytime], share)
+    # of all rows, only those that nobody could tell are open
+    answers = true[picks.rows].astype(object)
+    answers[:30] = UNSURE
+    found = CheckedLabels(picks.rows, answers, chances).wrong_share(given, proba)
+    known = (given != true)[picks.rows[30:]].sum()
+    assert_allclose(found.interval, [known / 300, (known + 30) / 300])
+    assert_allclose(found.anytime, found.interval)
 
 
 @pytest.mark.parametrize("with_model", [False, True])
@@ -85,7 +164,8 @@ def test_the_prediction_powered_estimate_is_that_of_its_formula() -> None:
     assert_allclose(found.value, power * said.mean() + (f - power * g).mean())
     # wider than the asymptotic interval by the row that was not seen, and no more than that
     variance = np.var(f - power * g, ddof=1) / 200 * (1 - 200 / N)
-    assert_allclose(found.half_width, 1.972 * np.sqrt(variance + (1 - 200 / N) / 200**2), rtol=1e-3)
+    reach = 1.972 * np.sqrt(variance + (1 - 200 / N) / 200**2) + 0.5 / N
+    assert_allclose(found.half_width, reach, rtol=1e-3)
 
 
 def test_a_model_of_suspicions_counts_as_one_of_classes() -> None:
@@ -145,11 +225,9 @@ def test_intervals_cover_the_truth_whatever_the_model(active: bool) -> None:
     value = 0.7 + 0.3 * said / said.mean() if active else np.ones(N)
     covered = []
     for _ in range(500):
-        order = np.argsort(rng.exponential(size=N) / value)[:150]
-        left = N - np.arange(150)
-        relative = value[order] / (value.sum() - np.cumsum(value[order]) + value[order]) * left
-        draws = Draws(order, true[order], relative, True, N, 3)
-        low, high = estimate_ratio(wrong_share(given), draws, whole, 0.95).interval
+        draws = drawn_in_turn(true, value, 150, rng, 3)
+        found = estimate_ratio(wrong_share(given), draws, whole, 0.95, sequence=False)
+        low, high = found.interval
         covered.append(low <= truth <= high)
     assert 0.92 <= np.mean(covered) <= 0.985
 

@@ -68,11 +68,16 @@ def test_a_model_that_knows_nothing_is_soon_ignored() -> None:
 
 def test_rows_needed_fall_as_rows_are_checked() -> None:
     y, true, _ = table()
-    few, many = (CheckedLabels(np.arange(n), true[:n], 1.0) for n in (50, 150))
+    few, many = (CheckedLabels(np.arange(n), true[:n], 1.0) for n in (50, 100))
     needed = few.rows_needed(y, half_width=0.05), many.rows_needed(y, half_width=0.05)
     assert needed[0] > needed[1] > 0
     assert many.rows_needed(y, half_width=0.2) == 0
     assert CheckedLabels([], []).rows_needed(y, half_width=0.05) > 50
+    # of a small table most rows, and the interval is then as wide as was asked for
+    n = 100 + many.rows_needed(y, half_width=0.03)
+    assert n < N
+    reached = CheckedLabels(np.arange(n), true[:n], 1.0).wrong_share(y)
+    assert reached.half_width == pytest.approx(0.03, rel=0.1)
     with pytest.raises(ValueError, match="half_width must lie between 0 and 1"):
         few.rows_needed(y, half_width=2)
 

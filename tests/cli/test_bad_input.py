@@ -235,11 +235,13 @@ def test_a_type_that_is_not_trusted_is_refused_by_name_until_it_is_trusted(
     ("content", "words"),
     [
         ("row,decision\n1,yes\n", "has no column 'label'"),
-        ("row,label\n1,perhaps\n", "'perhaps' is not one of the classes"),
+        ("row,label\n1,perhaps\n", "gives row 1 the label 'perhaps', which is not one of the"),
         ("row,label\n5000,yes\n", "names row 5000, and the table has rows 0 to 499"),
-        ("row,label\nfirst,yes\n", "must hold whole numbers"),
-        ("row,label\n1,\n2,yes\n", "has rows without a label"),
+        ("row,label\nfirst,yes\n", "must hold whole numbers, counted from 0, and has 'first'"),
+        ("row,label\n1,\n2,yes\n", "has rows without a label, row 1 for one"),
         ("row,label\n1,yes\n1,no\n", "gives row 1 two labels"),
+        ("row,label,probability\n1,yes,\n7,no,often\n", "picked by hand: row 7 has 'often'"),
+        ("row,label,given\n1,yes,maybe\n", "by the column 'given': rows 1"),
     ],
 )
 def test_bad_files_of_reviewed_labels_are_refused(refused, noisy, tmp_path, content, words):

@@ -49,6 +49,7 @@ def made_audit(table: pl.DataFrame) -> LabelAudit:
     audit.mislabel_proba_ = 1 - audit.label_proba_[np.arange(codes.size), codes]
     audit.suggested_label_ = classes[joint.argmax(axis=1)]
     audit.none_proba_, audit._codes = np.zeros(len(joint)), codes
+    audit.noisy_proba_ = density / density.sum(axis=1, keepdims=True) @ noise.matrix
     return audit
 
 

@@ -2,8 +2,11 @@
 
 import http.client
 import json
+import os
 import random
 import socket
+import subprocess
+import sys
 import threading
 import time
 from urllib.parse import urlsplit
@@ -100,6 +103,21 @@ def test_killed_at_any_moment_it_loses_no_decision_that_was_answered(tmp_path, s
     # one more may have been written than was answered
     assert set(answered) <= set(found)
     assert len(found) <= len(answered) + 1
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
+def test_killed_between_any_two_steps_it_loses_nothing_that_was_acknowledged(tmp_path):
+    """Draws, decisions and undoings: a kill before each of their SQL statements."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.review.killed", tmp_path, "1000"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = json.loads(done.stdout)
+    assert found["trials"] >= 200
+    assert found["lost"] == []
 
 
 def test_a_file_of_another_table_is_refused_before_anything_is_served(tmp_path):

@@ -37,12 +37,15 @@ class Audited:
         The audit.
     reviewed : CheckedLabels
         The rows that a person has checked.
+    X : ndarray of shape (n_samples, n_features) or None, default=None
+        The rows as numbers; not made here, as probabilities do without.
     """
 
     y: Array
     found: Record
     fitted: LabelAudit
     reviewed: CheckedLabels
+    X: Floats | None = None
 
     def audit(self) -> LabelAudit:
         """Return the audit of the rows."""

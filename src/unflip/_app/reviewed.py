@@ -11,7 +11,7 @@ from unflip._app.table_files import TableError, listed, read_table
 from unflip._app.tables import LabelledTable
 from unflip._typing import Array, Floats, PlainLabel, Record
 from unflip._validation import Labels, find_class
-from unflip.checked import NONE, UNSURE, CheckedLabels, Estimate, Taught
+from unflip.checked import NONE, UNSURE, CheckedLabels, Taught
 
 if TYPE_CHECKING:
     import polars as pl
@@ -38,9 +38,15 @@ def read_reviewed(path: Path, data: LabelledTable) -> CheckedLabels:
             f"(counted from 0) and label. It has: {listed(table.columns)}."
         )
     if not table["row"].dtype.is_integer() or table["row"].null_count():
-        raise TableError(f"the column row of {path} must hold whole numbers, counted from 0.")
+        odd = [value for value in table["row"].to_list() if not _is_number(value, int)]
+        raise TableError(
+            f"the column row of {path} must hold whole numbers, counted from 0, and has {odd[0]!r}."
+        )
     if table["label"].null_count():
-        raise TableError(f"{path} has rows without a label: leave out what was not decided.")
+        row = table["row"][table["label"].is_null().arg_true()[0]]
+        raise TableError(
+            f"{path} has rows without a label, row {row} for one: leave out what was not decided."
+        )
     labels: dict[int, PlainLabel] = {}
     answers = []
     for row, label in zip(table["row"].to_list(), table["label"].to_list(), strict=True):
@@ -48,13 +54,19 @@ def read_reviewed(path: Path, data: LabelledTable) -> CheckedLabels:
             raise TableError(
                 f"{path} names row {row}, and the table has rows 0 to {data.y.size - 1}."
             )
-        decided = label if label in (NONE, UNSURE) else class_named(data.classes, label)
+        decided = label if label in (NONE, UNSURE) else find_class(data.classes, label)
+        if decided is None:
+            raise TableError(
+                f"{path} gives row {row} the label {label!r}, which is not one of the classes: "
+                f"{listed(data.classes.tolist())}; nor {NONE!r} or {UNSURE!r}."
+            )
         if labels.setdefault(row, decided) != decided:
             raise TableError(f"{path} gives row {row} two labels, {labels[row]!r} and {decided!r}.")
         answers.append(decided)
     _check_same_rows(path, table, data)
+    chances = _chances(path, table)
     try:
-        return CheckedLabels(table["row"].to_list(), answers, _chances(path, table))
+        return CheckedLabels(table["row"].to_list(), answers, chances)
     except ValueError as error:
         raise TableError(f"{path}: {error}") from error
 
@@ -64,11 +76,21 @@ def _chances(path: Path, table: "pl.DataFrame") -> list[float] | None:
     if "probability" not in table.columns or not table["probability"].count():
         return None
     if not table["probability"].dtype.is_numeric():
+        given = table.select("row", "probability").drop_nulls()
+        row, value = next(each for each in given.iter_rows() if not _is_number(each[1], float))
         raise TableError(
             f"the column probability of {path} must hold numbers, and nothing where the row was "
-            "picked by hand."
+            f"picked by hand: row {row} has {value!r}."
         )
     return [float("nan") if each is None else each for each in table["probability"].to_list()]
+
+
+def _is_number(value: object, kind: type[int] | type[float]) -> bool:
+    try:
+        kind(str(value))
+    except ValueError:
+        return False
+    return True
 
 
 def checked_record(
@@ -92,22 +114,12 @@ def checked_record(
     rates = reviewed.noise_rates(labels.given, label_proba)
     return {
         "n_rows": taught.wrong_share.n_rows,
-        "wrong_share": _estimate_record(taught.wrong_share),
+        "wrong_share": taught.wrong_share.as_record(),
         "labels_alone": said,
         "contradicted": any(doubt.code == "checked_otherwise" for doubt in taught.doubts),
-        "flip_rates": [{"label": label, **_estimate_record(rate)} for label, rate in rates.items()],
+        "flip_rates": [{"label": label, **rate.as_record()} for label, rate in rates.items()],
         "explanations": taught.shares,
         "rows_for_two_points": reviewed.rows_needed(labels.given, label_proba, half_width=0.02),
-    }
-
-
-def _estimate_record(found: Estimate) -> Record:
-    return {
-        "value": None if np.isnan(found.value) else found.value,
-        "fixed_n": list(found.interval),
-        "at_any_time": list(found.anytime),
-        "method": found.method,
-        "n_unsure": found.n_unsure,
     }
 
 

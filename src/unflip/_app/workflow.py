@@ -26,7 +26,7 @@ from unflip._app.reviewed import checked_record, class_named
 from unflip._app.table_files import READ, TableError, listed, read_table
 from unflip._app.tables import LabelledTable
 from unflip._diagnostics import Diagnostic, judge_columns, judge_usefulness
-from unflip._estimators import clone_seeded, fit_soft_labels, fit_weighted, weight_parameters
+from unflip._estimators import clone_seeded, fit_soft_labels, weight_parameters
 from unflip._folds import folds_within_classes, stratified_folds
 from unflip._label_checks import judge_classes, judge_table
 from unflip._label_posterior import LabelPosterior
@@ -144,10 +144,10 @@ def learn(
         The positive one of two classes, as text. None: the greater.
     reviewed : CheckedLabels, default=None
         The right labels of some rows (:func:`read_reviewed`). In training they take the place of
-        the noisy ones, with the weight 1 of a clean row. What is said of the rates is learnt from
-        the labels as they were. Rows that were drawn at random teach how the other labels go
-        wrong, and these train by soft labels; rows that were picked because they look wrong do
-        not: the noise of what is left would no longer be class-conditional.
+        the noisy ones, with the weight 1 of a clean row, and the others train by soft labels. What
+        is said of the rates is learnt from the labels as they were. Rows that were drawn at random
+        teach how the other labels go wrong; rows that were picked because they look wrong do not:
+        the noise of what is left would no longer be class-conditional.
     random_state : int, default=0
         Seed of everything.
     say : callable, default=None
@@ -236,29 +236,30 @@ def _train_again(
     y: Array,
     reviewed: CheckedLabels,
 ) -> tuple[Record | None, Floats]:
-    """Train the classifier again, with reviewed rows; return what they say, and the weights."""
+    """Train the classifier as `fit(X, y, checked=reviewed)` does, after the same stages.
+
+    Return what the rows say, and what each counts: the rates stay those of the labels alone, which
+    the summary and the audit speak of.
+    """
     labels = check_labels(y, binary=False)
     codes = labels.codes
     posterior = LabelPosterior(
         classifier.noisy_proba_, codes, classifier.noise_rates_, labels.classes
     )
     taught = teach(reviewed, X, labels, posterior.proba, posterior.noisy_proba)
-    again = clone_seeded(estimator, classifier.random_state)
-    weights = classifier.sample_weight_.copy()
+    classifier.estimator_ = fit_soft_labels(
+        clone_seeded(estimator, classifier.random_state),
+        X,
+        taught.label_proba,
+        labels.classes,
+        row_weight=taught.row_weight(None),
+    )
     truth = reviewed.truth(labels)
     known = (truth >= 0) & (truth < labels.classes.size)
-    weights[reviewed.rows[known]] = 1.0
-    weights[reviewed.rows[truth == labels.classes.size]] = 0.0
-    if taught.wrong_share is None:
-        target = codes.copy()
-        target[reviewed.rows[known]] = truth[known]
-        classifier.estimator_ = fit_weighted(again, X, labels.classes[target], weights)
-        return None, weights
-    classifier.estimator_ = fit_soft_labels(
-        again, X, taught.label_proba, labels.classes, row_weight=taught.row_weight(None)
-    )
     believed = taught.counts * taught.label_proba[np.arange(codes.size), codes]
     believed[reviewed.rows[known]] = 1.0
+    if taught.wrong_share is None:
+        return None, believed
     return checked_record(reviewed, labels, posterior.proba, taught), believed
 
 

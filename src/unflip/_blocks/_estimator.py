@@ -23,11 +23,13 @@ from unflip._blocks._label_model import (
     most_suspect,
 )
 from unflip._blocks._rows import Blocks
+from unflip._blocks._teaching import TaughtBlocks
 from unflip._diagnostics import judge_weights, raise_or_warn
 from unflip._estimators import clone_seeded, optional_generator, stage_generator
 from unflip._label_posterior import Totals
 from unflip._typing import Array, Classifier, Floats, RandomState
 from unflip._validation import check_count, check_flag, check_precision_or_n, check_table
+from unflip.checked import CheckedLabels
 from unflip.noise import Noise, as_transition_matrix
 from unflip.noise_rates import BaseRates, RatesLike
 from unflip.posterior import BasePosterior, PosteriorLike
@@ -68,6 +70,7 @@ class BlockwiseEstimator(BaseEstimator):
     rate_estimator_: BaseRates | None
     diagnostics_: list[str]
     totals_: Totals
+    checked_: TaughtBlocks | None
 
     @property
     def transition_matrix_(self) -> Floats:
@@ -92,7 +95,11 @@ class BlockwiseEstimator(BaseEstimator):
     @property
     def _model(self) -> LabelModel:
         check_is_fitted(self)
-        return LabelModel(self.posterior_, self.noise_rates_, self.classes_)
+        taught = self.checked_
+        speaks = taught is not None and taught.wrong_share is not None
+        return LabelModel(
+            self.posterior_, self.noise_rates_, self.classes_, taught if speaks else None
+        )
 
     def _checked(self, blocks: B) -> B:
         """Return the blocks, after checking that their columns are those of the fit."""
@@ -102,7 +109,12 @@ class BlockwiseEstimator(BaseEstimator):
             check_table(self, table, reset=False)
         return blocks
 
-    def _fit_blocks(self, blocks: Blocks, random_state: np.random.RandomState | None) -> BlockFit:
+    def _fit_blocks(
+        self,
+        blocks: Blocks,
+        random_state: np.random.RandomState | None,
+        checked: CheckedLabels | None,
+    ) -> BlockFit:
         check_flag(self.progress, "progress")
         return fit_blocks(
             blocks,
@@ -111,6 +123,7 @@ class BlockwiseEstimator(BaseEstimator):
             max_rows=self.max_rows,
             random_state=random_state,
             estimate=self.rates_taken,
+            checked=checked,
         )
 
     def _take(self, blocks: Blocks, found: BlockFit, diagnostics: list[str]) -> None:
@@ -123,6 +136,7 @@ class BlockwiseEstimator(BaseEstimator):
         self.classes_, self.totals_ = found.model.classes, found.totals
         self.posterior_, self.noise_rates_ = found.model.posterior, found.model.rates
         self.rate_estimator_, self.diagnostics_ = found.rate_estimator, diagnostics
+        self.checked_ = found.taught
 
 
 class BlockwiseReweighting(BlockwiseEstimator):
@@ -149,7 +163,7 @@ class BlockwiseReweighting(BlockwiseEstimator):
         self.progress = progress
         self.random_state = random_state
 
-    def _fit(self, blocks: Blocks) -> Self:
+    def _fit(self, blocks: Blocks, checked: CheckedLabels | None) -> Self:
         check_count(self.n_epochs, "n_epochs", least=1)
         random_state = optional_generator(self.random_state)
         # its seed is drawn first, as in memory, even if there is no classifier: one seed then gives
@@ -160,7 +174,7 @@ class BlockwiseReweighting(BlockwiseEstimator):
         estimator = None if self.estimator is None else seeded
         if estimator is not None:
             self._check_classifier(estimator)
-        found = self._fit_blocks(blocks, random_state)
+        found = self._fit_blocks(blocks, random_state, checked)
         model = found.model
         diagnostics = raise_or_warn(
             [*judge_weights(found.totals, model.classes, model.rates), *found.diagnostics],
@@ -233,8 +247,8 @@ class BlockwiseAudit(BlockwiseEstimator):
         self.progress = progress
         self.random_state = random_state
 
-    def _fit(self, blocks: Blocks) -> Self:
-        found = self._fit_blocks(blocks, stage_generator(self.random_state))
+    def _fit(self, blocks: Blocks, checked: CheckedLabels | None) -> Self:
+        found = self._fit_blocks(blocks, stage_generator(self.random_state), checked)
         self._take(blocks, found, raise_or_warn(found.diagnostics, stacklevel=3))
         return self
 

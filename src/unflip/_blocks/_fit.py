@@ -1,10 +1,10 @@
 """Stages 1 and 2 on blocks of rows, and the sums over all rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from unflip._blocks._label_model import LabelModel, block_totals
+from unflip._blocks._label_model import LabelModel, block_joint_counts, block_totals
 from unflip._blocks._rows import (
     Blocks,
     Fetched,
@@ -15,12 +15,14 @@ from unflip._blocks._rows import (
     fetch_rows,
 )
 from unflip._blocks._samples import ClassSamples, numbers
+from unflip._blocks._teaching import TaughtBlocks, teach_blocks
 from unflip._diagnostics import Diagnostic
 from unflip._label_posterior import Totals
 from unflip._sampling import drawn_rows
 from unflip._stages import CHANNELS, choose_posterior, fit_stages, judge_estimate
 from unflip._typing import RandomState
 from unflip._validation import MINIMUM_ROWS, check_count, check_labels
+from unflip.checked import CheckedLabels, rates_of
 from unflip.noise_rates import BaseRates, RatesLike, fit_rates, needs_rows
 from unflip.posterior import BasePosterior, DensityRatioPosterior, PosteriorLike
 
@@ -45,12 +47,15 @@ class BlockFit:
         The sums over all rows.
     diagnostics : list of Diagnostic
         Reasons not to trust the rates.
+    taught : TaughtBlocks, default=None
+        What checked rows say.
     """
 
     model: LabelModel
     rate_estimator: BaseRates | None
     totals: Totals
     diagnostics: list[Diagnostic]
+    taught: TaughtBlocks | None = None
 
 
 def fit_blocks(
@@ -61,6 +66,7 @@ def fit_blocks(
     max_rows: int = MAX_ROWS,
     random_state: np.random.RandomState | None = None,
     estimate: str = "median",
+    checked: CheckedLabels | None = None,
 ) -> BlockFit:
     """Fit stages 1 and 2, then sum over all rows.
 
@@ -76,7 +82,11 @@ def fit_blocks(
         As for :func:`~unflip._stages.fit_stages`.
     max_rows : int, default=20_000
         Number of rows to draw. A channel uses its own `max_rows` instead.
+    checked : CheckedLabels, default=None
+        True labels of some rows: one more pass fetches them, and one counts what they teach.
     """
+    if checked is not None and not isinstance(checked, CheckedLabels):
+        raise TypeError(f"checked must be a CheckedLabels(rows, labels), got {checked!r}.")
     check_count(max_rows, "max_rows", least=MINIMUM_ROWS)
     counts = count_labels(blocks)
     classes = counts.classes
@@ -104,6 +114,15 @@ def fit_blocks(
     totals = blocks.sum(block_totals, model)
     check_same_rows(totals.n_rows, counts.n_all)
     diagnostics = judge_estimate(totals, classes, model.rates, estimator)
+    if checked is not None and len(checked):
+        taught = teach_blocks(blocks, counts, model.posterior, model.rates, totals, checked)
+        diagnostics += taught.doubts
+        if taught.wrong_share is not None:
+            diagnostics, estimator = taught.doubts, None
+            model = replace(model, taught=taught)
+            model = replace(model, rates=rates_of(blocks.sum(block_joint_counts, model)))
+            totals = blocks.sum(block_totals, model)
+        return BlockFit(model, estimator, totals, diagnostics, taught)
     return BlockFit(model, estimator, totals, diagnostics)
 
 

@@ -11,9 +11,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length
 
 from unflip._blocks._rows import block_weight, check_labelled, label_codes
+from unflip._blocks._teaching import TaughtBlocks
+from unflip._estimators import soft_copies
 from unflip._label_posterior import LabelPosterior, Totals
 from unflip._typing import Array, Floats, Rows, Vector
 from unflip._validation import plain_labels
+from unflip.checked import joint_counts
 from unflip.noise import Noise
 from unflip.posterior import BasePosterior
 
@@ -33,11 +36,14 @@ class LabelModel:
         The noise rates.
     classes : ndarray of shape (n_classes,)
         The labels, sorted.
+    taught : TaughtBlocks, default=None
+        What checked rows taught of the errors.
     """
 
     posterior: BasePosterior
     rates: Noise
     classes: Array
+    taught: TaughtBlocks | None = None
 
     def label_posterior(self, X: Rows, y: Vector) -> LabelPosterior:
         """Return P(true | x, given label) of the rows."""
@@ -48,12 +54,23 @@ class LabelModel:
             return LabelPosterior(none, np.empty(0, dtype=np.intp), self.rates, self.classes)
         codes = label_codes(y, self.classes)
         noisy_posterior = np.asarray(self.posterior.predict_proba(X), dtype=float)
-        return LabelPosterior(noisy_posterior, codes, self.rates, self.classes)
+        proba = None
+        if self.taught is not None:
+            proba = self.taught.label_proba(X, noisy_posterior, codes, self.classes)
+        return LabelPosterior(noisy_posterior, codes, self.rates, self.classes, proba)
 
 
 def block_totals(X: Rows, y: Vector, sample_weight: Vector | None, model: LabelModel) -> Totals:
     """Return the sums over a block."""
     return model.label_posterior(X, y).totals(block_weight(sample_weight, len(y)))
+
+
+def block_joint_counts(
+    X: Rows, y: Vector, sample_weight: Vector | None, model: LabelModel
+) -> Floats:
+    """Return the joint counts of true and given labels of a block."""
+    rows = model.label_posterior(X, y)
+    return joint_counts(rows.proba, rows.codes)
 
 
 def block_mislabel_proba(
@@ -83,10 +100,15 @@ def block_partial_fit(
     """Return a copy of the classifier trained on a block; a copy, as a task may run twice."""
     if not len(y):
         return estimator
+    estimator = deepcopy(estimator)
+    if model.taught is not None:
+        proba, weight = model.label_posterior(X, y).proba, block_weight(sample_weight, len(y))
+        copies = soft_copies(X, proba, model.classes, weight)
+        return estimator.partial_fit(
+            copies.X, copies.y, classes=model.classes, sample_weight=copies.weight
+        )
     weights = block_weights(X, y, sample_weight, model)
-    return deepcopy(estimator).partial_fit(
-        X, plain_labels(y), classes=model.classes, sample_weight=weights
-    )
+    return estimator.partial_fit(X, plain_labels(y), classes=model.classes, sample_weight=weights)
 
 
 def block_predictions(

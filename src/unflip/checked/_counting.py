@@ -21,11 +21,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import t as student
 
-from unflip._typing import Floats
+from unflip._typing import Floats, Record
 from unflip.checked._betting import confidence_sequence
 from unflip.checked._draws import Draws
-from unflip.checked._exact import clopper_pearson
-from unflip.checked._ratios import Ratio
+from unflip.checked._exact import finite_interval
+from unflip.checked._ratios import Predicted, Ratio
 
 Interval = tuple[float, float]
 
@@ -90,6 +90,16 @@ class Estimate:
         """Half the width of `interval`."""
         return (self.interval[1] - self.interval[0]) / 2
 
+    def as_record(self) -> Record:
+        """Return it ready for JSON; `value` is None where no checked row tells."""
+        return {
+            "value": None if np.isnan(self.value) else self.value,
+            "fixed_n": list(self.interval),
+            "at_any_time": list(self.anytime),
+            "method": self.method,
+            "n_unsure": self.n_unsure,
+        }
+
     def __str__(self) -> str:
         low, high = self.interval
         return f"{self.value:.4f} ({low:.4f} to {high:.4f})"
@@ -118,16 +128,13 @@ def estimate_ratio(
     sequence : bool, default=True
         Whether the confidence sequence is wanted, which takes most of the time; else it is [0, 1].
     """
-    return estimate_mean([ratio], draws, label_proba, level, sequence=sequence)
+    predicted = [ratio.predicted(label_proba, draws.n_rows, draws.rows)]
+    with_model = label_proba is not None
+    return estimate_predicted([ratio], draws, predicted, level, with_model, sequence=sequence)
 
 
 def estimate_mean(
-    ratios: list[Ratio],
-    draws: Draws,
-    label_proba: Floats | None,
-    level: float,
-    *,
-    sequence: bool = True,
+    ratios: list[Ratio], draws: Draws, label_proba: Floats | None, level: float
 ) -> Estimate:
     """Return the mean of several ratios, such as recalls, with its two intervals.
 
@@ -135,28 +142,60 @@ def estimate_mean(
     ----------
     ratios : list of Ratio
         What is averaged.
-    draws, label_proba, level, sequence
+    draws, label_proba, level
         As for :func:`estimate_ratio`.
     """
-    predicted = [ratio.expected(label_proba, draws.n_rows) for ratio in ratios]
+    predicted = [ratio.predicted(label_proba, draws.n_rows, draws.rows) for ratio in ratios]
+    return estimate_predicted(ratios, draws, predicted, level, label_proba is not None)
+
+
+def estimate_predicted(
+    ratios: list[Ratio],
+    draws: Draws,
+    predicted: list[Predicted],
+    level: float,
+    with_model: bool,
+    *,
+    sequence: bool = True,
+) -> Estimate:
+    """Return the mean of several ratios, from what a model expects of each.
+
+    Parameters
+    ----------
+    ratios, draws, level, sequence
+        As for :func:`estimate_mean` and :func:`estimate_ratio`.
+    predicted : list of Predicted
+        For each ratio.
+    with_model : bool
+        Whether there is a model; else the predictions are zeros.
+    """
     ends = _completions(ratios, draws, predicted)
     sure = draws.truth >= 0
     kept = draws._replace(
         rows=draws.rows[sure], truth=draws.truth[sure], relative=draws.relative[sure]
     )
-    known = [_Sums.of(r, kept, p) for r, p in zip(ratios, predicted, strict=True)]
+    known = [
+        _Sums(*r.values(kept.rows, kept.truth), p.a[sure], p.b[sure], p.a_all, p.b_all)
+        for r, p in zip(ratios, predicted, strict=True)
+    ]
     value, power, _ = _solved(known, kept)
     n_unsure = int(np.count_nonzero(~sure))
-    exact = len(ratios) == 1 and label_proba is None and draws.is_plain and ratios[0].largest == 1
-    sides = [_fixed(sums, draws, level, exact=exact) for sums in ends[: 1 + (n_unsure > 0)]]
-    anytime = [(0.0, 1.0)]
-    if sequence:
+    exact = len(ratios) == 1 and not with_model and draws.is_plain and ratios[0].largest == 1
+    possible = [_possible(ratios, sums, draws.n_open) for sums in ends]
+    least, most = possible[0][0], possible[1][1]
+    sides = anytime = [(least, most)]
+    if draws.n_open:
+        sides = [_fixed(sums, draws, level, exact=exact) for sums in ends[: 1 + (n_unsure > 0)]]
+    if draws.n_open and sequence:
         anytime = [_always(ratios, sums, draws, level) for sums in ends[: 1 + (n_unsure > 0)]]
-    method = EXACT if exact else WEIGHTED if label_proba is None else POWERED
+    method = EXACT if exact else POWERED if with_model else WEIGHTED
+    low, high, first, last = np.clip(
+        [sides[0][0], sides[-1][1], anytime[0][0], anytime[-1][1]], least, most
+    ).tolist()
     return Estimate(
-        value=value,
-        interval=(sides[0][0], sides[-1][1]),
-        anytime=(anytime[0][0], anytime[-1][1]),
+        value=float(np.clip(value, least, most)),
+        interval=(low, high),
+        anytime=(first, last),
         method=method,
         n_rows=draws.rows.size,
         n_unsure=n_unsure,
@@ -176,21 +215,9 @@ class _Sums:
     a_all: float
     b_all: float
 
-    @classmethod
-    def of(
-        cls,
-        ratio: Ratio,
-        draws: Draws,
-        predicted: tuple[Floats, Floats],
-        at: tuple[Floats, Floats] | None = None,
-    ) -> "_Sums":
-        a, b = ratio.values(draws.rows, draws.truth) if at is None else at
-        a_model, b_model = predicted
-        return cls(a, b, a_model[draws.rows], b_model[draws.rows], a_model.mean(), b_model.mean())
-
 
 def _completions(
-    ratios: list[Ratio], draws: Draws, predicted: list[tuple[Floats, Floats]]
+    ratios: list[Ratio], draws: Draws, predicted: list[Predicted]
 ) -> list[list[_Sums]]:
     """Return the sums with unsure rows as they make the ratio smallest, and largest."""
     unsure = np.flatnonzero(draws.truth < 0)
@@ -199,7 +226,7 @@ def _completions(
         a, b = ratio.values(draws.rows, draws.truth)
         if not unsure.size:
             for each in lists:
-                each.append(_Sums.of(ratio, draws, model, (a, b)))
+                each.append(_Sums(a, b, *model))
             continue
         sure = draws.truth >= 0
         total = (draws.weight[sure] @ b[sure]) or 1.0
@@ -212,8 +239,20 @@ def _completions(
             for part in (0, 1):
                 stacked = np.stack([each[part] for each in possible])
                 filled[part][unsure] = stacked[best, np.arange(rows.size)]
-            lists[end].append(_Sums.of(ratio, draws, model, filled))
+            lists[end].append(_Sums(filled[0], filled[1], *model))
     return lists
+
+
+def _possible(ratios: list[Ratio], sums: list[_Sums], n_open: int) -> Interval:
+    """Return the ends that no row that was not drawn can lead beyond: one value if all were."""
+    ends = []
+    for ratio, each in zip(ratios, sums, strict=True):
+        a, b, more = each.a.sum(), each.b.sum(), n_open * ratio.largest
+        if b + n_open == 0:  # no row is counted at all
+            return 0.0, 1.0
+        ends.append((a / (b + n_open), (a + more) / (b + more)))
+    low, high = np.mean(ends, axis=0).tolist()
+    return low, high
 
 
 def _solved(sums: list[_Sums], draws: Draws) -> tuple[float, float, Floats]:
@@ -248,8 +287,9 @@ def _fixed(sums: list[_Sums], draws: Draws, level: float, *, exact: bool) -> Int
     """Return the interval for a number of rows that was fixed in advance."""
     n = draws.rows.size
     if exact:
-        low, high = clopper_pearson(sums[0].a.sum(), sums[0].b.sum(), level).tolist()
-        return low, high
+        found, among = int(sums[0].a.sum()), int(sums[0].b.sum())
+        # of the rows that were not drawn, all may be among those that are counted
+        return finite_interval(found, among, among + draws.n_open, level)
     value, _, influence = _solved(sums, draws)
     if n < 2 or not np.isfinite(value):
         return 0.0, 1.0
@@ -261,9 +301,10 @@ def _fixed(sums: list[_Sums], draws: Draws, level: float, *, exact: bool) -> Int
     if variance <= 0:
         return value, value
     quantile = student.ppf((1 + level) / 2, n - 1)
-    third = (w**3 * apart) @ influence**3
+    third = (w**3 * apart * np.maximum(1 - 2 / draws.weight, 0)) @ influence**3
     centre = value + third / (6 * variance) * (1 + 2 * quantile**2)
-    reach = quantile * np.sqrt(variance)
+    # half a row more: sums over all rows are whole numbers
+    reach = quantile * np.sqrt(variance) + scale / (2 * draws.n_rows)
     return float(np.clip(centre - reach, 0, value)), float(np.clip(centre + reach, value, 1))
 
 

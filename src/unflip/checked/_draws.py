@@ -46,9 +46,25 @@ class Draws(NamedTuple):
 
     @property
     def weight(self) -> Floats:
-        """How many rows of the table each stands for; they sum to `n_rows`."""
+        """How many rows of the table each stands for; they sum to `n_rows`.
+
+        A draw t tells the sum over the table as (sum before it) + (its row) / q_t. Of these sums,
+        whose errors are about proportional to L (L - 1) with L the rows left, the mean by inverse
+        variance is taken: each row alike for plain draws, and 1 once all rows were drawn.
+        """
         inverse = 1 / self.relative
+        if self.in_turn and self.rows.size:
+            left = self.left
+            if left[-1] == 1:
+                return np.ones(self.rows.size)
+            share = 1 / (left - 1) - 1 / left
+            inverse = share * left * inverse + share[::-1].cumsum()[::-1] - share
         return np.asarray(self.n_rows * inverse / inverse.sum())
+
+    @property
+    def n_open(self) -> int:
+        """How many rows were not drawn."""
+        return self.n_rows - self.rows.size
 
     @property
     def left(self) -> Floats:

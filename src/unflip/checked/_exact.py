@@ -1,8 +1,11 @@
 """Exact intervals of shares."""
 
+from bisect import bisect_left
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv
+from scipy.stats import hypergeom
 
 from unflip._diagnostics import LEVEL
 from unflip._typing import Floats
@@ -36,6 +39,38 @@ def clopper_pearson(found: ArrayLike, n: ArrayLike, level: float = LEVEL) -> Flo
     low = np.where(k > 0, betaincinv(np.maximum(k, 1), size - k + 1, tail), 0.0)
     high = np.where(k < size, betaincinv(k + 1, np.maximum(size - k, 1), 1 - tail), 1.0)
     return np.stack([low, high], axis=-1)
+
+
+def finite_interval(found: int, n: int, n_rows: int, level: float = LEVEL) -> tuple[float, float]:
+    """Return the exact interval of a share, of which `found` of `n` rows drawn from `n_rows`.
+
+    The shares under which so many, or so few, have a probability above (1 - level) / 2 when rows
+    are drawn without replacement: narrower than :func:`clopper_pearson`, and the share itself once
+    all rows were drawn.
+
+    Parameters
+    ----------
+    found : int
+        Number of successes.
+    n : int
+        Rows drawn; the interval of 0 rows is [0, 1].
+    n_rows : int
+        Rows that they were drawn from.
+    level : float, default=0.95
+        Confidence.
+    """
+    if not n:
+        return 0.0, 1.0
+    tail = (1 - level) / 2
+    # both probabilities are monotone in the number of successes among all rows
+    counts = range(found, n_rows - (n - found) + 1)
+    low = bisect_left(
+        counts, True, key=lambda total: hypergeom.sf(found - 1, n_rows, total, n) > tail
+    )
+    high = bisect_left(
+        counts, True, key=lambda total: hypergeom.cdf(found, n_rows, total, n) <= tail
+    )
+    return counts[low] / n_rows, counts[high - 1] / n_rows
 
 
 def check_counts(values: ArrayLike, name: str) -> Floats:

@@ -26,8 +26,8 @@ def check_rows(rows: ArrayLike) -> Codes:
         return np.empty(0, dtype=np.intp)
     if values.dtype.kind not in "iu":
         raise ValueError(
-            f"rows must hold positions, whole numbers counted from 0, got {values[0]!r}. For rows "
-            "that are named, use CheckedLabels.from_ids."
+            f"rows must hold positions, whole numbers counted from 0, got {values.tolist()[0]!r}. "
+            "For rows that are named, use CheckedLabels.from_ids."
         )
     if values.min() < 0:
         raise ValueError(f"rows are counted from 0, got {values.min()}.")

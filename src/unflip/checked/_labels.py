@@ -25,8 +25,9 @@ from unflip.checked._input import (
     read_csv,
     whole_number,
 )
+from unflip.checked._learning import LEAST_ROWS
 from unflip.checked._picking import Goal, Picks, pick_rows, rows_needed
-from unflip.noise import NoiseRates
+from unflip.noise import NoiseRates, RatesInterval
 
 
 class CheckedLabels:
@@ -63,7 +64,7 @@ class CheckedLabels:
     >>> rows = rng.choice(5000, 200, replace=False)
     >>> checked = CheckedLabels(rows, y_true[rows], probability=200 / 5000)
     >>> print(checked.wrong_share(y))
-    0.0950 (0.0582 to 0.1444)
+    0.0950 (0.0590 to 0.1432)
     """
 
     NONE, UNSURE = NONE, UNSURE
@@ -120,8 +121,9 @@ class CheckedLabels:
         strangers = [name for name in names if name not in known]
         if strangers:
             raise ValueError(
-                f"{len(strangers)} checked ids are not in the table, {strangers[0]!r} for one. Is "
-                "this the table that was checked?"
+                f"the checked id {strangers[0]!r} is not in the table"
+                + (f", nor are {len(strangers) - 1} others" if strangers[1:] else "")
+                + ". Is this the table that was checked?"
             )
         return cls([known[name] for name in names], labels, probability)
 
@@ -145,10 +147,10 @@ class CheckedLabels:
         lines = read_csv(Path(path))
         rows = [whole_number(line["row"], path, number) for number, line in enumerate(lines, 2)]
         chances = [chance(line.get("probability"), path, n) for n, line in enumerate(lines, 2)]
-        labels: list[Any] = [line["label"] for line in lines]
+        labels: list[Any] = [line["label"] or None for line in lines]
         if y is not None:
             table = check_labels(y, binary=False)
-            labels = [as_class(label, table.classes) for label in labels]
+            labels = [None if each is None else as_class(each, table.classes) for each in labels]
             check_given(path, rows, [line.get("given") for line in lines], table)
         return cls(rows, objects(labels), np.array(chances))
 
@@ -202,6 +204,16 @@ class CheckedLabels:
             codes[i] = places[label]
         return codes
 
+    def speak(self, n_rows: int) -> Array:
+        """Return whether each row speaks of others: those drawn, and all where none is left.
+
+        Parameters
+        ----------
+        n_rows : int
+            Rows of the table.
+        """
+        return np.ones(len(self), dtype=bool) if len(self) == n_rows else self.is_drawn
+
     def draws(self, labels: Labels) -> Draws:
         """Return the rows that were drawn, as the estimates take them.
 
@@ -215,8 +227,11 @@ class CheckedLabels:
         Draws
             Rows and probabilities.
         """
-        truth, drawn = self.truth(labels), self.is_drawn
-        relative, in_turn = relative_probability(self.probability[drawn], labels.codes.size)
+        truth, drawn = self.truth(labels), self.speak(labels.codes.size)
+        chances = self.probability[drawn]
+        if drawn.size == labels.codes.size:  # however they were picked, it is all of them
+            chances = np.ones(drawn.size)
+        relative, in_turn = relative_probability(chances, labels.codes.size)
         return Draws(
             self.rows[drawn],
             truth[drawn],
@@ -324,6 +339,24 @@ class CheckedLabels:
             ]
             for i in classes
         ]
+
+    def count_rates(
+        self, y: ArrayLike, label_proba: ArrayLike | None = None, *, level: float = 0.95
+    ) -> tuple[Floats, RatesInterval] | None:
+        """Return T and its interval, as rate estimators do; None where too few rows were drawn.
+
+        Parameters
+        ----------
+        y, label_proba, level
+            As for :meth:`noise_rates`. Rows of T are NaN of classes that no checked row is of.
+        """
+        if np.count_nonzero(self.speak(np.shape(y)[0])) < LEAST_ROWS:
+            return None
+        found = self.transition(y, label_proba, level=level)
+        value = np.array([[each.value for each in row] for row in found])
+        ends = np.array([[each.interval for each in row] for row in found])
+        share = self.wrong_share(y, label_proba, level=level)
+        return value, RatesInterval(ends[..., 0], ends[..., 1], level, share.interval)
 
     def score(
         self,

@@ -1,6 +1,6 @@
 r"""P(true = k | x, given label) from checked rows and noisy labels together.
 
-Three kinds of explanation of the errors, weighted by how well each predicts checked rows that it
+Explanations of the errors, weighted by how well each predicts checked rows that it
 was not shown:
 
 - what the noisy labels say by themselves;
@@ -9,22 +9,25 @@ was not shown:
 
       log P(true = k | x, y) = b_k + W[y, k] + alpha 1{y = k} + beta log P(noisy = k | x) + v_k x,
 
-  with Gaussian priors, of which several widths for v are tried: from none, where errors depend on
-  x through P(noisy | x) only, to that of a model that learns the classes from checked rows alone.
+  with beta >= 0 and Gaussian priors, of which several widths for v are tried: from none, where
+  errors depend on x through P(noisy | x) only, to that of a model that learns the classes from
+  checked rows alone;
+- the same model once more, with P(true | x) of a classifier that was trained on what the first
+  three say in the place of P(noisy | x).
 
 The weights maximise the held-out likelihood of the mixture (stacking).
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import minimize
+from scipy.optimize import Bounds, minimize
 from scipy.special import log_softmax, logsumexp
 
 from unflip._label_posterior import LabelPosterior
-from unflip._typing import Array, Codes, Floats, Rows
+from unflip._threads import one_blas_thread
+from unflip._typing import Codes, Floats, Rows
 from unflip.noise import TransitionMatrix
 
 WIDTHS = (0.0, 0.5, 5.0, 50.0)
@@ -46,56 +49,8 @@ SMALLEST = 1e-4
 """Probabilities are kept from 0 and 1 by this."""
 
 
-class CheckedRows(NamedTuple):
-    """Checked rows whose true class is known, with how far each speaks for the others.
-
-    Parameters
-    ----------
-    rows, truth : ndarray of shape (n_checked,)
-        Positions of the rows, and of their true labels among the classes.
-    weight : ndarray of shape (n_checked,)
-        Inverse probabilities with mean 1; 0 of rows that were picked by hand.
-    """
-
-    rows: Codes
-    truth: Codes
-    weight: Floats
-
-    def take(self, kept: Array) -> "CheckedRows":
-        """Return some of them.
-
-        Parameters
-        ----------
-        kept : ndarray
-            Which: positions, or whether to keep each.
-        """
-        return CheckedRows(self.rows[kept], self.truth[kept], self.weight[kept])
-
-
-class Explained(NamedTuple):
-    """The label posterior, and which explanations it is a mixture of.
-
-    Parameters
-    ----------
-    proba : ndarray of shape (n_rows, n_classes)
-        P(true = k | x, given label).
-    shares : dict of str to float
-        The weight of each explanation.
-    """
-
-    proba: Floats
-    shares: dict[str, float]
-
-
-def explain_errors(
-    own: Floats,
-    held_out: Floats,
-    x: Rows | None,
-    codes: Codes,
-    classes: Array,
-    checked: CheckedRows,
-) -> Explained:
-    """Return P(true = k | x, given label) of all rows.
+class Seen(NamedTuple):
+    """What is known of rows without looking at them.
 
     Parameters
     ----------
@@ -107,74 +62,137 @@ def explain_errors(
         Features of comparable scale; None where there are none.
     codes : ndarray of shape (n_rows,)
         Positions of the given labels among the classes.
-    classes : ndarray of shape (n_classes,)
-        The labels.
-    checked : CheckedRows
-        What is known.
+    clean : ndarray of shape (n_rows, n_classes), default=None
+        P(true | x) by a classifier that was taught by other rows, where there is one.
     """
-    speaking = checked.take(checked.weight > 0)
-    if speaking.rows.size < LEAST_ROWS:
-        return Explained(own, {"labels alone": 1.0})
-    makers = _explanations(own, held_out, x, codes, classes)
-    folds = _folds(speaking)
-    scores = np.empty((speaking.rows.size, len(makers)))
-    at = np.arange(speaking.rows.size)
-    for column, make in enumerate(makers.values()):
-        for train, test in folds:
-            proba = make(speaking.take(train), speaking.rows[test])
-            scores[test, column] = proba[at[: test.size], speaking.truth[test]]
-    shares = _stacked(np.log(np.maximum(scores, SMALLEST)), speaking.weight)
-    everyone = np.arange(codes.size)
-    proba = np.zeros_like(own)
-    for share, make in zip(shares, makers.values(), strict=True):
-        if share > 0:
-            proba += share * make(speaking, everyone)
-    return Explained(proba, dict(zip(makers, shares.tolist(), strict=True)))
+
+    own: Floats
+    held_out: Floats
+    x: Rows | None
+    codes: Codes
+    clean: Floats | None = None
+
+    def take(self, rows: Codes) -> "Seen":
+        """Return some of the rows.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Their positions.
+        """
+        x, clean = (None if each is None else each[rows] for each in (self.x, self.clean))
+        return Seen(self.own[rows], self.held_out[rows], x, self.codes[rows], clean)
 
 
-def _explanations(
-    own: Floats, held_out: Floats, x: Rows | None, codes: Codes, classes: Array
-) -> dict[str, Callable[[CheckedRows, Codes], Floats]]:
-    """Return, by name, functions from checked rows and other rows to P(true | x, given)."""
-    log_p = np.log(np.clip(held_out, SMALLEST, None))
-    log_p -= log_p.mean(axis=1, keepdims=True)
+class Explained(NamedTuple):
+    """How errors come about: explanations, fitted to checked rows, and the weight of each.
 
-    def labels_alone(_: CheckedRows, rows: Codes) -> Floats:
-        return own[rows]
+    Parameters
+    ----------
+    parts : list of estimators
+        The explanations.
+    weights : ndarray of shape (n_parts,)
+        Their weights.
+    """
 
-    def random_flips(checked: CheckedRows, rows: Codes) -> Floats:
-        matrix = flip_matrix(checked, codes, classes.size)
-        return LabelPosterior(held_out[rows], codes[rows], TransitionMatrix(matrix), classes).proba
+    parts: list["Explanation"]
+    weights: Floats
 
-    makers: dict[str, Callable[[CheckedRows, Codes], Floats]] = {
-        "labels alone": labels_alone,
-        "random flips": random_flips,
-    }
-    for width in WIDTHS if x is not None else WIDTHS[:1]:
+    @property
+    def shares(self) -> dict[str, float]:
+        """The weight of each explanation."""
+        return dict(zip((part.name for part in self.parts), self.weights.tolist(), strict=True))
 
-        def by_row(checked: CheckedRows, rows: Codes, width: float = width) -> Floats:
-            features = None if not width else x
-            model = ErrorModel(width).fit(log_p, features, codes, checked)
-            return model.predict(log_p, features, codes, rows)
+    def predict(self, rows: Seen) -> Floats:
+        """Return P(true = k | x, given label).
 
-        makers["errors by row" + (f", x {width:g}" if width else "")] = by_row
-    return makers
+        Parameters
+        ----------
+        rows : Seen
+            The rows.
+        """
+        proba = np.zeros_like(rows.own)
+        for weight, part in zip(self.weights, self.parts, strict=True):
+            if weight > 0:
+                proba += weight * part.predict(rows)
+        return proba
 
 
-def flip_matrix(checked: CheckedRows, codes: Codes, n_classes: int) -> Floats:
+@one_blas_thread()
+def explain_errors(rows: Seen, truth: Codes, weight: Floats) -> Explained:
+    """Return how the errors of all rows come about, by rows whose true class is known.
+
+    Parameters
+    ----------
+    rows : Seen
+        The checked rows.
+    truth : ndarray of shape (n_checked,)
+        Positions of their true labels among the classes.
+    weight : ndarray of shape (n_checked,)
+        How far each speaks for other rows; 0 of rows that were picked by hand.
+    """
+    speaking = np.flatnonzero(weight > 0)
+    rows, truth, weight = rows.take(speaking), truth[speaking], weight[speaking]
+    if speaking.size < LEAST_ROWS:
+        return Explained([LabelsAlone()], np.ones(1))
+    widths = WIDTHS if rows.x is not None else WIDTHS[:1]
+    parts: list[Explanation] = [LabelsAlone(), RandomFlips(), *map(ErrorModel, widths)]
+    if rows.clean is not None:
+        parts += [ErrorModel(width, taught=True) for width in widths]
+    scores = np.empty((truth.size, len(parts)))
+    for train, test in _folds(truth):
+        for column, part in enumerate(parts):
+            part.fit(rows.take(train), truth[train], weight[train])
+            proba = part.predict(rows.take(test))
+            scores[test, column] = proba[np.arange(test.size), truth[test]]
+    shares = _stacked(np.log(np.maximum(scores, SMALLEST)), weight)
+    return Explained([part.fit(rows, truth, weight) for part in parts], shares)
+
+
+class LabelsAlone:
+    """What the noisy labels say by themselves."""
+
+    name = "labels alone"
+
+    def fit(self, rows: Seen, truth: Codes, weight: Floats) -> "LabelsAlone":
+        """Learn nothing."""
+        return self
+
+    def predict(self, rows: Seen) -> Floats:
+        """Return P(true | x, given) of rows."""
+        return rows.own
+
+
+class RandomFlips:
+    """Flips that depend on the true class only."""
+
+    name = "random flips"
+
+    def fit(self, rows: Seen, truth: Codes, weight: Floats) -> "RandomFlips":
+        """Count the flips."""
+        self.matrix_ = flip_matrix(truth, rows.codes, weight, rows.own.shape[1])
+        return self
+
+    def predict(self, rows: Seen) -> Floats:
+        """Return P(true | x, given) of rows."""
+        noise, classes = TransitionMatrix(self.matrix_), np.arange(len(self.matrix_))
+        return LabelPosterior(rows.held_out, rows.codes, noise, classes).proba
+
+
+def flip_matrix(truth: Codes, codes: Codes, weight: Floats, n_classes: int) -> Floats:
     """Return T[i, j] = P(given = j | true = i) from checked rows, shrunk a little to no flips.
 
     Parameters
     ----------
-    checked : CheckedRows
-        Rows that were drawn.
-    codes : ndarray of shape (n_rows,)
-        The given labels of all rows.
+    truth, codes : ndarray of shape (n_checked,)
+        True and given labels of rows that were drawn.
+    weight : ndarray of shape (n_checked,)
+        How far each speaks for other rows.
     n_classes : int
         How many classes.
     """
     counts = np.zeros((n_classes, n_classes))
-    np.add.at(counts, (checked.truth, codes[checked.rows]), checked.weight)
+    np.add.at(counts, (truth, codes), weight)
     counts += np.eye(n_classes) + 0.5 / n_classes
     matrix = counts / counts.sum(axis=1, keepdims=True)
     return _invertible(matrix)
@@ -196,24 +214,32 @@ class ErrorModel:
     ----------
     width : float
         Prior variance of v x over the rows.
+    taught : bool, default=False
+        Whether P(true | x) of a taught classifier takes the place of P(noisy | x).
     """
 
-    def __init__(self, width: float) -> None:
-        self.width = width
+    def __init__(self, width: float, *, taught: bool = False) -> None:
+        self.width, self.taught = width, taught
+        self.name = "errors by row" + (f", x {width:g}" if width else "") + ", taught" * taught
 
-    def fit(
-        self, log_p: Floats, x: Rows | None, codes: Codes, checked: CheckedRows
-    ) -> "ErrorModel":
+    def _belief(self, rows: Seen) -> Floats:
+        """Return the logarithms of what is believed of the classes, their mean taken out."""
+        proba = rows.clean if self.taught else rows.held_out
+        assert proba is not None
+        log_p = np.log(np.clip(proba, SMALLEST, None))
+        return np.asarray(log_p - log_p.mean(axis=1, keepdims=True))
+
+    def fit(self, rows: Seen, truth: Codes, weight: Floats) -> "ErrorModel":
         """Maximise the weighted likelihood of the true labels of checked rows, with the prior."""
-        n_classes = log_p.shape[1]
-        given, belief = np.eye(n_classes)[codes[checked.rows]], log_p[checked.rows]
-        z = None if x is None else _dense(x[checked.rows])
+        n_classes = rows.own.shape[1]
+        given, belief = np.eye(n_classes)[rows.codes], self._belief(rows)
+        z = None if rows.x is None or not self.width else _dense(rows.x)
         n_columns = 0 if z is None else z.shape[1]
         sizes = np.cumsum([2, n_classes, n_classes**2, n_columns * n_classes])
         spread = 1.0 if z is None else max(float((z**2).sum(axis=1).mean()), 1e-12)
         penalty = np.full(sizes[-1], 1 / PRIOR_VARIANCE)
         penalty[sizes[2] :] = spread / max(self.width, 1e-12) * 2
-        target = np.eye(n_classes)[checked.truth]
+        target = np.eye(n_classes)[truth]
 
         def loss(parameters: Floats) -> tuple[float, Floats]:
             shared, b, w, v = np.split(parameters, sizes[:-1])
@@ -221,42 +247,48 @@ class ErrorModel:
             if z is not None:
                 score = score + z @ v.reshape(n_columns, n_classes)
             log_q = log_softmax(score, axis=1)
-            error = checked.weight[:, None] * (np.exp(log_q) - target)
+            error = weight[:, None] * (np.exp(log_q) - target)
             parts = [
                 [(error * given).sum(), (error * belief).sum()],
                 error.sum(axis=0),
                 (given.T @ error).ravel(),
                 [] if z is None else (z.T @ error).ravel(),
             ]
-            value = -(checked.weight[:, None] * target * log_q).sum()
+            value = -(weight[:, None] * target * log_q).sum()
             value += 0.5 * float(penalty @ parameters**2)
             return value, np.concatenate(parts) + penalty * parameters
 
-        start = np.zeros(sizes[-1])
-        found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 200}).x
+        start, bounds = np.zeros(sizes[-1]), Bounds(np.full(sizes[-1], -np.inf), np.inf)
+        # what noisy labels speak for is never less likely for it, however few rows say so
+        bounds.lb[1] = 0
+        options = {"maxiter": 200}
+        found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
         self.shared_, self.b_, w, v = np.split(found, sizes[:-1])
         self.w_ = w.reshape(n_classes, n_classes)
         self.v_ = v.reshape(n_columns, n_classes)
         return self
 
-    def predict(self, log_p: Floats, x: Rows | None, codes: Codes, rows: Codes) -> Floats:
+    def predict(self, rows: Seen) -> Floats:
         """Return P(true | x, given) of rows."""
-        n_classes = log_p.shape[1]
-        given = np.eye(n_classes)[codes[rows]]
-        score = self.shared_[0] * given + self.shared_[1] * log_p[rows] + self.b_ + given @ self.w_
-        if x is not None:
-            score = score + np.asarray(x[rows] @ self.v_)
+        given = np.eye(self.b_.size)[rows.codes]
+        belief = self._belief(rows)
+        score = self.shared_[0] * given + self.shared_[1] * belief + self.b_ + given @ self.w_
+        if self.v_.size:
+            score = score + np.asarray(rows.x @ self.v_)
         return np.exp(log_softmax(score, axis=1))
+
+
+Explanation = LabelsAlone | RandomFlips | ErrorModel
+"""What may be behind the errors."""
 
 
 def _dense(x: Rows) -> Floats:
     return np.asarray(x.todense() if sparse.issparse(x) else x, dtype=float)
 
 
-def _folds(checked: CheckedRows) -> list[tuple[Codes, Codes]]:
+def _folds(truth: Codes) -> list[tuple[Codes, Codes]]:
     """Return pairs of rows to train on and to test on, classes spread evenly over the folds."""
-    # by class and position: the same folds in whatever order the rows were checked
-    order = np.lexsort((checked.rows, checked.truth))
+    order = np.argsort(truth, kind="stable")
     fold = np.empty(order.size, dtype=np.intp)
     fold[order] = np.arange(order.size) % FOLDS
     return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(FOLDS)]

@@ -111,7 +111,7 @@ def pick_rows(
 
 
 def rows_needed(found: Estimate, n_rows: int, half_width: float) -> int:
-    """Return about how many more rows an interval needs; its width falls as 1 / sqrt(n).
+    """Return about how many more rows an interval needs; its width falls as sqrt(1/n - 1/N).
 
     Parameters
     ----------
@@ -124,10 +124,11 @@ def rows_needed(found: Estimate, n_rows: int, half_width: float) -> int:
     """
     if found.n_rows < 2:
         # as many as a plain random sample of a share of a tenth
-        wanted = 0.09 * (norm.ppf((1 + found.level) / 2) / half_width) ** 2
+        variance = 0.09 * norm.ppf((1 + found.level) / 2) ** 2
     else:
-        wanted = found.n_rows * (found.half_width / half_width) ** 2
-    total = wanted / (1 + wanted / n_rows) if found.n_rows < 2 else min(wanted, n_rows)
+        open_share = 1 / found.n_rows - 1 / n_rows
+        variance = found.half_width**2 / open_share if open_share > 0 else 0.0
+    total = variance / (half_width**2 + variance / n_rows)
     return max(int(np.ceil(total)) - found.n_rows, 0)
 
 

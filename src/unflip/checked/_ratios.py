@@ -15,6 +15,23 @@ Values = Callable[[Codes, Codes], tuple[Floats, Floats]]
 """From rows and their true labels (n_classes: none of them) to a and b."""
 
 
+class Predicted(NamedTuple):
+    """What a model expects of a and b.
+
+    Parameters
+    ----------
+    a, b : ndarray of shape (n_drawn,)
+        At the drawn rows.
+    a_all, b_all : float
+        On average over all rows.
+    """
+
+    a: Floats
+    b: Floats
+    a_all: float
+    b_all: float
+
+
 class Ratio(NamedTuple):
     """theta = sum a / sum b over all rows of a table.
 
@@ -28,6 +45,19 @@ class Ratio(NamedTuple):
 
     values: Values
     largest: float = 1.0
+
+    def predicted(self, label_proba: Floats | None, n_rows: int, drawn: Codes) -> Predicted:
+        """Return what a model expects at drawn rows, and of all; zeros without one.
+
+        Parameters
+        ----------
+        label_proba, n_rows
+            As for :meth:`expected`.
+        drawn : ndarray of shape (n_drawn,)
+            Positions of the drawn rows.
+        """
+        a, b = self.expected(label_proba, n_rows)
+        return Predicted(a[drawn], b[drawn], float(a.mean()), float(b.mean()))
 
     def expected(self, label_proba: Floats | None, n_rows: int) -> tuple[Floats, Floats]:
         """Return E[a] and E[b] of every row under a model; zeros without one.

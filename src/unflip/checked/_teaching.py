@@ -5,22 +5,28 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from unflip._diagnostics import LEVEL, Diagnostic
+from unflip._estimators import fit_soft_labels
 from unflip._folds import folds_within_classes
-from unflip._typing import Codes, Floats, RandomState, Rows
+from unflip._threads import one_blas_thread
+from unflip._typing import Array, Codes, Floats, RandomState, Rows
 from unflip._validation import Labels
 from unflip.checked._counting import Estimate
 from unflip.checked._draws import Draws
 from unflip.checked._labels import CheckedLabels
-from unflip.checked._learning import LEAST_ROWS, CheckedRows, explain_errors
+from unflip.checked._learning import LEAST_ROWS, Explained, Seen, explain_errors
 from unflip.noise import NoiseRates, TransitionMatrix
 from unflip.noise_rates import admissible_matrix
 from unflip.posterior import BasePosterior, cross_fit, make_posterior
 
 CROSS_FIT_FOLDS = 5
 """Folds of P(noisy | x), in which no row's own label is seen."""
+
+MOST_TAUGHT = 20_000
+"""Rows that a classifier of the second round is trained on."""
 
 MANY_BY_HAND = 20
 """So many rows picked by hand, and none drawn, may be a random sample that does not say so."""
@@ -106,21 +112,27 @@ def teach(
     """
     classes, codes = labels
     truth, draws = checked.truth(labels), checked.draws(labels)
-    x = None if X is None else _features(X, checked.rows)
+    features = Features.of(X, checked.rows)
     if held_out is None:
-        model = make_posterior("probabilistic") if x is not None else clone(posterior)
+        model = make_posterior("probabilistic") if features is not None else clone(posterior)
         folds = folds_within_classes(CROSS_FIT_FOLDS, codes)
         held_out = cross_fit(model, X, labels, cv=folds, random_state=random_state)[1]
-    rows = _checked_rows(checked, truth, draws)
-    found = explain_errors(own, held_out, x, codes, classes, rows)
-    proba, counts = found.proba.copy(), np.ones(codes.size)
+    x = None if features is None else features.transform(X)
+    seen = Seen(own, held_out, x, codes)
+    found = explained_by(checked, truth, draws, seen.take(checked.rows))
+    proba, counts = found.predict(seen), np.ones(codes.size)
     known, none = (truth >= 0) & (truth < classes.size), truth == classes.size
     proba[checked.rows[known]] = np.eye(classes.size)[truth[known]]
+    speaks = draws.rows.size >= LEAST_ROWS
+    if features is not None and speaks and draws.n_open:
+        seen = seen._replace(clean=_taught_classifier(features.scaled(X), proba, classes))
+        found = explained_by(checked, truth, draws, seen.take(checked.rows))
+        proba = found.predict(seen)
+        proba[checked.rows[known]] = np.eye(classes.size)[truth[known]]
     nowhere = checked.rows[none]
     counts[nowhere] = 0.0
     proba[nowhere] = _elsewhere(proba[nowhere], codes[nowhere])
     wrong = np.clip(1 - proba[np.arange(codes.size), codes], 0, 1)
-    speaks = draws.rows.size >= LEAST_ROWS
     share = None
     if speaks:
         share = checked.wrong_share(labels.given, own, level=LEVEL)
@@ -128,46 +140,146 @@ def teach(
         proba,
         wrong,
         counts,
-        _rates(proba, codes),
+        rates_of(joint_counts(proba, codes)),
         share,
         found.shares,
-        _doubts(checked, draws, share, float(1 - own[np.arange(codes.size), codes].mean())),
+        doubts_of(checked, draws, share, float(1 - own[np.arange(codes.size), codes].mean())),
     )
 
 
-def _checked_rows(checked: CheckedLabels, truth: Codes, draws: Draws) -> CheckedRows:
-    """Return the rows of known class; those that were drawn weigh by inverse probability."""
+def recalibrate(
+    checked: CheckedLabels,
+    X: Rows | None,
+    labels: Labels,
+    own: Floats,
+    held_out: Floats,
+) -> Floats:
+    """Return P(true = k | x, given label) by answers to rows that were picked in whatever way.
+
+    Rows that were picked by what is known of them, such as the most suspicious first, tell as much
+    of rows like them as drawn ones: all count alike, and how they were picked does not matter as
+    far as the model of the errors is right. For a ranking, not for counting. Checked rows have
+    their probability as if they were not.
+
+    Parameters
+    ----------
+    checked, X, labels, own, held_out
+        As for :func:`teach`.
+    """
+    truth = checked.truth(labels)
+    known = np.flatnonzero((truth >= 0) & (truth < labels.classes.size))
+    rows = checked.rows[known]
+    features = Features.of(X, rows)
+    x = None if features is None else features.transform(X)
+    seen = Seen(own, held_out, x, labels.codes)
+    return explain_errors(seen.take(rows), truth[known], np.ones(known.size)).predict(seen)
+
+
+def explained_by(checked: CheckedLabels, truth: Codes, draws: Draws, rows: Seen) -> Explained:
+    """Explain errors by rows of known class; those that were drawn weigh by inverse probability.
+
+    Parameters
+    ----------
+    checked, truth, draws
+        The checked rows, their true labels, and those that were drawn.
+    rows : Seen
+        What is known of the checked rows without looking at them.
+    """
     weight = np.zeros(truth.size)
-    weight[checked.is_drawn] = draws.weight
-    known = (truth >= 0) & (truth < draws.n_classes)
+    weight[checked.speak(draws.n_rows)] = draws.weight
+    # by position: the same folds in whatever order the rows were checked
+    known = np.flatnonzero((truth >= 0) & (truth < draws.n_classes))
+    known = known[np.argsort(checked.rows[known])]
     weight = weight[known]
     if weight.any():
         weight /= weight[weight > 0].mean()
-    return CheckedRows(checked.rows[known], truth[known], weight)
+    return explain_errors(rows.take(known), truth[known], weight)
 
 
-def _features(X: Rows, checked_rows: Codes) -> Rows | None:
-    """Return numbers of comparable scale, as many columns at most as checked rows; None of others.
+@dataclass(frozen=True)
+class Features:
+    """Numbers of comparable scale, as many columns at most as checked rows.
 
     A ridge-penalised model of the checked rows does not leave their span, so that no more columns
     than rows are needed.
+
+    Parameters
+    ----------
+    scaler : StandardScaler
+        What scales the columns.
+    axes : ndarray of shape (n_features, n_axes) or None
+        The span of the checked rows, where there are more columns than these.
     """
+
+    scaler: StandardScaler
+    axes: Floats | None
+
+    @classmethod
+    def of(cls, X: Rows | None, checked_rows: Codes) -> "Features | None":
+        """Return the features of these rows; None where they are not all finite numbers.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features) or None
+            Rows, by which the columns are scaled.
+        checked_rows : ndarray
+            Which of them were checked.
+        """
+        x = None if X is None else _numbers(X)
+        if x is None or not np.isfinite(x.data if sparse.issparse(x) else x).all():
+            return None
+        scaler, axes = StandardScaler(with_mean=not sparse.issparse(x)).fit(x), None
+        if checked_rows.size and x.shape[1] > checked_rows.size:
+            seen = scaler.transform(x[checked_rows])
+            seen = seen.toarray() if sparse.issparse(seen) else seen
+            axes = np.linalg.svd(seen, full_matrices=False)[2].T
+        return cls(scaler, axes)
+
+    def transform(self, X: Rows) -> Rows:
+        """Return the features of rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Rows with the same columns.
+        """
+        x = self.scaled(X)
+        return x if self.axes is None else np.asarray(x @ self.axes)
+
+    def scaled(self, X: Rows) -> Rows:
+        """Return all columns of rows, scaled; a gap is as the mean of its column.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Rows with the same columns.
+        """
+        x = self.scaler.transform(_numbers(X))
+        return x if sparse.issparse(x) else np.where(np.isnan(x), 0.0, x)
+
+
+@one_blas_thread()
+def _taught_classifier(x: Rows, proba: Floats, classes: Array) -> Floats:
+    """Return P(true | x) by logistic regression on soft labels, of rows that it did not see."""
+    found = np.empty_like(proba)
+    order = np.random.default_rng(0).permutation(len(proba))
+    fold = np.arange(order.size) % CROSS_FIT_FOLDS
+    for k in range(CROSS_FIT_FOLDS):
+        train, test = order[fold != k][:MOST_TAUGHT], order[fold == k]
+        model = fit_soft_labels(LogisticRegression(max_iter=1000), x[train], proba[train], classes)
+        found[test] = model.predict_proba(x[test])
+    return found
+
+
+def _numbers(X: Rows) -> Rows | None:
+    """Return rows as numbers; None where they are not."""
     if sparse.issparse(X):
-        x = StandardScaler(with_mean=False).fit_transform(X.astype(float).tocsr())
-    else:
-        try:
-            x = np.asarray(X, dtype=float)
-        except (TypeError, ValueError):
-            return None
-        if x.ndim != 2 or not np.isfinite(x).all():
-            return None
-        x = StandardScaler().fit_transform(x)
-    if not checked_rows.size or x.shape[1] <= checked_rows.size:
-        return x
-    seen = x[checked_rows]
-    seen = seen.toarray() if sparse.issparse(seen) else seen
-    axes = np.linalg.svd(seen, full_matrices=False)[2]
-    return np.asarray(x @ axes.T)
+        return X.astype(float).tocsr()
+    try:
+        x = np.asarray(X, dtype=float)
+    except (TypeError, ValueError):
+        return None
+    return x if x.ndim == 2 else None
 
 
 def _elsewhere(proba: Floats, codes: Codes) -> Floats:
@@ -181,18 +293,46 @@ def _elsewhere(proba: Floats, codes: Codes) -> Floats:
     return np.where(total > 0, others / np.where(total > 0, total, 1.0), even)
 
 
-def _rates(proba: Floats, codes: Codes) -> NoiseRates | TransitionMatrix:
-    """Return P(given = j | true = i), from P(true | x, given) of all rows."""
-    n_classes = proba.shape[1]
-    joint = np.stack([proba[codes == j].sum(axis=0) for j in range(n_classes)], axis=1)
-    joint += 1e-9 * np.eye(n_classes)  # a class without rows is not flipped
-    noise = admissible_matrix(joint)
-    return noise.rates if n_classes == 2 else noise
+def joint_counts(proba: Floats, codes: Codes) -> Floats:
+    """Return sums of P(true = i | x, given) over rows of each given label j, at [i, j].
+
+    Parameters
+    ----------
+    proba : ndarray of shape (n_rows, n_classes)
+        P(true | x, given label).
+    codes : ndarray of shape (n_rows,)
+        The given labels.
+    """
+    return np.stack([proba[codes == j].sum(axis=0) for j in range(proba.shape[1])], axis=1)
 
 
-def _doubts(
+def rates_of(joint: Floats) -> NoiseRates | TransitionMatrix:
+    """Return P(given = j | true = i).
+
+    Parameters
+    ----------
+    joint : ndarray of shape (n_classes, n_classes)
+        As :func:`joint_counts` gives them, of all rows.
+    """
+    # a class without rows is not flipped
+    noise = admissible_matrix(joint + 1e-9 * np.eye(len(joint)))
+    return noise.rates if len(joint) == 2 else noise
+
+
+def doubts_of(
     checked: CheckedLabels, draws: Draws, share: Estimate | None, said: float
 ) -> list[Diagnostic]:
+    """Return what a user should know of checked rows.
+
+    Parameters
+    ----------
+    checked, draws
+        The checked rows, and those that were drawn.
+    share : Estimate or None
+        The share of wrong labels by those.
+    said : float
+        The same by the labels alone.
+    """
     if share is not None and not share.anytime[0] <= said <= share.anytime[1]:
         low, high = share.interval
         numbers = {"low": low, "high": high, "said": said, "n_rows": share.n_rows}

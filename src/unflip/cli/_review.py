@@ -108,6 +108,7 @@ def review(
             goal=goal,
             images=images,
             checker=checker,
+            features=learnt.X,
             port=port,
             title=table.name,
             verdict=verdict(learnt.found),

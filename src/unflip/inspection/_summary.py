@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unflip._diagnostics import Diagnostic, judge_weight_summary, range_sentence
 from unflip._stages import channel_behind, expected_errors, wrong_share_ranges
-from unflip._typing import Floats
+from unflip._typing import Floats, Record
 from unflip._validation import check_labels, check_weights
 from unflip._wrong_share import true_shares
 from unflip.checked import Estimate
@@ -45,8 +45,11 @@ def summary(
         there is none); `rates_given`, whether the rates were; `wrong_share`: (low, high) of the
         share of wrong labels, `at_random` if labels were flipped at random within each class, and
         `by_row` if mistakes depend on the row, and `range`, the sentence that says so, by checked
-        rows where there are enough; `transition_matrix`, `transition_interval` (the `level`, and
-        the `low` and `high` ends of every entry; None if the rates were given),
+        rows where there are enough; `checked`: what these count, `n_rows`, their `wrong_share`
+        (`value`, and the ends of its interval at a number `fixed_n` in advance and
+        `at_any_time`), and `explanations`, the weight of each way in which errors come about (None
+        without checked rows that were drawn); `transition_matrix`, `transition_interval` (the
+        `level`, and the `low` and `high` ends of every entry; None if the rates were given),
         `information_left` (1 - rho_pos - rho_neg, or its generalisation to more classes);
         `expected_errors` and `expected_error_share`, by the rates (by the rows' probabilities where
         checked rows or held-out probabilities tell of mistakes that depend on the row);
@@ -81,6 +84,7 @@ def summary(
     at_random, by_row = wrong_share_ranges(estimator)
     taught = getattr(estimator, "checked_", None)
     counted = None if taught is None else taught.wrong_share
+    checked = None if taught is None or counted is None else _checked(counted, taught.shares)
     noise = as_transition_matrix(estimator.noise_rates_)
     counts = check_weights(sample_weight, wrong.size)
     weights = _weights(estimator, counts)
@@ -99,6 +103,7 @@ def summary(
         "range": _counted(counted)
         if counted is not None
         else range_sentence(at_random, by_row, wrong.size),
+        "checked": checked,
         "transition_matrix": noise.matrix.tolist(),
         "transition_interval": _matrix_interval(estimator),
         "information_left": estimator.noise_rates_.information_left,
@@ -107,6 +112,14 @@ def summary(
         "weights": weights,
         "per_class": _per_class(estimator.classes_, noise.matrix, errors, y, counts),
         "warnings": _warnings(estimator, weights),
+    }
+
+
+def _checked(share: Estimate, explanations: dict[str, float]) -> Record:
+    return {
+        "n_rows": share.n_rows,
+        "wrong_share": share.as_record(),
+        "explanations": explanations,
     }
 
 

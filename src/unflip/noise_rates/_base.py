@@ -1,8 +1,10 @@
 """The contract of stage 2: from noisy data to NoiseRates, or to a TransitionMatrix."""
 
 from abc import ABCMeta, abstractmethod
+from collections.abc import Callable
+from functools import partial
 from numbers import Integral
-from typing import Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,11 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from unflip._diagnostics import LEVEL, Diagnostic, raise_or_warn
 from unflip._folds import folds_within_classes
+from unflip._label_posterior import LabelPosterior
 from unflip._row_weights import relative_weights
 from unflip._typing import Array, CrossValidation, Floats, RandomState, Rows
 from unflip._validation import Labels, check_enough_rows, check_labels, check_numbers, check_table
 from unflip.noise import (
     LARGEST_TOTAL,
+    Noise,
     NoiseRates,
     RatesInterval,
     TransitionMatrix,
@@ -31,12 +35,27 @@ from unflip.noise_rates._intervals import (
 from unflip.posterior import PosteriorLike, cross_fit, make_posterior
 
 
+class CountsRates(Protocol):
+    """Rows that a person has checked: a :class:`~unflip.CheckedLabels`."""
+
+    def count_rates(
+        self, y: ArrayLike, label_proba: ArrayLike | None = None, *, level: float = LEVEL
+    ) -> tuple[Floats, RatesInterval] | None:
+        """Return T and its interval; None where too few rows were drawn."""
+
+
+Counted = Callable[[float], tuple[Floats, RatesInterval]]
+"""From a level to T and its interval, as checked rows count them."""
+
+
 class BaseRates(BaseEstimator, metaclass=ABCMeta):
     """An estimator of the noise rates: `fit(X, y, sample_weight)`, then `rates_`, `interval_`.
 
     `rates_` is a :class:`~unflip.NoiseRates` for two classes and a
     :class:`~unflip.TransitionMatrix` for more. Subclasses with an interval implement `interval`;
-    where that takes long, `interval_` must not call it.
+    where that takes long, `interval_` must not call it. Those whose `fit` takes `checked` set
+    `rates_` and `_counted` to what :func:`count_checked` returns, and their `interval` is that of
+    `_counted` where it is not None.
 
     Examples
     --------
@@ -52,6 +71,7 @@ class BaseRates(BaseEstimator, metaclass=ABCMeta):
 
     rates_: NoiseRates | TransitionMatrix
     classes_: Array
+    _counted: Counted | None = None
 
     @property
     def transition_matrix_(self) -> Floats:
@@ -123,7 +143,14 @@ class PosteriorRates(BaseRates):
     cv: CrossValidation
     random_state: RandomState
 
-    def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Rows,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        checked: CountsRates | None = None,
+    ) -> Self:
         """Estimate P(noisy y | x), then the rates.
 
         Parameters
@@ -134,6 +161,9 @@ class PosteriorRates(BaseRates):
             Noisy labels.
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts.
+        checked : CheckedLabels, default=None
+            True labels of some rows. Where ten or more were drawn with known probabilities, the
+            rates and their interval are counted in these, whatever the noise.
         """
         labels = check_labels(y, binary=not self._takes_many_classes())
         check_enough_rows(X, labels.codes)
@@ -151,12 +181,17 @@ class PosteriorRates(BaseRates):
             cv=folds_within_classes(self.cv, labels.codes),
             random_state=self.random_state,
         )
-        self._fit_posterior(noisy_posterior, labels, sample_weight)
+        self._fit_posterior(noisy_posterior, labels, sample_weight, checked)
         check_table(self, X, reset=True)
         return self
 
     def fit_posterior(
-        self, noisy_posterior: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        noisy_posterior: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        checked: CountsRates | None = None,
     ) -> Self:
         """Estimate the rates from P(noisy y | x) at the training rows, estimated elsewhere.
 
@@ -168,6 +203,8 @@ class PosteriorRates(BaseRates):
             Noisy labels.
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts; rows of weight zero do not take part.
+        checked : CheckedLabels, default=None
+            As for :meth:`fit`.
 
         Returns
         -------
@@ -175,10 +212,14 @@ class PosteriorRates(BaseRates):
             Itself, fitted.
         """
         labels = check_labels(y, binary=not self._takes_many_classes())
-        return self._fit_posterior(noisy_posterior, labels, sample_weight)
+        return self._fit_posterior(noisy_posterior, labels, sample_weight, checked)
 
     def _fit_posterior(
-        self, noisy_posterior: ArrayLike, labels: Labels, sample_weight: ArrayLike | None
+        self,
+        noisy_posterior: ArrayLike,
+        labels: Labels,
+        sample_weight: ArrayLike | None,
+        checked: CountsRates | None = None,
     ) -> Self:
         classes, codes = labels
         probabilities = check_numbers(noisy_posterior, "noisy_posterior")
@@ -193,7 +234,8 @@ class PosteriorRates(BaseRates):
         counts = weight > 0
         estimate = self._rates if classes.size == 2 else self._transition
         rates = estimate(probabilities[counts], codes[counts], weight[counts])
-        self.classes_, self.rates_ = classes, rates
+        rates, counted = count_checked(checked, labels, rates, probabilities)
+        self.classes_, self.rates_, self._counted = classes, rates, counted
         self._sample = probabilities[counts], codes[counts], weight[counts]
         self._interval: RatesInterval | None = None
         return self
@@ -218,6 +260,8 @@ class PosteriorRates(BaseRates):
             The lower and the upper ends of T's entries.
         """
         check_is_fitted(self, "classes_")
+        if self._counted is not None:
+            return self._counted(level)[1]
         worker = clone(self)  # estimating may set attributes
         estimate = worker._rates if self.classes_.size == 2 else worker._transition
         seed = self.random_state if isinstance(self.random_state, Integral) else None
@@ -245,7 +289,7 @@ class PosteriorRates(BaseRates):
         """
         self._check_has_rates()
         n_rows = self._sample[1].size
-        if self._interval is None and n_rows > QUICK_ROWS:
+        if self._interval is None and self._counted is None and n_rows > QUICK_ROWS:
             raise AttributeError(
                 f"interval_ resamples the rows, which takes long: above {QUICK_ROWS} rows, and "
                 f"there are {n_rows}, it is there after a call of interval() only."
@@ -267,6 +311,50 @@ class PosteriorRates(BaseRates):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = self._takes_many_classes()
         return tags
+
+
+def count_checked(
+    checked: CountsRates | None,
+    labels: Labels,
+    rates: Noise,
+    noisy_posterior: Floats | None = None,
+) -> tuple[Noise, Counted | None]:
+    """Return the rates that checked rows count, where enough were drawn; else those estimated.
+
+    Parameters
+    ----------
+    checked : CheckedLabels or None
+        The checked rows.
+    labels : Labels
+        The noisy labels.
+    rates : NoiseRates or TransitionMatrix
+        The rates as estimated from these.
+    noisy_posterior : ndarray of shape (n_samples, n_classes), default=None
+        P(noisy y | x), from which with `rates` P(true y | x, given label) follows: it makes the
+        count more precise, and never biases it.
+    """
+    if checked is None:
+        return rates, None
+    if not hasattr(checked, "count_rates"):
+        raise TypeError(f"checked must be a CheckedLabels(rows, labels), got {checked!r}.")
+    classes, codes = labels
+    proba = None
+    if noisy_posterior is not None:
+        proba = LabelPosterior(noisy_posterior, codes, rates, classes).proba
+    counted = partial(_counted_rates, checked, labels.given, proba)
+    found = counted(LEVEL)
+    if found is None:
+        return rates, None
+    matrix = found[0]
+    unseen = np.isnan(matrix).any(axis=1)  # no checked row is of these classes
+    matrix[unseen] = as_transition_matrix(rates).matrix[unseen]
+    if classes.size == 2:
+        return admissible_rates(matrix[1, 0], matrix[0, 1]), counted
+    return admissible_matrix(matrix), counted
+
+
+def _counted_rates(checked: CountsRates, y: Array, label_proba: Floats | None, level: float) -> Any:
+    return checked.count_rates(y, label_proba, level=level)
 
 
 def default_posterior(n_classes: int) -> str:

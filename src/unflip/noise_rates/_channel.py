@@ -12,7 +12,7 @@ from unflip._estimators import clone_seeded
 from unflip._typing import Rows
 from unflip._validation import check_enough_rows, check_labels, check_table
 from unflip.noise import RatesInterval
-from unflip.noise_rates._base import BaseRates
+from unflip.noise_rates._base import BaseRates, CountsRates, count_checked
 from unflip.posterior import ChannelPosterior, EvidenceTest, MulticlassChannelPosterior
 
 Channel = ChannelPosterior | MulticlassChannelPosterior
@@ -94,7 +94,14 @@ class ChannelRates(BaseRates):
         rates._take(posterior)
         return rates
 
-    def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Rows,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        checked: CountsRates | None = None,
+    ) -> Self:
         """Estimate the rates, and the clean posterior with them.
 
         Parameters
@@ -105,20 +112,26 @@ class ChannelRates(BaseRates):
             Noisy labels.
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts.
+        checked : CheckedLabels, default=None
+            True labels of some rows. Where ten or more were drawn with known probabilities, the
+            rates and their interval are counted in these, whatever the noise.
         """
         labels = check_labels(y, binary=False)
         posterior = self._channel_of(labels.classes.size)
         check_enough_rows(X, labels.codes)
         fitted = clone_seeded(posterior, self.random_state)
         fitted.fit(X, labels.given, sample_weight)
+        noisy = None if checked is None else fitted.predict_proba(X)
+        rates, counted = count_checked(checked, labels, fitted.rates_, noisy)
         check_table(self, X, reset=True)
         self._take(fitted)
+        self.rates_, self._counted = rates, counted
         return self
 
     def interval(self, level: float = LEVEL) -> RatesInterval:
         """Return for every rate the shortest range that holds it with probability `level`."""
         check_is_fitted(self, "rates_")
-        return self.posterior_.interval(level)
+        return self.posterior_.interval(level) if self._counted is None else self._counted(level)[1]
 
     @property
     def noise_test_(self) -> EvidenceTest | None:

@@ -27,7 +27,12 @@ from unflip._validation import (
     check_table,
 )
 from unflip.noise import NoiseRates, RatesInterval
-from unflip.noise_rates._base import BaseRates, default_posterior
+from unflip.noise_rates._base import (
+    BaseRates,
+    CountsRates,
+    count_checked,
+    default_posterior,
+)
 from unflip.noise_rates._intervals import DRAWS
 from unflip.posterior import make_posterior
 
@@ -129,7 +134,14 @@ class CrossValidatedRates(BaseRates):
         self.cv = cv
         self.random_state = random_state
 
-    def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Rows,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        checked: CountsRates | None = None,
+    ) -> Self:
         """Train the classifier with every pair on every fold, and keep the best pair.
 
         Parameters
@@ -141,12 +153,16 @@ class CrossValidatedRates(BaseRates):
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts, in training and in the score; rows of weight zero do not
             take part.
+        checked : CheckedLabels, default=None
+            True labels of some rows. Where ten or more were drawn with known probabilities, the
+            rates and their interval are counted in these, whatever the noise.
         """
         check_choice(self.scoring, ("forward_loglik", "noisy_accuracy"), "scoring")
         pairs, candidates = _check_grid(self.grid)
         random_state = optional_generator(self.random_state)
         estimator = clone_seeded(self._checked_estimator(), random_state)
-        classes, codes = check_labels(y)
+        labels = check_labels(y)
+        classes, codes = labels
         check_enough_rows(X, codes)
         (rows,) = indexable(X)
         weight = None if sample_weight is None else relative_weights(sample_weight, codes.size)
@@ -171,11 +187,12 @@ class CrossValidatedRates(BaseRates):
             assert first_error is not None
             raise first_error
         best = _best(mean_scores, pairs)
+        rates, counted = count_checked(checked, labels, candidates[best])
 
         check_table(self, X, reset=True)
         self.classes_, self.grid_ = classes, pairs
         self.scores_ = np.where(mean_scores > LOWEST, mean_scores, -np.inf)
-        self.rates_ = candidates[best]
+        self.rates_, self._counted = rates, counted
         self._draws = pairs[[_best(scores, pairs) for scores in resampled]]
         return self
 
@@ -183,6 +200,8 @@ class CrossValidatedRates(BaseRates):
         """Return for either rate the range that holds the share `level` of the resampled pairs."""
         check_is_fitted(self, "rates_")
         check_level(level)
+        if self._counted is not None:
+            return self._counted(level)[1]
         low, high = np.quantile(self._draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
         positive, negative = zip(low, high, strict=True)
         return RatesInterval.from_pairs(positive, negative, level)

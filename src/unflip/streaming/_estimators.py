@@ -20,6 +20,7 @@ from unflip._blocks import (
 from unflip._files import check_no_input, whole_file
 from unflip._label_posterior import LabelPosterior
 from unflip._typing import Array, Floats, Rows, Vector
+from unflip.checked import CheckedLabels
 from unflip.streaming._arrow import arrow_modules
 from unflip.streaming._batches import Batches, RepeatedBatches, check_batches
 
@@ -57,6 +58,9 @@ class StreamingReweighting(BlockwiseReweighting):
         The same, over all rows.
     n_errors_ : float
         Expected number of wrong labels.
+    checked_ : TaughtBlocks or None
+        What checked rows say: `wrong_share`, an :class:`~unflip.checked.Estimate`, and `shares`,
+        the weight of each explanation of the errors; None where none were given.
     n_features_in_, feature_names_in_
         The columns of the fit, where the batches tell them. Other columns, or another order, are
         then refused.
@@ -78,7 +82,7 @@ class StreamingReweighting(BlockwiseReweighting):
     0.9...
     """
 
-    def fit(self, data: Batches) -> Self:
+    def fit(self, data: Batches, *, checked: CheckedLabels | None = None) -> Self:
         """Estimate the posterior, the rates and the sums, then train the classifier.
 
         Parameters
@@ -86,13 +90,18 @@ class StreamingReweighting(BlockwiseReweighting):
         data : Batches
             The noisy data. There is one pass over the labels, two over the rows (about ten for
             "ulsif" and twenty for "kliep"), and `n_epochs` for the classifier.
+        checked : CheckedLabels, default=None
+            True labels of some rows, by their positions across all batches. Those that were drawn
+            with known probabilities teach how labels go wrong, whatever the noise: rates,
+            P(mislabelled) and weights follow, and `partial_fit` trains by soft labels. There are
+            three more passes.
 
         Returns
         -------
         StreamingReweighting
             Itself, fitted.
         """
-        return self._fit(RepeatedBatches(data, progress=self.progress))
+        return self._fit(RepeatedBatches(data, progress=self.progress), checked)
 
     def _check_classifier(self, estimator: BaseEstimator) -> None:
         if not learns_by_blocks(estimator):
@@ -175,6 +184,8 @@ class StreamingAudit(BlockwiseAudit):
     ----------
     noise_rates_, rate_estimator_, classes_, diagnostics_, n_errors_
         As of :class:`~unflip.audit.LabelAudit`.
+    checked_
+        As of :class:`StreamingReweighting`.
     posterior_ : posterior
         The fitted estimator of P(noisy y | x).
 
@@ -192,20 +203,22 @@ class StreamingAudit(BlockwiseAudit):
     1.0
     """
 
-    def fit(self, data: Batches) -> Self:
+    def fit(self, data: Batches, *, checked: CheckedLabels | None = None) -> Self:
         """Estimate the posterior, the rates and the expected number of wrong labels.
 
         Parameters
         ----------
         data : Batches
             The noisy data; there are as many passes as in :meth:`StreamingReweighting.fit`.
+        checked : CheckedLabels, default=None
+            As for :meth:`StreamingReweighting.fit`.
 
         Returns
         -------
         StreamingAudit
             Itself, fitted.
         """
-        return self._fit(RepeatedBatches(data, progress=self.progress))
+        return self._fit(RepeatedBatches(data, progress=self.progress), checked)
 
     def issues(
         self, data: Batches, *, precision: float | None = None, n: int | None = None

@@ -8,8 +8,18 @@ import numpy as np
 
 from unflip._app.review._sampled import Draw
 from unflip._app.review._store import Decisions
+from unflip._diagnostics import LEVEL
 from unflip._typing import Codes, Floats, Record
-from unflip.checked import UNSURE, CheckedLabels, Goal, rows_needed
+from unflip._validation import Labels
+from unflip.checked import (
+    UNSURE,
+    CheckedLabels,
+    Goal,
+    Predicted,
+    estimate_predicted,
+    rows_needed,
+    wrong_share,
+)
 
 BATCH = 10
 """Rows drawn at a time; the answers so far decide how the next are drawn."""
@@ -41,6 +51,9 @@ class Counting:
     ) -> None:
         self._given, self._store, self._seed = given, store, random_state
         self._wrong = np.clip(wrong, 0, 1)
+        # what does not change from one decision to the next
+        self._labels = Labels(np.arange(given.max() + 1), given)
+        self._mean = float(self._wrong.mean())
 
     def draw(self, goal: str) -> list[Draw]:
         """Return the draws so far, with more of them if hardly any is open.
@@ -72,8 +85,15 @@ class Counting:
 
     def estimate(self) -> Record:
         """Return the share of wrong labels by the drawn rows, and how many more are needed."""
-        checked = self._checked(self._store.counted())
-        found = checked.wrong_share(self._given, self._wrong)
+        draws = self._checked(self._store.counted()).draws(self._labels)
+        said = self._wrong[draws.rows]
+        found = estimate_predicted(
+            [wrong_share(self._given)],
+            draws,
+            [Predicted(said, np.ones(said.size), self._mean, 1.0)],
+            LEVEL,
+            with_model=True,
+        )
         # the same, but until the interval that holds at any moment is as narrow
         always = replace(found, interval=found.anytime)
         return {

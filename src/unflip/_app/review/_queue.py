@@ -1,6 +1,7 @@
 """The queues of rows to review, and their filters."""
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unflip._app.review._sampled import BLIND, DRAWN, Decision
 from unflip._app.review._table import ReviewTable
+from unflip._simplex import scaled_rows
 from unflip._stages import expected_errors
 from unflip._typing import Floats
 from unflip.audit import LabelAudit
@@ -50,6 +52,10 @@ class Opinion:
         P(noisy != i | true=i).
     errors : ndarray of shape (n_classes,)
         How many labels of each class are expected to be wrong.
+    noisy : ndarray of shape (n_rows, n_classes) or None
+        P(noisy y | x); None where the audit does not tell.
+    by_suspicion, by_information : ndarray of shape (n_rows,)
+        The rows, the largest `wrong` first, and the largest `information()`.
     """
 
     def __init__(self, audit: LabelAudit, table: ReviewTable) -> None:
@@ -73,6 +79,31 @@ class Opinion:
         self.truth: Floats = np.asarray(audit.label_proba_)
         # an audit that was put together by hand may say nothing of it
         self.none: Floats = np.asarray(getattr(audit, "none_proba_", np.zeros(table.n_rows)))
+        noisy = getattr(audit, "noisy_proba_", None)
+        self.noisy: Floats | None = None if noisy is None else scaled_rows(np.asarray(noisy))
+
+        self._rank()
+
+    def _rank(self) -> None:
+        self.by_suspicion: Positions = np.argsort(-self.wrong, kind="stable")
+        self.by_information: Positions = np.argsort(-self.information(), kind="stable")
+
+    def with_truth(self, truth: Floats, given: Positions) -> "Opinion":
+        """Return the same opinion with another P(true y | x, the label).
+
+        Parameters
+        ----------
+        truth : ndarray of shape (n_rows, n_classes)
+            P(true y | x, the label), if the row is of some class.
+        given : ndarray of shape (n_rows,)
+            Class index of each label.
+        """
+        other = copy(self)
+        other.truth, other.suggested = truth, truth.argmax(axis=1)
+        right = truth[np.arange(given.size), given]
+        other.wrong = np.clip(1 - (1 - self.none) * right, 0, 1)
+        other._rank()
+        return other
 
     def information(self) -> Floats:
         """Return H(true y | x, the label) in bits: the expected information of a decision."""
@@ -117,32 +148,53 @@ class Queues:
     ----------
     table : ReviewTable
         The table.
-    opinion : Opinion
-        The model's opinion.
+    first : Opinion
+        The model's opinion before any row was decided.
     sample : list of int
         The random sample, in the order drawn.
     """
 
-    def __init__(self, table: ReviewTable, opinion: Opinion, sample: list[int]) -> None:
-        self._table, self._opinion = table, opinion
-        self._orders: dict[str, Positions] = {
-            "informative": np.argsort(-opinion.information(), kind="stable"),
-            "suspicious": np.argsort(-opinion.wrong, kind="stable"),
-            "sample": np.asarray(sample, dtype=np.intp),
-        }
+    def __init__(self, table: ReviewTable, first: Opinion, sample: list[int]) -> None:
+        self._table, self._first = table, first
+        self._sample = np.asarray(sample, dtype=np.intp)
 
-    def _order(self, queue: str, drawn: Sequence[int]) -> Positions:
-        return np.asarray(drawn, dtype=np.intp) if queue in DRAWN else self._orders[queue]
+    def _order(self, queue: str, opinion: Opinion, drawn: Sequence[int]) -> Positions:
+        if queue in DRAWN:
+            return np.asarray(drawn, dtype=np.intp)
+        if queue == "sample":
+            return self._sample
+        return opinion.by_suspicion if queue == "suspicious" else opinion.by_information
 
-    def members(self, queue_filter: QueueFilter, drawn: Sequence[int] = ()) -> Positions:
+    def members(
+        self,
+        queue_filter: QueueFilter,
+        opinion: Opinion | None = None,
+        *,
+        decided: Positions | None = None,
+        drawn: Sequence[int] = (),
+    ) -> Positions:
         """Return the rows of a queue, with any verdict.
 
         Drawn rows are never filtered: a part selected by content is not drawn at random.
+
+        Parameters
+        ----------
+        queue_filter : QueueFilter
+            The queue and its filter.
+        opinion : Opinion, default=None
+            The model's opinion now. None: the first one.
+        decided : ndarray of int, default=None
+            Rows that were decided. They stay in the queue in which they were.
+        drawn : sequence of int, default=()
+            The rows drawn so far, for the queues of DRAWN.
         """
-        order = self._order(queue_filter.queue, drawn)
+        opinion = self._first if opinion is None else opinion
+        order = self._order(queue_filter.queue, opinion, drawn)
         if queue_filter.queue in BLIND:
             return order
-        kept = self._opinion.wrong >= queue_filter.least
+        kept = opinion.wrong >= queue_filter.least
+        if decided is not None:
+            kept[decided] = self._first.wrong[decided] >= queue_filter.least
         if queue_filter.given is not None:
             kept &= self._table.codes == queue_filter.given
         if queue_filter.words.strip():
@@ -156,6 +208,7 @@ class Queues:
         *,
         after: int,
         limit: int,
+        opinion: Opinion | None = None,
         drawn: Sequence[int] = (),
     ) -> tuple[Positions, int, int, bool]:
         """Return the next rows, the number of decided rows and of rows, and whether more follow.
@@ -170,20 +223,24 @@ class Queues:
             The last row that the caller has; -1: none.
         limit : int
             Maximum number of rows.
+        opinion : Opinion, default=None
+            The model's opinion now. None: the first one.
         drawn : sequence of int, default=()
             The rows drawn so far, for the queues of DRAWN.
         """
-        members = self.members(queue_filter, drawn)
         verdicts = np.full(self._table.n_rows, "open", dtype=object)
         for row, decision in decisions.items():
             verdicts[row] = decision.verdict or "open"
+        opinion = self._first if opinion is None else opinion
+        decided = np.array([row for row in decisions if verdicts[row] != "open"], dtype=np.intp)
+        members = self.members(queue_filter, opinion, decided=decided, drawn=drawn)
         status = verdicts[members]
         start = 0
         if after >= 0:
             # positions in the full order, as the row may have left the filtered queue
             position = np.empty(self._table.n_rows, dtype=np.intp)
             position.fill(-1)
-            order = self._order(queue_filter.queue, drawn)
+            order = self._order(queue_filter.queue, opinion, drawn)
             position[order] = np.arange(order.size)
             start = int(np.searchsorted(position[members], position[after], side="right"))
         hits = np.arange(members.size) >= start

@@ -13,6 +13,7 @@ from unflip._app.markup import unmarked
 from unflip._app.review._export import check_export
 from unflip._app.review._file import check_place
 from unflip._app.review._images import Images
+from unflip._app.review._learning import short_turns
 from unflip._app.review._queue import GOAL_QUEUES, Opinion
 from unflip._app.review._session import ReviewSession
 from unflip._app.review._store import Decisions
@@ -42,6 +43,7 @@ def serve(
     goal: str = "find",
     images: str | Path | None = None,
     checker: str | None = None,
+    features: Rows | None = None,
     started: Callable[[str], object] = print,
     note: Callable[[str], object] = warnings.warn,
 ) -> None:
@@ -83,6 +85,10 @@ def serve(
     checker : str, default=None
         Who decides on this page. Each checker sees the rows as not decided by others; the page
         says how far they agree.
+    features : {array-like, sparse matrix} of shape (n_rows, n_features), default=None
+        The rows as numbers, such as the audit was fitted to. After every few decisions
+        P(mislabelled) is learnt again, in the background: from these, the given label and the
+        audit's probabilities; without them, from the latter only.
     started : callable, default=print
         Called with the address of the page, including the secret token, when it is ready.
     note : callable, default=warnings.warn
@@ -104,7 +110,10 @@ def serve(
     with (
         Decisions(Path(decisions), review_table.fingerprint, checker) as store,
         socket.create_server((ADDRESS, port)) as listening,
+        short_turns(),
     ):
+        # an answer is sent in two parts: the second must not wait for a sign that the first arrived
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         session = ReviewSession(
             review_table,
             opinion,
@@ -116,6 +125,7 @@ def serve(
             random_state=random_state,
             goal=goal,
             images=pictures,
+            features=features,
         )
         for changed in store.notes:
             note(changed)

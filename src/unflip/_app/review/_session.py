@@ -14,6 +14,7 @@ from unflip._app.review._counting import HALF_WIDTH, Counting
 from unflip._app.review._explain import Explainer
 from unflip._app.review._export import answers_of, write_export
 from unflip._app.review._images import ImageError, Images
+from unflip._app.review._learning import Learning
 from unflip._app.review._queue import GOAL_QUEUES, Opinion, QueueFilter, Queues
 from unflip._app.review._sample import sample_estimate
 from unflip._app.review._sampled import BLIND, DRAWN, Decision
@@ -21,7 +22,7 @@ from unflip._app.review._store import Decisions
 from unflip._app.review._table import ReviewTable
 from unflip._app.review._texts import WordMarks, is_text
 from unflip._diagnostics import LEVEL
-from unflip._typing import Record
+from unflip._typing import Record, Rows
 from unflip._validation import check_choice
 from unflip.checked import GOALS
 
@@ -75,6 +76,8 @@ class ReviewSession:
         What the page is opened for.
     images : Images, default=None
         The pictures that columns of the table name.
+    features : {array-like, sparse matrix} of shape (n_rows, n_features), default=None
+        The rows as numbers, from which answers are learnt.
     """
 
     def __init__(
@@ -90,14 +93,17 @@ class ReviewSession:
         random_state: int | None = None,
         goal: str = "find",
         images: Images | None = None,
+        features: Rows | None = None,
     ) -> None:
         self._table, self._store, self._out, self._title = table, store, out, title
-        self._opinion, self._verdict = opinion, list(verdict)
+        self._first, self._verdict = opinion, list(verdict)
         self._sample = store.sample(sample_size, random_state=random_state)
         check_choice(goal, tuple(GOAL_QUEUES), "goal")
         self._goal = goal
         self._counting = Counting(table.codes, opinion.wrong, store, random_state=random_state)
         self._queues = Queues(table, opinion, self._sample)
+        self._learning = Learning(opinion, table.codes, features)
+        self._tell()
         self._explainer = Explainer(table)
         self._images = images
         self._pictures = {} if images is None else images.columns
@@ -110,6 +116,11 @@ class ReviewSession:
         self._compared = [column for column in table.columns if column.name not in shown]
         self._label_counts = np.bincount(table.codes, minlength=table.classes.size)
         self._model_wrong = opinion.errors / self._label_counts
+
+    @property
+    def learning(self) -> Learning:
+        """What learns from the decisions."""
+        return self._learning
 
     @property
     def n_rows(self) -> int:
@@ -144,18 +155,25 @@ class ReviewSession:
         drawn: list[int] = []
         if queue_filter.queue in DRAWN:
             drawn = [draw.row for draw in self._counting.draw(queue_filter.queue)]
-        decisions = self._store.mine()
+        decisions, now = self._store.mine(), self._learning.now
         rows, n_decided, n_members, more = self._queues.page(
-            queue_filter, decisions, after=after, limit=PAGE_ROWS, drawn=drawn
+            queue_filter,
+            decisions,
+            after=after,
+            limit=PAGE_ROWS,
+            opinion=now.opinion,
+            drawn=drawn,
         )
         if drawn:  # there are more to draw
             more = more or len(drawn) < self.n_rows
         blind = queue_filter.queue in BLIND
         return {
             "rows": [
-                self._head(row, blind) | decision_dict(decisions.get(row, Decision(row)))
+                self._head(row, now.opinion, blind)
+                | decision_dict(decisions.get(row, Decision(row)))
                 for row in rows.tolist()
             ],
+            "model": now.version,
             "decided": n_decided,
             "total": n_members,
             "more": more,
@@ -167,9 +185,9 @@ class ReviewSession:
         The model's opinion of rows that are drawn is hidden: they check the model, and a reviewer
         who knows the opinion is biased.
         """
-        blind = queue in BLIND
+        blind, opinion = queue in BLIND, self._learning.now.opinion
         given = int(self._table.codes[row])
-        other = self._opinion.other_label(row, given) if not blind or self.n_classes == 2 else None
+        other = opinion.other_label(row, given) if not blind or self.n_classes == 2 else None
         # rows of a table of nothing but texts are all alike by their cells
         similar = self._explainer.similar(row, N_SIMILAR) if self._compared else []
         compared = {column.name for column in self._compared}
@@ -180,10 +198,10 @@ class ReviewSession:
         columns = self._table.columns[:MAX_CELLS]
         shown = {feature.name for feature in features}
         return {
-            **self._head(row, blind),
+            **self._head(row, opinion, blind),
             **decision_dict(decisions.get(row, Decision(row))),
             "other": other,
-            "truth": None if blind else self._opinion.truth[row].tolist(),
+            "truth": None if blind else opinion.truth[row].tolist(),
             "texts": [
                 {"name": name, "parts": marks.parts(row)} for name, marks in self._texts.items()
             ],
@@ -196,7 +214,7 @@ class ReviewSession:
                 asdict(feature) | {"value": _short(feature.value)} for feature in features
             ],
             "similar": [
-                self._head(near, blind)
+                self._head(near, opinion, blind)
                 | decision_dict(decisions.get(near, Decision(near)))
                 | {
                     "values": {
@@ -246,25 +264,30 @@ class ReviewSession:
             "estimate": self._estimate(decisions),
             "counted": self._counting.estimate(),
             "agreement": self._agreement(),
+            "model": self._learning.about(),
         }
 
     def decide(
         self, row: int, version: int, verdict: str, label: int | None, queue: str
     ) -> Decision:
         """Store a decision, with the model's opinion of the row."""
-        return self._store.decide(
+        opinion = self._learning.now.opinion
+        decided = self._store.decide(
             row,
             version,
             verdict,
             {"keep": int(self._table.codes[row]), "change": label, "unsure": None}[verdict],
             queue=queue,
-            suggested=int(self._opinion.suggested[row]),
-            probability=float(self._opinion.wrong[row]),
+            suggested=int(opinion.suggested[row]),
+            probability=float(opinion.wrong[row]),
         )
+        self._tell()
+        return decided
 
     def undo(self, row: int, version: int) -> Decision:
         """Undo the latest decision on a row."""
         undone = self._store.undo(row, version)
+        self._tell()
         return self._store.mine().get(row, undone)
 
     def given(self, row: int) -> int:
@@ -282,14 +305,23 @@ class ReviewSession:
             "unsure": written.n_unsure,
         }
 
-    def _head(self, row: int, blind: bool) -> Record:
+    def _tell(self) -> None:
+        """Let the model learn from what is decided now."""
+        answers = {
+            row: decision.label
+            for row, decision in self._store.all().items()
+            if decision.label is not None
+        }
+        self._learning.tell(answers)
+
+    def _head(self, row: int, opinion: Opinion, blind: bool) -> Record:
         return {
             "row": row,
             "id": None if self._table.ids is None else _short(self._table.ids[row]),
             "given": int(self._table.codes[row]),
-            "suggested": None if blind else int(self._opinion.suggested[row]),
-            "probability": None if blind else float(self._opinion.wrong[row]),
-            "none": None if blind else float(self._opinion.none[row]),
+            "suggested": None if blind else int(opinion.suggested[row]),
+            "probability": None if blind else float(opinion.wrong[row]),
+            "none": None if blind else float(opinion.none[row]),
         }
 
     def _agreement(self) -> Record | None:
@@ -328,7 +360,7 @@ class ReviewSession:
             "n_rows": found.n_rows,
             "n_unsure": found.n_unsure,
             "wrong": _estimate_dict(
-                found.wrong, found.wrong_interval, self._opinion.errors.sum() / self.n_rows
+                found.wrong, found.wrong_interval, self._first.errors.sum() / self.n_rows
             ),
             "wrong_by_label": [
                 _estimate_dict(*each)
@@ -341,7 +373,7 @@ class ReviewSession:
             ],
             "rates": [
                 _estimate_dict(*each)
-                for each in zip(found.rates, found.rates_interval, self._opinion.rates, strict=True)
+                for each in zip(found.rates, found.rates_interval, self._first.rates, strict=True)
             ],
         }
 

@@ -15,10 +15,12 @@ const MOST_CLASSES = 30; // classes that are listed in the estimate
 
 let about; // what does not change
 let rows = []; // the queue as far as it was asked for
+let asked = null; // the last row of it that the server gave
 let more = false; // whether it goes on
 let at = -1; // the place in it of the row that is shown
 let current = null; // the row that is shown
 let tally = null;
+let listed = 0; // the version of the model by which the queue is in order
 let busy = false;
 
 // ---------------------------------------------------------------- requests
@@ -106,12 +108,22 @@ function wanted() {
 
 async function extend() {
   const query = wanted();
-  if (rows.length) query.set("after", rows.at(-1).row);
+  if (asked !== null) query.set("after", asked);
   const answer = await ask(`queue?${query}`);
+  asked = answer.rows.at(-1)?.row ?? asked;
   const known = new Set(rows.map((entry) => entry.row));
   rows.push(...answer.rows.filter((entry) => !known.has(entry.row)));
   more = answer.more;
+  listed = answer.model;
   progress(answer.decided, answer.total);
+}
+
+// The model has learnt: what comes after the row that is shown is in another order.
+async function reorder() {
+  if (BLIND.includes(byId("queue").value) || tally.model.version === listed) return;
+  rows.length = Math.min(rows.length, at + 1);
+  asked = null;
+  await extend();
 }
 
 async function restart() {
@@ -119,6 +131,7 @@ async function restart() {
   for (const name of ["given", "least", "words"]) byId(name).disabled = BLIND.includes(queue);
   drawGoal();
   rows = [];
+  asked = null;
   at = -1;
   await extend();
   await show(0);
@@ -208,6 +221,7 @@ async function decide(verdict, chosen = null) {
     await refused(error, "Not saved");
     return;
   }
+  await reorder();
   await show(nextPlace());
 }
 
@@ -285,7 +299,14 @@ function drawGoal() {
   const line = about.goals[queue] ?? OTHER_ORDERS[queue];
   const counting = BLIND.includes(queue) && tally
     ? `; ${tally.counted.n_rows ? `${between(tally.counted)} so far, ` : ""}${moreRows(tally.counted)}` : "";
-  byId("goal-text").textContent = `${line}${counting}.`;
+  byId("goal-text").textContent = `${line}${counting}${BLIND.includes(queue) ? "" : learnt()}.`;
+}
+
+function learnt() {
+  if (!tally) return "";
+  const { n_answers: n, trouble } = tally.model;
+  return (n ? `; P(wrong) learnt from ${plural(n, "answer", "answers")}` : "")
+    + (trouble ? `; it cannot be learnt any further (${trouble})` : "");
 }
 
 function drawAgreement(found) {

@@ -1,0 +1,136 @@
+"""The model's opinion, learnt again from the answers while the review goes on."""
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import numpy as np
+
+from unflip._app.review._queue import Opinion
+from unflip._typing import Codes, Record, Rows
+from unflip._validation import Labels
+from unflip.checked import LEAST_ROWS, CheckedLabels, recalibrate
+
+EVERY = 5
+"""New or changed answers after which the model is learnt again."""
+
+TURN = 0.0005
+"""Seconds after which the thread that learns lets others run, which answer the page."""
+
+FEWEST = LEAST_ROWS
+"""Answers before which nothing is learnt."""
+
+Answers = dict[int, int]
+"""The class index of the true label of each row that was decided."""
+
+
+@contextmanager
+def short_turns() -> Iterator[None]:
+    """Let threads take turns ten times as often as Python does."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(min(before, TURN))
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
+
+
+class Known(NamedTuple):
+    """An opinion, and the answers that it knows.
+
+    Parameters
+    ----------
+    opinion : Opinion
+        The model's opinion of every row.
+    answers : dict
+        What it was learnt from.
+    version : int
+        How often it was learnt.
+    """
+
+    opinion: Opinion
+    answers: Answers
+    version: int
+
+
+class Learning:
+    """Learns P(true | x, given label) from the answers, in a thread, so that nobody waits for it.
+
+    Parameters
+    ----------
+    first : Opinion
+        The opinion without any answer.
+    given : ndarray of shape (n_rows,)
+        Class index of each given label.
+    features : {array-like, sparse matrix} of shape (n_rows, n_features) or None
+        The rows as numbers.
+
+    Attributes
+    ----------
+    now : Known
+        The latest opinion; replaced as a whole.
+    """
+
+    def __init__(self, first: Opinion, given: Codes, features: Rows | None) -> None:
+        self.now = Known(first, {}, 0)
+        self._first, self._features = first, features
+        self._labels = Labels(np.arange(first.truth.shape[1]), given)
+        self._lock = threading.Lock()
+        self._wanted: Answers = {}
+        self._thread: threading.Thread | None = None
+        self._trouble: str | None = None
+
+    def tell(self, answers: Answers) -> None:
+        """Take the answers as they are now; begin to learn from them if enough of them are new."""
+        with self._lock:
+            self._wanted = answers
+            if self._thread is None and self._is_due():
+                self._thread = threading.Thread(target=self._run, daemon=True)
+                self._thread.start()
+
+    def wait(self) -> None:
+        """Wait until nothing is being learnt."""
+        thread = self._thread
+        if thread is not None:
+            thread.join()
+
+    def about(self) -> Record:
+        """Return how far the model has learnt."""
+        return {
+            "version": self.now.version,
+            "n_answers": len(self.now.answers),
+            "is_learning": self._thread is not None,
+            "trouble": self._trouble,
+        }
+
+    def _is_due(self) -> bool:
+        few = len(self._wanted) < FEWEST and not self.now.answers
+        if few or self._first.noisy is None or self._trouble is not None:
+            return False
+        n_new = len(self._wanted.items() ^ self.now.answers.items())
+        return n_new >= EVERY
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                if not self._is_due():
+                    self._thread = None
+                    return
+                answers = self._wanted
+            try:
+                opinion = self._learn(answers)
+            except (ValueError, ArithmeticError, MemoryError) as error:
+                # the review goes on with what was known, and says so
+                self._trouble = f"{type(error).__name__}: {error}"
+                continue
+            self.now = Known(opinion, answers, self.now.version + 1)
+
+    def _learn(self, answers: Answers) -> Opinion:
+        assert self._first.noisy is not None
+        checked = CheckedLabels(np.array(list(answers), dtype=np.intp), list(answers.values()))
+        truth = recalibrate(
+            checked, self._features, self._labels, self._first.truth, self._first.noisy
+        )
+        return self._first.with_truth(truth, self._labels.codes)

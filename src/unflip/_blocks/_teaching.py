@@ -1,0 +1,126 @@
+"""What checked rows teach of rows in blocks."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from unflip._blocks._rows import Blocks, LabelCounts, RowRequest, fetch_rows, label_codes
+from unflip._diagnostics import LEVEL, Diagnostic
+from unflip._label_posterior import LabelPosterior, Totals
+from unflip._simplex import scaled_rows
+from unflip._typing import Array, Codes, Floats, Rows
+from unflip._validation import Labels
+from unflip.checked import (
+    LEAST_ROWS,
+    CheckedLabels,
+    Estimate,
+    Explained,
+    Features,
+    Predicted,
+    Seen,
+    doubts_of,
+    estimate_predicted,
+    explained_by,
+)
+from unflip.checked import wrong_share as wrong_share_ratio
+from unflip.noise import Noise
+from unflip.posterior import BasePosterior
+
+
+@dataclass(frozen=True)
+class TaughtBlocks:
+    """What checked rows and noisy labels say together, of rows that come in blocks.
+
+    Parameters
+    ----------
+    explained : Explained
+        How errors come about.
+    features : Features or None
+        What makes numbers of rows; None where they are not numbers.
+    own_rates : NoiseRates or TransitionMatrix
+        The rates by the labels alone.
+    wrong_share : Estimate or None
+        The share of wrong labels by the drawn rows; None where too few were drawn.
+    doubts : list of Diagnostic
+        What a user should know.
+    """
+
+    explained: Explained
+    features: Features | None
+    own_rates: Noise
+    wrong_share: Estimate | None
+    doubts: list[Diagnostic]
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The weight of each explanation of the errors."""
+        return self.explained.shares
+
+    def label_proba(self, X: Rows, noisy: Floats, codes: Codes, classes: Array) -> Floats:
+        """Return P(true = k | x, given label) of a block.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Rows.
+        noisy : ndarray of shape (n_rows, n_classes)
+            P(noisy y | x).
+        codes : ndarray of shape (n_rows,)
+            Positions of the given labels among the classes.
+        classes : ndarray of shape (n_classes,)
+            The labels.
+        """
+        own = LabelPosterior(noisy, codes, self.own_rates, classes).proba
+        x = None if self.features is None else self.features.transform(X)
+        return self.explained.predict(Seen(own, scaled_rows(noisy), x, codes))
+
+
+def teach_blocks(
+    blocks: Blocks,
+    counts: LabelCounts,
+    posterior: BasePosterior,
+    rates: Noise,
+    totals: Totals,
+    checked: CheckedLabels,
+) -> TaughtBlocks:
+    """Return what checked rows teach, which are fetched in one pass.
+
+    Parameters
+    ----------
+    blocks, counts
+        The noisy data, and how many rows they have.
+    posterior, rates, totals
+        P(noisy y | x), the rates, and the sums over all rows, by the labels alone.
+    checked : CheckedLabels
+        The checked rows, whose positions count across all blocks.
+    """
+    n_rows = counts.n_rows.sum(axis=1)
+    if n_rows.sum() != counts.n_all:
+        raise ValueError(
+            f"{counts.n_all - n_rows.sum()} rows have the weight 0, and checked rows are counted "
+            "by their positions among all rows: leave out such rows before, or checked=."
+        )
+    classes = counts.classes
+    # of the labels of all rows, only their number and the classes are asked for
+    labels = Labels(classes, np.broadcast_to(np.intp(0), counts.n_all))
+    truth, draws = checked.truth(labels), checked.draws(labels)
+    few = fetch_rows(blocks, [RowRequest(checked.rows, n_rows)])[0]
+    codes = label_codes(few.y, classes)
+    noisy = np.asarray(posterior.predict_proba(few.X), dtype=float)
+    own = LabelPosterior(noisy, codes, rates, classes).proba
+    features = Features.of(few.X, np.arange(codes.size))
+    x = None if features is None else features.transform(few.X)
+    explained = explained_by(checked, truth, draws, Seen(own, scaled_rows(noisy), x, codes))
+    said = totals.error_share
+    share = None
+    if draws.rows.size >= LEAST_ROWS:
+        drawn = np.flatnonzero(checked.speak(counts.n_all))
+        wrong = 1 - own[drawn, codes[drawn]]
+        share = estimate_predicted(
+            [wrong_share_ratio(codes[drawn])],
+            draws._replace(rows=np.arange(drawn.size)),
+            [Predicted(wrong, np.ones(drawn.size), said, 1.0)],
+            LEVEL,
+            with_model=True,
+        )
+    return TaughtBlocks(explained, features, rates, share, doubts_of(checked, draws, share, said))
