@@ -8,7 +8,9 @@ often the confidence sequence does when a person stops as soon as it is narrow, 
 half-width of .02 needs.
 
 `python -m benchmarks.checked training` trains on labels made by rules and on flipped ones, with 100
-and 300 checked rows, beside what else can be done with them. Tables are read from `UNFLIP_DATA`
+and 300 checked rows, beside what else can be done with them. `python -m benchmarks.checked finding`
+counts the errors among the 150 most suspicious rows of made-up tables, where the model learns from
+the answers as on the review page, and where it does not. Tables are read from `UNFLIP_DATA`
 (default `../shared/data`).
 """
 
@@ -39,7 +41,7 @@ from unflip._estimators import fit_soft_labels
 from unflip._label_posterior import LabelPosterior
 from unflip._validation import check_labels
 from unflip.baselines import IRBLClassifier
-from unflip.checked import Draws, teach
+from unflip.checked import LEAST_ROWS, Draws, recalibrate, teach
 from unflip.checked._betting import running_sequence
 from unflip.checked._counting import estimate_ratio
 from unflip.checked._picking import pick_rows
@@ -65,7 +67,11 @@ class World(NamedTuple):
 
 
 def main() -> None:
-    parts: dict[str, Callable[[], None]] = {"counting": counting, "training": training}
+    parts: dict[str, Callable[[], None]] = {
+        "counting": counting,
+        "training": training,
+        "finding": finding,
+    }
     for name in sys.argv[1:] or parts:
         parts[name]()
 
@@ -307,6 +313,47 @@ def trained(n: int, X: Array, y: Array, true: Array, X_test: Array, y_test: Arra
                 ]
             )
     return np.asarray(np.mean(figures, axis=0))
+
+
+def finding() -> None:
+    for kind in ("flips", "rule", "region"):
+        found = np.zeros(2)
+        for seed in range(4):
+            X, given, true = suspicious_world(kind, seed)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                audit = LabelAudit(random_state=0).fit(X, given)
+            for k, learns in enumerate((False, True)):
+                rows = looked_at(audit, X, given, true, learns)
+                found[k] += (given != true)[rows].sum()
+        print(f"{kind:8} errors in 4 x 150 rows: {found[0]:.0f}, learning {found[1]:.0f}")
+
+
+def suspicious_world(kind: str, seed: int) -> tuple[Array, Array, Array]:
+    """Return rows, given labels and true ones: flipped, partly by a rule, or wrong in a region."""
+    rng = np.random.default_rng(seed)
+    X, w = rng.normal(size=(1500, 20)), rng.normal(size=20) * 3 / np.sqrt(20)
+    true = (rng.random(1500) < 1 / (1 + np.exp(-X @ w))).astype(int)
+    if kind == "flips":
+        return X, np.asarray(flip_labels(true, NoiseRates(0.2, 0.1), random_state=seed)), true
+    if kind == "rule":
+        by_rule = (X[:, :3] @ w[:3] > 0).astype(int)
+        return X, np.where(rng.random(1500) < 0.7, true, by_rule), true
+    return X, np.where((X[:, 0] > 0.8) & (rng.random(1500) < 0.7), 1 - true, true), true
+
+
+def looked_at(audit: LabelAudit, X: Array, given: Array, true: Array, learns: bool) -> list[int]:
+    """Return 150 rows, five at a time, the most suspicious first."""
+    proba, rows = audit.label_proba_, list[int]()
+    while len(rows) < 150:
+        suspicion = 1 - proba[np.arange(given.size), given]
+        suspicion[rows] = -1
+        rows += np.argsort(-suspicion)[:5].tolist()
+        if learns and len(rows) >= LEAST_ROWS:
+            answers = CheckedLabels(rows, true[rows])
+            own, noisy = audit.label_proba_, audit.noisy_proba_
+            proba = recalibrate(answers, X, check_labels(given), own, noisy)
+    return rows
 
 
 def model() -> LogisticRegression:
