@@ -201,9 +201,7 @@ class ChannelPosterior(BasePosterior):
         sample = ChannelSample(dense(rows), codes[counts] == 1, weight[counts])
         with one_blas_thread():
             evidence = sample.merged(random)
-            channel, check, held_out = self._fit_evidence(
-                evidence, one_scale=isinstance(transformer, TruncatedSVD)
-            )
+            channel, check, held_out = self._fit_evidence(evidence, transformer)
         check_table(self, X, reset=True)
         self.classes_, self.rates_ = classes, NoiseRates(*channel.rates)
         self._channel, self._transformer, self.check_ = channel, transformer, check
@@ -253,7 +251,7 @@ class ChannelPosterior(BasePosterior):
         return proba
 
     def _fit_evidence(
-        self, evidence: Evidence, *, one_scale: bool
+        self, evidence: Evidence, transformer: Any
     ) -> tuple[NoisyChannel | ScoredChannel, ModelCheck | None, Floats | None]:
         """Return the channel, its check, and P(true=+1 | x) of rows that trees have not seen."""
         by_name = isinstance(self.features, str)
@@ -262,9 +260,12 @@ class ChannelPosterior(BasePosterior):
             self.known,
             bumps=by_name and self.features != "linear",
             n_centers=self.n_centers,
-            one_scale=one_scale and by_name,
+            one_scale=by_name and isinstance(transformer, TruncatedSVD),
             estimate=self.estimate,
-        ).sharpened(evidence)
+        )
+        sharp = channel.sharpened(evidence)
+        if isinstance(transformer, RidgeScores):
+            channel = sharp  # scores are nearly all there is to see, and trees see if they are flat
         settings = self.known, self.n_centers, self.estimate
         scored, check = None, None
         if by_name and self.features == "auto":
@@ -272,7 +273,7 @@ class ChannelPosterior(BasePosterior):
         elif by_name and self.features == "trees":
             scored = fit_scored_channel(channel, evidence, *settings)
         if scored is None:
-            return channel, check, None
+            return sharp, check, None
         return scored.channel, check, scored.held_out[evidence.place]
 
     def predict_proba(self, X: Any) -> Floats:
