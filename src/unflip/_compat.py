@@ -2,9 +2,18 @@
 
 from typing import Any
 
-from sklearn import get_config
+from sklearn import __version__, get_config
+from sklearn._loss._loss import CyHalfBinomialLoss
 from sklearn.base import BaseEstimator
 from sklearn.utils import estimator_html_repr
+
+LOSSES_MODULE: str = CyHalfBinomialLoss.__module__
+"""Where model files say that compiled losses are: `_loss` before scikit-learn 1.9 (loaded here)."""
+
+COUNTS = frozenset[str](
+    ["numpy.int64"] if tuple(map(int, __version__.split(".")[:2])) < (1, 8) else []
+)
+"""Types of what a fitted StandardScaler counts, where it is no plain number."""
 
 if hasattr(BaseEstimator, "_html_repr"):
 

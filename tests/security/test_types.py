@@ -17,15 +17,16 @@ from unflip import CheckedLabels, LabelNoiseWarning
 from unflip._app.persistence import CHILDREN, TYPES, Survey, share
 from unflip._app.tables import split_label
 from unflip._app.workflow import ESTIMATORS, learn, make_estimator, parse_rates
+from unflip._compat import LOSSES_MODULE
 
 HARMLESS = {
     "sklearn.base.BaseEstimator.__setstate__",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor.__setstate__",
-    "sklearn._loss._loss.CyLossFunction.__reduce__",
-    "sklearn._loss._loss.CyHalfMultinomialLoss.__reduce__",
-    "sklearn._loss._loss.CyHalfMultinomialLoss.__setstate__",
-    "sklearn._loss._loss.CyHalfBinomialLoss.__new__",
-    "sklearn._loss._loss.CyHalfMultinomialLoss.__new__",
+    f"{LOSSES_MODULE}.CyLossFunction.__reduce__",
+    f"{LOSSES_MODULE}.CyHalfMultinomialLoss.__reduce__",
+    f"{LOSSES_MODULE}.CyHalfMultinomialLoss.__setstate__",
+    f"{LOSSES_MODULE}.CyHalfBinomialLoss.__new__",
+    f"{LOSSES_MODULE}.CyHalfMultinomialLoss.__new__",
     "unflip.noise.TransitionMatrix.__reduce__",
 }
 """What of the classes on the list was read, and found to do no more than `_types` says."""

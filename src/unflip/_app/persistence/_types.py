@@ -23,6 +23,8 @@ it is made from values of a stranger, and when the model predicts. Of those belo
   categories: `_model` does.
 """
 
+from unflip._compat import COUNTS, LOSSES_MODULE
+
 TYPES: dict[str, frozenset[str]] = {
     "ConstructorFromReduceNode": frozenset(
         {
@@ -60,8 +62,8 @@ TYPES: dict[str, frozenset[str]] = {
     ),
     "LossNode": frozenset(
         {
-            "sklearn._loss._loss.CyHalfBinomialLoss",
-            "sklearn._loss._loss.CyHalfMultinomialLoss",
+            f"{LOSSES_MODULE}.CyHalfBinomialLoss",
+            f"{LOSSES_MODULE}.CyHalfMultinomialLoss",
         }
     ),
     "NdArrayNode": frozenset(
@@ -71,7 +73,8 @@ TYPES: dict[str, frozenset[str]] = {
             "numpy.ndarray",
             "numpy.uint64",
         }
-    ),
+    )
+    | COUNTS,
     "ObjectNode": frozenset(
         {
             "polars.datatypes.classes.Date",
