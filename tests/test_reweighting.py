@@ -283,7 +283,11 @@ def test_gaps_are_allowed_where_the_parts_allow_them(data):
     assert clf.__sklearn_tags__().input_tags.allow_nan
     assert clf.fit(X, y_noisy).score(X, y) > 0.8
     assert ImportanceReweightingClassifier(boosting).__sklearn_tags__().input_tags.allow_nan
-    assert not ImportanceReweightingClassifier().__sklearn_tags__().input_tags.allow_nan
+    own = ImportanceReweightingClassifier(LogisticRegression())
+    assert not own.__sklearn_tags__().input_tags.allow_nan
+    # they are filled for the classifier that is trained by default
+    assert ImportanceReweightingClassifier().__sklearn_tags__().input_tags.allow_nan
+    assert ImportanceReweightingClassifier(noise_rates=RATES).fit(X, y_noisy).score(X, y) > 0.8
 
 
 def test_one_known_rate_is_kept_and_the_other_estimated(data):

@@ -86,7 +86,7 @@ def judge_estimate(
         The fitted posterior; the noisy channel contradicts given rates that it finds unlikely.
     """
     interval = channel_interval(estimator)
-    found = judge_labels(totals, classes)
+    found = judge_labels(totals, classes, estimated=estimator is not None)
     found += judge_rates(totals, classes, rates, estimated=estimator is not None, interval=interval)
     channel = estimator.posterior_ if isinstance(estimator, ChannelRates) else posterior
     if not isinstance(channel, CHANNELS) or channel.check_ is None:
@@ -110,7 +110,7 @@ def judge_estimate(
     return found
 
 
-def judge_labels(totals: Totals, classes: Array) -> list[Diagnostic]:
+def judge_labels(totals: Totals, classes: Array, *, estimated: bool) -> list[Diagnostic]:
     """Return which classes look like one, and which are drowned by the others.
 
     Parameters
@@ -119,9 +119,13 @@ def judge_labels(totals: Totals, classes: Array) -> list[Diagnostic]:
         Sums over the rows.
     classes : ndarray of shape (n_classes,)
         The labels.
+    estimated : bool
+        Whether the rates were estimated: those that are given need no rows.
     """
     counts = totals.noisy_prior * totals.n_rows
-    return judge_classes(classes, counts, least_rows=0)  # tiny tables are the caller's own choice
+    # tiny tables are the caller's own choice
+    found = judge_classes(classes, counts, least_rows=0)
+    return found if estimated else [one for one in found if one.code == "classes_look_alike"]
 
 
 def channel_behind(estimator: Any) -> Channel | None:

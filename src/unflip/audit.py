@@ -303,7 +303,7 @@ class LabelAudit(DiagramMixin, BaseEstimator):
             n_possible=codes.size,
             n_clipped=0,
         )
-        doubts += judge_labels(totals, classes)
+        doubts += judge_labels(totals, classes, estimated=True)
         doubts += judge_rates(totals, classes, rates, estimated=True)
         disagrees = noisy_proba.argmax(axis=1) != codes
         self._keep(
