@@ -89,14 +89,21 @@ class Explanation:
         beliefs, flat = _beliefs(self.scale, self.shift, logs, shares)
         return beliefs, self.junk * _excess(flat, self.usual) if self.junk else None
 
+    def sharpened(self, beliefs: Floats) -> Floats:
+        """Return softmax(2 a log p), up to its scale: what rows are if doubt is the labels' doing.
+
+        Each row then has one true label, of which labels and model are two witnesses; the shift b
+        brings in how frequent labels are, mistakes included, and is left out.
+        """
+        return beliefs * beliefs * np.exp(-2 * self.shift)
+
     def label_posterior(self, beliefs: Floats, codes: Array) -> tuple[Floats, Floats]:
         """Return P(true | x, given label) of rows of some class, and P(given label | x) there."""
         joint = beliefs * self.matrix.T[codes]
         given = row_sums(joint)
         joint *= ((1 - self.blame) * (1 - LEAST_BLAME) / given)[:, None]
         if self.blame:
-            # each row has one true label, of which labels and model are two witnesses
-            sharp = beliefs * beliefs
+            sharp = self.sharpened(beliefs)
             joint += (self.blame * (1 - LEAST_BLAME) / row_sums(sharp))[:, None] * sharp
         joint += LEAST_BLAME * beliefs
         return joint, given
@@ -354,7 +361,7 @@ def taken_out(p: Floats, matrix: Floats) -> Floats:
     q = np.maximum(p @ np.linalg.inv(matrix), SMALLEST_START)
     q /= row_sums(q)[:, None]
     for _ in range(STEPS):
-        q *= (p / (q @ matrix)) @ matrix.T
+        q *= (p / np.maximum(q @ matrix, FLOOR)) @ matrix.T  # T may rule a label out
     return np.asarray(q)
 
 
