@@ -281,3 +281,14 @@ def test_a_label_that_neither_noise_nor_model_can_give_stays_ruled_out():
     matrix = np.array([[0.9, 0.1, 0.0], [0.1, 0.9, 0.0], [0.0, 0.0, 1.0]])
     clean = np.array([[0.7, 0.3, 0.0], [0.2, 0.8, 0.0]])
     np.testing.assert_allclose(_explanations.taken_out(clean @ matrix, matrix), clean, atol=1e-3)
+
+
+def test_odds_of_no_class_rise_with_how_unusually_flat_a_row_is():
+    shares, usual = np.full(4, 0.25), 0.2
+    p = np.array([[0.97, 0.01, 0.01, 0.01], [0.7, 0.1, 0.1, 0.1], [0.4, 0.2, 0.2, 0.2]])
+    one = Explanation(np.eye(4), 1.0, np.zeros(4), junk=3.0, usual=usual)
+    _, none = one.beliefs(one.logs(p), shares)
+    flat = np.exp(np.log(p / shares).mean(axis=1))
+    unusual = (flat - usual) / (1 - usual)
+    assert none[0] == 0
+    np.testing.assert_allclose((none / (1 - none))[1:], (3 * unusual / (1 - unusual))[1:])
