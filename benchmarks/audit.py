@@ -3,7 +3,9 @@
 `python -m benchmarks.audit [--splits 10]` flips the training labels of the six benchmark tables
 (`UNFLIP_DATA`) at (0.3, 0.1) and prints the average precision with which each ranks the flipped
 rows first, and the expected calibration error of P(mislabelled), which cleanlab does not give; then
-that error on simulated data.
+that error on simulated data; then, of labels that rules made (the tables by a small tree, and the
+comments of `UNFLIP_REAL`, where they are), area under the ROC curve and average precision beside
+cleanlab's self-confidence.
 """
 
 import argparse
@@ -15,11 +17,12 @@ import numpy as np
 from cleanlab.rank import get_label_quality_scores
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import average_precision_score
+from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks.checked import REAL, by_rules, comments
 from benchmarks.figures import write_figures
 from unflip import NoiseRates, flip_labels
 from unflip.audit import LabelAudit
@@ -62,6 +65,14 @@ def main() -> None:
     print("\nsimulated, 20 000 rows, calibration error: audit, known rates")
     for distance in (1.5, 2.0, 3.0):
         print(f"distance {distance}: " + ", ".join(f"{v:.3f}" for v in simulated(distance)))
+    print("\nlabels by rules  wrong  audit          self-confidence")
+    for name, X, given, true, *_ in (*by_rules(), *(comments() if REAL.is_dir() else ())):
+        wrong, ranks = given != true, (audited(X, given, "auto", 0), doubted(X, given))
+        figures = [
+            f"{roc_auc_score(wrong, rank):.3f} / {average_precision_score(wrong, rank):.3f}"
+            for rank in ranks
+        ]
+        print(f"{name:14} {wrong.mean():.3f}  " + "  ".join(figures), flush=True)
 
 
 def one_split(dataset: str, split: int) -> list[float]:
@@ -70,13 +81,18 @@ def one_split(dataset: str, split: int) -> list[float]:
     order = np.random.RandomState(split).permutation(len(y))[: len(y_noisy)]
     wrong = y[order] != y_noisy
     audit, known = audited(X, y_noisy, "auto", split), audited(X, y_noisy, RATES, split)
-    model = make_pipeline(StandardScaler(), LogisticRegression())
-    held_out = cross_val_predict(model, X, y_noisy, cv=5, method="predict_proba")
-    quality = get_label_quality_scores((y_noisy == 1).astype(int), held_out)
+    scores = audit, known, doubted(X, y_noisy)
     return [
-        *(average_precision_score(wrong, score) for score in (audit, known, 1 - quality)),
+        *(average_precision_score(wrong, score) for score in scores),
         *(mislabel_calibration(wrong, score).calibration_error for score in (audit, known)),
     ]
+
+
+def doubted(X: Array, y_noisy: Array) -> Array:
+    """Return 1 - cleanlab's self-confidence, by logistic regression."""
+    model = make_pipeline(StandardScaler(), LogisticRegression())
+    held_out = cross_val_predict(model, X, y_noisy, cv=5, method="predict_proba")
+    return np.asarray(1 - get_label_quality_scores((y_noisy == 1).astype(int), held_out))
 
 
 def simulated(distance: float) -> list[float]:

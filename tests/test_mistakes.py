@@ -5,6 +5,7 @@ import copy
 import numpy as np
 import pytest
 from scipy.optimize import check_grad
+from scipy.special import softmax
 from sklearn.metrics import roc_auc_score
 
 from unflip import LabelAudit, TransitionMatrix, _explanations, _mistakes, flip_labels
@@ -98,13 +99,17 @@ def test_of_many_rows_some_are_drawn_and_of_many_classes_no_full_matrix_is_fitte
 
 def test_the_label_posterior_is_bayes_rule_but_for_what_is_blamed_on_labels():
     rng = np.random.default_rng(0)
-    r, matrix = rng.dirichlet(np.ones(3), 50), rng.dirichlet(np.ones(3), 3)
-    codes = rng.integers(0, 3, 50)
+    p, matrix = rng.dirichlet(np.ones(3), 50), rng.dirichlet(np.ones(3), 3)
+    codes, shift = rng.integers(0, 3, 50), np.array([0.4, 0.0, -0.4])
     least = _explanations.LEAST_BLAME
     for blame in (0.0, 0.3):
-        found, given = Explanation(matrix, 1.0, np.zeros(3), blame=blame).label_posterior(r, codes)
+        one = Explanation(matrix, 1.5, shift, blame=blame)
+        r, _ = one.beliefs(one.logs(p), np.full(3, 1 / 3))
+        np.testing.assert_allclose(r, softmax(1.5 * np.log(p) + shift, axis=1))
+        found, given = one.label_posterior(r, codes)
         for i, y in enumerate(codes):
-            joint, sharp = r[i] * matrix[:, y], r[i] ** 2 / np.sum(r[i] ** 2)
+            # the model's own word, without the frequencies of labels that are doubted
+            joint, sharp = r[i] * matrix[:, y], p[i] ** 3 / np.sum(p[i] ** 3)
             of_labels = (1 - blame) * joint / joint.sum() + blame * sharp
             np.testing.assert_allclose(found[i], (1 - least) * of_labels + least * r[i])
             assert given[i] == pytest.approx(joint.sum())
@@ -270,3 +275,20 @@ def test_noise_is_taken_out_exactly_where_it_can_be_and_by_likelihood_elsewhere(
 
     assert (fit(found) <= fit(best) + 1e-6).all()
     assert np.mean(fit(best) - fit(found)) < 0.02
+
+
+def test_a_label_that_neither_noise_nor_model_can_give_stays_ruled_out():
+    matrix = np.array([[0.9, 0.1, 0.0], [0.1, 0.9, 0.0], [0.0, 0.0, 1.0]])
+    clean = np.array([[0.7, 0.3, 0.0], [0.2, 0.8, 0.0]])
+    np.testing.assert_allclose(_explanations.taken_out(clean @ matrix, matrix), clean, atol=1e-3)
+
+
+def test_odds_of_no_class_rise_with_how_unusually_flat_a_row_is():
+    shares, usual = np.full(4, 0.25), 0.2
+    p = np.array([[0.97, 0.01, 0.01, 0.01], [0.7, 0.1, 0.1, 0.1], [0.4, 0.2, 0.2, 0.2]])
+    one = Explanation(np.eye(4), 1.0, np.zeros(4), junk=3.0, usual=usual)
+    _, none = one.beliefs(one.logs(p), shares)
+    flat = np.exp(np.log(p / shares).mean(axis=1))
+    unusual = (flat - usual) / (1 - usual)
+    assert none[0] == 0
+    np.testing.assert_allclose((none / (1 - none))[1:], (3 * unusual / (1 - unusual))[1:])

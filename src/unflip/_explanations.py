@@ -31,7 +31,7 @@ USUAL_SHARE = 0.75
 LEAST_BLAME = 0.01
 """Of the doubt, so much is blamed on labels always: rows that T rules out are still ranked."""
 
-MODEL_ERROR = 0.006
+MODEL_ERROR = 0.007
 """Nats per row that junk is found by in labels that have none, because no model is quite right: as
 many at most in `benchmarks.probability_worlds`."""
 
@@ -61,7 +61,7 @@ class Explanation:
     blame : float
         How much of the doubt that T leaves, because classes overlap, is taken for mistakes.
     junk : float
-        P(of no class | x) of a row that is as flat as the labels' shares; of others in proportion.
+        Odds of being of no class, at a row half as flat as the labels' shares; see :func:`_none`.
     usual : float
         The flatness up to which rows are of some class.
     is_alike : bool
@@ -87,7 +87,15 @@ class Explanation:
     def beliefs(self, logs: Floats, shares: Floats) -> tuple[Floats, Floats | None]:
         """Return P(true | x), of rows of some class, and P(of no class | x), None where it is 0."""
         beliefs, flat = _beliefs(self.scale, self.shift, logs, shares)
-        return beliefs, self.junk * _excess(flat, self.usual) if self.junk else None
+        return beliefs, _none(self.junk, _excess(flat, self.usual)) if self.junk else None
+
+    def sharpened(self, beliefs: Floats) -> Floats:
+        """Return softmax(2 a log p), up to its scale: what rows are if doubt is the labels' doing.
+
+        Each row then has one true label, of which labels and model are two witnesses; the shift b
+        brings in how frequent labels are, mistakes included, and is left out.
+        """
+        return beliefs * beliefs * np.exp(-2 * self.shift)
 
     def label_posterior(self, beliefs: Floats, codes: Array) -> tuple[Floats, Floats]:
         """Return P(true | x, given label) of rows of some class, and P(given label | x) there."""
@@ -95,8 +103,7 @@ class Explanation:
         given = row_sums(joint)
         joint *= ((1 - self.blame) * (1 - LEAST_BLAME) / given)[:, None]
         if self.blame:
-            # each row has one true label, of which labels and model are two witnesses
-            sharp = beliefs * beliefs
+            sharp = self.sharpened(beliefs)
             joint += (self.blame * (1 - LEAST_BLAME) / row_sums(sharp))[:, None] * sharp
         joint += LEAST_BLAME * beliefs
         return joint, given
@@ -276,7 +283,7 @@ class _Rows:
         return first if self.excess is None else np.r_[first, 0.0]
 
     def loss(
-        self, log_scale: float, shift: Floats, factors: Floats, junk_logit: float
+        self, log_scale: float, shift: Floats, factors: Floats, log_junk: float
     ) -> tuple[float, Floats, Floats]:
         """Return minus the log-posterior, its slopes, and P(true, of a class | x, y) by weight."""
         sample, scale = self.sample, np.exp(log_scale)
@@ -286,13 +293,12 @@ class _Rows:
         given, junk = by_class, np.zeros(0)
         real = sample.weight
         if self.excess is not None:
-            rate = _logistic(junk_logit)
-            none = rate * self.excess
+            none = _none(_odds(log_junk), self.excess)
             at_random = sample.shares[sample.codes]
             given = (1 - none) * by_class + none * at_random
             real = sample.weight * (1 - none) * by_class / given
-            slope = sample.weight @ (self.excess * (at_random - by_class) / given)
-            junk = np.array([-rate * (1 - rate) * slope])
+            slope = sample.weight @ (none * (1 - none) * (at_random - by_class) / given)
+            junk = np.array([-slope])
         joint *= (real / by_class)[:, None]
         error = beliefs * real[:, None] - joint
         value = float(-sample.weight @ np.log(given))
@@ -302,7 +308,7 @@ class _Rows:
         return value, np.r_[at_scale, at_shift, junk], joint
 
     def explanation(
-        self, matrix: Floats, log_scale: float, shift: Floats, junk_logit: float, evidence: float
+        self, matrix: Floats, log_scale: float, shift: Floats, log_junk: float, evidence: float
     ) -> Explanation:
         scale = float(np.exp(log_scale))
         if self.excess is None:
@@ -316,7 +322,7 @@ class _Rows:
             scale,
             shift,
             evidence=float(evidence) - price,
-            junk=_logistic(junk_logit),
+            junk=_odds(log_junk),
             usual=self.usual,
         )
 
@@ -328,8 +334,14 @@ def _beliefs(scale: float, shift: Floats, logs: Floats, shares: Floats) -> tuple
     return beliefs, np.exp(shift.mean() - np.log(shares).mean()) / total
 
 
+def _none(odds: float, excess: Floats) -> Floats:
+    """Return P(of no class | x), of odds c e / (1 - e), where e is how unusually flat a row is."""
+    return odds * excess / (1 - excess + odds * excess)
+
+
 def _excess(flat: Floats, usual: float) -> Floats:
-    return np.clip((flat - usual) / (1 - min(usual, 0.99)), 0.0, 1.0)
+    """Return e, from 0 where a row is as flat as most to nearly 1, where the labels' shares are."""
+    return np.clip((flat - usual) / (1 - min(usual, 0.99)), 0.0, 0.99)
 
 
 def _minimum(loss: Callable[[Floats], tuple[float, Floats]], start: Floats) -> Floats:
@@ -354,7 +366,7 @@ def taken_out(p: Floats, matrix: Floats) -> Floats:
     q = np.maximum(p @ np.linalg.inv(matrix), SMALLEST_START)
     q /= row_sums(q)[:, None]
     for _ in range(STEPS):
-        q *= (p / (q @ matrix)) @ matrix.T
+        q *= (p / np.maximum(q @ matrix, FLOOR)) @ matrix.T  # T may rule a label out
     return np.asarray(q)
 
 
@@ -387,6 +399,10 @@ def _softmax(logits: Floats) -> tuple[Floats, Floats]:
 
 def _logistic(value: float) -> float:
     return float(1 / (1 + np.exp(-np.clip(value, -30.0, 30.0))))
+
+
+def _odds(log_odds: float) -> float:
+    return float(np.exp(np.clip(log_odds, -30.0, 30.0)))
 
 
 def _logit(share: float) -> float:

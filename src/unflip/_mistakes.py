@@ -309,7 +309,7 @@ class _Doubts:
         )
         odds = among / (SUREST_OVERLAP * overall)
         blamed = np.interp(between / overall, [PLAIN, BLURRED], [1.0, BLURRED_BLAME])
-        sharp = scaled_rows(self.beliefs**2)
+        sharp = scaled_rows(self.one.sharpened(self.beliefs))
         doubt = self._mean(1 - sharp[sample.own])
         overlap = float(np.mean(1 - self.beliefs[surest].max(axis=1)))
         by_noise = np.clip(1 - overlap / max(among, 1e-12), 0.0, 1.0) / 2

@@ -1,5 +1,6 @@
 """Which labels are probably wrong, and what they should be."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from unflip._folds import folds_within_classes
 from unflip._frames import audit_frame, row_index, split_label_column
 from unflip._held_out import held_out_labels, judge_held_out, pooled
 from unflip._label_posterior import LabelPosterior, totals_of
+from unflip._linear_witness import pooled_with_linear
 from unflip._mistake_rates import MistakeRates
 from unflip._mistakes import fit_mistakes
 from unflip._notebook import with_findings
@@ -48,7 +50,8 @@ class LabelAudit(DiagramMixin, BaseEstimator):
 
     T[i, j] = P(noisy=j | true=i), and P(true | x) = P(noisy | x) T^-1, brought back into the
     simplex. P(noisy | x) is cross-fitted: no row's probability comes from a model that saw its
-    label, since a model that did believes it.
+    label, since a model that did believes it. As far as labels show no noise at random, mistakes
+    that follow the row may still be there, and a linear model is asked as well.
 
     Parameters
     ----------
@@ -186,21 +189,35 @@ class LabelAudit(DiagramMixin, BaseEstimator):
         numbers, _ = rows_as_numbers(
             self.posterior, self.noise_rates, X, classes.size, random_state=self.random_state
         )
+        cv = folds_within_classes(self.cv, codes)
+        cv = list(cv) if isinstance(cv, Iterator) else cv  # two models are held out by them
         stages = fit_stages(
             self.posterior,
             self.noise_rates,
             X,
             labels,
             weight,
-            cv=folds_within_classes(self.cv, codes),
+            cv=cv,
             random_state=random_state,
             estimate="mean",
             numbers=numbers,
         )
         label_posterior = LabelPosterior(stages.noisy_posterior, codes, stages.rates, classes)
+        label_proba = label_posterior.proba
+        noise_test = getattr(stages.estimator, "noise_test_", None)
+        if isinstance(self.posterior, str) and noise_test is not None:
+            label_proba = pooled_with_linear(
+                label_proba,
+                noise_test.probability,
+                numbers,
+                labels,
+                weight,
+                cv=cv,
+                random_state=random_state,
+            )
         self._take(
             label_posterior,
-            stages.noisy_posterior,
+            label_proba,
             stages.rates,
             stages.estimator,
             weight,
@@ -347,33 +364,35 @@ class LabelAudit(DiagramMixin, BaseEstimator):
             noisy_posterior=noisy_proba,
         )
         label_posterior = LabelPosterior(noisy_proba, codes, rates, classes)
-        self._take(label_posterior, noisy_proba, rates, estimator, weight, None, teacher)
+        self._take(label_posterior, label_posterior.proba, rates, estimator, weight, None, teacher)
 
     def _take(
         self,
         label_posterior: LabelPosterior,
-        noisy_proba: Floats,
+        label_proba: Floats,
         rates: NoiseRates | TransitionMatrix,
         estimator: BaseRates | None,
         weight: Floats | None,
         posterior: BasePosterior | None,
         teacher: "_Teacher",
     ) -> None:
-        """Keep what inverting T says of the rows."""
+        """Keep what inverting T says of the rows, and what is said of their true labels."""
         classes, totals = label_posterior.classes, label_posterior.totals(weight)
+        codes = label_posterior.codes
+        mislabel_proba = np.clip(1 - label_proba[np.arange(codes.size), codes], 0.0, 1.0)
         self._keep(
-            label_posterior.codes,
+            codes,
             classes,
             rates,
             estimator,
             judge_estimate(totals, classes, rates, estimator, posterior),
             teacher,
-            noisy_proba=noisy_proba,
+            noisy_proba=label_posterior.noisy_proba,
             transition_matrix=label_posterior.noise.matrix,
-            mislabel_proba=label_posterior.mislabel_proba,
-            label_proba=label_posterior.proba,
+            mislabel_proba=mislabel_proba,
+            label_proba=label_proba,
             clean_proba=label_posterior.clean_proba,
-            n_errors=totals.n_errors,
+            n_errors=float(teacher.counts(codes.size) @ mislabel_proba),
             wrong_share_range=possible_wrong_share(label_posterior, totals, posterior),
         )
 
