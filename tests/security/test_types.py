@@ -10,6 +10,7 @@ from datetime import date, datetime, timedelta
 import numpy as np
 import polars as pl
 import pytest
+import sklearn
 import skops.io
 
 from tests.security.hostile import SPECIAL
@@ -110,7 +111,9 @@ def test_the_list_is_what_fitting_writes_all_of_it_and_no_more():
         warnings.simplefilter("ignore", LabelNoiseWarning)
         written |= types_of(table(90, n_classes=3, columns=NUMBERS), "boosting")
         written |= types_of(curved(600, n_classes=2)) | types_of(curved(600, n_classes=3))
-    assert written == ON_THE_LIST
+    # boosting keeps no encoder of its labels before scikit-learn 1.7
+    later = {("ObjectNode", "sklearn.preprocessing._label.LabelEncoder")}
+    assert written == ON_THE_LIST - (later if sklearn.__version__ < "1.7" else set())
 
 
 @pytest.mark.slow
