@@ -416,7 +416,11 @@ BAD_INPUT = {
         {"noise_rates": np.eye(4)},
         "noise of 4 classes, and there are 3",
     ),
-    "NaN": (lambda X, y: (np.where(X[0, 0] == X, np.nan, X), y), {}, "NaN"),
+    "NaN": (
+        lambda X, y: (np.where(X[0, 0] == X, np.nan, X), y),
+        {"estimator": LogisticRegression()},  # the default one has them filled
+        "NaN",
+    ),
     "infinity": (lambda X, y: (np.where(X[0, 0] == X, np.inf, X), y), {}, "infinity"),
     "no columns": (lambda X, y: (X[:, :0], y), {}, r"0 feature\(s\)"),
     "nine rows": (lambda X, y: (X[:9], np.arange(9) % 2), {}, "n_samples=9"),
