@@ -44,3 +44,11 @@ def test_the_guides_commands_print_what_it_shows(run, folder):
         ), f"{words}\nshown:\n{shown}\nprinted:\n{printed}"
     names = {"cancer.csv", "noisy.csv", "suspects.csv", "model.skops", "predicted.csv"}
     assert names <= {path.name for path in folder.iterdir()}
+
+
+def test_readme_shows_what_the_guide_shows():
+    guide = dict(examples("command_line.md"))
+    shown = list(examples(Path("..", "..", "README.md")))
+    assert len(shown) == 3
+    for command, output in shown:
+        assert guide[command].startswith(output.removesuffix("...\n"))
