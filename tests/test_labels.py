@@ -273,9 +273,10 @@ class TestMissingValuesInRows:
         assert isinstance(audit.rate_estimator_, SelectiveRates)
         assert np.isfinite(audit.mislabel_proba_).all()
 
-    def test_the_channel_still_refuses_them(self) -> None:
-        with pytest.raises(ValueError, match="NaN"):
-            ImportanceReweightingClassifier().fit(self.ROWS, self.LABELS)
+    def test_the_default_classifier_takes_them(self) -> None:
+        clf = ImportanceReweightingClassifier(random_state=0).fit(self.ROWS, self.LABELS)
+        assert np.isfinite(clf.sample_weight_).all()
+        assert clf.predict(self.ROWS).shape == np.shape(self.LABELS)
 
 
 @pytest.mark.parametrize("estimator", [ImportanceReweightingClassifier, LabelAudit])

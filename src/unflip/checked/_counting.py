@@ -69,8 +69,8 @@ class Estimate:
     >>> checked = CheckedLabels([3, 200, 510, 700], ["no", "no", "no", "yes"], probability=4 / 1000)
     >>> share = checked.wrong_share(given)
     >>> print(share)
-    0.2500 (0.0063 to 0.8059)
-    >>> share.value
+    0.2500 (0.0070 to 0.8050)
+    >>> round(share.value, 4)
     0.25
     >>> share.n_rows
     4
@@ -91,7 +91,13 @@ class Estimate:
         return (self.interval[1] - self.interval[0]) / 2
 
     def as_record(self) -> Record:
-        """Return it ready for JSON; `value` is None where no checked row tells."""
+        """Return it ready for JSON; `value` is None where no checked row tells.
+
+        Returns
+        -------
+        dict
+            `value`, `fixed_n`, `at_any_time`, `method` and `n_unsure`.
+        """
         return {
             "value": None if np.isnan(self.value) else self.value,
             "fixed_n": list(self.interval),

@@ -211,6 +211,11 @@ class CheckedLabels:
         ----------
         n_rows : int
             Rows of the table.
+
+        Returns
+        -------
+        ndarray of bool
+            One entry for each checked row.
         """
         return np.ones(len(self), dtype=bool) if len(self) == n_rows else self.is_drawn
 
@@ -349,6 +354,11 @@ class CheckedLabels:
         ----------
         y, label_proba, level
             As for :meth:`noise_rates`. Rows of T are NaN of classes that no checked row is of.
+
+        Returns
+        -------
+        (T, interval) or None
+            The transition matrix, and the bounds of its entries.
         """
         if np.count_nonzero(self.speak(np.shape(y)[0])) < LEAST_ROWS:
             return None

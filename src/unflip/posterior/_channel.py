@@ -11,6 +11,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from unflip._progress import tick
 from unflip._row_weights import relative_weights
 from unflip._sampling import drawn_rows
 from unflip._threads import one_blas_thread
@@ -232,6 +233,7 @@ class ChannelPosterior(BasePosterior):
         if not isinstance(self.features, str):
             return super().cross_predict_proba(X, y, sample_weight, folds)
         fitted, n_rows = self._fit(X, y, sample_weight), np.shape(y)[0]
+        tick()
         clean = fitted.held_out
         if isinstance(self._channel, NoisyChannel):
             units, place = fitted.evidence.units, fitted.evidence.place
@@ -242,6 +244,8 @@ class ChannelPosterior(BasePosterior):
             masks = [(of_unit != k, of_unit == k) for k in np.unique(of_unit)]
             with one_blas_thread():
                 clean = self._channel.out_of_fold(units, masks)[place]
+        for _ in range(folds.get_n_splits()):
+            tick()  # none of them takes long
         assert clean is not None
         proba, drawn = np.empty((n_rows, 2)), np.zeros(n_rows, dtype=bool)
         drawn[fitted.rows] = True
