@@ -89,6 +89,7 @@ def legible(page, selector, width):
     return box
 
 
+@pytest.mark.slow
 def test_a_text_row_shows_its_sentence_in_full_with_marked_words(tab, tmp_path):
     table = reviews()
     table.write_csv(tmp_path / "t.csv")
@@ -110,6 +111,7 @@ def test_a_text_row_shows_its_sentence_in_full_with_marked_words(tab, tmp_path):
             assert page.complaints == []
 
 
+@pytest.mark.slow
 def test_a_row_with_a_picture_shows_it(tab, tmp_path):
     rng = np.random.default_rng(0)
     (tmp_path / "pictures").mkdir()
@@ -151,6 +153,7 @@ def test_an_unknown_goal_is_refused(tmp_path, goal):
     assert f"--goal={goal!r} is not one of ['find', 'count', 'teach']" in done.stderr
 
 
+@pytest.mark.slow
 def test_two_checkers_at_once_see_where_they_differ(tab, tmp_path):
     reviews(60).write_csv(tmp_path / "t.csv")
     with (

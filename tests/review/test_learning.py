@@ -230,6 +230,7 @@ def test_a_review_that_is_opened_again_learns_from_what_was_decided(tmp_path):
     assert model["n_answers"] == 20
 
 
+@pytest.mark.slow
 def test_the_page_says_what_was_learnt_and_takes_the_new_order(tab, tmp_path):
     with served(tmp_path / "d.sqlite") as (_, address):
         page = tab(address)

@@ -72,6 +72,7 @@ def test_twenty_rows_by_keyboard_undo_reload_and_export(tab, tmp_path):
     assert page.complaints == []
 
 
+@pytest.mark.slow
 def test_two_tabs_cannot_overwrite_each_other(tab, tmp_path):
     path = tmp_path / "d.sqlite"
     with served(path) as (_, address):
@@ -104,6 +105,7 @@ def test_a_tab_undoes_its_own_decisions(tab, tmp_path):
         assert stored(path) == {theirs: "unsure"}
 
 
+@pytest.mark.slow
 def test_a_server_that_is_killed_after_a_click_has_kept_it(tab, tmp_path):
     path = tmp_path / "d.sqlite"
     with served(path) as (process, address):
