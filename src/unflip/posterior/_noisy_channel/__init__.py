@@ -25,7 +25,9 @@ from unflip.posterior._noisy_channel._evidence import (
 )
 from unflip.posterior._noisy_channel._features import ChannelFeatures, shuffled_keys
 from unflip.posterior._noisy_channel._fit import (
+    LEAST_GAIN,
     N_GRID,
+    SHARPEST,
     ChannelSample,
     Evidence,
     NoisyChannel,
@@ -40,12 +42,14 @@ __all__ = [
     "LATENT_VARIANCE",
     "LEAST_CHECKED",
     "LEAST_DISAGREEMENT",
+    "LEAST_GAIN",
     "MAX_VARIANCE",
     "MIN_VARIANCE",
     "MOST_LEAVES",
     "NO_NOISE",
     "N_GRID",
     "REFUTED",
+    "SHARPEST",
     "TINY",
     "VARIANCE_OFFSET",
     "ChannelFeatures",

@@ -15,16 +15,10 @@ import numpy as np
 from scipy.optimize import minimize
 
 from unflip._typing import Floats
-from unflip.posterior._noisy_channel import TINY
+from unflip.posterior._noisy_channel import LEAST_GAIN, SHARPEST, TINY
 from unflip.posterior._softmax_channel._design import SoftmaxDesign, softmax_over_classes
 from unflip.posterior._softmax_channel._evidence import SoftmaxFit
 from unflip.posterior._softmax_channel._structure import LARGEST_LOGIT, NoiseStructure
-
-SHARPEST = 4.0
-"""Upper bound of a."""
-
-LEAST_GAIN = 2.0
-"""Gain of the held-out log-likelihood from which on g is taken as sharper."""
 
 STEP, LARGEST_SPREAD = 0.1, 0.5
 """Difference of log a by which its curvature is found, and the largest standard deviation."""
