@@ -267,9 +267,9 @@ class ChannelPosterior(BasePosterior):
             one_scale=by_name and isinstance(transformer, TruncatedSVD),
             estimate=self.estimate,
         )
-        sharp = channel.sharpened(evidence)
-        if isinstance(transformer, RidgeScores):
-            channel = sharp  # scores are nearly all there is to see, and trees see if they are flat
+        is_wide = isinstance(transformer, RidgeScores)
+        if is_wide:  # scores are nearly all there is to see, and trees see if they are flat
+            channel = channel.sharpened(evidence)
         settings = self.known, self.n_centers, self.estimate
         scored, check = None, None
         if by_name and self.features == "auto":
@@ -277,7 +277,7 @@ class ChannelPosterior(BasePosterior):
         elif by_name and self.features == "trees":
             scored = fit_scored_channel(channel, evidence, *settings)
         if scored is None:
-            return sharp, check, None
+            return channel if is_wide else channel.sharpened(evidence), check, None
         return scored.channel, check, scored.held_out[evidence.place]
 
     def predict_proba(self, X: Any) -> Floats:
