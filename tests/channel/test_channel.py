@@ -179,6 +179,24 @@ def test_the_climb_ends_where_the_evidence_is_stationary_or_pressed_against_a_bo
 # --- the distribution of the rates
 
 
+def test_the_evidence_of_a_short_fit_is_that_of_a_long_one(design):
+    start = first_guess(design)
+    for rates in [(0.0, 0.0), (0.28, 0.17), (0.4, 0.05)]:
+        short, long = (fit_channel(design, rates, start, tol) for tol in (0.1, 1e-6))
+        assert short.log_evidence == pytest.approx(long.log_evidence, abs=0.2)
+
+
+def test_bumps_take_part_only_where_they_help():
+    X, y = separated(600, NoiseRates(0.2, 0.2), seed=0)
+    X = X - 0.5
+    inside = flip_labels((X**2).sum(axis=1) < 0.08, NoiseRates(0.2, 0.2), random_state=0)
+    line, circle = (
+        ChannelPosterior(random_state=0).fit(X, labels)._channel.parts for labels in (y, inside)
+    )
+    assert [part.features.width for part in line] == [None]
+    assert all(part.features.width is not None for part in circle)
+
+
 def test_pairs_that_are_not_explored_are_negligible(design):
     axes = np.linspace(0, 0.5, 6), np.linspace(0, 0.5, 6)
     tripled = ChannelDesign(design.features, design.block, design.positive, 3 * design.weight)

@@ -217,11 +217,12 @@ def fit_channel(
         updated = _changed(variance, np.clip(step, -limit, limit))
         last = np.log((updated + VARIANCE_OFFSET) / (variance + VARIANCE_OFFSET))[1:]
         gain = float(slope @ last) / 2
-        # conservative: the factor is that of an earlier w, and the slope ignores its change with w
-        if max(10 * abs(gain), decrement, (value - before) / 5) < tol:
+        # conservative: the slope ignores that the factor changes with w
+        if max(2 * abs(gain), decrement, (value - before) / 5) < tol:
             break
         change = np.clip(np.log(updated[1:] / variance[1:]), -1, 1)
         point = point.moved(point.coef + moves @ change)
+    factor = _factor(point.information(point.expected_curvature(), precision))
     evidence = _log_evidence(value + decrement / 2, precision, variance, factor)
     return ChannelFit(point.rates, point.coef, variance, evidence + gain)
 

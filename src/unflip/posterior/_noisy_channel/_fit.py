@@ -28,9 +28,11 @@ from unflip.posterior._noisy_channel._evidence import (
 )
 from unflip.posterior._noisy_channel._features import ChannelFeatures
 from unflip.posterior._noisy_channel._surface import (
+    EXPLORED,
     NEGLIGIBLE,
     Box,
     CertainRates,
+    GridFits,
     GridSurface,
     MixedSurface,
     QuadraticSurface,
@@ -59,6 +61,9 @@ PILOT_ROWS, N_PILOT, SCOUT_TOL = 1000, 3, 0.1
 MODEL_GAP, ROUGH_TOL = 6.0, 0.5
 """Models within this log-evidence of the best on N_GRID rows are compared on all rows, with this
 tolerance."""
+
+HELP = 1.0
+"""Gain of the log-evidence by bumps from which on models have any, up to N_GRID rows."""
 
 RULED_OUT = 40.0
 """Difference of the log-evidence on N_GRID rows that rules out zero noise."""
@@ -395,8 +400,9 @@ def _on_a_grid(
 ) -> NoisyChannel:
     """Return the channel from the evidence on a grid of rates."""
     designs = [sample.design(features) for features in maps]
-    guesses = [first_guess(design) for design in designs]
-    fits = explore(designs, _axes(box, N_VALUES), [guesses], COARSE_TOL)
+    fits = _explored(designs, _axes(box, N_VALUES))
+    n_models = len(next(iter(fits.values())))
+    maps, designs = maps[:n_models], designs[:n_models]
     origin = total_evidence(fits[0.0, 0.0]) if (0.0, 0.0) in fits else None
     surface = _surface(fits)
     region = narrow(surface, box, margin=0.5 / N_VALUES)
@@ -419,22 +425,46 @@ def _on_a_grid(
     return NoisyChannel(rates, posterior, _mixture(maps, designs, _fits_at(rates, designs, fits)))
 
 
+def _explored(designs: list[ChannelDesign], axes: tuple[Floats, Floats]) -> GridFits:
+    """Return the fits on the first grid; those with bumps only where they help.
+
+    The first model has none. The others are compared with it at the ends of its grid and wherever
+    it is likely.
+    """
+    first, *guesses = [first_guess(design) for design in designs]
+    fits = explore(designs[:1], axes, [[first]], COARSE_TOL)
+    heights = {pair: found.log_evidence for pair, (found,) in fits.items()}
+    top = max(heights.values())
+    likely = sorted(
+        (pair for pair in fits if heights[pair] > top - EXPLORED), key=heights.__getitem__
+    )
+    for pair in dict.fromkeys([*likely[::-1], min(fits), max(fits)]):
+        bumps = [
+            fit_channel(design, pair, guess, COARSE_TOL)
+            for design, guess in zip(designs[1:], guesses, strict=True)
+        ]
+        least = max(heights[pair] + HELP, top - NEGLIGIBLE)
+        if any(fit.log_evidence > least for fit in bumps):
+            return explore(designs, axes, [[*fits[pair], *bumps]], COARSE_TOL)
+    return fits
+
+
 def _fits_at(
     rates: tuple[float, float],
     designs: list[ChannelDesign],
-    fits: dict[tuple[float, float], list[ChannelFit]],
+    fits: GridFits,
 ) -> list[ChannelFit]:
     """Return the fits at given rates, started at the nearest ones."""
     near = fits[min(fits, key=lambda pair: float(np.abs(np.subtract(pair, rates)).sum()))]
     return [fit_channel(design, rates, start) for design, start in zip(designs, near, strict=True)]
 
 
-def _surface(fits: dict[tuple[float, float], list[ChannelFit]]) -> GridSurface:
+def _surface(fits: GridFits) -> GridSurface:
     pairs = sorted(fits)
     return GridSurface(np.array(pairs), np.array([total_evidence(fits[pair]) for pair in pairs]))
 
 
-def _relevant_models(fits: dict[tuple[float, float], list[ChannelFit]]) -> list[int]:
+def _relevant_models(fits: GridFits) -> list[int]:
     """Return the models with a share of the evidence wherever it is not negligible."""
     evidence = np.array([[fit.log_evidence for fit in found] for found in fits.values()])
     totals = np.logaddexp.reduce(evidence, axis=1)

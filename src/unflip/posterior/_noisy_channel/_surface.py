@@ -22,6 +22,9 @@ from unflip.posterior._noisy_channel._evidence import (
 Box = tuple[tuple[float, float], tuple[float, float]]
 """The range of rho_pos, and that of rho_neg."""
 
+GridFits = dict[tuple[float, float], list[ChannelFit]]
+"""The fits of some models at pairs of rates."""
+
 NO_NOISE = 0.1
 """Prior probability of (0, 0)."""
 
@@ -45,7 +48,7 @@ def explore(
     axes: tuple[Floats, Floats],
     known: Sequence[Sequence[ChannelFit]],
     tol: float,
-) -> dict[tuple[float, float], list[ChannelFit]]:
+) -> GridFits:
     """Fit models at the pairs of a grid where their evidence is not negligible, and around.
 
     The first pair is the nearest to the best known one. Each later one is a neighbour of the best
