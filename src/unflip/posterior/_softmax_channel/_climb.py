@@ -25,6 +25,9 @@ GAIN_PER_ROW = 1e-4
 SAME_VARIANCE = 0.1
 """Change of the logarithm of a variance that ends a climb."""
 
+WORTH = 0.1
+"""Share of what a structure's evidence lacks to the best below which gains are not worth a step."""
+
 
 @dataclass(frozen=True)
 class Peak:
@@ -83,6 +86,7 @@ def climb(
     T: Floats | None = None,
     held: bool = False,
     tol: float = 0.1,
+    top: float = -np.inf,
 ) -> Peak:
     """Maximise the evidence over theta and the variances.
 
@@ -103,10 +107,14 @@ def climb(
         Whether the variances stay as they are.
     tol : float, default=0.1
         Gain of the log-evidence at which to stop.
+    top : float, default=-inf
+        The highest log-evidence of other structures on these rows: further below it, larger gains
+        are needed to go on.
     """
-    fit = fit_softmax(design, structure, theta, variance, coef, T=T, tol=5 * tol)
+    fit, least = fit_softmax(design, structure, theta, variance, coef, T=T, tol=5 * tol), tol
     reach = LONGEST_STEP
     for _ in range(MAX_STEPS):
+        tol = max(least, WORTH * (top - fit.log_evidence))
         change = np.zeros(variance.size) if held else fit.variance_step()
         settled = np.abs(change).max() < SAME_VARIANCE
         slope = None

@@ -181,7 +181,7 @@ def refined(peaks: list[Peak], design: SoftmaxDesign) -> list[Peak]:
             found[peak.structure.name] = _again(peak, design, tol, first)
     for peak in peaks:  # no noise is compared by held-out labels too
         if not peak.structure.n_parameters and peak.structure.name not in found:
-            found[peak.structure.name] = _again(peak, design, tol)
+            found[peak.structure.name] = _again(peak, design, tol, first)
     simpler = {peak.structure.name: peak for peak in peaks} | found
     for structure in may_be_better(later, max(found.values(), key=_height)):
         found[structure.name] = _climbed(simpler, structure, design)
@@ -190,14 +190,14 @@ def refined(peaks: list[Peak], design: SoftmaxDesign) -> list[Peak]:
 
 def _again(peak: Peak, design: SoftmaxDesign, tol: float, first: Peak | None = None) -> Peak:
     """Return the maximum on more rows; structures with noise have the first one's variances."""
-    held = first is not None and peak.structure.n_parameters * first.structure.n_parameters > 0
+    structure, top = peak.structure, -np.inf if first is None else _height(first)
+    held = first is not None and structure.n_parameters * first.structure.n_parameters > 0
     variance = first.fit.variance if first is not None and held else peak.fit.variance
-    structure = peak.structure
     if structure.targets is None:
         start = peak.fit.theta, variance, peak.fit.unscaled_coef
-        return climb(design, structure, *start, held=held, tol=tol)
+        return climb(design, structure, *start, held=held, tol=tol, top=top)
     chosen, shared = np.array(structure.targets), variance if held else None
-    return climb_targets(design, bool(structure.per_class), peak, chosen, shared, tol)
+    return climb_targets(design, bool(structure.per_class), peak, chosen, shared, tol, top)
 
 
 def _height(peak: Peak) -> float:
@@ -222,8 +222,9 @@ def _climbed(found: dict[str, Peak], structure: NoiseStructure, design: SoftmaxD
         start = found[FEW_TARGETS]
     theta = structure.matched(start.structure, start.fit.theta)
     place = theta, start.fit.variance, start.fit.unscaled_coef
+    top = max(_height(peak) for peak in found.values() if peak.fit.design is design)
     # structures with noise are compared at the same variances
-    return climb(design, structure, *place, held=structure.n_parameters > 0)
+    return climb(design, structure, *place, held=structure.n_parameters > 0, top=top)
 
 
 def probabilities(peaks: list[Peak]) -> Floats:

@@ -78,6 +78,7 @@ def climb_targets(
     targets: Codes | None = None,
     variance: Floats | None = None,
     tol: float = 0.1,
+    top: float = -np.inf,
 ) -> TargetPeak:
     """Return the maximum over rates and targets, from the maximum of another structure.
 
@@ -93,14 +94,14 @@ def climb_targets(
         The first targets; None: the likeliest by the other maximum.
     variance : ndarray of shape (n_blocks,), default=None
         Variances that stay as they are; None: they are sought.
-    tol : float, default=0.1
-        Gain of the log-evidence at which to stop.
+    tol, top : float
+        As for :func:`climb`.
     """
     if targets is None:
         targets = _likeliest_targets(start)
     best: TargetPeak | None = None
     for _ in range(MAX_TURNS):
-        peak = _climbed(design, per_class, best or start, targets, variance, tol)
+        peak = _climbed(design, per_class, best or start, targets, variance, tol, top)
         if best is not None and peak.log_evidence <= best.log_evidence:
             break
         best = peak
@@ -125,13 +126,14 @@ def one_target_peaks(found: dict[str, Peak], design: SoftmaxDesign) -> list[Peak
     if design.n_classes < 3:
         return []
     starts = [found[name] for name in (ONE_RATE, FEW_TARGETS) if name in found]
+    top = max(peak.log_evidence for peak in found.values())
     by_targets = {tuple(_likeliest_targets(start)): start for start in starts}
     peaks = [
-        climb_targets(design, False, start, np.array(targets))
+        climb_targets(design, False, start, np.array(targets), top=top)
         for targets, start in by_targets.items()
     ]
     best = max(peaks, key=lambda peak: peak.log_evidence)
-    return [best, climb_targets(design, True, best, variance=best.fit.variance)]
+    return [best, climb_targets(design, True, best, variance=best.fit.variance, top=top)]
 
 
 def _likeliest_targets(peak: Peak) -> Codes:
@@ -146,6 +148,7 @@ def _climbed(
     targets: Codes,
     variance: Floats | None,
     tol: float,
+    top: float,
 ) -> TargetPeak:
     structure = NoiseStructure(
         "one rate per class, one target" if per_class else "one rate, one target",
@@ -156,7 +159,7 @@ def _climbed(
     theta = structure.matched(start.structure, start.fit.theta)
     held = variance is not None
     place = theta, start.fit.variance if variance is None else variance, start.fit.unscaled_coef
-    fit = climb(design, structure, *place, held=held, tol=tol).fit
+    fit = climb(design, structure, *place, held=held, tol=tol, top=top).fit
     logs = _log_likelihoods(Peak(fit), structure.parts(fit.theta)[0])
     total = logsumexp(logs, axis=1, keepdims=True)
     now = logs[np.arange(len(logs)), targets]
