@@ -148,7 +148,7 @@ class ImportanceReweightingClassifier(
     >>> clf.score(X, y)
     0.98...
     >>> print(clf.noise_rates_)
-    NoiseRates(positive=0.416, negative=0.082)
+    NoiseRates(positive=0.414, negative=0.082)
     """
 
     noise_rates_: NoiseRates | TransitionMatrix

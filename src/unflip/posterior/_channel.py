@@ -65,8 +65,8 @@ class ChannelPosterior(BasePosterior):
     Parameters
     ----------
     features : {"auto", "nystroem", "linear", "trees"} or transformer, default="auto"
-        What t is linear in. "nystroem": the columns and Gaussian bumps, with the bumps' width
-        chosen by the evidence. "linear": the columns. "trees": held-out scores of boosted trees,
+        What t is linear in. "nystroem": the columns and, where they help, Gaussian bumps, with the
+        bumps' width chosen by the evidence. "linear": the columns. "trees": held-out scores of boosted trees,
         and bumps on them. A transformer: what it makes of the rows (it is fitted on them). "auto":
         "nystroem", and "trees" where its residuals can be predicted (see `check_`).
     n_centers : int, default=60
@@ -137,10 +137,10 @@ class ChannelPosterior(BasePosterior):
     >>> y = flip_labels(X.sum(axis=1) > 1, NoiseRates(positive=0.3, negative=0.1), random_state=0)
     >>> channel = ChannelPosterior(random_state=0).fit(X, y)
     >>> print(channel.rates_)
-    NoiseRates(positive=0.314, negative=0.0798)
+    NoiseRates(positive=0.314, negative=0.0735)
     >>> channel.predict_proba([[0.9, 0.9], [0.1, 0.1]]).round(2)
     array([[0.31, 0.69],
-           [0.92, 0.08]])
+           [0.93, 0.07]])
     """
 
     rates_: NoiseRates
