@@ -66,9 +66,9 @@ class ChannelPosterior(BasePosterior):
     ----------
     features : {"auto", "nystroem", "linear", "trees"} or transformer, default="auto"
         What t is linear in. "nystroem": the columns and, where they help, Gaussian bumps, with the
-        bumps' width chosen by the evidence. "linear": the columns. "trees": held-out scores of boosted trees,
-        and bumps on them. A transformer: what it makes of the rows (it is fitted on them). "auto":
-        "nystroem", and "trees" where its residuals can be predicted (see `check_`).
+        bumps' width chosen by the evidence. "linear": the columns. "trees": held-out scores of
+        boosted trees, and bumps on them. A transformer: what it makes of the rows (it is fitted on
+        them). "auto": "nystroem", and "trees" where its residuals can be predicted (see `check_`).
     n_centers : int, default=60
         How many bumps, at most.
     known : NoiseRates, default=None
