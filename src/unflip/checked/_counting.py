@@ -302,16 +302,20 @@ def _fixed(sums: list[_Sums], draws: Draws, level: float, *, exact: bool) -> Int
     w = draws.weight / draws.n_rows
     apart = np.clip(1 - 1 / draws.weight, 0, 1)  # rows that are all drawn leave nothing open
     scale = max(1 / max(float(w @ each.b), 1 / n) for each in sums)
-    variance = (w**2 * apart) @ influence**2 * n / (n - 1)
-    variance += UNSEEN * float((w**2 * apart).mean()) * scale**2 / len(sums)
+    one_row = np.sqrt((w**2 * apart).mean() / len(sums)) * scale  # what a residual of 1 would move
+    variance = (w**2 * apart) @ influence**2 * n / (n - 1) + UNSEEN * one_row**2
     if variance <= 0:
         return value, value
     quantile = student.ppf((1 + level) / 2, n - 1)
     third = (w**3 * apart * np.maximum(1 - 2 / draws.weight, 0)) @ influence**3
-    centre = value + third / (6 * variance) * (1 + 2 * quantile**2)
-    # half a row more: sums over all rows are whole numbers
-    reach = quantile * np.sqrt(variance) + scale / (2 * draws.n_rows)
-    return float(np.clip(centre - reach, 0, value)), float(np.clip(centre + reach, value, 1))
+    skew = third / (6 * variance) * (1 + 2 * quantile**2)
+    reach = quantile * np.sqrt(variance)
+    # rows of a kind that none was drawn of: none of n with probability 1 - level if 3 in n are so
+    least = -np.log(1 - level) * one_row
+    rounding = scale / (2 * draws.n_rows)  # half a row more: sums over all rows are whole numbers
+    low = value - max(reach - skew, least) - rounding
+    high = value + max(reach + skew, least) + rounding
+    return float(np.clip(low, 0, value)), float(np.clip(high, value, 1))
 
 
 def _always(ratios: list[Ratio], sums: list[_Sums], draws: Draws, level: float) -> Interval:
