@@ -55,6 +55,23 @@ def test_a_hundred_checked_rows_teach_what_a_rule_gets_wrong() -> None:
     assert_allclose(right, [np.mean(y[true == k] == k) for k in (0, 1)], atol=0.1)
 
 
+def test_what_is_said_of_other_rows_is_as_sure_as_it_is_right() -> None:
+    """Half as many columns as checked rows, which leaves much room to explain them too well."""
+    said, right = [], []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(600, 40))
+        true = (X[:, :8].sum(axis=1) + 2 * rng.normal(size=600) > 0).astype(int)
+        y = (X[:, 0] + X[:, 1] > 0).astype(int)
+        noisy = LogisticRegression().fit(X, y).predict_proba(X)
+        checked = drawn(true, 80, seed)
+        found = teach(checked, X, check_labels(y), np.eye(2)[y], noisy).label_proba
+        left = np.setdiff1d(np.arange(600), checked.rows)
+        said.append(found[left].max(axis=1).mean())
+        right.append(np.mean(found[left].argmax(axis=1) == true[left]))
+    assert np.mean(said) == pytest.approx(np.mean(right), abs=0.06)
+
+
 def test_no_checked_rows_change_nothing() -> None:
     X, y, _ = by_rule()
     before, after = quick().fit(X, y), quick().fit(X, y, checked=CheckedLabels([], []))

@@ -11,9 +11,7 @@ was not shown:
 
   with beta >= 0 and Gaussian priors, of which several widths for v are tried: from none, where
   errors depend on x through P(noisy | x) only, to that of a model that learns the classes from
-  checked rows alone;
-- the same model once more, with P(true | x) of a classifier that was trained on what the first
-  three say in the place of P(noisy | x).
+  checked rows alone.
 
 The weights maximise the held-out likelihood of the mixture (stacking).
 """
@@ -62,15 +60,12 @@ class Seen(NamedTuple):
         Features of comparable scale; None where there are none.
     codes : ndarray of shape (n_rows,)
         Positions of the given labels among the classes.
-    clean : ndarray of shape (n_rows, n_classes), default=None
-        P(true | x) by a classifier that was taught by other rows, where there is one.
     """
 
     own: Floats
     held_out: Floats
     x: Rows | None
     codes: Codes
-    clean: Floats | None = None
 
     def take(self, rows: Codes) -> "Seen":
         """Return some of the rows.
@@ -80,8 +75,8 @@ class Seen(NamedTuple):
         rows : ndarray of int
             Their positions.
         """
-        x, clean = (None if each is None else each[rows] for each in (self.x, self.clean))
-        return Seen(self.own[rows], self.held_out[rows], x, self.codes[rows], clean)
+        x = None if self.x is None else self.x[rows]
+        return Seen(self.own[rows], self.held_out[rows], x, self.codes[rows])
 
 
 class Explained(NamedTuple):
@@ -137,8 +132,6 @@ def explain_errors(rows: Seen, truth: Codes, weight: Floats) -> Explained:
         return Explained([LabelsAlone()], np.ones(1))
     widths = WIDTHS if rows.x is not None else WIDTHS[:1]
     parts: list[Explanation] = [LabelsAlone(), RandomFlips(), *map(ErrorModel, widths)]
-    if rows.clean is not None:
-        parts += [ErrorModel(width, taught=True) for width in widths]
     scores = np.empty((truth.size, len(parts)))
     for train, test in _folds(truth):
         for column, part in enumerate(parts):
@@ -214,25 +207,16 @@ class ErrorModel:
     ----------
     width : float
         Prior variance of v x over the rows.
-    taught : bool, default=False
-        Whether P(true | x) of a taught classifier takes the place of P(noisy | x).
     """
 
-    def __init__(self, width: float, *, taught: bool = False) -> None:
-        self.width, self.taught = width, taught
-        self.name = "errors by row" + (f", x {width:g}" if width else "") + ", taught" * taught
-
-    def _belief(self, rows: Seen) -> Floats:
-        """Return the logarithms of what is believed of the classes, their mean taken out."""
-        proba = rows.clean if self.taught else rows.held_out
-        assert proba is not None
-        log_p = np.log(np.clip(proba, SMALLEST, None))
-        return np.asarray(log_p - log_p.mean(axis=1, keepdims=True))
+    def __init__(self, width: float) -> None:
+        self.width = width
+        self.name = "errors by row" + (f", x {width:g}" if width else "")
 
     def fit(self, rows: Seen, truth: Codes, weight: Floats) -> "ErrorModel":
         """Maximise the weighted likelihood of the true labels of checked rows, with the prior."""
         n_classes = rows.own.shape[1]
-        given, belief = np.eye(n_classes)[rows.codes], self._belief(rows)
+        given, belief = np.eye(n_classes)[rows.codes], _centred_log(rows.held_out)
         z = None if rows.x is None or not self.width else _dense(rows.x)
         n_columns = 0 if z is None else z.shape[1]
         sizes = np.cumsum([2, n_classes, n_classes**2, n_columns * n_classes])
@@ -271,7 +255,7 @@ class ErrorModel:
     def predict(self, rows: Seen) -> Floats:
         """Return P(true | x, given) of rows."""
         given = np.eye(self.b_.size)[rows.codes]
-        belief = self._belief(rows)
+        belief = _centred_log(rows.held_out)
         score = self.shared_[0] * given + self.shared_[1] * belief + self.b_ + given @ self.w_
         if self.v_.size:
             score = score + np.asarray(rows.x @ self.v_)
@@ -280,6 +264,12 @@ class ErrorModel:
 
 Explanation = LabelsAlone | RandomFlips | ErrorModel
 """What may be behind the errors."""
+
+
+def _centred_log(proba: Floats) -> Floats:
+    """Return the logarithms of probabilities, their mean over the classes taken out."""
+    log_p = np.log(np.clip(proba, SMALLEST, None))
+    return np.asarray(log_p - log_p.mean(axis=1, keepdims=True))
 
 
 def _dense(x: Rows) -> Floats:

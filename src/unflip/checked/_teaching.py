@@ -5,14 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from unflip._diagnostics import LEVEL, Diagnostic
-from unflip._estimators import fit_soft_labels
 from unflip._folds import folds_within_classes
-from unflip._threads import one_blas_thread
-from unflip._typing import Array, Codes, Floats, RandomState, Rows
+from unflip._typing import Codes, Floats, RandomState, Rows
 from unflip._validation import Labels
 from unflip.checked._counting import Estimate
 from unflip.checked._draws import Draws
@@ -24,9 +21,6 @@ from unflip.posterior import BasePosterior, cross_fit, make_posterior
 
 CROSS_FIT_FOLDS = 5
 """Folds of P(noisy | x), in which no row's own label is seen."""
-
-MOST_TAUGHT = 20_000
-"""Rows that a classifier of the second round is trained on."""
 
 MANY_BY_HAND = 20
 """So many rows picked by hand, and none drawn, may be a random sample that does not say so."""
@@ -123,18 +117,12 @@ def teach(
     proba, counts = found.predict(seen), np.ones(codes.size)
     known, none = (truth >= 0) & (truth < classes.size), truth == classes.size
     proba[checked.rows[known]] = np.eye(classes.size)[truth[known]]
-    speaks = draws.rows.size >= LEAST_ROWS
-    if features is not None and speaks and draws.n_open:
-        seen = seen._replace(clean=_taught_classifier(features.scaled(X), proba, classes))
-        found = explained_by(checked, truth, draws, seen.take(checked.rows))
-        proba = found.predict(seen)
-        proba[checked.rows[known]] = np.eye(classes.size)[truth[known]]
     nowhere = checked.rows[none]
     counts[nowhere] = 0.0
     proba[nowhere] = _elsewhere(proba[nowhere], codes[nowhere])
     wrong = np.clip(1 - proba[np.arange(codes.size), codes], 0, 1)
     share = None
-    if speaks:
+    if draws.rows.size >= LEAST_ROWS:
         share = checked.wrong_share(labels.given, own, level=LEVEL)
     return Taught(
         proba,
@@ -236,18 +224,7 @@ class Features:
         return cls(scaler, axes)
 
     def transform(self, X: Rows) -> Rows:
-        """Return the features of rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Rows with the same columns.
-        """
-        x = self.scaled(X)
-        return x if self.axes is None else np.asarray(x @ self.axes)
-
-    def scaled(self, X: Rows) -> Rows:
-        """Return all columns of rows, scaled; a gap is as the mean of its column.
+        """Return the features of rows; a gap is as the mean of its column.
 
         Parameters
         ----------
@@ -255,20 +232,8 @@ class Features:
             Rows with the same columns.
         """
         x = self.scaler.transform(_numbers(X))
-        return x if sparse.issparse(x) else np.where(np.isnan(x), 0.0, x)
-
-
-@one_blas_thread()
-def _taught_classifier(x: Rows, proba: Floats, classes: Array) -> Floats:
-    """Return P(true | x) by logistic regression on soft labels, of rows that it did not see."""
-    found = np.empty_like(proba)
-    order = np.random.default_rng(0).permutation(len(proba))
-    fold = np.arange(order.size) % CROSS_FIT_FOLDS
-    for k in range(CROSS_FIT_FOLDS):
-        train, test = order[fold != k][:MOST_TAUGHT], order[fold == k]
-        model = fit_soft_labels(LogisticRegression(max_iter=1000), x[train], proba[train], classes)
-        found[test] = model.predict_proba(x[test])
-    return found
+        x = x if sparse.issparse(x) else np.where(np.isnan(x), 0.0, x)
+        return x if self.axes is None else np.asarray(x @ self.axes)
 
 
 def _numbers(X: Rows) -> Rows | None:
