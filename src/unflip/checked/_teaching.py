@@ -22,6 +22,9 @@ from unflip.posterior import BasePosterior, cross_fit, make_posterior
 CROSS_FIT_FOLDS = 5
 """Folds of P(noisy | x), in which no row's own label is seen."""
 
+SAME_SPREAD = 0.01
+"""Columns whose spreads differ by less are of one scale."""
+
 MANY_BY_HAND = 20
 """So many rows picked by hand, and none drawn, may be a random sample that does not say so."""
 
@@ -108,11 +111,10 @@ def teach(
     truth, draws = checked.truth(labels), checked.draws(labels)
     features = Features.of(X, checked.rows)
     if held_out is None:
-        model = make_posterior("probabilistic") if features is not None else clone(posterior)
+        model = make_posterior("probabilistic") if features.scales else clone(posterior)
         folds = folds_within_classes(CROSS_FIT_FOLDS, codes)
         held_out = cross_fit(model, X, labels, cv=folds, random_state=random_state)[1]
-    x = None if features is None else features.transform(X)
-    seen = Seen(own, held_out, x, codes)
+    seen = Seen(own, held_out, features.transform(X), codes)
     found = explained_by(checked, truth, draws, seen.take(checked.rows))
     proba, counts = found.predict(seen), np.ones(codes.size)
     known, none = (truth >= 0) & (truth < classes.size), truth == classes.size
@@ -157,9 +159,7 @@ def recalibrate(
     truth = checked.truth(labels)
     known = np.flatnonzero((truth >= 0) & (truth < labels.classes.size))
     rows = checked.rows[known]
-    features = Features.of(X, rows)
-    x = None if features is None else features.transform(X)
-    seen = Seen(own, held_out, x, labels.codes)
+    seen = Seen(own, held_out, Features.of(X, rows).transform(X), labels.codes)
     return explain_errors(seen.take(rows), truth[known], np.ones(known.size)).predict(seen)
 
 
@@ -186,25 +186,23 @@ def explained_by(checked: CheckedLabels, truth: Codes, draws: Draws, rows: Seen)
 
 @dataclass(frozen=True)
 class Features:
-    """Numbers of comparable scale, as many columns at most as checked rows.
+    """Rows as numbers, as many columns at most as checked rows: every column alike, and as given.
 
     A ridge-penalised model of the checked rows does not leave their span, so that no more columns
     than rows are needed.
 
     Parameters
     ----------
-    scaler : StandardScaler
-        What scales the columns.
-    axes : ndarray of shape (n_features, n_axes) or None
-        The span of the checked rows, where there are more columns than these.
+    scales : tuple of (StandardScaler, ndarray of shape (n_features, n_axes) or None)
+        What scales the columns, and the span of the checked rows where there are more columns than
+        these; empty where rows are not all finite numbers.
     """
 
-    scaler: StandardScaler
-    axes: Floats | None
+    scales: tuple[tuple[StandardScaler, Floats | None], ...]
 
     @classmethod
-    def of(cls, X: Rows | None, checked_rows: Codes) -> "Features | None":
-        """Return the features of these rows; None where they are not all finite numbers.
+    def of(cls, X: Rows | None, checked_rows: Codes) -> "Features":
+        """Return the features of these rows.
 
         Parameters
         ----------
@@ -215,25 +213,39 @@ class Features:
         """
         x = None if X is None else _numbers(X)
         if x is None or not np.isfinite(x.data if sparse.issparse(x) else x).all():
-            return None
-        scaler, axes = StandardScaler(with_mean=not sparse.issparse(x)).fit(x), None
-        if checked_rows.size and x.shape[1] > checked_rows.size:
-            seen = scaler.transform(x[checked_rows])
-            seen = seen.toarray() if sparse.issparse(seen) else seen
-            axes = np.linalg.svd(seen, full_matrices=False)[2].T
-        return cls(scaler, axes)
+            return cls(())
+        scalers = [StandardScaler(with_mean=not sparse.issparse(x)).fit(x)]
+        spread = np.sqrt(scalers[0].var_)
+        if np.ptp(spread) > SAME_SPREAD * spread.max():
+            as_given = clone(scalers[0]).fit(x)
+            as_given.scale_ = np.full_like(spread, np.sqrt((spread**2).mean()))
+            scalers.append(as_given)
+        axes: list[Floats | None] = [None for _ in scalers]
+        if 0 < checked_rows.size < x.shape[1]:
+            axes = [_span(each, x[checked_rows]) for each in scalers]
+        return cls(tuple(zip(scalers, axes, strict=True)))
 
-    def transform(self, X: Rows) -> Rows:
-        """Return the features of rows; a gap is as the mean of its column.
+    def transform(self, X: Rows | None) -> tuple[Rows, ...]:
+        """Return rows in each scale; a gap is as the mean of its column.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features) or None
             Rows with the same columns.
         """
-        x = self.scaler.transform(_numbers(X))
-        x = x if sparse.issparse(x) else np.where(np.isnan(x), 0.0, x)
-        return x if self.axes is None else np.asarray(x @ self.axes)
+        found = []
+        for scaler, axes in self.scales:
+            x = scaler.transform(_numbers(X))
+            x = x if sparse.issparse(x) else np.where(np.isnan(x), 0.0, x)
+            found.append(x if axes is None else np.asarray(x @ axes))
+        return tuple(found)
+
+
+def _span(scaler: StandardScaler, rows: Rows) -> Floats:
+    """Return orthonormal axes of what rows span."""
+    scaled = scaler.transform(rows)
+    scaled = scaled.toarray() if sparse.issparse(scaled) else scaled
+    return np.asarray(np.linalg.svd(scaled, full_matrices=False)[2].T)
 
 
 def _numbers(X: Rows) -> Rows | None:
