@@ -102,8 +102,13 @@ def worlds() -> Iterator[World]:
         ("calibrated", None, rng.beta(0.3, 3, n)),
         ("knows nothing", rng.random(n) < 0.1, rng.beta(0.3, 3, n)),
         ("half wrong, knows nothing", rng.random(n) < 0.5, rng.beta(0.3, 3, n)),
+        ("sharp", None, rng.beta(0.006, 0.024, n)),
+        ("rare, knows nothing", rng.random(n) < 0.01, rng.beta(0.3, 3, n)),
+        ("misses one in a hundred", rng.random(n) < 0.01, np.where(rng.random(n) < 0.1, 0.99, 0)),
     ):
         is_wrong = rng.random(n) < said if wrong is None else wrong
+        if name.startswith("misses"):
+            is_wrong = is_wrong | (said > 0.5)
         given = np.where(is_wrong, 1 - true, true)
         proba = np.zeros((n, 3))
         proba[np.arange(n), given], proba[np.arange(n), 1 - given] = 1 - said, said
