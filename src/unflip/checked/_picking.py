@@ -93,7 +93,9 @@ def pick_rows(
             "the rows so far were drawn independently of each other, and draws in turn cannot be "
             "added to them: start with CheckedLabels([], []), or draw more in the same way."
         )
-    left = np.setdiff1d(np.arange(given.size), draws.rows)
+    is_left = np.ones(given.size, dtype=bool)
+    is_left[draws.rows] = False
+    left = np.flatnonzero(is_left)
     spread = np.sqrt(suspicion * (1 - suspicion) + LEAST_SPREAD)
     if goal == "teach":
         spread = _lessons(suspicion, given)
