@@ -263,6 +263,22 @@ def test_a_model_that_was_right_in_every_row_may_be_wrong_in_three_of_so_many() 
     assert_allclose((1 - found.interval[1]) ** 150, 0.05, rtol=0.1)
 
 
+def test_either_end_reaches_as_far_as_rows_that_could_move_it() -> None:
+    """Rows that the model calls wrong weigh less, and only they could move it down."""
+    rng = np.random.default_rng(0)
+    true = (np.arange(2000) % 5 == 0).astype(int)
+    given, proba = np.zeros(2000, dtype=int), np.eye(3)[true]
+    draws = drawn_in_turn(true, 1.0 + 0.3 * true, 200, rng, 2)
+    found = estimate_ratio(wrong_share(given), draws, proba, 0.95, sequence=False)
+    assert_allclose(found.value, 0.2)
+    assert_allclose(found.power, 1)
+    for end, kind in ((found.interval[1], 0), (found.interval[0], 1)):
+        weight = draws.weight[draws.truth == kind]
+        one_row = (weight**3 * np.sqrt(1 - 1 / weight)).sum() / (weight**2).sum() / 2000
+        assert_allclose(abs(end - 0.2), -np.log(0.05) * one_row + 0.5 / 2000)
+    assert found.interval[1] - 0.2 > 1.2 * (0.2 - found.interval[0])
+
+
 def test_metrics_take_checked_rows_in_the_place_of_rates() -> None:
     given, true, _ = world(n_classes=2)
     predicted = np.random.default_rng(2).permutation(true)

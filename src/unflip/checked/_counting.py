@@ -279,15 +279,13 @@ class _Solved(NamedTuple):
 def _solved(sums: list[_Sums], draws: Draws) -> _Solved:
     """Return the mean of the ratios."""
     w = draws.weight / draws.n_rows
-    each = [_solved_one(one, w) for one in sums]
+    values, powers, influences, ups, downs = zip(*(_solved_one(s, w) for s in sums), strict=True)
     return _Solved(
-        float(np.mean([one.value for one in each])),
-        float(np.mean([one.power for one in each])),
-        np.mean([one.influence for one in each], axis=0),
-        *(
-            np.concatenate(ways) / len(each)
-            for ways in zip(*(one[3:] for one in each), strict=True)
-        ),
+        float(np.mean(values)),
+        float(np.mean(powers)),
+        np.mean(influences, axis=0),
+        np.concatenate(ups) / len(sums),
+        np.concatenate(downs) / len(sums),
     )
 
 

@@ -136,8 +136,8 @@ def _spread(suspicion: Floats) -> Floats:
     """Return the standard deviation of each answer, as far as the model can be believed.
 
     Answers of which it is sure may surprise: upwards where it calls labels right, downwards where
-    it calls them wrong. Each way counts as much, however few rows it has: a kind that makes up a
-    share p of the table has the variance 1 / (2 p) of the mean.
+    it calls them wrong. Both ways count alike, however few rows one has: rows that make up a share
+    p of the table have a variance of LEAST_SPREAD / (2 p).
     """
     share = np.clip(suspicion.mean(), 1e-6, 1 - 1e-6)
     surprise = (suspicion / share + (1 - suspicion) / (1 - share)) / 2
