@@ -125,7 +125,9 @@ class CheckedLabels:
                 + (f", nor are {len(strangers) - 1} others" if strangers[1:] else "")
                 + ". Is this the table that was checked?"
             )
-        return cls([known[name] for name in names], labels, probability)
+        rows = check_rows([known[name] for name in names])
+        once(rows, check_answers(labels, rows), check_chances(probability, rows), names)
+        return cls(rows, labels, probability)
 
     @classmethod
     def from_file(cls, path: str | Path, y: ArrayLike | None = None) -> Self:
