@@ -103,11 +103,20 @@ def worlds() -> Iterator[World]:
         ("knows nothing", rng.random(n) < 0.1, rng.beta(0.3, 3, n)),
         ("half wrong, knows nothing", rng.random(n) < 0.5, rng.beta(0.3, 3, n)),
     ):
-        is_wrong = rng.random(n) < said if wrong is None else wrong
-        given = np.where(is_wrong, 1 - true, true)
-        proba = np.zeros((n, 3))
-        proba[np.arange(n), given], proba[np.arange(n), 1 - given] = 1 - said, said
-        yield World(name, given, true, proba)
+        yield made_world(name, true, rng.random(n) < said if wrong is None else wrong, said)
+    sharp, seen = rng.beta(0.006, 0.024, n), rng.random(n) < 0.1
+    missed = rng.random(n) < 0.01
+    yield made_world("sharp", true, rng.random(n) < sharp, sharp)
+    yield made_world("rare, knows nothing", true, missed, rng.beta(0.3, 3, n))
+    yield made_world("misses one in a hundred", true, seen | missed, np.where(seen, 0.99, 0.0))
+
+
+def made_world(name: str, true: Array, wrong: Array, said: Array) -> World:
+    """Return a table of two classes, some labels wrong, and what a model says of each."""
+    given, rows = np.where(wrong, 1 - true, true), np.arange(true.size)
+    proba = np.zeros((true.size, 3))
+    proba[rows, given], proba[rows, 1 - given] = 1 - said, said
+    return World(name, given, true, proba)
 
 
 def network_world(name: str, network: str) -> World:

@@ -42,8 +42,8 @@ CALM = (
 EXTRA = ("Regards, the office.", "Sent from a phone.", "We are on the yearly plan.", "See above.")
 
 
-def tickets(n_rows: int = 800, seed: int = 0) -> pl.DataFrame:
-    """Return the table, its labels flipped at random."""
+def tickets(n_rows: int = 800, seed: int = 0) -> tuple[pl.DataFrame, list[str]]:
+    """Return the table, its labels flipped at random, and the true ones."""
     rng = np.random.default_rng(seed)
     urgent = rng.random(n_rows) < 0.4
     text = np.where(urgent, rng.choice(URGENT, n_rows), rng.choice(CALM, n_rows))
@@ -58,9 +58,9 @@ def tickets(n_rows: int = 800, seed: int = 0) -> pl.DataFrame:
         }
     )
     gap = rng.random(n_rows) < 0.06
-    return table.with_columns(
-        minutes_online=pl.when(~pl.Series(gap)).then(pl.col("minutes_online"))
-    )
+    minutes = pl.when(~pl.Series(gap)).then(pl.col("minutes_online"))
+    true = np.where(urgent, "urgent", "normal").tolist()
+    return table.with_columns(minutes_online=minutes), true
 
 
 def main() -> None:
@@ -68,12 +68,12 @@ def main() -> None:
         folder = Path(name).resolve()
         path = next(filter(None, map(shutil.which, BROWSERS)))
         browser = started.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        table = tickets()
+        table, true = tickets()
         table.write_csv(folder / "tickets.csv")
         with contextlib.chdir(folder):  # pages show the names of files
             _command(browser, folder)
             _report(browser, folder)
-            _review(browser, table)
+            _review(browser, table, true)
         browser.close()
 
 
@@ -98,7 +98,7 @@ def _report(browser: Browser, folder: Path) -> None:
     _shot(browser, out.as_uri(), "report-dark", 1100, 900, dark=True)
 
 
-def _review(browser: Browser, table: pl.DataFrame) -> None:
+def _review(browser: Browser, table: pl.DataFrame, true: list[str]) -> None:
     audit = LabelAudit(random_state=0).fit(table.drop("ticket", "status"), table["status"])
     heard, address = threading.Event(), []
 
@@ -116,9 +116,26 @@ def _review(browser: Browser, table: pl.DataFrame) -> None:
     page.start()
     heard.wait(60)
     where = next(word for word in " ".join(address).split() if word.startswith("http"))
+    _decide(browser, where, [a == b for a, b in zip(table["status"], true, strict=True)])
     _shot(browser, where, "review-light", 1280, 900)
     _shot(browser, where, "review-dark", 1280, 900, dark=True)
     _shot(browser, where, "review-phone", 400, 860)
+
+
+def _decide(browser: Browser, address: str, is_right: list[bool]) -> None:
+    """Check rows by keyboard until the model has learnt from the answers."""
+    tab = browser.new_page()
+    tab.goto(address, wait_until="networkidle")
+    for _ in range(14):
+        tab.wait_for_selector("#card[aria-busy=false]")
+        row = int(tab.inner_text("#row-title").split()[1])
+        tab.keyboard.press("k" if is_right[row] else "c")
+        saved = (
+            "row => document.getElementById('saved').textContent.startsWith(`Saved: row ${row} `)"
+        )
+        tab.wait_for_function(saved, arg=row)
+    tab.wait_for_timeout(2000)  # the model learns
+    tab.close()
 
 
 def _shot(

@@ -61,6 +61,8 @@ def test_rows_by_their_names() -> None:
     assert_array_equal(checked.rows, [2, 0])
     with pytest.raises(ValueError, match="the checked id 'z' is not in the table"):
         CheckedLabels.from_ids(["c", "z"], ["cat", "dog"], table_ids=list("abcdef"))
+    with pytest.raises(ValueError, match=r"the id 'c' was checked twice.*'cat' and 'dog'"):
+        CheckedLabels.from_ids(["c", "c"], ["cat", "dog"], table_ids=list("abcdef"))
     with pytest.raises(ValueError, match="'a' twice, in rows 0 and 2"):
         CheckedLabels.from_ids(["a"], ["cat"], table_ids=["a", "b", "a"])
 

@@ -232,6 +232,53 @@ def test_intervals_cover_the_truth_whatever_the_model(active: bool) -> None:
     assert 0.92 <= np.mean(covered) <= 0.985
 
 
+@pytest.mark.parametrize(("said_of_wrong", "rate"), [(0.0, 0.01), (0.99, 0.012)])
+def test_mistakes_that_the_model_misses_are_covered_though_none_may_be_drawn(
+    said_of_wrong: float, rate: float
+) -> None:
+    """Two in 200 rows: none at all in a tenth of the sessions, of which 400 have an error of .9."""
+    rng = np.random.default_rng(7)
+    n_rows, n = 2000, 200
+    said = np.where(rng.random(n_rows) < 0.1, said_of_wrong, 0.005)
+    wrong = (said > 0.5) | (rng.random(n_rows) < rate)
+    proba = np.column_stack([1 - said, said, np.zeros(n_rows)])
+    given, true = np.zeros(n_rows, dtype=int), wrong.astype(int)
+    covered = []
+    for _ in range(400):
+        draws = drawn_in_turn(true, np.ones(n_rows), n, rng, 2)
+        found = estimate_ratio(wrong_share(given), draws, proba, 0.95, sequence=False)
+        covered.append(found.interval[0] <= wrong.mean() <= found.interval[1])
+    assert np.mean(covered) >= 0.93
+
+
+def test_a_model_that_was_right_in_every_row_may_be_wrong_in_three_of_so_many() -> None:
+    given = np.zeros(N, dtype=int)
+    given[:5] = 1
+    true, rows = given.copy(), np.arange(1000, 1150)
+    proba = np.eye(2)[given]
+    found = CheckedLabels(rows, true[rows], 1.0).wrong_share(given, proba, level=0.95)
+    # (1 - share)^n = .05, and half a row
+    reach = -np.log(0.05) / 150 * np.sqrt(1 - 150 / N) + 0.5 / N
+    assert_allclose(found.interval, [0, reach])
+    assert_allclose((1 - found.interval[1]) ** 150, 0.05, rtol=0.1)
+
+
+def test_either_end_reaches_as_far_as_rows_that_could_move_it() -> None:
+    """Rows that the model calls wrong weigh less, and only they could move it down."""
+    rng = np.random.default_rng(0)
+    true = (np.arange(2000) % 5 == 0).astype(int)
+    given, proba = np.zeros(2000, dtype=int), np.eye(3)[true]
+    draws = drawn_in_turn(true, 1.0 + 0.3 * true, 200, rng, 2)
+    found = estimate_ratio(wrong_share(given), draws, proba, 0.95, sequence=False)
+    assert_allclose(found.value, 0.2)
+    assert_allclose(found.power, 1)
+    for end, kind in ((found.interval[1], 0), (found.interval[0], 1)):
+        weight = draws.weight[draws.truth == kind]
+        one_row = (weight**3 * np.sqrt(1 - 1 / weight)).sum() / (weight**2).sum() / 2000
+        assert_allclose(abs(end - 0.2), -np.log(0.05) * one_row + 0.5 / 2000)
+    assert found.interval[1] - 0.2 > 1.2 * (0.2 - found.interval[0])
+
+
 def test_metrics_take_checked_rows_in_the_place_of_rates() -> None:
     given, true, _ = world(n_classes=2)
     predicted = np.random.default_rng(2).permutation(true)

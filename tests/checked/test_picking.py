@@ -51,6 +51,21 @@ def test_probabilities_of_a_batch_are_of_draws_in_turn() -> None:
     assert_allclose(picks.probability[-1], 1.0)
 
 
+def test_rows_that_a_sure_model_calls_wrong_are_drawn_more_often_while_they_are_few() -> None:
+    said = np.where(np.arange(N) < N // 10, 0.999, 0.001)
+    y = np.arange(N) % 2
+    picks = CheckedLabels([], []).next_rows(y, said, n=N, random_state=0)
+    relative = picks.probability * (N - np.arange(N))
+    first = picks.rows[:20]  # before the draws change what is left
+    few = relative[:20][first < N // 10]
+    assert few.size
+    # sqrt(s (1 - s) + .02 r), r = 1 / .2 and 1 / 1.8, to the power of a half before any answer
+    value = (0.000999 + 0.02 * np.array([5, 1 / 1.8])) ** 0.25
+    expected = 0.7 + 0.3 * value / (0.1 * value[0] + 0.9 * value[1])
+    assert_allclose(relative[0], expected[0 if first[0] < N // 10 else 1], rtol=1e-2)
+    assert few.min() > 1.05
+
+
 def test_a_model_that_knows_nothing_is_soon_ignored() -> None:
     rng = np.random.default_rng(3)
     true = rng.integers(0, 2, 4000)

@@ -12,7 +12,7 @@ from sklearn.metrics import roc_auc_score
 
 from unflip import CheckedLabels, ImportanceReweightingClassifier, LabelAudit, NoiseRates
 from unflip._validation import check_labels
-from unflip.checked import teach
+from unflip.checked import Features, teach
 from unflip.checked._learning import ErrorModel, Seen, _folds, _stacked, flip_matrix
 from unflip.inspection import summary
 
@@ -53,6 +53,47 @@ def test_a_hundred_checked_rows_teach_what_a_rule_gets_wrong() -> None:
     assert_array_equal(taught.mislabel_proba_[checked.rows], (y != true)[checked.rows])
     right = np.diag(taught.transition_matrix_)
     assert_allclose(right, [np.mean(y[true == k] == k) for k in (0, 1)], atol=0.1)
+
+
+def test_what_is_said_of_other_rows_is_as_sure_as_it_is_right() -> None:
+    """Half as many columns as checked rows, which leaves much room to explain them too well."""
+    said, right = [], []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(600, 40))
+        true = (X[:, :8].sum(axis=1) + 2 * rng.normal(size=600) > 0).astype(int)
+        y = (X[:, 0] + X[:, 1] > 0).astype(int)
+        noisy = LogisticRegression().fit(X, y).predict_proba(X)
+        checked = drawn(true, 80, seed)
+        found = teach(checked, X, check_labels(y), np.eye(2)[y], noisy).label_proba
+        left = np.setdiff1d(np.arange(600), checked.rows)
+        said.append(found[left].max(axis=1).mean())
+        right.append(np.mean(found[left].argmax(axis=1) == true[left]))
+    assert np.mean(said) == pytest.approx(np.mean(right), abs=0.06)
+
+
+def test_columns_that_vary_more_may_say_more() -> None:
+    """Components of an embedding: two that count, and forty small ones that do not."""
+    rng = np.random.default_rng(0)
+    spread = np.r_[1.0, 1.0, np.full(40, 0.05)]
+    x = rng.normal(size=(600, 42))
+    true = (x[:, 0] + x[:, 1] > 0).astype(int)
+    y = (x[:, 0] > 0).astype(int)
+    noisy = np.full((600, 2), 0.5)
+    checked = drawn(true, 60)
+    left = np.setdiff1d(np.arange(600), checked.rows)
+    found = {
+        name: teach(checked, X, check_labels(y), np.eye(2)[y], noisy)
+        for name, X in (("as given", x * spread), ("alike", x))
+    }
+    right = {k: np.mean(v.label_proba[left].argmax(1) == true[left]) for k, v in found.items()}
+    assert right["as given"] > right["alike"] + 0.02
+    share = sum(v for k, v in found["as given"].shares.items() if k.endswith("as given"))
+    assert share > 0.5
+    # in whatever unit
+    other = teach(checked, 1000 * x * spread, check_labels(y), np.eye(2)[y], noisy)
+    assert_allclose(other.label_proba, found["as given"].label_proba, atol=1e-5)
+    assert len(Features.of(x / x.std(axis=0), left).scales) == 1
 
 
 def test_no_checked_rows_change_nothing() -> None:
@@ -173,7 +214,7 @@ def test_the_error_model_is_at_the_maximum_of_its_penalised_likelihood(speaks_fo
     x = rng.normal(size=(60, 2))
     weight = rng.uniform(0.5, 2, 60)
     log_p -= log_p.mean(axis=1, keepdims=True)
-    rows = Seen(np.full((60, 3), 1 / 3), np.exp(log_p), x, codes)
+    rows = Seen(np.full((60, 3), 1 / 3), np.exp(log_p), (x,), codes)
     model = ErrorModel(5.0).fit(rows, truth, weight)
     spread = (x**2).sum(axis=1).mean()
 

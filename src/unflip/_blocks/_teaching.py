@@ -35,8 +35,8 @@ class TaughtBlocks:
     ----------
     explained : Explained
         How errors come about.
-    features : Features or None
-        What makes numbers of rows; None where they are not numbers.
+    features : Features
+        What makes numbers of rows.
     own_rates : NoiseRates or TransitionMatrix
         The rates by the labels alone.
     wrong_share : Estimate or None
@@ -46,7 +46,7 @@ class TaughtBlocks:
     """
 
     explained: Explained
-    features: Features | None
+    features: Features
     own_rates: Noise
     wrong_share: Estimate | None
     doubts: list[Diagnostic]
@@ -71,7 +71,7 @@ class TaughtBlocks:
             The labels.
         """
         own = LabelPosterior(noisy, codes, self.own_rates, classes).proba
-        x = None if self.features is None else self.features.transform(X)
+        x = self.features.transform(X)
         return self.explained.predict(Seen(own, scaled_rows(noisy), x, codes))
 
 
@@ -109,8 +109,8 @@ def teach_blocks(
     noisy = np.asarray(posterior.predict_proba(few.X), dtype=float)
     own = LabelPosterior(noisy, codes, rates, classes).proba
     features = Features.of(few.X, np.arange(codes.size))
-    x = None if features is None else features.transform(few.X)
-    explained = explained_by(checked, truth, draws, Seen(own, scaled_rows(noisy), x, codes))
+    seen = Seen(own, scaled_rows(noisy), features.transform(few.X), codes)
+    explained = explained_by(checked, truth, draws, seen)
     said = totals.error_share
     share = None
     if draws.rows.size >= LEAST_ROWS:

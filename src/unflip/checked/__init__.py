@@ -8,12 +8,14 @@ from unflip.checked._exact import clopper_pearson as clopper_pearson
 from unflip.checked._input import NONE as NONE
 from unflip.checked._input import UNSURE as UNSURE
 from unflip.checked._labels import CheckedLabels
+from unflip.checked._labels import label_proba_of as label_proba_of
 from unflip.checked._learning import LEAST_ROWS as LEAST_ROWS
 from unflip.checked._learning import Explained as Explained
 from unflip.checked._learning import Seen as Seen
 from unflip.checked._picking import GOALS as GOALS
 from unflip.checked._picking import Goal as Goal
 from unflip.checked._picking import Picks
+from unflip.checked._picking import pick_rows as pick_rows
 from unflip.checked._picking import rows_needed as rows_needed
 from unflip.checked._ratios import Predicted as Predicted
 from unflip.checked._ratios import wrong_share as wrong_share

@@ -17,6 +17,7 @@ Johnson (1978), "Modified t tests and confidence intervals for asymmetrical popu
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import t as student
@@ -184,7 +185,7 @@ def estimate_predicted(
         _Sums(*r.values(kept.rows, kept.truth), p.a[sure], p.b[sure], p.a_all, p.b_all)
         for r, p in zip(ratios, predicted, strict=True)
     ]
-    value, power, _ = _solved(known, kept)
+    value, power, *_ = _solved(known, kept)
     n_unsure = int(np.count_nonzero(~sure))
     exact = len(ratios) == 1 and not with_model and draws.is_plain and ratios[0].largest == 1
     possible = [_possible(ratios, sums, draws.n_open) for sums in ends]
@@ -261,32 +262,50 @@ def _possible(ratios: list[Ratio], sums: list[_Sums], n_open: int) -> Interval:
     return low, high
 
 
-def _solved(sums: list[_Sums], draws: Draws) -> tuple[float, float, Floats]:
-    """Return the mean ratio, its lambda, and each drawn row's influence on it."""
+class _Solved(NamedTuple):
+    """A ratio, its lambda, each drawn row's influence on it, and how far a row could move it.
+
+    `up` and `down` are of shape (n_ratios, n_drawn): the influence of a row like the drawn one
+    whose answer is the other one.
+    """
+
+    value: float
+    power: float
+    influence: Floats
+    up: Floats
+    down: Floats
+
+
+def _solved(sums: list[_Sums], draws: Draws) -> _Solved:
+    """Return the mean of the ratios."""
     w = draws.weight / draws.n_rows
-    value, powers, influence = 0.0, [], np.zeros(w.size)
-    for each in sums:
-        theta, power, own = _solved_one(each, w)
-        value += theta / len(sums)
-        powers.append(power)
-        influence += own / len(sums)
-    return value, float(np.mean(powers)), influence
+    values, powers, influences, ups, downs = zip(*(_solved_one(s, w) for s in sums), strict=True)
+    return _Solved(
+        float(np.mean(values)),
+        float(np.mean(powers)),
+        np.mean(influences, axis=0),
+        np.concatenate(ups) / len(sums),
+        np.concatenate(downs) / len(sums),
+    )
 
 
-def _solved_one(sums: _Sums, w: Floats) -> tuple[float, float, Floats]:
+def _solved_one(sums: _Sums, w: Floats) -> _Solved:
     power = 0.0
     for _ in range(3):  # theta and lambda depend on each other, weakly
         top = power * sums.a_all + w @ (sums.a - power * sums.a_model)
         bottom = power * sums.b_all + w @ (sums.b - power * sums.b_model)
         if not bottom > 0:
-            return np.nan, power, np.full(w.size, np.nan)
+            unknown = np.full(w.size, np.nan)
+            return _Solved(np.nan, power, unknown, unknown[None], unknown[None])
         theta = float(np.clip(top / bottom, 0, 1))
         y, model = sums.a - theta * sums.b, sums.a_model - theta * sums.b_model
-        y, model = y - w @ y, model - w @ model
-        spread = (w**2) @ model**2
-        power = float(np.clip((w**2) @ (y * model) / spread, 0, 1)) if spread > 0 else 0.0
+        y, centred = y - w @ y, model - w @ model
+        spread = (w**2) @ centred**2
+        power = float(np.clip((w**2) @ (y * centred) / spread, 0, 1)) if spread > 0 else 0.0
     residual = sums.a - power * sums.a_model - theta * (sums.b - power * sums.b_model)
-    return theta, power, (residual - w @ residual) / bottom
+    up, down = (np.clip(way, 0, None) for way in (1 - theta - power * model, theta + power * model))
+    influence = (residual - w @ residual) / bottom
+    return _Solved(theta, power, influence, up[None] / bottom, down[None] / bottom)
 
 
 def _fixed(sums: list[_Sums], draws: Draws, level: float, *, exact: bool) -> Interval:
@@ -296,22 +315,35 @@ def _fixed(sums: list[_Sums], draws: Draws, level: float, *, exact: bool) -> Int
         found, among = int(sums[0].a.sum()), int(sums[0].b.sum())
         # of the rows that were not drawn, all may be among those that are counted
         return finite_interval(found, among, among + draws.n_open, level)
-    value, _, influence = _solved(sums, draws)
+    value, _, influence, up, down = _solved(sums, draws)
     if n < 2 or not np.isfinite(value):
         return 0.0, 1.0
     w = draws.weight / draws.n_rows
     apart = np.clip(1 - 1 / draws.weight, 0, 1)  # rows that are all drawn leave nothing open
     scale = max(1 / max(float(w @ each.b), 1 / n) for each in sums)
-    variance = (w**2 * apart) @ influence**2 * n / (n - 1)
-    variance += UNSEEN * float((w**2 * apart).mean()) * scale**2 / len(sums)
+    one_row = np.sqrt((w**2 * apart).mean() / len(sums)) * scale  # what a residual of 1 would move
+    variance = (w**2 * apart) @ influence**2 * n / (n - 1) + UNSEEN * one_row**2
     if variance <= 0:
         return value, value
     quantile = student.ppf((1 + level) / 2, n - 1)
     third = (w**3 * apart * np.maximum(1 - 2 / draws.weight, 0)) @ influence**3
-    centre = value + third / (6 * variance) * (1 + 2 * quantile**2)
-    # half a row more: sums over all rows are whole numbers
-    reach = quantile * np.sqrt(variance) + scale / (2 * draws.n_rows)
-    return float(np.clip(centre - reach, 0, value)), float(np.clip(centre + reach, value, 1))
+    skew = third / (6 * variance) * (1 + 2 * quantile**2)
+    reach = quantile * np.sqrt(variance)
+    # rows of a kind of which none was drawn: with probability 1 - level, if 3 in n are of it
+    unseen_up, unseen_down = (
+        -np.log(1 - level) * _most_moved(w * way, apart) for way in (up, down)
+    )
+    rounding = scale / (2 * draws.n_rows)  # half a row more: sums over all rows are whole numbers
+    low = value - max(reach - skew, unseen_down) - rounding
+    high = value + max(reach + skew, unseen_up) + rounding
+    return float(np.clip(low, 0, value)), float(np.clip(high, value, 1))
+
+
+def _most_moved(moved: Floats, apart: Floats) -> float:
+    """Return how far one row more moves the mean of ratios, of the rows that move each most."""
+    squares = (moved**2).sum(axis=1)
+    each = (moved**3 @ np.sqrt(apart)) / np.where(squares > 0, squares, 1.0)
+    return float(np.sqrt((each**2).sum()))
 
 
 def _always(ratios: list[Ratio], sums: list[_Sums], draws: Draws, level: float) -> Interval:

@@ -1,6 +1,7 @@
 """Checked rows as users give them, in arrays and files: read, and refused by row."""
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,9 @@ def check_chances(probability: ArrayLike | None, rows: Codes) -> Floats:
     return values
 
 
-def once(rows: Codes, answers: Array, chances: Floats) -> Codes:
+def once(
+    rows: Codes, answers: Array, chances: Floats, names: Sequence[object] | None = None
+) -> Codes:
     """Return which entries to keep: one of each row, as drawn where it was."""
     kept: dict[int, int] = {}
     for i, row in enumerate(rows.tolist()):
@@ -83,8 +86,9 @@ def once(rows: Codes, answers: Array, chances: Floats) -> Codes:
             kept[row] = i
             continue
         if answers[first] != answers[i]:
+            what = f"row {row}" if names is None else f"the id {names[i]!r}"
             raise ValueError(
-                f"row {row} was checked twice, with different answers: {answers[first]!r} and "
+                f"{what} was checked twice, with different answers: {answers[first]!r} and "
                 f"{answers[i]!r}. Keep the right one."
             )
         if np.isnan(chances[first]) and not np.isnan(chances[i]):

@@ -125,7 +125,9 @@ class CheckedLabels:
                 + (f", nor are {len(strangers) - 1} others" if strangers[1:] else "")
                 + ". Is this the table that was checked?"
             )
-        return cls([known[name] for name in names], labels, probability)
+        rows = check_rows([known[name] for name in names])
+        once(rows, check_answers(labels, rows), check_chances(probability, rows), names)
+        return cls(rows, labels, probability)
 
     @classmethod
     def from_file(cls, path: str | Path, y: ArrayLike | None = None) -> Self:
@@ -511,14 +513,27 @@ def _label_proba(label_proba: ArrayLike, table: Labels, per_class: bool) -> Floa
     n_rows, n_classes = table.codes.size, table.classes.size
     proba = check_probabilities(label_proba, "label_proba")
     if proba.shape == (n_rows,) and not (per_class and n_classes > 2):
-        # one other class stands for all others
-        whole = np.zeros((n_rows, n_classes + 1))
-        whole[np.arange(n_rows), table.codes] = 1 - proba
-        whole[np.arange(n_rows), (table.codes + 1) % n_classes] = proba
-        return whole
+        return label_proba_of(proba, table)
     if proba.shape != (n_rows, n_classes):
         raise ValueError(
             f"label_proba has shape {proba.shape}, expected {(n_rows, n_classes)}: P(true = k) of "
             "every row and class."
         )
     return np.column_stack([proba, np.clip(1 - proba.sum(axis=1), 0, 1)])
+
+
+def label_proba_of(wrong: Floats, table: Labels) -> Floats:
+    """Return P(true = k | x, given label) by P(wrong) alone: one other class stands for all others.
+
+    Parameters
+    ----------
+    wrong : ndarray of shape (n_rows,)
+        P(the label is wrong).
+    table : Labels
+        The labels of the table.
+    """
+    n_rows, n_classes = table.codes.size, table.classes.size
+    whole = np.zeros((n_rows, n_classes + 1))
+    whole[np.arange(n_rows), table.codes] = 1 - wrong
+    whole[np.arange(n_rows), (table.codes + 1) % n_classes] = wrong
+    return whole

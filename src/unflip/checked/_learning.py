@@ -11,9 +11,8 @@ was not shown:
 
   with beta >= 0 and Gaussian priors, of which several widths for v are tried: from none, where
   errors depend on x through P(noisy | x) only, to that of a model that learns the classes from
-  checked rows alone;
-- the same model once more, with P(true | x) of a classifier that was trained on what the first
-  three say in the place of P(noisy | x).
+  checked rows alone; with x in units of each column's spread, and as it is given, where columns
+  that vary more say more, as those of an embedding do.
 
 The weights maximise the held-out likelihood of the mixture (stacking).
 """
@@ -30,8 +29,8 @@ from unflip._threads import one_blas_thread
 from unflip._typing import Codes, Floats, Rows
 from unflip.noise import TransitionMatrix
 
-WIDTHS = (0.0, 0.5, 5.0, 50.0)
-"""Prior variances of v x, the part of the score that x has besides P(noisy | x)."""
+WIDTHS = (0.5, 5.0, 50.0)
+"""Prior variances of v x, the part of the score that x has besides P(noisy | x); and none."""
 
 LEAST_ROWS = 10
 """Fewer drawn rows do not speak of errors at all."""
@@ -58,19 +57,16 @@ class Seen(NamedTuple):
         P(true = k | x, given label) by the noisy labels alone.
     held_out : ndarray of shape (n_rows, n_classes)
         P(noisy | x) by a model that did not see the row's label.
-    x : {ndarray, sparse matrix} of shape (n_rows, n_features) or None
-        Features of comparable scale; None where there are none.
+    x : tuple of {ndarray, sparse matrix} of shape (n_rows, n_features)
+        The rows as numbers, in one or more scales of the columns; empty where they are not numbers.
     codes : ndarray of shape (n_rows,)
         Positions of the given labels among the classes.
-    clean : ndarray of shape (n_rows, n_classes), default=None
-        P(true | x) by a classifier that was taught by other rows, where there is one.
     """
 
     own: Floats
     held_out: Floats
-    x: Rows | None
+    x: tuple[Rows, ...]
     codes: Codes
-    clean: Floats | None = None
 
     def take(self, rows: Codes) -> "Seen":
         """Return some of the rows.
@@ -80,8 +76,8 @@ class Seen(NamedTuple):
         rows : ndarray of int
             Their positions.
         """
-        x, clean = (None if each is None else each[rows] for each in (self.x, self.clean))
-        return Seen(self.own[rows], self.held_out[rows], x, self.codes[rows], clean)
+        x = tuple(each[rows] for each in self.x)
+        return Seen(self.own[rows], self.held_out[rows], x, self.codes[rows])
 
 
 class Explained(NamedTuple):
@@ -135,10 +131,8 @@ def explain_errors(rows: Seen, truth: Codes, weight: Floats) -> Explained:
     rows, truth, weight = rows.take(speaking), truth[speaking], weight[speaking]
     if speaking.size < LEAST_ROWS:
         return Explained([LabelsAlone()], np.ones(1))
-    widths = WIDTHS if rows.x is not None else WIDTHS[:1]
-    parts: list[Explanation] = [LabelsAlone(), RandomFlips(), *map(ErrorModel, widths)]
-    if rows.clean is not None:
-        parts += [ErrorModel(width, taught=True) for width in widths]
+    parts: list[Explanation] = [LabelsAlone(), RandomFlips(), ErrorModel()]
+    parts += [ErrorModel(width, scale) for scale in range(len(rows.x)) for width in WIDTHS]
     scores = np.empty((truth.size, len(parts)))
     for train, test in _folds(truth):
         for column, part in enumerate(parts):
@@ -212,28 +206,23 @@ class ErrorModel:
 
     Parameters
     ----------
-    width : float
-        Prior variance of v x over the rows.
-    taught : bool, default=False
-        Whether P(true | x) of a taught classifier takes the place of P(noisy | x).
+    width : float, default=0
+        Prior variance of v x over the rows; 0: v is 0.
+    scale : int, default=0
+        Which scale of the columns: v has the same prior in each column.
     """
 
-    def __init__(self, width: float, *, taught: bool = False) -> None:
-        self.width, self.taught = width, taught
-        self.name = "errors by row" + (f", x {width:g}" if width else "") + ", taught" * taught
-
-    def _belief(self, rows: Seen) -> Floats:
-        """Return the logarithms of what is believed of the classes, their mean taken out."""
-        proba = rows.clean if self.taught else rows.held_out
-        assert proba is not None
-        log_p = np.log(np.clip(proba, SMALLEST, None))
-        return np.asarray(log_p - log_p.mean(axis=1, keepdims=True))
+    def __init__(self, width: float = 0.0, scale: int = 0) -> None:
+        self.width, self.scale = width, scale
+        self.name = "errors by row"
+        if width:
+            self.name += f", x {width:g}" + " as given" * (scale > 0)
 
     def fit(self, rows: Seen, truth: Codes, weight: Floats) -> "ErrorModel":
         """Maximise the weighted likelihood of the true labels of checked rows, with the prior."""
         n_classes = rows.own.shape[1]
-        given, belief = np.eye(n_classes)[rows.codes], self._belief(rows)
-        z = None if rows.x is None or not self.width else _dense(rows.x)
+        given, belief = np.eye(n_classes)[rows.codes], _centred_log(rows.held_out)
+        z = _dense(rows.x[self.scale]) if self.width else None
         n_columns = 0 if z is None else z.shape[1]
         sizes = np.cumsum([2, n_classes, n_classes**2, n_columns * n_classes])
         spread = 1.0 if z is None else max(float((z**2).sum(axis=1).mean()), 1e-12)
@@ -271,15 +260,21 @@ class ErrorModel:
     def predict(self, rows: Seen) -> Floats:
         """Return P(true | x, given) of rows."""
         given = np.eye(self.b_.size)[rows.codes]
-        belief = self._belief(rows)
+        belief = _centred_log(rows.held_out)
         score = self.shared_[0] * given + self.shared_[1] * belief + self.b_ + given @ self.w_
         if self.v_.size:
-            score = score + np.asarray(rows.x @ self.v_)
+            score = score + np.asarray(rows.x[self.scale] @ self.v_)
         return np.exp(log_softmax(score, axis=1))
 
 
 Explanation = LabelsAlone | RandomFlips | ErrorModel
 """What may be behind the errors."""
+
+
+def _centred_log(proba: Floats) -> Floats:
+    """Return the logarithms of probabilities, their mean over the classes taken out."""
+    log_p = np.log(np.clip(proba, SMALLEST, None))
+    return np.asarray(log_p - log_p.mean(axis=1, keepdims=True))
 
 
 def _dense(x: Rows) -> Floats:

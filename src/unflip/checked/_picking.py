@@ -21,7 +21,7 @@ GOALS = {
 """What each goal is for, in one line."""
 
 LEAST_SPREAD = 0.02
-"""Variance of an answer of which the model is sure."""
+"""Variance of an answer of which the model is sure, on average over the rows."""
 
 PRIOR_ROWS = 30.0
 """Checked rows that speak for plain random draws before any was checked."""
@@ -93,10 +93,10 @@ def pick_rows(
             "the rows so far were drawn independently of each other, and draws in turn cannot be "
             "added to them: start with CheckedLabels([], []), or draw more in the same way."
         )
-    left = np.setdiff1d(np.arange(given.size), draws.rows)
-    spread = np.sqrt(suspicion * (1 - suspicion) + LEAST_SPREAD)
-    if goal == "teach":
-        spread = _lessons(suspicion, given)
+    is_left = np.ones(given.size, dtype=bool)
+    is_left[draws.rows] = False
+    left = np.flatnonzero(is_left)
+    spread = _lessons(suspicion, given) if goal == "teach" else _spread(suspicion)
     temper = _temper(draws, spread, suspicion, given) if goal == "count" else 1.0
     value = spread[left] ** temper
     value = FLOOR + (1 - FLOOR) * value / value.mean()
@@ -130,6 +130,18 @@ def rows_needed(found: Estimate, n_rows: int, half_width: float) -> int:
         variance = found.half_width**2 / open_share if open_share > 0 else 0.0
     total = variance / (half_width**2 + variance / n_rows)
     return max(int(np.ceil(total)) - found.n_rows, 0)
+
+
+def _spread(suspicion: Floats) -> Floats:
+    """Return the standard deviation of each answer, as far as the model can be believed.
+
+    Answers of which it is sure may surprise: upwards where it calls labels right, downwards where
+    it calls them wrong. Both ways count alike, however few rows one has: rows that make up a share
+    p of the table have a variance of LEAST_SPREAD / (2 p).
+    """
+    share = np.clip(suspicion.mean(), 1e-6, 1 - 1e-6)
+    surprise = (suspicion / share + (1 - suspicion) / (1 - share)) / 2
+    return np.sqrt(suspicion * (1 - suspicion) + LEAST_SPREAD * surprise)
 
 
 def _temper(draws: Draws, spread: Floats, suspicion: Floats, given: Codes) -> float:

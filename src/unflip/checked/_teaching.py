@@ -5,14 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from unflip._diagnostics import LEVEL, Diagnostic
-from unflip._estimators import fit_soft_labels
 from unflip._folds import folds_within_classes
-from unflip._threads import one_blas_thread
-from unflip._typing import Array, Codes, Floats, RandomState, Rows
+from unflip._typing import Codes, Floats, RandomState, Rows
 from unflip._validation import Labels
 from unflip.checked._counting import Estimate
 from unflip.checked._draws import Draws
@@ -25,8 +22,8 @@ from unflip.posterior import BasePosterior, cross_fit, make_posterior
 CROSS_FIT_FOLDS = 5
 """Folds of P(noisy | x), in which no row's own label is seen."""
 
-MOST_TAUGHT = 20_000
-"""Rows that a classifier of the second round is trained on."""
+SAME_SPREAD = 0.01
+"""Columns whose spreads differ by less are of one scale."""
 
 MANY_BY_HAND = 20
 """So many rows picked by hand, and none drawn, may be a random sample that does not say so."""
@@ -114,27 +111,20 @@ def teach(
     truth, draws = checked.truth(labels), checked.draws(labels)
     features = Features.of(X, checked.rows)
     if held_out is None:
-        model = make_posterior("probabilistic") if features is not None else clone(posterior)
+        model = make_posterior("probabilistic") if features.scales else clone(posterior)
         folds = folds_within_classes(CROSS_FIT_FOLDS, codes)
         held_out = cross_fit(model, X, labels, cv=folds, random_state=random_state)[1]
-    x = None if features is None else features.transform(X)
-    seen = Seen(own, held_out, x, codes)
+    seen = Seen(own, held_out, features.transform(X), codes)
     found = explained_by(checked, truth, draws, seen.take(checked.rows))
     proba, counts = found.predict(seen), np.ones(codes.size)
     known, none = (truth >= 0) & (truth < classes.size), truth == classes.size
     proba[checked.rows[known]] = np.eye(classes.size)[truth[known]]
-    speaks = draws.rows.size >= LEAST_ROWS
-    if features is not None and speaks and draws.n_open:
-        seen = seen._replace(clean=_taught_classifier(features.scaled(X), proba, classes))
-        found = explained_by(checked, truth, draws, seen.take(checked.rows))
-        proba = found.predict(seen)
-        proba[checked.rows[known]] = np.eye(classes.size)[truth[known]]
     nowhere = checked.rows[none]
     counts[nowhere] = 0.0
     proba[nowhere] = _elsewhere(proba[nowhere], codes[nowhere])
     wrong = np.clip(1 - proba[np.arange(codes.size), codes], 0, 1)
     share = None
-    if speaks:
+    if draws.rows.size >= LEAST_ROWS:
         share = checked.wrong_share(labels.given, own, level=LEVEL)
     return Taught(
         proba,
@@ -169,9 +159,7 @@ def recalibrate(
     truth = checked.truth(labels)
     known = np.flatnonzero((truth >= 0) & (truth < labels.classes.size))
     rows = checked.rows[known]
-    features = Features.of(X, rows)
-    x = None if features is None else features.transform(X)
-    seen = Seen(own, held_out, x, labels.codes)
+    seen = Seen(own, held_out, Features.of(X, rows).transform(X), labels.codes)
     return explain_errors(seen.take(rows), truth[known], np.ones(known.size)).predict(seen)
 
 
@@ -198,25 +186,23 @@ def explained_by(checked: CheckedLabels, truth: Codes, draws: Draws, rows: Seen)
 
 @dataclass(frozen=True)
 class Features:
-    """Numbers of comparable scale, as many columns at most as checked rows.
+    """Rows as numbers, as many columns at most as checked rows: every column alike, and as given.
 
     A ridge-penalised model of the checked rows does not leave their span, so that no more columns
     than rows are needed.
 
     Parameters
     ----------
-    scaler : StandardScaler
-        What scales the columns.
-    axes : ndarray of shape (n_features, n_axes) or None
-        The span of the checked rows, where there are more columns than these.
+    scales : tuple of (StandardScaler, ndarray of shape (n_features, n_axes) or None)
+        What scales the columns, and the span of the checked rows where there are more columns than
+        these; empty where rows are not all finite numbers.
     """
 
-    scaler: StandardScaler
-    axes: Floats | None
+    scales: tuple[tuple[StandardScaler, Floats | None], ...]
 
     @classmethod
-    def of(cls, X: Rows | None, checked_rows: Codes) -> "Features | None":
-        """Return the features of these rows; None where they are not all finite numbers.
+    def of(cls, X: Rows | None, checked_rows: Codes) -> "Features":
+        """Return the features of these rows.
 
         Parameters
         ----------
@@ -227,48 +213,39 @@ class Features:
         """
         x = None if X is None else _numbers(X)
         if x is None or not np.isfinite(x.data if sparse.issparse(x) else x).all():
-            return None
-        scaler, axes = StandardScaler(with_mean=not sparse.issparse(x)).fit(x), None
-        if checked_rows.size and x.shape[1] > checked_rows.size:
-            seen = scaler.transform(x[checked_rows])
-            seen = seen.toarray() if sparse.issparse(seen) else seen
-            axes = np.linalg.svd(seen, full_matrices=False)[2].T
-        return cls(scaler, axes)
+            return cls(())
+        scalers = [StandardScaler(with_mean=not sparse.issparse(x)).fit(x)]
+        spread = np.sqrt(scalers[0].var_)
+        if np.ptp(spread) > SAME_SPREAD * spread.max():
+            as_given = clone(scalers[0]).fit(x)
+            as_given.scale_ = np.full_like(spread, np.sqrt((spread**2).mean()))
+            scalers.append(as_given)
+        axes: list[Floats | None] = [None for _ in scalers]
+        if 0 < checked_rows.size < x.shape[1]:
+            axes = [_span(each, x[checked_rows]) for each in scalers]
+        return cls(tuple(zip(scalers, axes, strict=True)))
 
-    def transform(self, X: Rows) -> Rows:
-        """Return the features of rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Rows with the same columns.
-        """
-        x = self.scaled(X)
-        return x if self.axes is None else np.asarray(x @ self.axes)
-
-    def scaled(self, X: Rows) -> Rows:
-        """Return all columns of rows, scaled; a gap is as the mean of its column.
+    def transform(self, X: Rows | None) -> tuple[Rows, ...]:
+        """Return rows in each scale; a gap is as the mean of its column.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features) or None
             Rows with the same columns.
         """
-        x = self.scaler.transform(_numbers(X))
-        return x if sparse.issparse(x) else np.where(np.isnan(x), 0.0, x)
+        found = []
+        for scaler, axes in self.scales:
+            x = scaler.transform(_numbers(X))
+            x = x if sparse.issparse(x) else np.where(np.isnan(x), 0.0, x)
+            found.append(x if axes is None else np.asarray(x @ axes))
+        return tuple(found)
 
 
-@one_blas_thread()
-def _taught_classifier(x: Rows, proba: Floats, classes: Array) -> Floats:
-    """Return P(true | x) by logistic regression on soft labels, of rows that it did not see."""
-    found = np.empty_like(proba)
-    order = np.random.default_rng(0).permutation(len(proba))
-    fold = np.arange(order.size) % CROSS_FIT_FOLDS
-    for k in range(CROSS_FIT_FOLDS):
-        train, test = order[fold != k][:MOST_TAUGHT], order[fold == k]
-        model = fit_soft_labels(LogisticRegression(max_iter=1000), x[train], proba[train], classes)
-        found[test] = model.predict_proba(x[test])
-    return found
+def _span(scaler: StandardScaler, rows: Rows) -> Floats:
+    """Return orthonormal axes of what rows span."""
+    scaled = scaler.transform(rows)
+    scaled = scaled.toarray() if sparse.issparse(scaled) else scaled
+    return np.asarray(np.linalg.svd(scaled, full_matrices=False)[2].T)
 
 
 def _numbers(X: Rows) -> Rows | None:

@@ -52,10 +52,10 @@ class BaseRates(BaseEstimator, metaclass=ABCMeta):
     """An estimator of the noise rates: `fit(X, y, sample_weight)`, then `rates_`, `interval_`.
 
     `rates_` is a :class:`~unflip.NoiseRates` for two classes and a
-    :class:`~unflip.TransitionMatrix` for more. Subclasses with an interval implement `interval`;
-    where that takes long, `interval_` must not call it. Those whose `fit` takes `checked` set
-    `rates_` and `_counted` to what :func:`count_checked` returns, and their `interval` is that of
-    `_counted` where it is not None.
+    :class:`~unflip.TransitionMatrix` for more. Subclasses with an interval implement
+    `_estimated_interval(level)`; where that takes long, `interval_` must not call it. Those whose
+    `fit` takes `checked` set `rates_` and `_counted` to what :func:`count_checked` returns, and
+    their `interval` is that of `_counted` where it is not None.
 
     Examples
     --------
@@ -101,6 +101,11 @@ class BaseRates(BaseEstimator, metaclass=ABCMeta):
         RatesInterval
             The ends for each rate.
         """
+        check_is_fitted(self, "rates_")
+        return self._estimated_interval(level) if self._counted is None else self._counted(level)[1]
+
+    def _estimated_interval(self, level: float) -> RatesInterval:
+        """Return the interval of rates that no checked row has counted."""
         raise AttributeError(f"{type(self).__name__} has no interval of its rates.")
 
     @property
@@ -259,9 +264,12 @@ class PosteriorRates(BaseRates):
         interval : RatesInterval
             The lower and the upper ends of T's entries.
         """
-        check_is_fitted(self, "classes_")
-        if self._counted is not None:
-            return self._counted(level)[1]
+        if self._counted is not None or n_draws == DRAWS:
+            return super().interval(level)
+        return self._estimated_interval(level, n_draws)
+
+    def _estimated_interval(self, level: float, n_draws: int = DRAWS) -> RatesInterval:
+        check_is_fitted(self, "rates_")
         worker = clone(self)  # estimating may set attributes
         estimate = worker._rates if self.classes_.size == 2 else worker._transition
         seed = self.random_state if isinstance(self.random_state, Integral) else None

@@ -5,9 +5,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
 
-from unflip._diagnostics import LEVEL
 from unflip._estimators import clone_seeded
 from unflip._typing import Rows
 from unflip._validation import check_enough_rows, check_labels, check_table
@@ -128,10 +126,9 @@ class ChannelRates(BaseRates):
         self.rates_, self._counted = rates, counted
         return self
 
-    def interval(self, level: float = LEVEL) -> RatesInterval:
+    def _estimated_interval(self, level: float) -> RatesInterval:
         """Return for every rate the shortest range that holds it with probability `level`."""
-        check_is_fitted(self, "rates_")
-        return self.posterior_.interval(level) if self._counted is None else self._counted(level)[1]
+        return self.posterior_.interval(level)
 
     @property
     def noise_test_(self) -> EvidenceTest | None:

@@ -10,9 +10,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, indexable
-from sklearn.utils.validation import check_is_fitted
 
-from unflip._diagnostics import LEVEL
 from unflip._estimators import clone_seeded, optional_generator
 from unflip._folds import check_splits, stratified_folds
 from unflip._row_weights import relative_weights
@@ -196,12 +194,9 @@ class CrossValidatedRates(BaseRates):
         self._draws = pairs[[_best(scores, pairs) for scores in resampled]]
         return self
 
-    def interval(self, level: float = LEVEL) -> RatesInterval:
+    def _estimated_interval(self, level: float) -> RatesInterval:
         """Return for either rate the range that holds the share `level` of the resampled pairs."""
-        check_is_fitted(self, "rates_")
         check_level(level)
-        if self._counted is not None:
-            return self._counted(level)[1]
         low, high = np.quantile(self._draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
         positive, negative = zip(low, high, strict=True)
         return RatesInterval.from_pairs(positive, negative, level)

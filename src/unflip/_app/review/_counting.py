@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from typing import cast
 
 import numpy as np
 
@@ -14,9 +13,10 @@ from unflip._validation import Labels
 from unflip.checked import (
     UNSURE,
     CheckedLabels,
-    Goal,
     Predicted,
     estimate_predicted,
+    label_proba_of,
+    pick_rows,
     rows_needed,
     wrong_share,
 )
@@ -54,6 +54,7 @@ class Counting:
         # what does not change from one decision to the next
         self._labels = Labels(np.arange(given.max() + 1), given)
         self._mean = float(self._wrong.mean())
+        self._label_proba = label_proba_of(self._wrong, self._labels)
 
     def draw(self, goal: str) -> list[Draw]:
         """Return the draws so far, with more of them if hardly any is open.
@@ -76,9 +77,9 @@ class Counting:
         if self._seed is not None:
             # another seed after every batch: the same one would repeat its numbers
             seed = int(np.random.SeedSequence([self._seed, len(draws)]).generate_state(1)[0])
-        picked = self._checked(draws).next_rows(
-            self._given, self._wrong, goal=cast("Goal", goal), n=BATCH, random_state=seed
-        )
+        checked = self._checked(draws)
+        drawn = checked.draws(self._labels)
+        picked = pick_rows(goal, BATCH, drawn, checked.rows, self._given, self._label_proba, seed)
         new = [Draw(row, p, goal) for row, p in zip(*map(np.ndarray.tolist, picked), strict=True)]
         self._store.add_draws(new, after=len(draws))
         return self._store.draws()
