@@ -27,6 +27,7 @@ from unflip._explanations import (
     FEWEST_CLASSES,
     Explanation,
     FittedRows,
+    centred_logs,
     fit_again,
     fit_alike,
     fit_by_class,
@@ -38,13 +39,13 @@ from unflip._threads import one_blas_thread
 from unflip._typing import Array, Floats
 from unflip.noise_rates import SelectiveRates
 
-FITTED = 250_000
+FITTED = 80_000
 """Numbers that the explanations are fitted to: of more, rows are drawn."""
 
 ROWS_OF_A_CLASS = 60
 """But not fewer than so many of each class, on average, where each has a row of T."""
 
-FEW_ROWS = 5000
+FEW_ROWS = 2000
 """So many of them decide where the fit of T starts."""
 
 MANY_CLASSES = 100
@@ -76,13 +77,13 @@ PLAIN, BLURRED, BLURRED_BLAME = 0.6, 1.0, 0.35
 what disagrees is mistakes; where as often, classes overlap everywhere, and a third of it is: unless
 mistakes are everywhere."""
 
-EVERYWHERE, EVERYWHERE_RATE = (0.15, 0.3), 0.02
+EVERYWHERE, EVERYWHERE_RATE = (0.15, 0.3), 0.06
 """Mistakes are everywhere where the surest rows disagree more than so rarely, as a share of all, up
 to so often, and where labels are wrong whatever the row: at this rate, as a share of disagreement,
 overlap is as likely. Labels that are right rarely have both, however weak the model."""
 
-EXPLAINED_AT_ONCE = 1 << 20
-"""Numbers that are computed at a time."""
+EXPLAINED_AT_ONCE = 1 << 16
+"""Numbers that are computed at a time: they stay in a processor's own memory."""
 
 
 @dataclass(frozen=True)
@@ -172,8 +173,10 @@ class Mistakes:
         """Return the arrays of :class:`Applied`, of a block of rows."""
         clean, joint = np.zeros_like(p), np.zeros_like(p)
         none, given = np.zeros(len(p)), np.zeros(len(p))
+        as_given = centred_logs(p)
         for weight, one in zip(self.weights, self.explanations, strict=True):
-            beliefs, junk = one.beliefs(one.logs(p), self.shares)
+            logs = as_given if one.taken_out is None else one.logs(p)
+            beliefs, junk = one.beliefs(logs, self.shares)
             posterior, by_class = one.label_posterior(beliefs, codes)
             if junk is not None:
                 at_random = junk * self.shares[codes]
@@ -181,8 +184,10 @@ class Mistakes:
                 of_none = at_random / by_class
                 none += weight * of_none
                 posterior *= (1 - of_none)[:, None]
-            clean += weight * beliefs
-            joint += weight * posterior
+            beliefs *= weight
+            posterior *= weight
+            clean += beliefs
+            joint += posterior
             given += weight * by_class
         wrong = np.clip(1 - joint[np.arange(len(p)), codes], 0.0, 1.0)
         joint /= row_sums(joint)[:, None]
@@ -346,7 +351,7 @@ class _Doubts:
         odds = among / (SUREST_OVERLAP * overall)
         blurred = np.interp(between / overall, [PLAIN, BLURRED], [0.0, 1.0])
         everywhere = np.interp(among / overall, EVERYWHERE, [0.0, 1.0])
-        everywhere *= self.rate / (self.rate + EVERYWHERE_RATE * overall)
+        everywhere /= 1 + (EVERYWHERE_RATE * overall / max(self.rate, 1e-12)) ** 2
         blamed = 1 - (1 - BLURRED_BLAME) * blurred * (1 - everywhere)
         sharp = scaled_rows(self.one.sharpened(self.beliefs))
         doubt = self._mean(1 - sharp[sample.own])
