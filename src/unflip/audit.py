@@ -1,7 +1,7 @@
 """Which labels are probably wrong, and what they should be."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -50,9 +50,6 @@ from unflip.noise_rates import (
     needs_rows,
 )
 from unflip.posterior import BasePosterior, PosteriorLike, as_posterior
-
-if TYPE_CHECKING:
-    from unflip.reweighting import ImportanceReweightingClassifier
 
 
 class LabelAudit(DiagramMixin, BaseEstimator):
@@ -238,7 +235,7 @@ class LabelAudit(DiagramMixin, BaseEstimator):
 
     def fit_classifier(
         self,
-        classifier: "ImportanceReweightingClassifier",
+        classifier: Any,
         X: Any,
         y: ArrayLike,
         *,
@@ -585,7 +582,7 @@ def _with_second_witness(
     weight: Floats | None = None,
     *,
     cv: Any,
-    random_state: np.random.RandomState,
+    random_state: np.random.RandomState | None,
 ) -> Floats:
     """Return P(true | x, y), a linear model's too as far as labels show no noise at random."""
     noise_test = getattr(estimator, "noise_test_", None)
