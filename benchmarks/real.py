@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, roc_auc_score
-from sklearn.model_selection import cross_val_predict
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -47,7 +47,12 @@ DRAWS = 1000
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, help="File of the figures, for the page.")
-    out = parser.parse_args().out
+    parser.add_argument("--limit", action="store_true", help="How well junk can be ranked at all.")
+    arguments = parser.parse_args()
+    if arguments.limit:
+        limit()
+        return
+    out = arguments.out
     folder = Path(os.environ.get("UNFLIP_REAL", "../shared/real"))
     print(f"{'':26} {'audit':13} self-confidence  margin        entropy        said  range  error")
     rows = []
@@ -93,6 +98,34 @@ def junk() -> Iterator[tuple[str, Array, Array, Array]]:
             given,
             wrong,
         )
+
+
+def limit() -> None:
+    """Print how well models rank junk that are taught which labels are wrong, held out ten-fold.
+
+    They see the same probabilities: those of the label and of the likeliest other class, the four
+    largest, their mean logarithm, entropy and margin.
+    """
+    taught = {
+        "logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=500)),
+        "extra trees": ExtraTreesClassifier(300, min_samples_leaf=4, random_state=0),
+        "forest": RandomForestClassifier(300, min_samples_leaf=4, random_state=0),
+    }
+    folds = StratifiedKFold(10, shuffle=True, random_state=0)
+    found: dict[str, list[list[float]]] = {name: [] for name in taught}
+    for _, proba, given, wrong in junk():
+        p = np.clip(proba, 1e-6, 1)
+        rows = np.arange(given.size)
+        own, others = p[rows, given], p.copy()
+        others[rows, given] = 0
+        next_best, logs = others.max(axis=1), np.log(p)
+        parts = [np.log(own), np.log(next_best), -(p * logs).sum(axis=1), own - next_best]
+        seen = np.column_stack([*parts, logs.mean(axis=1), np.sort(logs, axis=1)[:, -4:]])
+        for name, model in taught.items():
+            said = cross_val_predict(model, seen, wrong, cv=folds, method="predict_proba")[:, 1]
+            found[name].append([roc_auc_score(wrong, said), average_precision_score(wrong, said)])
+    for name, figures in found.items():
+        print(f"taught {name:20} {pairs(list(np.mean(figures, axis=0)))}")
 
 
 def measured(title: str, cases: Iterator[tuple[str, Array, Array, Array]]) -> list[list[str]]:
