@@ -82,8 +82,8 @@ EVERYWHERE, EVERYWHERE_RATE = (0.15, 0.3), 0.06
 to so often, and where labels are wrong whatever the row: at this rate, as a share of disagreement,
 overlap is as likely. Labels that are right rarely have both, however weak the model."""
 
-EXPLAINED_AT_ONCE = 1 << 16
-"""Numbers that are computed at a time: they stay in a processor's own memory."""
+EXPLAINED_AT_ONCE, ROWS_AT_ONCE = 1 << 16, 1 << 10
+"""Numbers that are computed at a time, which stay in a processor's own memory, but no fewer rows."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class Mistakes:
         kind = np.float32 if noisy_posterior.dtype == np.float32 else np.float64
         clean, proba = (np.zeros((n_rows, n_classes), dtype=kind) for _ in range(2))
         none, wrong, given = (np.zeros(n_rows) for _ in range(3))
-        step = max(1, EXPLAINED_AT_ONCE // n_classes)
+        step = max(ROWS_AT_ONCE, EXPLAINED_AT_ONCE // n_classes)
         with one_blas_thread():
             for start in range(0, n_rows, step):
                 rows = slice(start, start + step)
