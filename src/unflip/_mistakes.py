@@ -83,7 +83,7 @@ to so often, and where labels are wrong whatever the row: at this rate, as a sha
 overlap is as likely. Labels that are right rarely have both, however weak the model."""
 
 EXPLAINED_AT_ONCE, ROWS_AT_ONCE = 1 << 16, 1 << 10
-"""Numbers that are computed at a time, which stay in a processor's own memory, but no fewer rows."""
+"""Numbers that are computed at a time, which fit a processor's own memory; rows at least."""
 
 
 @dataclass(frozen=True)
