@@ -3,7 +3,9 @@
 `python -m benchmarks.real` reads `people.npz`, `simulated.npz` and `reviewed.npz` from the folder
 `UNFLIP_REAL` (default `../shared/real`) and prints, for every network, the area under the ROC
 curve and the average precision with which each score ranks the wrong labels first, the errors said
-and there, the range, and the calibration error; then the same of digits with rows that are none.
+and there, the range, and the calibration error; of reviewed rows, which are few, by how much unflip
+is ahead of the best score, with the standard error of that (rows drawn again, the same for both);
+then the same of digits with rows that are none.
 Where the folder is absent it says so. `--out docs/user_guide/real_mistakes.csv` writes the figures
 that the page beside cleanlab shows.
 """
@@ -11,17 +13,17 @@ that the page beside cleanlab shows.
 import argparse
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, roc_auc_score
-from sklearn.model_selection import cross_val_predict
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -36,13 +38,21 @@ SCORES = ("self_confidence", "normalized_margin", "confidence_weighted_entropy")
 
 
 HEAD = ["labels", "model", "unflip", *(name.replace("_", " ") for name in SCORES), "errors said"]
-HEAD += ["calibration error"]
+HEAD += ["calibration error", "ahead of the best"]
+
+DRAWS = 1000
+"""Times that reviewed rows are drawn again, for the standard error of a difference."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, help="File of the figures, for the page.")
-    out = parser.parse_args().out
+    parser.add_argument("--limit", action="store_true", help="How well junk can be ranked at all.")
+    arguments = parser.parse_args()
+    if arguments.limit:
+        limit()
+        return
+    out = arguments.out
     folder = Path(os.environ.get("UNFLIP_REAL", "../shared/real"))
     print(f"{'':26} {'audit':13} self-confidence  margin        entropy        said  range  error")
     rows = []
@@ -90,6 +100,34 @@ def junk() -> Iterator[tuple[str, Array, Array, Array]]:
         )
 
 
+def limit() -> None:
+    """Print how well models rank junk that are taught which labels are wrong, held out ten-fold.
+
+    They see the same probabilities: those of the label and of the likeliest other class, the four
+    largest, their mean logarithm, entropy and margin.
+    """
+    taught = {
+        "logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=500)),
+        "extra trees": ExtraTreesClassifier(300, min_samples_leaf=4, random_state=0),
+        "forest": RandomForestClassifier(300, min_samples_leaf=4, random_state=0),
+    }
+    folds = StratifiedKFold(10, shuffle=True, random_state=0)
+    found: dict[str, list[list[float]]] = {name: [] for name in taught}
+    for _, proba, given, wrong in junk():
+        p = np.clip(proba, 1e-6, 1)
+        rows = np.arange(given.size)
+        own, others = p[rows, given], p.copy()
+        others[rows, given] = 0
+        next_best, logs = others.max(axis=1), np.log(p)
+        parts = [np.log(own), np.log(next_best), -(p * logs).sum(axis=1), own - next_best]
+        seen = np.column_stack([*parts, logs.mean(axis=1), np.sort(logs, axis=1)[:, -4:]])
+        for name, model in taught.items():
+            said = cross_val_predict(model, seen, wrong, cv=folds, method="predict_proba")[:, 1]
+            found[name].append([roc_auc_score(wrong, said), average_precision_score(wrong, said)])
+    for name, figures in found.items():
+        print(f"taught {name:20} {pairs(list(np.mean(figures, axis=0)))}")
+
+
 def measured(title: str, cases: Iterator[tuple[str, Array, Array, Array]]) -> list[list[str]]:
     table, rows = [], []
     for name, proba, given, wrong in cases:
@@ -103,13 +141,13 @@ def measured(title: str, cases: Iterator[tuple[str, Array, Array, Array]]) -> li
         error = mislabel_calibration(wrong, audit.mislabel_proba_).calibration_error
         inside = "inside" if low <= wrong.mean() <= high else "OUTSIDE"
         table.append(figures)
-        rows.append([title, name, *shown(figures), f"{said:.2f}", f"{error:.3f}"])
+        rows.append([title, name, *shown(figures), f"{said:.2f}", f"{error:.3f}", ""])
         print(
             f"{title:10} {name:20} {pairs(figures)}  {said:.2f}  {inside}  {error:.3f}", flush=True
         )
     means = list(np.mean(table, axis=0))
     print(f"{title:10} {'mean':20} {pairs(means)}")
-    return [*rows, [title, "mean", *shown(means), "", ""]]
+    return [*rows, [title, "mean", *shown(means), "", "", ""]]
 
 
 def reviewed(path: Path) -> list[list[str]]:
@@ -124,12 +162,37 @@ def reviewed(path: Path) -> list[list[str]]:
         rows, votes = data[f"{name}_reviewed"], data[f"{name}_votes"]
         wrong = (votes[:, 1] > votes[:, 0]) | (votes[:, 2] > votes[:, 0])
         ranks = [audited(proba, given).mislabel_proba_, *cleanlab_scores(proba, given)]
-        figures = [
-            f(wrong, rank[rows]) for rank in ranks for f in (roc_auc_score, average_precision_score)
-        ]
-        print(f"{'reviewed':10} {name:20} {pairs(figures)}")
-        table.append(["reviewed", name, *shown(figures), "", ""])
+        few = [rank[rows] for rank in ranks]
+        figures = [f(wrong, rank) for rank in few for f in (roc_auc_score, average_precision_score)]
+        ahead = " / ".join(
+            "{:+.3f} ± {:.3f}".format(*lead(f, wrong, few)).replace("0.", ".")
+            for f in (roc_auc_score, average_precision_score)
+        )
+        lowest = proba[np.arange(given.size), given].argsort().argsort()[rows].max() / given.size
+        print(f"{'reviewed':10} {name:20} {pairs(figures)}  {ahead}  lowest {lowest:.1%} of all")
+        table.append(["reviewed", name, *shown(figures), "", "", ahead])
     return table
+
+
+def lead(score: Callable[[Array, Array], float], wrong: Array, ranks: list[Array]) -> Array:
+    """Return by how much the first ranking is ahead of the best other one, and its standard error.
+
+    Parameters
+    ----------
+    score : callable
+        Of what is wrong and a ranking.
+    wrong : ndarray of shape (n_samples,)
+        What is to be ranked first.
+    ranks : list of ndarray of shape (n_samples,)
+        The rankings.
+    """
+    best = max(ranks[1:], key=lambda rank: score(wrong, rank))
+    rng, found = np.random.default_rng(0), []
+    for _ in range(DRAWS):
+        drawn = rng.integers(0, wrong.size, wrong.size)
+        if 0 < wrong[drawn].sum() < wrong.size:
+            found.append(score(wrong[drawn], ranks[0][drawn]) - score(wrong[drawn], best[drawn]))
+    return np.array([score(wrong, ranks[0]) - score(wrong, best), np.std(found, ddof=1)])
 
 
 def audited(proba: Array, given: Array) -> LabelAudit:

@@ -219,3 +219,23 @@ def test_no_suggestion_where_the_label_is_wrong_and_no_other_class_stands_out():
     assert not audit.unclear_[-1]
     assert audit.suggested_label_[-1] == 1
     assert audit.suggested_label_.dtype == given.dtype
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 10])
+def test_a_suggestion_is_probably_right_and_never_the_label_that_is_called_wrong(n_classes):
+    rng = np.random.default_rng(n_classes)
+    true = rng.integers(0, n_classes, 1500)
+    given = np.asarray(
+        flip_labels(true, TransitionMatrix.uniform(n_classes, 0.2), random_state=n_classes)
+    )
+    logits = rng.normal(size=(1500, n_classes)) + 4 * np.eye(n_classes)[true]
+    proba = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    audit = LabelAudit().fit_posterior(proba, given)
+    wrong = audit.mislabel_proba_ >= 0.5
+    suggested = wrong & ~audit.unclear_
+    assert (audit.suggested_label_[suggested] != given[suggested]).all()
+    assert suggested.sum() > 100
+    assert np.mean(audit.suggested_label_[suggested] == true[suggested]) > 0.8
+    assert not audit.unclear_[~wrong].any()
+    if n_classes == 2:
+        assert not audit.unclear_.any()  # of two classes the other one is right

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import KFold
 
-from unflip import LabelAudit, audit
+from unflip import ImportanceReweightingClassifier, LabelAudit, audit
 from unflip._linear_witness import pooled_with_linear
 from unflip._mistakes import fit_mistakes
 from unflip._validation import Labels
@@ -65,3 +65,32 @@ def test_folds_that_can_be_read_once_serve_both_models():
     assert_allclose(
         once.mislabel_proba_, LabelAudit(cv=FOLDS, random_state=0).fit(X, y).mislabel_proba_
     )
+
+
+@pytest.mark.filterwarnings("ignore::unflip.LabelNoiseWarning")
+def test_the_audit_of_a_fitted_classifier_asks_the_witness_too(monkeypatch):
+    X, _, _ = rows(300, seed=1)
+    given = np.where(np.abs(X[:, 2]) < 0.2, 1, (X[:, 0] > 0).astype(int))
+    classifier = ImportanceReweightingClassifier(cv=FOLDS, random_state=0).fit(X, given)
+    asked = []
+
+    def spy(label_proba, no_noise, *arguments, **named):
+        asked.append(no_noise)
+        return pooled_with_linear(label_proba, no_noise, *arguments, **named)
+
+    monkeypatch.setattr(audit, "pooled_with_linear", spy)
+    found = LabelAudit(random_state=0).fit_classifier(classifier, X, given)
+    assert asked == [classifier.rate_estimator_.noise_test_.probability]
+    whole = LabelAudit(cv=FOLDS, random_state=0).fit(X, given)
+    assert_allclose(found.mislabel_proba_, whole.mislabel_proba_, atol=0.02)
+
+
+@pytest.mark.filterwarnings("ignore::unflip.LabelNoiseWarning")
+def test_a_classifier_that_saw_the_labels_or_other_rows_is_refused():
+    X, y, _ = rows(120)
+    seen = ImportanceReweightingClassifier(random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="cv=None"):
+        LabelAudit().fit_classifier(seen, X, y)
+    held_out = ImportanceReweightingClassifier(cv=FOLDS, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="y has 100 labels, and the classifier was fitted to 120"):
+        LabelAudit().fit_classifier(held_out, X[:100], y[:100])

@@ -41,6 +41,33 @@ def test_random_flips_are_found_and_their_number(noise):
     assert roc_auc_score(wrong, applied.mislabel_proba) > roc_auc_score(wrong, exact) - 0.02
 
 
+def test_explanations_count_as_a_hundred_rows_would_have_it_and_junk_by_its_own_odds():
+    found = _mistakes._weights(
+        np.array([-500.0, -530.0, -499.0]),
+        np.array([0.5, 0.0, 0.0]),
+        np.array([False, False, True]),
+        1000.0,
+    )
+    junk = 1 / (1 + np.exp(-1.0))
+    first = 1 / (1 + np.exp(-(30 / 10 - _mistakes.NO_SURE_ROWS / 2)))
+    np.testing.assert_allclose(found, [(1 - junk) * first, (1 - junk) * (1 - first), junk])
+
+
+def test_mistakes_everywhere_are_told_from_overlap_everywhere():
+    # a third of the labels is wrong, or normal classes are so near that as many look it
+    rng = np.random.default_rng(3)
+    true = rng.integers(0, 2, 4000)
+    near = rng.normal(0.42 * (2 * true - 1), 1.0)
+    overlap = 1 / (1 + np.exp(-0.84 * near))
+    said = LabelAudit().fit_posterior(np.c_[1 - overlap, overlap], true).n_errors_ / 4000
+    assert said < 0.5 * np.mean((overlap > 0.5) != true)
+    clear = rng.normal(6.0, 2.0, 4000) * (2 * true - 1)
+    given = np.where(rng.random(4000) < 0.35, 1 - true, true)
+    noisy = 0.35 + 0.3 / (1 + np.exp(-clear))
+    found = LabelAudit().fit_posterior(np.c_[1 - noisy, noisy], given)
+    assert found.n_errors_ / 4000 == pytest.approx(0.35, rel=0.2)
+
+
 def test_noise_of_one_rate_is_told_from_noise_by_class():
     clean, true, _ = beliefs(3000, 4, seed=1)
     for noise, n_rates in ((TransitionMatrix.uniform(4, 0.2), 1), (SPARSE, 12)):

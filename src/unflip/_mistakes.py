@@ -20,13 +20,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
+from scipy.special import expit, softmax
 
 from unflip._diagnostics import LabelNoiseWarning
 from unflip._explanations import (
     FEWEST_CLASSES,
     Explanation,
     FittedRows,
+    centred_logs,
     fit_again,
     fit_alike,
     fit_by_class,
@@ -38,13 +39,13 @@ from unflip._threads import one_blas_thread
 from unflip._typing import Array, Floats
 from unflip.noise_rates import SelectiveRates
 
-FITTED = 250_000
+FITTED = 80_000
 """Numbers that the explanations are fitted to: of more, rows are drawn."""
 
 ROWS_OF_A_CLASS = 60
 """But not fewer than so many of each class, on average, where each has a row of T."""
 
-FEW_ROWS = 5000
+FEW_ROWS = 2000
 """So many of them decide where the fit of T starts."""
 
 MANY_CLASSES = 100
@@ -56,8 +57,13 @@ LARGEST_RATE = 0.5
 SURE_SHARE = 0.01
 """A class has sure rows where this share of its rows surely is of it."""
 
-NO_SURE_ROWS = 40.0
-"""Nats of evidence against classes none of which has any: nearly all data have some."""
+NO_SURE_ROWS = 4.0
+"""Nats of prior odds against classes none of which has any: nearly all data have some."""
+
+COARSE_ROWS = 100
+"""Explanations are weighed as if there were no more rows: none is quite right, and rows without end
+do not make the nearest one so. Their average ranks better than the likeliest alone in
+`benchmarks.probability_worlds`."""
 
 SUREST = 1 / 6
 """The rows that the model is surest of: so many of all."""
@@ -68,10 +74,16 @@ mistakes; this and the next by `python -m benchmarks.probability_worlds --blame`
 
 PLAIN, BLURRED, BLURRED_BLAME = 0.6, 1.0, 0.35
 """Where rows of middling sureness disagree so rarely, as a share of all, most rows are plain, and
-what disagrees is mistakes; where as often, classes overlap everywhere, and a third of it is."""
+what disagrees is mistakes; where as often, classes overlap everywhere, and a third of it is: unless
+mistakes are everywhere."""
 
-EXPLAINED_AT_ONCE = 1 << 20
-"""Numbers that are computed at a time."""
+EVERYWHERE, EVERYWHERE_RATE = (0.15, 0.3), 0.06
+"""Mistakes are everywhere where the surest rows disagree more than so rarely, as a share of all, up
+to so often, and where labels are wrong whatever the row: at this rate, as a share of disagreement,
+overlap is as likely. Labels that are right rarely have both, however weak the model."""
+
+EXPLAINED_AT_ONCE, ROWS_AT_ONCE = 1 << 16, 1 << 10
+"""Numbers that are computed at a time, which fit a processor's own memory; rows at least."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +159,7 @@ class Mistakes:
         kind = np.float32 if noisy_posterior.dtype == np.float32 else np.float64
         clean, proba = (np.zeros((n_rows, n_classes), dtype=kind) for _ in range(2))
         none, wrong, given = (np.zeros(n_rows) for _ in range(3))
-        step = max(1, EXPLAINED_AT_ONCE // n_classes)
+        step = max(ROWS_AT_ONCE, EXPLAINED_AT_ONCE // n_classes)
         with one_blas_thread():
             for start in range(0, n_rows, step):
                 rows = slice(start, start + step)
@@ -161,8 +173,10 @@ class Mistakes:
         """Return the arrays of :class:`Applied`, of a block of rows."""
         clean, joint = np.zeros_like(p), np.zeros_like(p)
         none, given = np.zeros(len(p)), np.zeros(len(p))
+        as_given = centred_logs(p)
         for weight, one in zip(self.weights, self.explanations, strict=True):
-            beliefs, junk = one.beliefs(one.logs(p), self.shares)
+            logs = as_given if one.taken_out is None else one.logs(p)
+            beliefs, junk = one.beliefs(logs, self.shares)
             posterior, by_class = one.label_posterior(beliefs, codes)
             if junk is not None:
                 at_random = junk * self.shares[codes]
@@ -170,8 +184,10 @@ class Mistakes:
                 of_none = at_random / by_class
                 none += weight * of_none
                 posterior *= (1 - of_none)[:, None]
-            clean += weight * beliefs
-            joint += weight * posterior
+            beliefs *= weight
+            posterior *= weight
+            clean += beliefs
+            joint += posterior
             given += weight * by_class
         wrong = np.clip(1 - joint[np.arange(len(p)), codes], 0.0, 1.0)
         joint /= row_sums(joint)[:, None]
@@ -207,8 +223,10 @@ def fit_mistakes(
         drawn = np.sort(generator.choice(n_rows, most, replace=False))
         noisy_posterior, codes, weight = noisy_posterior[drawn], codes[drawn], weight[drawn]
     p = np.asarray(noisy_posterior, dtype=np.float64)
+    # by their values: sums, and where the climbs end, do not depend on the order that rows came in
+    order = np.lexsort(((p * np.sqrt(np.arange(1, n_classes + 1))).sum(axis=1), codes))
     with one_blas_thread():
-        return _fitted(p, codes, weight)
+        return _fitted(p[order], codes[order], weight[order])
 
 
 def _fitted(p: Floats, codes: NDArray[np.intp], weight: Floats) -> Mistakes:
@@ -246,17 +264,18 @@ def _with_junk(one: Explanation, p: Floats, sample: FittedRows, rate: float) -> 
 def _weighed(found: list[Explanation], p: Floats, sample: FittedRows) -> Mistakes:
     """Return the explanations that count, with their weights and what doubt they leave."""
     beliefs = [one.beliefs(one.logs(p), sample.shares) for one in found]
-    weights = softmax(
-        [
-            one.evidence - NO_SURE_ROWS * _share_without_sure_rows(believed)
-            for one, (believed, _) in zip(found, beliefs, strict=True)
-        ]
+    rate = 1 - float(found[0].matrix[0, 0])
+    weights = _weights(
+        np.array([one.evidence for one in found]),
+        np.array([_share_without_sure_rows(believed) for believed, _ in beliefs]),
+        np.array([one.junk > 0 for one in found]),
+        float(sample.weight.sum()),
     )
     kept, low, high = [], 0.0, 0.0
     for one, weight, (believed, junk) in zip(found, weights, beliefs, strict=True):
         if weight < 1e-3:
             continue
-        doubts = _Doubts(one, believed, junk, sample)
+        doubts = _Doubts(one, believed, junk, sample, rate)
         kept.append((weight, replace(one, blame=doubts.blame())))
         low += weight * (doubts.expected if doubts.explained > 0.5 else 0.0)
         high += weight * doubts.expected
@@ -269,13 +288,35 @@ def _weighed(found: list[Explanation], p: Floats, sample: FittedRows) -> Mistake
     )
 
 
+def _weights(
+    evidence: Floats, without_sure_rows: Floats, has_junk: NDArray[np.bool_], n_rows: float
+) -> Floats:
+    """Return how far each explanation is believed.
+
+    Those without junk by coarsened evidence (Miller and Dunson, JASA 2019); junk by its own odds.
+    """
+    weights = np.zeros(evidence.size)
+    coarse = evidence * min(1.0, COARSE_ROWS / n_rows) - NO_SURE_ROWS * without_sure_rows
+    weights[~has_junk] = softmax(coarse[~has_junk])
+    if has_junk.any():
+        none = float(expit(evidence[has_junk].max() - evidence[~has_junk].max()))
+        weights *= 1 - none
+        weights[np.argmax(np.where(has_junk, evidence, -np.inf))] = none
+    return weights
+
+
 class _Doubts:
     """What an explanation says of wrong labels, and what it leaves open."""
 
     def __init__(
-        self, one: Explanation, beliefs: Floats, junk: Floats | None, sample: FittedRows
+        self,
+        one: Explanation,
+        beliefs: Floats,
+        junk: Floats | None,
+        sample: FittedRows,
+        rate: float,
     ) -> None:
-        self.one, self.beliefs, self.sample = one, beliefs, sample
+        self.one, self.beliefs, self.sample, self.rate = one, beliefs, sample, rate
         posterior, given = one.label_posterior(beliefs, sample.codes)
         self.weight = sample.weight
         if junk is not None:
@@ -295,8 +336,8 @@ class _Doubts:
         rows are plain. Where T explains all that the surest rows do, both are as likely: elsewhere
         there may be more noise, or not.
         """
-        if self.one.taken_out is not None and self.explained > 0.5:
-            return 0.0  # exact noise that explains most of the doubt leaves overlap
+        if not self.one.is_alike and self.explained > 0.5:
+            return 0.0  # T by class that explains most of the doubt leaves overlap
         sample, noisy = self.sample, self.beliefs @ self.one.matrix
         largest = noisy.max(axis=1)
         disagrees = noisy.argmax(axis=1) != sample.codes
@@ -308,12 +349,16 @@ class _Doubts:
             for rows in (surest, middle)
         )
         odds = among / (SUREST_OVERLAP * overall)
-        blamed = np.interp(between / overall, [PLAIN, BLURRED], [1.0, BLURRED_BLAME])
+        blurred = np.interp(between / overall, [PLAIN, BLURRED], [0.0, 1.0])
+        everywhere = np.interp(among / overall, EVERYWHERE, [0.0, 1.0])
+        everywhere /= 1 + (EVERYWHERE_RATE * overall / max(self.rate, 1e-12)) ** 2
+        blamed = 1 - (1 - BLURRED_BLAME) * blurred * (1 - everywhere)
         sharp = scaled_rows(self.one.sharpened(self.beliefs))
         doubt = self._mean(1 - sharp[sample.own])
         overlap = float(np.mean(1 - self.beliefs[surest].max(axis=1)))
         by_noise = np.clip(1 - overlap / max(among, 1e-12), 0.0, 1.0) / 2
         by_noise *= min(1.0, among / max(self.expected, 1e-12))
+        by_noise *= 1 - blurred * everywhere  # mistakes at hard rows and others are not T's alone
         likely = by_noise * self.expected + (1 - by_noise) * blamed * doubt * odds / (1 + odds)
         left = max(doubt - self.expected, 1e-12)
         return float(np.clip((likely - self.expected) / left, 0.0, 1.0))

@@ -41,7 +41,14 @@ from unflip._validation import (
 from unflip._wrong_share import range_of
 from unflip.checked import CheckedLabels, Taught, teach
 from unflip.noise import NoiseRates, TransitionMatrix, as_transition_matrix
-from unflip.noise_rates import BaseRates, RatesLike, admissible_matrix, fit_rates, needs_rows
+from unflip.noise_rates import (
+    BaseRates,
+    ChannelRates,
+    RatesLike,
+    admissible_matrix,
+    fit_rates,
+    needs_rows,
+)
 from unflip.posterior import BasePosterior, PosteriorLike, as_posterior
 
 
@@ -203,18 +210,16 @@ class LabelAudit(DiagramMixin, BaseEstimator):
             numbers=numbers,
         )
         label_posterior = LabelPosterior(stages.noisy_posterior, codes, stages.rates, classes)
-        label_proba = label_posterior.proba
-        noise_test = getattr(stages.estimator, "noise_test_", None)
-        if isinstance(self.posterior, str) and noise_test is not None:
-            label_proba = pooled_with_linear(
-                label_proba,
-                noise_test.probability,
-                numbers,
-                labels,
-                weight,
-                cv=cv,
-                random_state=random_state,
-            )
+        label_proba = _with_second_witness(
+            label_posterior.proba,
+            self.posterior,
+            stages.estimator,
+            numbers,
+            labels,
+            weight,
+            cv=cv,
+            random_state=random_state,
+        )
         self._take(
             label_posterior,
             label_proba,
@@ -226,6 +231,79 @@ class LabelAudit(DiagramMixin, BaseEstimator):
         )
         self._index = row_index(y, X)
         check_table(self, X, reset=True)
+        return self
+
+    def fit_classifier(
+        self,
+        classifier: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        checked: CheckedLabels | None = None,
+    ) -> Self:
+        """Audit the rows that a classifier was fitted to, by its own P(noisy y | x) and rates.
+
+        As :meth:`fit`, without the estimates that the classifier has made. It must have been
+        fitted with `cv`: probabilities of models that saw the labels believe them. Where the
+        channel's rates are zero their means are taken, which never rule noise out: otherwise there
+        would be nothing to rank the rows by. `posterior`, `noise_rates` and `cv` are not used.
+
+        Parameters
+        ----------
+        classifier : ImportanceReweightingClassifier
+            A fitted one.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows that it was fitted to, as numbers.
+        y : array-like of shape (n_samples,)
+            Their noisy labels.
+        checked : CheckedLabels, default=None
+            As for :meth:`fit`.
+
+        Returns
+        -------
+        LabelAudit
+            Itself, fitted.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_blobs
+        >>> from unflip import ImportanceReweightingClassifier, LabelAudit, NoiseRates, flip_labels
+        >>> X, y = make_blobs(300, centers=2, random_state=0)
+        >>> y_noisy = flip_labels(y, NoiseRates(positive=0.1, negative=0.1), random_state=0)
+        >>> classifier = ImportanceReweightingClassifier(cv=5, random_state=0).fit(X, y_noisy)
+        >>> audit = LabelAudit(random_state=0).fit_classifier(classifier, X, y_noisy)
+        >>> suspects = audit.issues(precision=0.9)
+        """
+        check_is_fitted(classifier)
+        if classifier.cv is None:
+            raise ValueError(
+                "the classifier was fitted with cv=None, and its probabilities are of models that "
+                "saw the labels: fit it with cv=5, or use LabelAudit().fit(X, y)."
+            )
+        labels = check_labels(y, classes=classifier.classes_, binary=False)
+        rates, noisy = classifier.noise_rates_, classifier.noisy_proba_
+        if len(noisy) != labels.codes.size:
+            raise ValueError(
+                f"y has {labels.codes.size} labels, and the classifier was fitted to {len(noisy)}."
+            )
+        estimator = classifier.rate_estimator_
+        if rates.information_left == 1 and isinstance(estimator, ChannelRates):
+            rates = estimator.posterior_.mean_rates()
+            # without noise P(noisy y | x) is P(true y | x)
+            noisy = noisy @ as_transition_matrix(rates).matrix
+        label_posterior = LabelPosterior(noisy, labels.codes, rates, labels.classes)
+        label_proba = _with_second_witness(
+            label_posterior.proba,
+            classifier.posterior,
+            estimator,
+            X,
+            labels,
+            cv=folds_within_classes(classifier.cv, labels.codes),
+            random_state=stage_generator(self.random_state),
+        )
+        teacher = _Teacher(checked, None)
+        self._take(label_posterior, label_proba, rates, None, None, None, teacher)
+        self._index = row_index(y, X)
         return self
 
     def fit_posterior(
@@ -493,6 +571,26 @@ class LabelAudit(DiagramMixin, BaseEstimator):
         tags.target_tags.one_d_labels = True
         tags.classifier_tags = ClassifierTags()
         return tags
+
+
+def _with_second_witness(
+    label_proba: Floats,
+    posterior: PosteriorLike,
+    estimator: BaseRates | None,
+    X: Any,
+    labels: Labels,
+    weight: Floats | None = None,
+    *,
+    cv: Any,
+    random_state: np.random.RandomState | None,
+) -> Floats:
+    """Return P(true | x, y), a linear model's too as far as labels show no noise at random."""
+    noise_test = getattr(estimator, "noise_test_", None)
+    if not isinstance(posterior, str) or noise_test is None:
+        return label_proba
+    return pooled_with_linear(
+        label_proba, noise_test.probability, X, labels, weight, cv=cv, random_state=random_state
+    )
 
 
 class _Teacher(NamedTuple):

@@ -39,8 +39,7 @@ from unflip._validation import check_enough_rows, check_labels, find_class
 from unflip.audit import LabelAudit
 from unflip.checked import CheckedLabels, teach
 from unflip.inspection import summary
-from unflip.noise import NoiseRates, TransitionMatrix, as_transition_matrix
-from unflip.noise_rates import ChannelRates
+from unflip.noise import NoiseRates, TransitionMatrix
 from unflip.posterior import ALIASES, PosteriorLike, fit_posterior, make_posterior
 from unflip.reweighting import ImportanceReweightingClassifier
 
@@ -97,18 +96,9 @@ class Learnt:
     seed: int
 
     def audit(self) -> LabelAudit:
-        """Return the audit of the rows, from the classifier's own probabilities and rates.
-
-        Where the channel's rates are zero it takes their mean, which never rules noise out:
-        otherwise there would be nothing to rank the rows by.
-        """
-        rates, noisy = self.classifier.noise_rates_, self.classifier.noisy_proba_
-        estimator = self.classifier.rate_estimator_
-        if rates.information_left == 1 and isinstance(estimator, ChannelRates):
-            rates = estimator.posterior_.mean_rates()
-            # without noise P(noisy y | x) is P(true y | x)
-            noisy = noisy @ as_transition_matrix(rates).matrix
-        return LabelAudit(noise_rates=rates).fit_posterior(noisy, self.y, checked=self.reviewed)
+        """Return the audit of the rows, from the classifier's own probabilities and rates."""
+        audit = LabelAudit(random_state=self.seed)
+        return audit.fit_classifier(self.classifier, self.X, self.y, checked=self.reviewed)
 
 
 STEPS = (3.0, 0.5, 8.0, 0.5)

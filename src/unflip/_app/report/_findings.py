@@ -59,7 +59,7 @@ def findings(
     X, y : array-like
         The rows and noisy labels that it was fitted to; X may be None for an audit.
     audit : LabelAudit, default=None
-        Of the same rows. None: fitted here, at the classifier's rates.
+        Of the same rows. None: fitted here, with the classifier's posterior and rates.
     found : dict, default=None
         The summary. None: :func:`~unflip.inspection.summary` of the classifier.
     rows : dataframe, default=None
@@ -86,8 +86,10 @@ def findings(
     if isinstance(classifier, LabelAudit):
         audit = classifier
     if audit is None:
-        audit = LabelAudit(classifier.posterior, classifier.noise_rates_, random_state=seed)
-        audit.fit(X, labels)
+        # checked rows leave no rate estimator, and their rates are counted
+        counted = classifier.rate_estimator_ is None
+        rates = classifier.noise_rates_ if counted else classifier.noise_rates
+        audit = LabelAudit(classifier.posterior, rates, random_state=seed).fit(X, labels)
     found = summary(classifier, labels) if found is None else found
     if rows is None and hasattr(X, "columns"):
         rows = X
