@@ -339,3 +339,10 @@ def test_predictions_by_blocks_are_those_of_all_rows_and_warn_once(
     assert told["predicted"].equals(expected["predicted"])
     difference = told["probability_yes"] - expected["probability_yes"]
     assert difference.abs().max() < 1e-9
+
+
+def test_an_option_that_changes_nothing_names_the_one_that_does(run, small):
+    told = run("estimate", small, *COLUMNS, *RATES, "--estimator", "boosting").stderr
+    assert "--estimator boosting is what a model is trained by, and changes nothing here" in told
+    assert "--posterior is what the estimate rests on" in told
+    assert "--estimator" not in run("estimate", small, *COLUMNS, *RATES).stderr

@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 from scipy.linalg import eigh, solve_triangular
 
+from unflip._progress import tick
 from unflip._typing import Floats
 from unflip.posterior._softmax_channel._design import SoftmaxDesign
 from unflip.posterior._softmax_channel._evidence import SoftmaxFit, fit_softmax
@@ -107,6 +108,7 @@ def climb(
     fit = fit_softmax(design, structure, theta, variance, coef, T=T, tol=5 * tol)
     reach = LONGEST_STEP
     for _ in range(MAX_STEPS):
+        tick()
         change = np.zeros(variance.size) if held else fit.variance_step()
         settled = np.abs(change).max() < SAME_VARIANCE
         slope = None
