@@ -16,7 +16,9 @@ else:
     try:
         import polars as pl
     except ImportError as error:
-        raise ImportError("tables need polars: pip install 'unflip[cli]'") from error
+        raise ImportError(
+            "columns of text, categories or dates need polars: pip install 'unflip[cli]'"
+        ) from error
 
 
 MOST_CATEGORIES = 40
@@ -113,7 +115,9 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         try:
             from skrub import Cleaner, DatetimeEncoder, StringEncoder, TableVectorizer
         except ImportError as error:
-            raise ImportError("mixed tables need skrub: pip install 'unflip[cli]'") from error
+            raise ImportError(
+                "columns of text, categories or dates need skrub: pip install 'unflip[cli]'"
+            ) from error
         table = as_polars(table)
         told = [column for column in table if column.null_count() < len(column)]
         numbers = [column.name for column in told if _is_number(column.dtype)]
