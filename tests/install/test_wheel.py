@@ -79,10 +79,7 @@ def test_each_extra_brings_what_it_needs(wheel: Path, extra: str, tmp_path: Path
     mixed_columns = extra in ("cli", "all")
     said = run(python, "-c", EXAMPLE, ROOT / "README.md", code=0 if mixed_columns else 1)
     if not mixed_columns:
-        assert (
-            "ImportError: columns of text, categories or dates need polars: pip install 'unflip[cli]'"
-            in said
-        )
+        assert "categories or dates need polars: pip install 'unflip[cli]'" in said
 
 
 @pytest.mark.slow
