@@ -246,9 +246,10 @@ def test_rates_that_the_data_contradict_are_contradicted(unflip, tmp_path):
     assert "expected two numbers such as 0.3,0.1" in one
 
 
-def test_sources_that_err_more_are_drawn_apart(unflip, tmp_path):
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_sources_that_err_more_are_drawn_apart(unflip, tmp_path, n_classes):
     rng = np.random.default_rng(14)
-    table, true = blobs(1500, 2, 4, rng)
+    table, true = blobs(1500, n_classes, 4, rng)
     source = rng.choice(["phone", "shop", "web"], 1500)
     labels = np.where(source == "phone", flipped(true, 0.3, rng), flipped(true, 0.05, rng))
     path = write(table.with_columns(source=pl.Series(source)), labels, tmp_path / "sources.csv")
