@@ -224,7 +224,8 @@ def test_an_identifier_and_copies_are_told_once_and_on_stderr(run, tmp_path):
 
 
 def test_a_terminal_is_shown_what_share_of_the_work_is_done(small):
-    terminal = {"COLUMNS": "120", "TTY_COMPATIBLE": "1", "TTY_INTERACTIVE": "1"}
+    # rich before 14 goes by the colours
+    terminal = {"COLUMNS": "120", "TTY_COMPATIBLE": "1", "TTY_INTERACTIVE": "1", "FORCE_COLOR": "1"}
     arguments = ["estimate", str(small), *COLUMNS, *RATES]
     shown = CliRunner().invoke(app, arguments, env=terminal)
     assert shown.exit_code == 0, shown.output
