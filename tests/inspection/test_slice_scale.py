@@ -115,10 +115,12 @@ def test_a_slice_with_more_of_a_class_is_not_taken_for_noise():
 
 def test_the_spread_of_the_posterior_is_what_the_channel_knows_beyond_the_likelihood():
     together = ScaleRegion(0.0, 0.25, 0.2, (0.2, 0.3), (0.17, 0.23))
-    spread = spread_of_share(0.2, (0.15, 0.25), together)
-    assert_allclose(spread, 0.04)
-    assert_allclose(together.widened(spread).shares, (0.15, 0.25))
-    assert_allclose(spread_of_share(0.2, None, together), 0.0)
+    for ends in ((0.15, 0.25), (0.16, 0.3)):
+        spread = spread_of_share(ends, together)
+        assert_allclose(together.widened(spread).shares, ends)
+    assert_allclose(spread, np.sqrt([0.04**2 - 0.03**2, 0.1**2 - 0.03**2]))
+    assert_allclose(spread_of_share((0.19, 0.21), together), 0.0)  # never narrower
+    assert_allclose(spread_of_share(None, together), 0.0)
     assert_allclose(together.widened(np.zeros(2)).scales, together.scales)
 
 

@@ -190,18 +190,22 @@ def _end(scales: Floats, lacking: Floats, best: int, side: int, drop: float) -> 
     return float(scales[k - side] + part * (scales[k] - scales[k - side]))
 
 
-def spread_of_share(share: float, interval: Interval | None, together: ScaleRegion) -> Floats:
+def spread_of_share(interval: Interval | None, together: ScaleRegion) -> Floats:
     """Return by how much the share is uncertain because P(true | x) is, down and up.
+
+    So much that one share for all rows has the channel's interval, which knows of both
+    uncertainties; where the channel's share is another one, that too is P(true | x)'s doing.
 
     Parameters
     ----------
-    share, interval : float, (low, high)
-        What the channel says of all rows; its interval knows of both uncertainties.
+    interval : (low, high) or None
+        What the channel says of all rows.
     together : ScaleRegion
         Of one s for all rows, given P(true | x).
     """
     if interval is None:
         return np.zeros(2)
-    of_both = np.abs(np.array(interval) - share)
+    low, high = interval
+    of_both = np.maximum([together.share - low, high - together.share], 0.0)
     of_one = np.abs(np.array(together.shares) - together.share)
     return np.sqrt(np.maximum(of_both**2 - of_one**2, 0.0))

@@ -290,8 +290,7 @@ def _compared_scales(
     ]
     regions = [scale_region(part.profile) for part in parts]
     together = scale_region(partial(scale_of_all, parts))
-    share = float(clean.mean(axis=0) @ (1 - np.diag(stages.rates.matrix)))
-    spread = spread_of_share(share, None if interval is None else interval.wrong_share, together)
+    spread = spread_of_share(None if interval is None else interval.wrong_share, together)
     widened, flips = [region.widened(spread) for region in regions], -np.diag(direction)
     return {
         "rates": np.array([region.scale * flips for region in regions]),
