@@ -9,7 +9,7 @@ endif
 OLDEST := .venv-oldest
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 
-.PHONY: demo test test-slow test-oldest coverage lint format docs bench bench-page bench-full reproduce dist clean
+.PHONY: demo test test-slow test-oldest coverage lint format docs links bench bench-page bench-full reproduce dist clean
 
 demo: $(VENV)/.cli
 	@$(BIN)/unflip demo
@@ -44,6 +44,12 @@ format: $(VENV)/.lint
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
+
+# External links, each with the files that have it; local ones are followed by a test.
+links:
+	@git grep -oE "https?://[^][ <>()\"'\`{},]+[^][ <>()\"'\`{},.:;]" -- "*.md" "*.rst" "*.py" "*.toml" "*.cff" \
+		"*.bib" "*.html" ":!tests" ":!benchmarks" | awk -F: '{ link = $$2 ":" $$3; \
+		files[link] = files[link] " " $$1 } END { for (link in files) print link files[link] }' | sort
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks

@@ -185,7 +185,7 @@ def test_classes_alike_and_classes_of_few_rows_are_named_with_their_counts():
 def test_a_rare_class_of_few_rows_is_named_with_the_option_that_leaves_it_out():
     classes = np.array(["by post", "left", "stayed"])
     (few,) = judge_classes(classes, np.array([20, 9000, 10_980]))
-    assert "have the classes 'by post' (20), of 20,000." in str(few)
+    assert "Too few of the 20,000 rows are labelled 'by post' (20) to tell" in str(few)
     assert "--drop-classes 'by post'" in str(few)
     # as many rows, but no rare class; and a rare one with rows enough
     assert judge_classes(classes, np.array([20, 900, 1080])) == []
@@ -195,7 +195,7 @@ def test_a_rare_class_of_few_rows_is_named_with_the_option_that_leaves_it_out():
 def test_where_two_classes_are_left_none_is_to_be_dropped():
     (few,) = judge_classes(np.array(["a", "b"]), np.array([5, 7]))
     assert "drop" not in str(few)
-    assert str(few).endswith("'a' (5) and 'b' (7), of 12. Add rows.")
+    assert str(few).endswith("are mislabelled. Add rows.")
 
 
 def test_all_groups_of_spellings_are_one_sentence():

@@ -297,7 +297,7 @@ def test_a_class_of_20_rows_among_20_000_is_named_with_what_to_do():
     codes = rng.permutation(np.repeat([0, 1, 2], [9980, 10_000, 20]))
     y = np.array(["left", "stayed", "died"])[codes]
     proba = 0.94 * np.eye(3)[codes][:, [2, 0, 1]] + 0.02
-    with pytest.warns(LabelNoiseWarning, match=r"have the classes 'died' \(20\), of 20,000"):
+    with pytest.warns(LabelNoiseWarning, match=r"20,000 rows are labelled 'died' \(20\)"):
         LabelAudit(noise_rates="selective").fit_posterior(proba, y)
     # rates that are given need no rows
     given = TransitionMatrix(np.eye(3))

@@ -8,7 +8,7 @@ from unflip.noise import InverseRates, NoiseRates, TransitionMatrix, flip_labels
 from unflip.reweighting import ImportanceReweightingClassifier
 from unflip.weights import importance_weights
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "CheckedLabels",

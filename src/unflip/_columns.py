@@ -10,13 +10,15 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from unflip._typing import Floats, RandomState
 from unflip._validation import is_missing
 
+NEEDED = "columns of text, categories or dates need {}: pip install 'unflip[cli]'"
+
 if TYPE_CHECKING:
     import polars as pl
 else:
     try:
         import polars as pl
     except ImportError as error:
-        raise ImportError("tables need polars: pip install 'unflip[cli]'") from error
+        raise ImportError(NEEDED.format("polars")) from error
 
 
 MOST_CATEGORIES = 40
@@ -113,7 +115,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         try:
             from skrub import Cleaner, DatetimeEncoder, StringEncoder, TableVectorizer
         except ImportError as error:
-            raise ImportError("mixed tables need skrub: pip install 'unflip[cli]'") from error
+            raise ImportError(NEEDED.format("skrub")) from error
         table = as_polars(table)
         told = [column for column in table if column.null_count() < len(column)]
         numbers = [column.name for column in told if _is_number(column.dtype)]

@@ -132,8 +132,8 @@ SENTENCES = {
     "rule cannot show the rule's own mistakes: check some rows by hand.",
     "classes_look_alike": "The classes {labels} look like one class, written in several ways. Make "
     "them one (on the command line: --merge-labels), or confusion between them counts as noise.",
-    "classes_of_few_rows": "Too few rows to tell how often they are mislabelled have the classes "
-    "{labels}, of {n_rows:,}. {remedy}",
+    "classes_of_few_rows": "Too few of the {n_rows:,} rows are labelled {labels} to tell how often "
+    "these classes are mislabelled. {remedy}",
     "few_rows": "There are {n_rows:.0f} rows only: all that is said here may vary much from sample "
     "to sample. More rows would help.",
     "identifier": "Column {columns} has another value in every row, as an identifier has: "
@@ -153,8 +153,8 @@ SENTENCES = {
     "labels lies between {low:.3f} and {high:.3f}, and it is {share:.3f}.",
     "unlikely_rates": "{rates} is contradicted by the labels: they are far likelier if flipped by "
     "({positive:.2f}, {negative:.2f}). Check where the given rates come from, or leave them out.",
-    "contradicted_matrix": "{rates} contradicts the data: with the shares of the labels, {shares}, "
-    "the true shares would be {clean_shares}.",
+    "contradicted_matrix": "The matrix of rates contradicts the data: with the shares of the "
+    "labels, the true shares of {labels} would be less than none.",
     "impossible_labels": "The posterior gives every row's label probability 0, so no label can be "
     "believed: it does not fit these data. Choose another posterior, or a wider bandwidth.",
     "class_without_weight": "Every row labelled {label!r} gets weight 0 under {rates}, so that the "
@@ -279,7 +279,7 @@ def judge_rates(
     left = rates.information_left
     if left < LITTLE_INFORMATION:
         found.append(Diagnostic("little_information", numbers={"left": max(left, 0.0)}))
-    return [*found, *_contradictions(totals.noisy_prior, rates)]
+    return [*found, *_contradictions(totals.noisy_prior, classes, rates)]
 
 
 def _without_plateau(
@@ -562,7 +562,7 @@ def strength(p_value: float, probability: float) -> Literal["clear", "likely", "
     return "likely" if largest < PROBABLY else "open"
 
 
-def _contradictions(noisy_prior: Floats, rates: Any) -> list[Diagnostic]:
+def _contradictions(noisy_prior: Floats, classes: Array, rates: Any) -> list[Diagnostic]:
     if isinstance(rates, NoiseRates):
         positive, negative = rates.both()
         share = float(noisy_prior[1])
@@ -573,12 +573,9 @@ def _contradictions(noisy_prior: Floats, rates: Any) -> list[Diagnostic]:
     clean_prior = rates.clean_posterior(noisy_prior, clip=False)
     if clean_prior.min() >= -LARGEST_DEFICIT:
         return []
-    numbers = {
-        "rates": str(rates),
-        "shares": noisy_prior.round(3).tolist(),
-        "clean_shares": clean_prior.round(3).tolist(),
-    }
-    return [Diagnostic("contradicted_matrix", numbers=numbers)]
+    lacking = np.flatnonzero(clean_prior < -LARGEST_DEFICIT)
+    labels = named(f"{_plain(classes[k])!r} ({clean_prior[k]:.3f})" for k in lacking)
+    return [Diagnostic("contradicted_matrix", numbers={"labels": labels})]
 
 
 def _flip_rates(classes: Array, interval: RatesInterval) -> list[tuple[Any, float, float]]:

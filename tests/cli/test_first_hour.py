@@ -224,7 +224,8 @@ def test_an_identifier_and_copies_are_told_once_and_on_stderr(run, tmp_path):
 
 
 def test_a_terminal_is_shown_what_share_of_the_work_is_done(small):
-    terminal = {"COLUMNS": "120", "TTY_COMPATIBLE": "1", "TTY_INTERACTIVE": "1"}
+    # rich before 14 goes by the colours
+    terminal = {"COLUMNS": "120", "TTY_COMPATIBLE": "1", "TTY_INTERACTIVE": "1", "FORCE_COLOR": "1"}
     arguments = ["estimate", str(small), *COLUMNS, *RATES]
     shown = CliRunner().invoke(app, arguments, env=terminal)
     assert shown.exit_code == 0, shown.output
@@ -270,12 +271,18 @@ def test_parts_that_cannot_be_compared_are_refused_before_the_work(run, tmp_path
     assert said in refused.stderr
 
 
-def test_parts_are_compared_for_two_classes(run, tmp_path):
-    path = tmp_path / "table.csv"
-    pl.DataFrame({"source": ["a", "b"] * 15, "y": list("uvw") * 10}).write_csv(path)
-    refused = run("report", path, "--label", "y", "--by", "source", "--out", tmp_path / "p.html")
-    assert refused.exit_code == 2
-    assert "--by compares the noise of two classes, and the labels have 3" in refused.stderr
+def test_parts_are_compared_for_three_classes_too(run, tmp_path):
+    rng = np.random.default_rng(0)
+    true, source = rng.integers(0, 3, 450), rng.choice(["desk", "phone"], 450)
+    wrong = rng.random(450) < np.where(source == "phone", 0.4, 0.0)
+    x, y = (5 * np.array([[0, 0], [1, 0], [0, 1]])[true] + rng.normal(size=(450, 2))).T
+    labels = np.array(["u", "v", "w"])[np.where(wrong, (true + 1) % 3, true)]
+    path, page = tmp_path / "table.csv", tmp_path / "p.html"
+    pl.DataFrame({"a": x, "b": y, "source": source, "y": labels}).write_csv(path)
+    done = run("report", path, "--label", "y", "--by", "source", "--out", page)
+    assert done.exit_code == 0, done.output
+    assert "The noise differs between slices by 'source'" in " ".join(done.stdout.split())
+    assert page.read_text().count('class="whisker"') == 2
 
 
 def test_beside_a_copy_of_the_label_no_row_is_called_suspicious(run, tmp_path):
@@ -339,3 +346,10 @@ def test_predictions_by_blocks_are_those_of_all_rows_and_warn_once(
     assert told["predicted"].equals(expected["predicted"])
     difference = told["probability_yes"] - expected["probability_yes"]
     assert difference.abs().max() < 1e-9
+
+
+def test_an_option_that_changes_nothing_names_the_one_that_does(run, small):
+    told = run("estimate", small, *COLUMNS, *RATES, "--estimator", "boosting").stderr
+    assert "--estimator boosting is what a model is trained by, and changes nothing here" in told
+    assert "--posterior is what the estimate rests on" in told
+    assert "--estimator" not in run("estimate", small, *COLUMNS, *RATES).stderr

@@ -17,8 +17,16 @@ X = np.random.default_rng(0).normal(size=(200, 2))
 y = flip_labels(X[:, 0] > 0, NoiseRates(0.3, 0.1), random_state=0)
 assert ImportanceReweightingClassifier(random_state=0).fit(X, y).score(X, X[:, 0] > 0) > 0.8
 """
+EXAMPLE = """
+import doctest, sys
+flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+found = doctest.testfile(sys.argv[1], module_relative=False, optionflags=flags)
+sys.exit(0 if found.attempted and not found.failed else 1)
+"""
+"""Runs a page's examples."""
+
 BY_EXTRA = {
-    "": CLASSIFIER,
+    "": "import unflip",
     "plot": "from unflip.inspection import WeightsDisplay\n"
     "WeightsDisplay.from_predictions([1.0, 0.5, 1.2, 0.9], list('aabb'), [[0.9, 0.1], [0.1, 0.9]])",
     "cli": "from unflip.cli import load_command\nload_command('estimate'), load_command('fit')",
@@ -31,9 +39,9 @@ BY_EXTRA = {
 """What must work after `pip install unflip[extra]`."""
 
 
-def run(*words: object) -> str:
+def run(*words: object, code: int = 0) -> str:
     done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == code, done.stdout + done.stderr
     return done.stdout
 
 
@@ -49,7 +57,8 @@ def in_new_environment(folder: Path, wheel: Path, extra: str) -> Path:
     scripts = (folder / "bin" / "python", folder / "Scripts" / "python.exe")
     python = next(path for path in scripts if path.exists())
     wanted = f"{wheel}[{extra}]" if extra else str(wheel)
-    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wanted)
+    # pandas is not unflip's to bring: whoever has the README's dataframe has it
+    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wanted, "pandas")
     return python
 
 
@@ -65,7 +74,12 @@ def test_the_wheel_has_the_package_its_types_and_nothing_else(wheel: Path) -> No
 @pytest.mark.parametrize("extra", BY_EXTRA)
 def test_each_extra_brings_what_it_needs(wheel: Path, extra: str, tmp_path: Path) -> None:
     python = in_new_environment(tmp_path / "env", wheel, extra)
+    run(python, "-c", CLASSIFIER)
     run(python, "-c", BY_EXTRA[extra])
+    mixed_columns = extra in ("cli", "all")
+    said = run(python, "-c", EXAMPLE, ROOT / "README.md", code=0 if mixed_columns else 1)
+    if not mixed_columns:
+        assert "categories or dates need polars: pip install 'unflip[cli]'" in said
 
 
 @pytest.mark.slow

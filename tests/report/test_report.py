@@ -392,6 +392,21 @@ def test_a_leak_is_to_be_dropped_before_all_else():
     assert "--drop" in next_steps(found)[0]
 
 
+def test_spellings_of_one_class_are_to_be_merged_before_all_else():
+    found = {**FOUND, "classes": ["left", "stayed ", "stayed"]}
+    assert verdict(found) == [headline(found)]
+    assert "look alike first**: 'stayed ' and stayed." in headline(found)
+    assert len(next_steps(found)) == 1
+    assert "`--merge-labels`" in next_steps(found)[0]
+
+
+def test_a_rare_result_that_settles_nothing_is_said_to_be_as_rare_otherwise():
+    tests = {**FOUND["tests"], "symmetry": {"p_value": 0.001, "probability_of_equal": 0.3}}
+    said = certainty({**FOUND, "tests": tests})[-1]
+    assert "is open" in said
+    assert said.endswith("in 0.1% of samples, but they are hardly likelier otherwise.")
+
+
 def test_no_interval_is_shown_without_a_width():
     assert between([0.0, 0.0]) == between([0.0, 0.0001]) == "less than 0.1%"
     assert between([0.3, 0.3]) == "about 30%"

@@ -6,6 +6,7 @@ import json
 import warnings
 import zipfile
 from datetime import date, datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -157,3 +158,10 @@ def test_functions_on_the_list_are_looked_up_and_never_called():
     for loader in CHILDREN:
         if loader != "FunctionNode":
             assert not functions & TYPES.get(loader, frozenset())
+
+
+def test_the_module_of_losses_is_scikit_learns_whatever_a_file_is_called(tmp_path, monkeypatch):
+    (tmp_path / "_loss.py").write_text("raise SystemExit('a file was imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    losses = importlib.import_module(LOSSES_MODULE)
+    assert Path(losses.__file__).parent == Path(sklearn.__file__).parent / "_loss"

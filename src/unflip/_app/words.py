@@ -5,9 +5,11 @@ the data are escaped with :func:`~unflip._app.report.plain`.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from unflip._app.markup import plain
-from unflip._diagnostics import strength
+from unflip._diagnostics import PROBABLY, strength
+from unflip._label_checks import look_alike
 from unflip._typing import Record
 
 LEAST_SHOWN = 0.0005
@@ -50,18 +52,15 @@ def name_of(label: object) -> str:
 
 def verdict(found: Record) -> list[str]:
     """Return what is said wherever there is room for little: how noisy, how sure, if what holds."""
-    return [headline(found)] if leaks(found) else [headline(found), found["range"]]
+    return [headline(found)] if to_mend(found) else [headline(found), found["range"]]
 
 
 def headline(found: Record) -> str:
     """Return the main sentence of the summary, which is not sure where anything is doubtful."""
+    mend = to_mend(found)
+    if mend is not None:
+        return mend.headline
     wrong, rows = round(found["expected_errors"]), count(found["n_samples"])
-    if leaks(found):
-        named = " and ".join(name_of(column) for column in leaks(found))
-        which = "column" if len(leaks(found)) == 1 else "columns"
-        return (
-            f"**Drop the {which} {named} first**: beside a copy of the label, no mistake is seen."
-        )
     doubtful = bool(found["warnings"])
     if wrong == 0:
         if found.get("rates_given"):
@@ -106,9 +105,33 @@ def checked_sentences(checked: Record) -> list[str]:
     return sentences
 
 
-def leaks(found: Record) -> list[str]:
-    """Return the columns that are the label under another name."""
-    return list(found.get("leaks", []))
+class Mend(NamedTuple):
+    """What must be put right in a table before anything can be said of its labels, and how."""
+
+    headline: str
+    step: str
+
+
+def to_mend(found: Record) -> Mend | None:
+    """Return what makes all figures meaningless: a copy of the label, one class under two names."""
+    copies = [name_of(column) for column in found.get("leaks", [])]
+    if copies:
+        which = "column" if len(copies) == 1 else "columns"
+        return Mend(
+            f"**Drop the {which} {' and '.join(copies)} first**: beside a copy of the label, no "
+            "mistake is seen.",
+            "Drop what knows the label, and run this again: "
+            f"`{' '.join(f'--drop {column}' for column in copies)}`.",
+        )
+    alike = [" and ".join(map(name_of, group)) for group in look_alike(found["classes"])]
+    if alike:
+        return Mend(
+            f"**Merge the classes that look alike first**: {'; '.join(alike)}. Confusion between "
+            "spellings of one class counts as noise.",
+            "Make one class of its spellings, and run this again: `--merge-labels`. If they are "
+            "not the same, give them names that differ in more than case and blanks.",
+        )
+    return None
 
 
 def doubts(found: Record) -> list[str]:
@@ -234,10 +257,9 @@ def accuracy_sentences(accuracy: Record) -> list[str]:
 
 def next_steps(found: Record) -> list[str]:
     """Return the recommended next steps."""
-    steps = []
-    if leaks(found):
-        named = " ".join(f"--drop {name_of(column)}" for column in leaks(found))
-        return [f"Drop what knows the label, and run this again: `{named}`."]
+    mend, steps = to_mend(found), []
+    if mend is not None:
+        return [mend.step]
     if found["warnings"]:
         steps.append("Read the doubts first: with them the figures may be far off.")
     if _seems_clean(found):
@@ -279,7 +301,9 @@ def _tested(sureness: str | None, claim: str, question: str, otherwise: str, p_v
         if p_value < 0.0005
         else f"in {percent(p_value)} of samples"
     )
-    said = f"{question} is open"
+    said, rest = f"{question} is open", ""
     if sureness != "open":
         said = claim.format("probably " if sureness == "likely" else "")
-    return f"{said}: if {otherwise}, data like these would come up {rarity}."
+    elif p_value < PROBABLY:  # and yet the hypothesis is not ruled out
+        rest = ", but they are hardly likelier otherwise"
+    return f"{said}: if {otherwise}, data like these would come up {rarity}{rest}."

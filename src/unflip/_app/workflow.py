@@ -27,7 +27,7 @@ from unflip._app.table_files import READ, TableError, listed, read_table
 from unflip._app.tables import LabelledTable
 from unflip._diagnostics import Diagnostic, judge_columns, judge_usefulness
 from unflip._estimators import clone_seeded, fit_soft_labels, weight_parameters
-from unflip._folds import folds_within_classes, stratified_folds
+from unflip._folds import folds_within_classes
 from unflip._label_checks import judge_classes, judge_table
 from unflip._label_posterior import LabelPosterior
 from unflip._preprocessing import make_vectorizer
@@ -176,13 +176,7 @@ def learn(
             )
         try:
             check_enough_rows(X, y)
-            classifier.cv = stratified_folds(
-                folds_within_classes(CROSS_FIT_FOLDS, codes),
-                classes,
-                codes,
-                random_state,
-                none_allowed=False,
-            )
+            classifier.cv = folds_within_classes(CROSS_FIT_FOLDS, codes)
             with threads_for(y.size):
                 if not is_known:
                     _refuse(_judge_columns(X, codes, random_state))

@@ -1,13 +1,15 @@
 """`unflip estimate`: how often labels are wrong, in words."""
 
+import warnings
+
 from unflip._app.reviewed import read_reviewed
 from unflip._app.words import (
     certainty,
     checked_sentences,
     doubts,
-    leaks,
     next_steps,
     rate_sentences,
+    to_mend,
     verdict,
 )
 from unflip._typing import Record
@@ -42,6 +44,12 @@ def estimate(
     with session(as_json=as_json, quiet=quiet) as shell:
         learn = method.auditor(source, shell.step)
         data = source.read()
+        if estimator != "logistic":
+            warnings.warn(
+                f"--estimator {estimator} is what a model is trained by, and changes nothing here: "
+                "--posterior is what the estimate rests on.",
+                stacklevel=2,
+            )
         checked = None if reviewed is None else read_reviewed(reviewed, data)
         found = learn(data, reviewed=checked).found
         shell.result({"table": str(source.table), "label": source.label, **found})
@@ -57,7 +65,7 @@ def say_found(shell: Session, found: Record) -> None:
     """Print the verdict, the rates, and what is doubtful about them."""
     for sentence in verdict(found):
         shell.say(sentence)
-    if leaks(found):
+    if to_mend(found):
         say_doubts(shell, found)
         return
     shell.say()

@@ -12,7 +12,7 @@ from unflip._app.held_out import Audited
 from unflip._app.markup import plain
 from unflip._app.persistence import versions
 from unflip._app.report import Report, make_report
-from unflip._app.table_files import check_ending, listed
+from unflip._app.table_files import check_ending
 from unflip._app.tables import LabelledTable, check_features, check_has_columns
 from unflip._app.words import verdict
 from unflip._app.workflow import CannotEstimateError, Learnt
@@ -48,7 +48,7 @@ def report(
         list[str] | None,
         typer.Option(
             help="Column whose parts are compared: does the noise differ between sources, months "
-            "or annotators? It is not learnt from there. For two classes. Repeatable."
+            "or annotators? It is not learnt from there. Repeatable."
         ),
     ] = None,
     seed: options.Seed = 0,
@@ -96,11 +96,6 @@ def _check_by(names: Sequence[str], data: LabelledTable, proba: str | None) -> N
     check_has_columns(data.whole, names)
     if proba is not None:
         raise ValueError("--by compares parts by the columns of the table, and not with --proba.")
-    if data.classes.size > 2:
-        raise ValueError(
-            f"--by compares the noise of two classes, and the labels have {data.classes.size}: "
-            f"{listed(data.classes.tolist(), 5)}. Leave it out, or --drop-classes."
-        )
     for name in names:
         if name == data.label:
             raise ValueError(f"--by {name!r} is the label: name another column.")

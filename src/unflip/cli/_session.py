@@ -9,7 +9,7 @@ import sys
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
 from typing import IO
 
@@ -51,8 +51,12 @@ class Session:
     @property
     def console(self) -> Console:
         """Where words go, once the line of progress has made room for them."""
-        self._progress.stop()
+        self._make_room()
         return self._console
+
+    def _make_room(self) -> None:
+        if not self._progress.disable:  # rich before 14.3 would print an empty line
+            self._progress.stop()
 
     def step(self, words: str) -> None:
         """Show the current step on the line of progress."""
@@ -79,7 +83,7 @@ class Session:
     def result(self, values: Record) -> None:
         """Print the result where JSON is asked for."""
         if self.as_json:
-            self._progress.stop()
+            self._make_room()
             for line in json.dumps(rounded(values), indent=2, ensure_ascii=False).split("\n"):
                 print(_escaped(line, lambda char: json.dumps(char)[1:-1]), file=self.out)
 
@@ -136,10 +140,11 @@ def session(*, as_json: bool, quiet: bool) -> Iterator[Session]:
         raise typer.Exit(code)
 
 
-def _line_of_progress(*, quiet: bool) -> Progress:
-    """Return a line on stderr that is drawn on terminals only: files and pipes hold no trace."""
+@contextmanager
+def _line_of_progress(*, quiet: bool) -> Iterator[Progress]:
+    """Show a line on stderr, on terminals only: files and pipes hold no trace."""
     console = Console(stderr=True)
-    return Progress(
+    progress = Progress(
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -148,6 +153,8 @@ def _line_of_progress(*, quiet: bool) -> Progress:
         transient=True,
         disable=quiet or not console.is_terminal,
     )
+    with nullcontext() if progress.disable else progress:
+        yield progress
 
 
 DEBUG = "UNFLIP_DEBUG"

@@ -100,6 +100,11 @@ class NoiseBySliceDisplay:
         """
         check_choice(kind, ("share", "rates"), "kind")
         found = self.found
+        if kind == "rates" and found.classes.size > 2:
+            raise ValueError(
+                f"kind='rates' draws the two rates of two classes, and there are "
+                f"{found.classes.size}: use kind='share'."
+            )
         n_slices = len(found.slices)
         self.ax_, self.figure_ = _axes(ax, height=max(2.4, 1.4 + 0.45 * n_slices))
         self.band_: Any = None

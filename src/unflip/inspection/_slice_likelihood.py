@@ -147,13 +147,14 @@ class Region:
         of_share = np.sqrt(((scale[:, None] * spread) ** 2).sum(axis=0))
         return replace(
             self,
-            positive=_wider(self.rates[0], self.positive, spread[0]),
-            negative=_wider(self.rates[1], self.negative, spread[1]),
-            shares=_wider(self.share, self.shares, of_share),
+            positive=wider(self.rates[0], self.positive, spread[0]),
+            negative=wider(self.rates[1], self.negative, spread[1]),
+            shares=wider(self.share, self.shares, of_share),
         )
 
 
-def _wider(centre: float, interval: Interval, spread: Floats) -> Interval:
+def wider(centre: float, interval: Interval, spread: Floats) -> Interval:
+    """Return an interval about `centre` with more spread, down and up, added in squares."""
     down = np.hypot(centre - interval[0], spread[0])
     up = np.hypot(interval[1] - centre, spread[1])
     return float(max(centre - down, 0.0)), float(min(centre + up, 1.0))

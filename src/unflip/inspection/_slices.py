@@ -1,5 +1,6 @@
 """Whether noise differs between the parts of a table: sources, months, annotators."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -14,15 +15,25 @@ from unflip._diagnostics import LEVEL, raise_or_warn
 from unflip._estimators import stage_generator
 from unflip._folds import folds_within_classes
 from unflip._label_posterior import LabelPosterior
-from unflip._stages import channel_interval, fit_stages, judge_estimate, rows_as_numbers
-from unflip._typing import Array, Codes, Floats
+from unflip._stages import Stages, channel_interval, fit_stages, judge_estimate, rows_as_numbers
+from unflip._typing import Array, Codes, Floats, Record
 from unflip._validation import check_choice, check_count, check_enough_rows, check_labels
 from unflip.inspection._slice_likelihood import (
+    Region,
     SliceCounts,
     likelihood_region,
     profile_of_all,
     spread_of_posterior,
 )
+from unflip.inspection._slice_scale import (
+    ScaleRegion,
+    SliceRows,
+    direction_of,
+    scale_of_all,
+    scale_region,
+    spread_of_share,
+)
+from unflip.noise import RatesInterval
 
 OTHER, MISSING = "(other)", "(missing)"
 """Names of the slices of rare values, and of rows without a value."""
@@ -40,9 +51,9 @@ class NoiseBySlice:
         Names of the slices.
     n_rows : ndarray of shape (n_slices,)
         Rows of each.
-    rates : ndarray of shape (n_slices, 2)
-        rho_pos and rho_neg of each.
-    rates_interval : ndarray of shape (n_slices, 2, 2)
+    rates : ndarray of shape (n_slices, n_classes)
+        rho_pos and rho_neg of each; of more classes, how often each is flipped, in their order.
+    rates_interval : ndarray of shape (n_slices, n_classes, 2)
         Their 95 % intervals: for each rate its lower and upper end.
     wrong_share : ndarray of shape (n_slices,)
         Expected share of wrong labels.
@@ -53,9 +64,9 @@ class NoiseBySlice:
     overall_interval : tuple of float
         Ends of its 95 % interval.
     statistic, degrees_of_freedom, p_value : float, int, float
-        The likelihood-ratio test of one pair of rates for all slices.
-    classes : ndarray of shape (2,)
-        The labels, the positive class last.
+        The likelihood-ratio test of the same rates for all slices.
+    classes : ndarray of shape (n_classes,)
+        The labels, of two the positive class last.
     diagnostics : list of str
         Why the rates may not be trusted, in words.
     backend : str or None
@@ -107,7 +118,8 @@ class NoiseBySlice:
                 f"The noise differs between slices by {self.by} ({p}): from {self._part(least)} to "
                 f"{self._part(most)}"
             )
-        said += ", if within a slice and a class labels are flipped at random."
+        said += ", if within a slice and a class labels are flipped at random"
+        said += ", and everywhere into the same others." if self.classes.size > 2 else "."
         if self.diagnostics:
             said += f" But that is not sure: {' '.join(self.diagnostics)}"
         return said
@@ -138,7 +150,7 @@ class NoiseBySlice:
             "wrong_share_low": self.wrong_share_interval[:, 0].tolist(),
             "wrong_share_high": self.wrong_share_interval[:, 1].tolist(),
         }
-        for k, name in enumerate(("positive", "negative")):
+        for k, name in enumerate(("positive", "negative") if self.classes.size == 2 else ()):
             columns[name] = self.rates[:, k].tolist()
             columns[f"{name}_low"] = self.rates_interval[:, k, 0].tolist()
             columns[f"{name}_high"] = self.rates_interval[:, k, 1].tolist()
@@ -169,14 +181,15 @@ def noise_by_slice(
     be shifted, since a source or a month may have more of a class. The rates of a slice maximise
     the likelihood of its labels, and their intervals are those of the profile likelihood, widened
     by how far g itself is uncertain. One pair of rates for all slices is tested against them by
-    the likelihood ratio.
+    the likelihood ratio. Of more classes a slice has a matrix T_s = I + s (T - I), with the T of
+    all rows: classes are confused alike in all slices, and more or less often.
 
     Parameters
     ----------
     X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
         Rows; of text, categories, dates and gaps numbers are made, as by the command line.
     y : array-like of shape (n_samples,)
-        Noisy labels of two classes.
+        Noisy labels.
     by : str or array-like of shape (n_samples,)
         What to cut the rows by: the name of a column of the dataframe `X`, which is then not
         learnt from, or a value for every row. It should not be among the columns of `X`
@@ -217,7 +230,7 @@ def noise_by_slice(
     """
     check_count(bins, "bins", least=2)
     check_count(max_slices, "max_slices", least=2)
-    labels = check_labels(y)
+    labels = check_labels(y, binary=False)
     classes, codes = labels
     check_enough_rows(X, codes)
     rows, values, name, backend = _taken_out(X, by, codes.size)
@@ -235,31 +248,76 @@ def noise_by_slice(
     )
     totals = LabelPosterior(stages.noisy_posterior, codes, stages.rates, classes).totals()
     diagnostics = raise_or_warn(judge_estimate(totals, classes, stages.rates, stages.estimator))
-    clean = stages.rates.clean_posterior(stages.noisy_posterior[:, 1])
-    parts = [SliceCounts.of(clean[places == k], codes[places == k] == 1) for k in range(len(names))]
-    regions = [likelihood_region(part.profile) for part in parts]
-    together = likelihood_region(partial(profile_of_all, parts))
-    spread = spread_of_posterior(stages.rates, channel_interval(stages.estimator), together)
-    widened, overall = [region.widened(spread) for region in regions], together.widened(spread)
-    statistic = max(2 * (sum(r.likelihood for r in regions) - together.likelihood), 0.0)
-    degrees = 2 * (len(names) - 1)
+    compare = _compared_pairs if classes.size == 2 else _compared_scales
+    interval = channel_interval(stages.estimator)
+    found = compare(stages, codes, places, len(names), interval)
     return NoiseBySlice(
         by=name,
         slices=names,
         n_rows=np.bincount(places, minlength=len(names)),
-        rates=np.array([region.rates for region in regions]),
-        rates_interval=np.array([[region.positive, region.negative] for region in widened]),
-        wrong_share=np.array([region.share for region in regions]),
-        wrong_share_interval=np.array([region.shares for region in widened]),
-        overall=overall.share,
-        overall_interval=overall.shares,
-        statistic=statistic,
-        degrees_of_freedom=degrees,
-        p_value=float(chi2.sf(statistic, degrees)),
         classes=classes,
         diagnostics=diagnostics,
         backend=backend,
+        **found,
     )
+
+
+def _compared_pairs(
+    stages: Stages, codes: Codes, places: Codes, n_slices: int, interval: RatesInterval | None
+) -> Record:
+    """Return the pair of rates of every slice, and how likely one pair is."""
+    clean = stages.rates.clean_posterior(stages.noisy_posterior[:, 1])
+    parts = [SliceCounts.of(clean[places == k], codes[places == k] == 1) for k in range(n_slices)]
+    regions = [likelihood_region(part.profile) for part in parts]
+    together = likelihood_region(partial(profile_of_all, parts))
+    spread = spread_of_posterior(stages.rates, interval, together)
+    widened = [region.widened(spread) for region in regions]
+    return {
+        "rates": np.array([region.rates for region in regions]),
+        "rates_interval": np.array([[region.positive, region.negative] for region in widened]),
+        **_shares(regions, widened, together, together.widened(spread), n_rates=2),
+    }
+
+
+def _compared_scales(
+    stages: Stages, codes: Codes, places: Codes, n_slices: int, interval: RatesInterval | None
+) -> Record:
+    """Return how much noise every slice has beside the others, and how likely it is the same."""
+    clean = stages.rates.clean_posterior(stages.noisy_posterior)
+    direction = direction_of(stages.rates.matrix)
+    parts = [
+        SliceRows.of(clean[places == k], codes[places == k], direction) for k in range(n_slices)
+    ]
+    regions = [scale_region(part.profile) for part in parts]
+    together = scale_region(partial(scale_of_all, parts))
+    spread = spread_of_share(None if interval is None else interval.wrong_share, together)
+    widened, flips = [region.widened(spread) for region in regions], -np.diag(direction)
+    return {
+        "rates": np.array([region.scale * flips for region in regions]),
+        "rates_interval": np.array([np.outer(flips, region.scales) for region in widened]),
+        **_shares(regions, widened, together, together.widened(spread), n_rates=1),
+    }
+
+
+def _shares(
+    regions: Sequence[Region] | Sequence[ScaleRegion],
+    widened: Sequence[Region] | Sequence[ScaleRegion],
+    together: Region | ScaleRegion,
+    overall: Region | ScaleRegion,
+    n_rates: int,
+) -> Record:
+    """Return the shares of wrong labels, and the test of the same rates for all slices."""
+    statistic = max(2 * (sum(r.likelihood for r in regions) - together.likelihood), 0.0)
+    degrees = n_rates * (len(regions) - 1)
+    return {
+        "wrong_share": np.array([region.share for region in regions]),
+        "wrong_share_interval": np.array([region.shares for region in widened]),
+        "overall": overall.share,
+        "overall_interval": overall.shares,
+        "statistic": statistic,
+        "degrees_of_freedom": degrees,
+        "p_value": float(chi2.sf(statistic, degrees)),
+    }
 
 
 def _taken_out(X: Any, by: Any, n_rows: int) -> tuple[Any, Array, str, str | None]:

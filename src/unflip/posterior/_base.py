@@ -48,6 +48,9 @@ class BasePosterior(BaseEstimator, metaclass=ABCMeta):
 
     classes_: Array
 
+    _fold_length = 1.0
+    """How long a fold of cross-fitting takes, beside the fit to all rows; for progress only."""
+
     @abstractmethod
     def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn P(noisy y | x).
@@ -204,7 +207,7 @@ def cross_fit(
     elif cv is not None:
         cv = check_splits(cv)
     n_folds = 0 if cv is None else getattr(cv, "n_splits", ASSUMED_FOLDS)
-    with work([max(n_folds, 1), *[1.0] * n_folds]):
+    with work([1.0, *[posterior._fold_length] * n_folds]):
         if isinstance(cv, StratifiedKFold) and by_number:
             return posterior, posterior.cross_predict_proba(X, y, sample_weight, cv)
         own = posterior.fit_predict_proba(X, y, sample_weight)

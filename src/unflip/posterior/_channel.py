@@ -11,7 +11,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from unflip._progress import tick
+from unflip._progress import tick, work
 from unflip._row_weights import relative_weights
 from unflip._sampling import drawn_rows
 from unflip._threads import one_blas_thread
@@ -143,6 +143,8 @@ class ChannelPosterior(BasePosterior):
            [0.93, 0.07]])
     """
 
+    _fold_length = 0.1
+
     rates_: NoiseRates
 
     def __init__(
@@ -254,6 +256,7 @@ class ChannelPosterior(BasePosterior):
         proba[fitted.rows] = self._noisy_proba(clean)
         return proba
 
+    @work((1.0, 1.0))
     def _fit_evidence(
         self, evidence: Evidence, transformer: Any
     ) -> tuple[NoisyChannel | ScoredChannel, ModelCheck | None, Floats | None]:
@@ -267,6 +270,7 @@ class ChannelPosterior(BasePosterior):
             one_scale=by_name and isinstance(transformer, TruncatedSVD),
             estimate=self.estimate,
         )
+        tick()
         is_wide = isinstance(transformer, RidgeScores)
         if is_wide:  # scores are nearly all there is to see, and trees see if they are flat
             channel = channel.sharpened(evidence)

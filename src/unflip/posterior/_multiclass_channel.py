@@ -9,7 +9,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from unflip._progress import tick
+from unflip._progress import tick, work
 from unflip._row_weights import relative_weights
 from unflip._sampling import drawn_rows
 from unflip._threads import by_threads, threads_for
@@ -35,6 +35,9 @@ from unflip.posterior._softmax_channel import (
     shortest_ranges,
 )
 from unflip.posterior._wide_rows import fit_reducer, reducer
+
+USUAL_STEPS = 60
+"""Steps that climbs of the evidence take in all; for progress only."""
 
 PREDICTED_AT_ONCE = 4096
 """Rows whose features are made at a time."""
@@ -136,6 +139,8 @@ class MulticlassChannelPosterior(BasePosterior):
            [0.3, 0. , 0.7]])
     """
 
+    _fold_length = 0.1
+
     rates_: TransitionMatrix
     structure_probability_: dict[str, float]
     features_: Any
@@ -235,7 +240,7 @@ class MulticlassChannelPosterior(BasePosterior):
         counts = counts[drawn_rows(counts.size, self.max_rows, self.random_state)]
         random = check_random_state(0 if self.random_state is None else self.random_state)
         rows = self._numbers(X)
-        with threads_for(counts.size):
+        with work(USUAL_STEPS), threads_for(counts.size):
             transformer = reducer(rows, random) if by_name else clone(self.features)
             some = _safe_indexing(rows, counts)
             if transformer is not None:

@@ -10,7 +10,8 @@ it is made from values of a stranger, and when the model predicts. Of those belo
   scikit-learn's `BaseEstimator`, which compares versions and fills `__dict__`, and `TreePredictor`,
   which does that and casts its array of nodes.
 - `LossNode` calls the class with values of the file, and `__setstate__`. Both losses are compiled
-  classes without fields: arguments are refused or ignored, and the state fills `__dict__`.
+  classes without fields: arguments are refused or ignored, and the state fills `__dict__`. Their
+  module has a short name in older scikit-learn, and `_compat` imports it: no file of that name is.
 - `ConstructorFromReduceNode` calls `TransitionMatrix` with values of the file: it checks a matrix.
 - `RandomGeneratorNode` makes a `SeedSequence`, whose pool can be of any size: `_schema` lets the
   usual one through.
@@ -93,7 +94,6 @@ TYPES: dict[str, frozenset[str]] = {
             "sklearn.impute._base.MissingIndicator",
             "sklearn.impute._base.SimpleImputer",
             "sklearn.linear_model._logistic.LogisticRegression",
-            "sklearn.model_selection._split.StratifiedKFold",
             "sklearn.pipeline.Pipeline",
             "sklearn.preprocessing._data.StandardScaler",
             "sklearn.preprocessing._encoders.OneHotEncoder",

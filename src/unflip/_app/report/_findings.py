@@ -165,10 +165,11 @@ def _suspects(
     suspicious = audit.mislabel_proba_ >= LEAST_SUSPICION
     worst = [k for k in order if suspicious[k] and k not in settled][:SUSPECTS]
     table = None if rows is None else nw.from_native(rows, eager_only=True)
+    names = [] if table is None else table.columns
     suspects = []
     for k in worst:
-        values = {} if table is None else table.row(k)
-        names = [] if table is None else table.columns
+        # a table without columns has no rows in some libraries
+        values = () if table is None or not names else table.row(k)
         suspects.append(
             {
                 "row": k,

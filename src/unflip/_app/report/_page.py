@@ -9,11 +9,11 @@ from unflip._app.words import (
     certainty,
     doubts,
     flip_interval,
-    leaks,
     name_of,
     percent,
     plus_minus,
     rate_sentences,
+    to_mend,
     verdict,
     weight_sentences,
 )
@@ -59,7 +59,7 @@ def page_blocks(content: Record, *, drawn: bool = True) -> list[Block]:
     ]
     blocks += [Heading("What to do next")]
     blocks += [Text(sentence, item=True) for sentence in content["next_steps"]]
-    if not leaks(content["summary"]):  # beside a copy of the label, all else looks perfect
+    if not to_mend(content["summary"]):  # beside a copy of the label, all else looks perfect
         blocks += _confusion(content["summary"], drawn=drawn)
         if content["histograms"]["weights"] is not None:  # else there is no model to train
             blocks += _accuracy(content["accuracy"])
@@ -83,12 +83,12 @@ def short_blocks(content: Record) -> list[Block]:
         What :func:`~unflip._app.report.findings` returns.
     """
     blocks = _short(content)
-    if not leaks(content["summary"]):
+    if not to_mend(content["summary"]):
         blocks += _accuracy_table(content["accuracy"])
         blocks += [Text(plain(slices["sentence"])) for slices in content["slices"]]
     blocks += [Text(sentence, item=True) for sentence in doubts(content["summary"])]
     suspects = content["suspects"][:NOTEBOOK_ROWS]
-    if leaks(content["summary"]) or not suspects:
+    if to_mend(content["summary"]) or not suspects:
         return blocks
     return [*blocks, _suspects_table(suspects)]
 
@@ -97,7 +97,7 @@ def _short(content: Record) -> list[Block]:
     found = content["summary"]
     first, *rest = verdict(found)
     blocks: list[Block] = [Text(first, lead=True), *map(Text, rest)]
-    if leaks(found):
+    if to_mend(found):
         return blocks
     blocks += [Text(sentence, item=True) for sentence in rate_sentences(found)]
     blocks += [Text(sentence) for sentence in certainty(found)]

@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 from scipy.linalg import eigh, solve_triangular
 
+from unflip._progress import tick
 from unflip._typing import Floats
 from unflip.posterior._softmax_channel._design import SoftmaxDesign
 from unflip.posterior._softmax_channel._evidence import SoftmaxFit, fit_softmax
@@ -114,6 +115,7 @@ def climb(
     fit, least = fit_softmax(design, structure, theta, variance, coef, T=T, tol=5 * tol), tol
     reach = LONGEST_STEP
     for _ in range(MAX_STEPS):
+        tick()
         tol = max(least, WORTH * (top - fit.log_evidence))
         change = np.zeros(variance.size) if held else fit.variance_step()
         settled = np.abs(change).max() < SAME_VARIANCE
