@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import KFold
 
@@ -72,17 +73,20 @@ def test_the_audit_of_a_fitted_classifier_asks_the_witness_too(monkeypatch):
     X, _, _ = rows(300, seed=1)
     given = np.where(np.abs(X[:, 2]) < 0.2, 1, (X[:, 0] > 0).astype(int))
     classifier = ImportanceReweightingClassifier(cv=FOLDS, random_state=0).fit(X, given)
-    asked = []
+    asked, pooled = [], []
 
     def spy(label_proba, no_noise, *arguments, **named):
         asked.append(no_noise)
-        return pooled_with_linear(label_proba, no_noise, *arguments, **named)
+        pooled.append(pooled_with_linear(label_proba, no_noise, *arguments, **named))
+        return pooled[-1]
 
     monkeypatch.setattr(audit, "pooled_with_linear", spy)
     found = LabelAudit(random_state=0).fit_classifier(classifier, X, given)
     assert asked == [classifier.rate_estimator_.noise_test_.probability]
+    assert_allclose(found.mislabel_proba_, 1 - pooled[0][np.arange(300), given], atol=1e-12)
+    # an audit of its own takes other rates of their distribution, and ranks rows nearly alike
     whole = LabelAudit(cv=FOLDS, random_state=0).fit(X, given)
-    assert_allclose(found.mislabel_proba_, whole.mislabel_proba_, atol=0.02)
+    assert spearmanr(found.mislabel_proba_, whole.mislabel_proba_).statistic > 0.98
 
 
 @pytest.mark.filterwarnings("ignore::unflip.LabelNoiseWarning")
