@@ -36,7 +36,7 @@ from unflip.posterior._softmax_channel import (
 )
 from unflip.posterior._wide_rows import fit_reducer, reducer
 
-USUAL_STEPS = 60
+USUAL_STEPS = 40
 """Steps that climbs of the evidence take in all; for progress only."""
 
 PREDICTED_AT_ONCE = 4096
