@@ -238,7 +238,7 @@ def test_right_labels_of_a_weak_model_are_mostly_believed():
 def test_intervals_hold_the_rates_and_narrow_with_rows():
     noise = TransitionMatrix.uniform(4, 0.2)
     widths = []
-    for n_rows in (1000, 8000):
+    for n_rows in (1000, 3000):
         clean, true, _ = beliefs(n_rows, 4, seed=10)
         given = np.asarray(flip_labels(true, noise, random_state=0))
         found = LabelAudit().fit_posterior(noise.noisy_posterior(clean), given)

@@ -144,13 +144,12 @@ def test_a_row_with_a_picture_shows_it(tab, tmp_path):
         )
 
 
-@pytest.mark.parametrize("goal", ["look", "FIND"])
-def test_an_unknown_goal_is_refused(tmp_path, goal):
+def test_an_unknown_goal_is_refused(tmp_path):
     reviews(20).write_csv(tmp_path / "t.csv")
     command = [sys.executable, "-m", "unflip", "review", tmp_path / "t.csv", "--label", "label"]
-    done = subprocess.run([*command, "--goal", goal], capture_output=True, text=True, check=False)
+    done = subprocess.run([*command, "--goal", "FIND"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert f"--goal={goal!r} is not one of ['find', 'count', 'teach']" in done.stderr
+    assert "--goal='FIND' is not one of ['find', 'count', 'teach']" in done.stderr
 
 
 @pytest.mark.slow

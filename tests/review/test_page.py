@@ -185,6 +185,7 @@ def test_nothing_is_asked_of_another_host_and_markup_stays_text(tab, shared):
     assert page.complaints == []
 
 
+@pytest.mark.slow
 def test_filters_search_and_orders_change_the_queue(tab, shared):
     page = tab(shared)
     page.page.select_option("#queue", "suspicious")
@@ -228,6 +229,7 @@ def test_escape_empties_the_search_and_takes_its_filter_back(tab, shared):
     assert (page.text("#progress-text"), page.row) == (waiting, row)
 
 
+@pytest.mark.slow
 def test_the_random_sample_is_estimated_live(tab, tmp_path):
     with served(tmp_path / "d.sqlite", sample_size=3) as (_, address):
         page = tab(address)

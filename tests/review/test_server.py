@@ -71,7 +71,7 @@ def test_ten_megabytes_are_refused_and_the_server_goes_on(address):
     connection.close()
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 2))])
 def test_killed_at_any_moment_it_loses_no_decision_that_was_answered(tmp_path, seed):
     path = tmp_path / "d.sqlite"
     answered = []
