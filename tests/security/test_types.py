@@ -123,7 +123,7 @@ def test_the_list_is_what_fitting_writes_all_of_it_and_no_more():
 def test_nothing_else_is_written_whatever_is_fitted(estimator):
     written = set()
     for n_classes in (2, 3, 5):
-        written |= types_of(table(n_classes=n_classes), estimator)
+        written |= types_of(table(600, n_classes=n_classes), estimator)
     few = table(columns=NUMBERS)
     for rates in ("0,0", "0.1,0.1", "?,0.1", "0.05,?", "0.02:0.3,0.1", "0:0.2,0:0.2", "?,?"):
         written |= types_of(few, estimator, rates)
