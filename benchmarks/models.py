@@ -14,12 +14,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from benchmarks.case import SEED, Array, Case, Work, noisy_gaussians
-from unflip import ImportanceReweightingClassifier, flip_labels
+from unflip import ImportanceReweightingClassifier, find_label_issues, flip_labels
 from unflip.learners import KernelClassifier, LinearClassifier
-from unflip.noise import as_transition_matrix
-from unflip.noise_rates import MinimumRates, estimate_rates
 from unflip.posterior import KernelDensityPosterior
-from unflip.weights import mislabel_probability
 
 # Classifiers on noisy labels, judged by true ones.
 
@@ -98,13 +95,7 @@ def issues_work(n: int, d: int, *, find: Callable[[Array, Array], Array]) -> Wor
 
 
 def unflip_issues(noisy_posterior: Array, y: Array) -> Array:
-    """Estimate T, rank by P(mislabelled), return as many rows as there are expected errors."""
-    rates = estimate_rates(
-        MinimumRates(quantile=0.01), noisy_posterior, y, None, None, noisy_posterior=noisy_posterior
-    )
-    noise = as_transition_matrix(rates, noisy_posterior.shape[1])
-    wrong = mislabel_probability(noisy_posterior, y, noise)
-    return np.argsort(-wrong, kind="stable")[: round(float(wrong.sum()))]
+    return np.asarray(find_label_issues(y=y, pred_probs=noisy_posterior))
 
 
 def cleanlab_issues(noisy_posterior: Array, y: Array) -> Array:
