@@ -180,13 +180,13 @@ def test_what_is_counted_does_not_depend_on_what_was_learnt(session):
 
 
 def test_an_undone_decision_is_unlearnt(session):
-    for row in range(20):
+    for row in range(20):  # it learns from every few, here without being overtaken
         decide(session, row)
-    session.learning.wait()
+        session.learning.wait()
     assert len(session.learning.now.answers) == 20
     for row in range(10):
         session.undo(row, session.row(row, "suspicious")["version"])
-    session.learning.wait()
+        session.learning.wait()
     assert sorted(session.learning.now.answers) == list(range(10, 20))
 
 
