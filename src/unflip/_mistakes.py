@@ -34,7 +34,7 @@ from unflip._explanations import (
     row_sums,
 )
 from unflip._label_posterior import SURE
-from unflip._simplex import scaled_rows
+from unflip._simplex import of_another_class, scaled_rows
 from unflip._threads import one_blas_thread
 from unflip._typing import Array, Floats
 from unflip.noise_rates import SelectiveRates
@@ -189,7 +189,7 @@ class Mistakes:
             clean += beliefs
             joint += posterior
             given += weight * by_class
-        wrong = np.clip(1 - joint[np.arange(len(p)), codes], 0.0, 1.0)
+        wrong = of_another_class(joint, codes)
         joint /= row_sums(joint)[:, None]
         return clean, joint, none, wrong, np.minimum(given, 1.0)
 

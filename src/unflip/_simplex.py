@@ -46,6 +46,19 @@ def scaled_rows(values: Floats) -> Floats:
     return np.asarray(values / np.where(total > 0, total, 1))
 
 
+def of_another_class(proba: Floats, codes: NDArray[np.intp]) -> Floats:
+    """Return the probability that each row is not of a given class.
+
+    Parameters
+    ----------
+    proba : ndarray of shape (n_samples, n_classes)
+        Probabilities; their sums may exceed one by rounding.
+    codes : ndarray of shape (n_samples,)
+        The class of each row.
+    """
+    return np.clip(1 - proba[np.arange(codes.size), codes], 0.0, 1.0)
+
+
 def likeliest_mixture(rows: Floats, matrix: Floats, inverted: Floats | None = None) -> Floats:
     r"""Return argmax_q sum_j p_j log (q T)_j over probability vectors q, one for each row p.
 

@@ -20,7 +20,7 @@ from unflip._linear_witness import pooled_with_linear
 from unflip._mistake_rates import MistakeRates
 from unflip._mistakes import fit_mistakes
 from unflip._notebook import with_findings
-from unflip._simplex import scaled_rows
+from unflip._simplex import of_another_class, scaled_rows
 from unflip._stages import (
     fit_stages,
     judge_estimate,
@@ -457,7 +457,7 @@ class LabelAudit(DiagramMixin, BaseEstimator):
         """Keep what inverting T says of the rows, and what is said of their true labels."""
         classes, totals = label_posterior.classes, label_posterior.totals(weight)
         codes = label_posterior.codes
-        mislabel_proba = np.clip(1 - label_proba[np.arange(codes.size), codes], 0.0, 1.0)
+        mislabel_proba = of_another_class(label_proba, codes)
         self._keep(
             codes,
             classes,

@@ -9,6 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from unflip._diagnostics import LEVEL, Diagnostic
 from unflip._folds import folds_within_classes
+from unflip._simplex import of_another_class
 from unflip._typing import Codes, Floats, RandomState, Rows
 from unflip._validation import Labels
 from unflip.checked._counting import Estimate
@@ -122,7 +123,7 @@ def teach(
     nowhere = checked.rows[none]
     counts[nowhere] = 0.0
     proba[nowhere] = _elsewhere(proba[nowhere], codes[nowhere])
-    wrong = np.clip(1 - proba[np.arange(codes.size), codes], 0, 1)
+    wrong = of_another_class(proba, codes)
     share = None
     if draws.rows.size >= LEAST_ROWS:
         share = checked.wrong_share(labels.given, own, level=LEVEL)
