@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 fuzz = pytest.importorskip("benchmarks.fuzz", reason="benchmarks are not in this copy")
 
-SLICE = 150
+SLICE = 90
 """Cases of the default seed: four of every target."""
 
 

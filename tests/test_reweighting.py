@@ -495,7 +495,7 @@ def test_the_papers_presets_are_configured_parts(data):
     for preset in (eiw, iw):
         clf = preset(model, random_state=0)
         assert clf.posterior.ratio.get_params().items() >= published.items()
-        assert clf.fit(X[:300], y_noisy[:300]).score(X[300:], y[300:]) > 0.7
+        assert clf.fit(X[:150], y_noisy[:150]).score(X[300:], y[300:]) > 0.7
     assert eiw().noise_rates == "minimum"
     assert iw().noise_rates.scoring == "noisy_accuracy"
 

@@ -124,7 +124,7 @@ def test_the_rates_are_found_where_the_classes_are_apart(rates):
 @pytest.mark.parametrize("n_classes", [3, pytest.param(10, marks=pytest.mark.slow)])
 def test_the_matrix_is_found_where_the_classes_are_apart(n_classes):
     rng = np.random.default_rng(0)
-    y = rng.integers(0, n_classes, 20_000)
+    y = rng.integers(0, n_classes, 8000)
     X = rng.normal(4 * np.eye(n_classes)[y])
     noise = random_noise(n_classes, 0, least=0.6)
     fitted = SelectiveRates(random_state=0).fit(X, flip_labels(y, noise, random_state=0))
