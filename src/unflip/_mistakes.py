@@ -76,10 +76,10 @@ PLAIN, BLURRED = 0.6, 1.0
 """Where rows of middling sureness disagree so rarely, as a share of all, most rows are plain, and
 what disagrees is mistakes; where as often, rows are hard everywhere, and the surest say little."""
 
-LEAST_BLURRED, EVEN_RATE = 0.08, 0.07
+LEAST_BLURRED, EVEN_RATE, EVERYWHERE = 0.08, 0.07, (0.12, 0.2)
 """There, so much of the doubt is mistakes at least; and about half of it where labels are wrong
-whatever the row at this rate, as a share of disagreement. Labels that are right rarely have one,
-however weak the model."""
+whatever the row at this rate, as a share of disagreement, if the surest rows disagree too, more
+than so rarely up to so often. Labels that are right have no such rate, however weak the model."""
 
 EXPLAINED_AT_ONCE, ROWS_AT_ONCE = 1 << 16, 1 << 10
 """Numbers that are computed at a time, which fit a processor's own memory; rows at least."""
@@ -335,7 +335,7 @@ class _Doubts:
         the doubt, as far as the surest rows disagree with the model, which overlap alone would not
         make them. Where T explains all that the surest rows do, both are as likely: elsewhere there
         may be more noise, or not. Where rows are hard everywhere, the rate of mistakes that are
-        made whatever the row tells how many are made beside it.
+        made whatever the row tells how many are made beside them.
         """
         if not self.one.is_alike and self.explained > 0.5:
             return 0.0  # T by class that explains most of the doubt leaves overlap
@@ -356,14 +356,23 @@ class _Doubts:
         by_noise = np.clip(1 - overlap / max(among, 1e-12), 0.0, 1.0) / 2
         by_noise *= min(1.0, among / max(self.expected, 1e-12))
         plain = by_noise * self.expected + (1 - by_noise) * sharp_doubt * odds / (1 + odds)
-        everywhere = self.rate / (self.rate + EVEN_RATE * overall)
+        everywhere = np.interp(among / overall, EVERYWHERE, [0.0, 1.0])
+        everywhere *= self.rate / (self.rate + EVEN_RATE * overall)
         hard = sharp_doubt * (LEAST_BLURRED + (1 - LEAST_BLURRED) * everywhere)
         blurred = np.interp(between / overall, [PLAIN, BLURRED], [0.0, 1.0])
         likely = (1 - blurred) * plain + blurred * hard
-        # the blame c that says so much: (1 - c) T + c (1 - c) doubt + c^2 sharp doubt = likely
-        more, slope = max(likely - self.expected, 0.0), max(self.doubt - self.expected, 1e-12)
-        root = np.sqrt(max(slope**2 - 4 * (self.doubt - sharp_doubt) * more, 0.0))
-        return float(min(2 * more / (slope + root), 1.0))
+        return _blame_for(likely, self.expected, self.doubt, sharp_doubt)
+
+
+def _blame_for(likely: float, expected: float, doubt: float, sharp_doubt: float) -> float:
+    """Return the blame c at which so many labels are said to be wrong, if any does.
+
+    (1 - c) expected + c (1 - c) doubt + c^2 sharp_doubt = likely, as
+    :meth:`Explanation.label_posterior` has it.
+    """
+    more, slope = max(likely - expected, 0.0), max(doubt - expected, 1e-12)
+    root = np.sqrt(max(slope**2 - 4 * (doubt - sharp_doubt) * more, 0.0))
+    return float(min(2 * more / (slope + root), 1.0))
 
 
 def _plateaus(p: Floats, sample: FittedRows) -> list[Explanation]:
