@@ -256,6 +256,16 @@ def test_right_labels_of_a_weak_model_are_mostly_believed():
         assert audit.rate_estimator_.interval_.wrong_share[0] == 0
 
 
+def test_a_share_that_rests_on_blame_is_called_a_guess():
+    clean, true, _ = beliefs(2000, 4, seed=14, sharp=0.3)
+    weak = LabelAudit().fit_posterior(clean, true)
+    assert any("is a guess" in doubt for doubt in weak.diagnostics_)
+    sure, true, _ = beliefs(2000, 4, seed=15, sharp=0.01)
+    noise = TransitionMatrix.uniform(4, 0.2)
+    given = np.asarray(flip_labels(true, noise, random_state=0))
+    assert not LabelAudit().fit_posterior(noise.noisy_posterior(sure), given).diagnostics_
+
+
 def test_intervals_hold_the_rates_and_narrow_with_rows():
     noise = TransitionMatrix.uniform(4, 0.2)
     widths = []

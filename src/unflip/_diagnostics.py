@@ -118,8 +118,8 @@ SENTENCES = {
     "hidden_mistakes": "Where the classes overlap, mistakes that depend on the row look like "
     "overlap. " + RANGE,
     "overlap_or_mistakes": "The model disagrees with {disagreement:.1%} of the labels, and labels "
-    "alone do not tell mistakes from classes that overlap: that {said:.1%} are wrong is a guess, and "
-    "up to {most} may be. Checking {enough} would tell.",
+    "alone do not tell mistakes from classes that overlap: that {said:.1%} are wrong is a guess, "
+    "and up to {most} may be. Checking {enough} would tell.",
     "checked_range": "By {n_rows:,} checked rows, {low:.1%} to {high:.1%} of the labels are wrong, "
     "whatever the noise (95 % interval for a number of rows fixed in advance).",
     "checked_otherwise": "{n_rows} checked rows say that {low:.1%} to {high:.1%} of the labels are "
