@@ -186,7 +186,8 @@ def blame(n_worlds: int = 300, seed: int = 5) -> None:
     """Print which part of the labels that differ from the model's guess is wrong.
 
     By how much rarer they are among the surest sixth of the rows, and among the middle third, in
-    worlds drawn at random: labels are right in two fifths of them.
+    worlds drawn at random: labels are right in two fifths of them. Where the middle third differs
+    about as often as all, by the rate of wrong labels that is fitted as one for all rows.
     """
     rng = np.random.default_rng(seed)
     found = np.array([_drawn_blame(rng) for _ in range(n_worlds)])
@@ -200,10 +201,17 @@ def blame(n_worlds: int = 300, seed: int = 5) -> None:
                 ends = np.quantile(found[here, 3] / found[here, 2], [0.1, 0.5, 0.9])
                 part = f"{max(low, 0):.2f} to {high:4.2f}         {max(least, 0):.1f} to {most:.1f}"
                 print(f"{part}   {here.sum():12}   {ends.round(2)}")
+    print("middle third / all above 0.8: rate of one for all / all   worlds")
+    for low, high in ((-1, 0.01), (0.01, 0.06), (0.06, 0.2), (0.2, 9)):
+        rate = found[:, 4] / found[:, 2]
+        here = (middle > 0.8) & (rate > low) & (rate <= high)
+        if here.sum() > 2:
+            ends = np.quantile(found[here, 3] / found[here, 2], [0.1, 0.5, 0.9])
+            print(f"{max(low, 0):.2f} to {high:4.2f}   {here.sum():12}   {ends.round(2)}")
 
 
-def _drawn_blame(rng: np.random.Generator) -> tuple[float, float, float, float]:
-    """Return disagreement of the surest, middle and all rows, and the share of wrong labels."""
+def _drawn_blame(rng: np.random.Generator) -> tuple[float, float, float, float, float]:
+    """Return disagreement of the surest, middle, all rows; share of wrong labels, and one rate."""
     n, k = 4000, int(rng.choice([2, 3, 5, 10, 20]))
     rate = 0.0 if rng.random() < 0.4 else rng.uniform(0.02, 0.4)
     blur, taught, floor = rng.uniform(0.1, 1.2), rng.random(), 10 ** rng.uniform(-2.5, 0)
@@ -234,6 +242,7 @@ def _drawn_blame(rng: np.random.Generator) -> tuple[float, float, float, float]:
         float(disagrees[third : 2 * third].mean()),
         float(disagrees.mean()),
         float(np.mean(given != true)),
+        float(1 - alike.matrix[0, 0]),
     )
 
 

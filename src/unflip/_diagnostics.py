@@ -447,7 +447,7 @@ def judge_guess(
     """Return that the share of wrong labels by held-out probabilities is a guess, where it is.
 
     It is where more of it than `LEAST_HIDDEN` rests on blaming labels for doubt that no T explains,
-    and where overlap may hide as much.
+    or where overlap may hide as much.
 
     Parameters
     ----------

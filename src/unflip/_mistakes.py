@@ -79,7 +79,8 @@ what disagrees is mistakes; where as often, rows are hard everywhere, and the su
 LEAST_BLURRED, EVEN_RATE, EVERYWHERE = 0.08, 0.07, (0.12, 0.2)
 """There, so much of the doubt is mistakes at least; and about half of it where labels are wrong
 whatever the row at this rate, as a share of disagreement, if the surest rows disagree too, more
-than so rarely up to so often. Labels that are right have no such rate, however weak the model."""
+than so rarely up to so often. Labels that are right rarely have such a rate, however weak the
+model."""
 
 EXPLAINED_AT_ONCE, ROWS_AT_ONCE = 1 << 16, 1 << 10
 """Numbers that are computed at a time, which fit a processor's own memory; rows at least."""
