@@ -30,8 +30,9 @@ class World:
     ----------
     n_classes : int
         Classes.
-    noise : {"none", "alike", "by class", "hard rows"}
-        Which mistakes are made.
+    noise : {"none", "alike", "by class", "hard rows", "people"}
+        Which mistakes are made; by people, half towards what a class is taken for, half towards
+        what the row looks like, the likelier the harder it is to them, if not always to the model.
     rate : float
         How many labels are wrong, about.
     junk : float
@@ -91,6 +92,12 @@ WORLDS = {
     "numerals, too sure": World(
         noise="hard rows", rate=0.03, junk=0.1, sure_junk=0.7, follows=0.6, temperature=0.5
     ),
+    "numerals, weak": World(
+        noise="hard rows", rate=0.03, junk=0.1, sure_junk=0.6, follows=0.7, sharpness=2.5
+    ),
+    "people 40 %": World(noise="people", rate=0.4, sharpness=6.0, taught=0.7),
+    "people 40 %, taught": World(noise="people", rate=0.4),
+    "people 17 %": World(noise="people", rate=0.17, sharpness=6.0, taught=0.7),
     "2 classes, alike": World(n_classes=2, sharpness=3.0),
     "2 classes, by class": World(n_classes=2, noise="by class", rate=0.2, sharpness=3.0),
     "2 classes, hard rows": World(n_classes=2, noise="hard rows", sharpness=3.0),
@@ -143,12 +150,23 @@ def mistaken(
         given = np.where(rng.random(n) < chance, chosen(rng, others), true)
         expected = chance.mean()
         return given, (1 - expected) * clean + expected * (clean + 0.02) / (1 + 0.02 * k)
-    matrix = TransitionMatrix.uniform(k, world.rate).matrix
-    if world.noise == "by class":
-        rates = np.minimum(world.rate * 2 * rng.random(k), 0.6)
-        others = rng.dirichlet(np.full(k, 0.3), k) * (1 - np.eye(k)) + 1e-9 * (1 - np.eye(k))
-        others /= others.sum(axis=1, keepdims=True)
-        matrix = (1 - rates)[:, None] * np.eye(k) + rates[:, None] * others
+    if world.noise == "alike":
+        matrix = TransitionMatrix.uniform(k, world.rate).matrix
+        return chosen(rng, matrix[true]), clean @ matrix
+    rates = np.minimum(world.rate * 2 * rng.random(k), 0.6)
+    others = rng.dirichlet(np.full(k, 0.3), k) * (1 - np.eye(k)) + 1e-9 * (1 - np.eye(k))
+    others /= others.sum(axis=1, keepdims=True)
+    if world.noise == "people":
+        looks = clean + 0.02
+        looks[np.arange(n), true] = 0.0
+        looks /= looks.sum(axis=1, keepdims=True)
+        hard = rng.permutation(n) + 1.5 * (-clean[np.arange(n), true]).argsort().argsort()
+        chance = np.minimum(world.rate * (n + hard) / np.mean(n + hard), 0.9)[:, None]
+        given = np.where(
+            rng.random(n) < chance[:, 0], chosen(rng, (others[true] + looks) / 2), true
+        )
+        return given, (1 - chance) * clean + chance * (clean @ others + looks) / 2
+    matrix = (1 - rates)[:, None] * np.eye(k) + rates[:, None] * others
     return chosen(rng, matrix[true]), clean @ matrix
 
 
@@ -168,7 +186,8 @@ def blame(n_worlds: int = 300, seed: int = 5) -> None:
     """Print which part of the labels that differ from the model's guess is wrong.
 
     By how much rarer they are among the surest sixth of the rows, and among the middle third, in
-    worlds drawn at random: labels are right in two fifths of them.
+    worlds drawn at random: labels are right in two fifths of them. Where the middle third differs
+    about as often as all, by the rate of wrong labels that is fitted as one for all rows.
     """
     rng = np.random.default_rng(seed)
     found = np.array([_drawn_blame(rng) for _ in range(n_worlds)])
@@ -182,10 +201,17 @@ def blame(n_worlds: int = 300, seed: int = 5) -> None:
                 ends = np.quantile(found[here, 3] / found[here, 2], [0.1, 0.5, 0.9])
                 part = f"{max(low, 0):.2f} to {high:4.2f}         {max(least, 0):.1f} to {most:.1f}"
                 print(f"{part}   {here.sum():12}   {ends.round(2)}")
+    print("middle third / all above 0.8: rate of one for all / all   worlds")
+    for low, high in ((-1, 0.01), (0.01, 0.06), (0.06, 0.2), (0.2, 9)):
+        rate = found[:, 4] / found[:, 2]
+        here = (middle > 0.8) & (rate > low) & (rate <= high)
+        if here.sum() > 2:
+            ends = np.quantile(found[here, 3] / found[here, 2], [0.1, 0.5, 0.9])
+            print(f"{max(low, 0):.2f} to {high:4.2f}   {here.sum():12}   {ends.round(2)}")
 
 
-def _drawn_blame(rng: np.random.Generator) -> tuple[float, float, float, float]:
-    """Return disagreement of the surest, middle and all rows, and the share of wrong labels."""
+def _drawn_blame(rng: np.random.Generator) -> tuple[float, float, float, float, float]:
+    """Return disagreement of the surest, middle, all rows; share of wrong labels, and one rate."""
     n, k = 4000, int(rng.choice([2, 3, 5, 10, 20]))
     rate = 0.0 if rng.random() < 0.4 else rng.uniform(0.02, 0.4)
     blur, taught, floor = rng.uniform(0.1, 1.2), rng.random(), 10 ** rng.uniform(-2.5, 0)
@@ -216,6 +242,7 @@ def _drawn_blame(rng: np.random.Generator) -> tuple[float, float, float, float]:
         float(disagrees[third : 2 * third].mean()),
         float(disagrees.mean()),
         float(np.mean(given != true)),
+        float(1 - alike.matrix[0, 0]),
     )
 
 

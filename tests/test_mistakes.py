@@ -1,6 +1,7 @@
 """Which mistakes explain the labels, by evidence."""
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -66,6 +67,24 @@ def test_mistakes_everywhere_are_told_from_overlap_everywhere():
     noisy = 0.35 + 0.3 / (1 + np.exp(-clear))
     found = LabelAudit().fit_posterior(np.c_[1 - noisy, noisy], given)
     assert found.n_errors_ / 4000 == pytest.approx(0.35, rel=0.2)
+
+
+def test_blame_says_the_share_that_is_likely():
+    clean, true, rng = beliefs(2000, 4, seed=13, sharp=0.2)
+    sample = FittedRows(centred_logs(clean), true, np.ones(2000))
+    one = Explanation(sample.noise(0.02), 1.0, np.zeros(4))
+    believed, _ = one.beliefs(sample.logs, sample.shares)
+    sharp = believed**2 / np.sum(believed**2, axis=1, keepdims=True)
+    doubt, sharp_doubt = (np.mean(1 - rows[sample.own]) for rows in (believed, sharp))
+    least = _explanations.LEAST_BLAME
+    by_noise = np.mean(1 - one.label_posterior(believed, true)[0][sample.own])
+    by_noise = (by_noise - least * doubt) / (1 - least)
+    for likely in rng.uniform(by_noise, sharp_doubt, 5):
+        blame = _mistakes._blame_for(likely, by_noise, doubt, sharp_doubt)
+        found, _ = replace(one, blame=blame).label_posterior(believed, true)
+        said = (np.mean(1 - found[sample.own]) - least * doubt) / (1 - least)
+        assert said == pytest.approx(likely)
+    assert _mistakes._blame_for(by_noise / 2, by_noise, doubt, sharp_doubt) == 0
 
 
 def test_noise_of_one_rate_is_told_from_noise_by_class():
@@ -135,9 +154,11 @@ def test_the_label_posterior_is_bayes_rule_but_for_what_is_blamed_on_labels():
         np.testing.assert_allclose(r, softmax(1.5 * np.log(p) + shift, axis=1))
         found, given = one.label_posterior(r, codes)
         for i, y in enumerate(codes):
-            # the model's own word, without the frequencies of labels that are doubted
+            # the model's own word; as far as blame is sure, that of two such witnesses, without
+            # the frequencies of labels that are doubted
             joint, sharp = r[i] * matrix[:, y], p[i] ** 3 / np.sum(p[i] ** 3)
-            of_labels = (1 - blame) * joint / joint.sum() + blame * sharp
+            of_labels = (1 - blame) * joint / joint.sum()
+            of_labels += blame * ((1 - blame) * r[i] + blame * sharp)
             np.testing.assert_allclose(found[i], (1 - least) * of_labels + least * r[i])
             assert given[i] == pytest.approx(joint.sum())
 
@@ -233,6 +254,16 @@ def test_right_labels_of_a_weak_model_are_mostly_believed():
         audit = LabelAudit().fit_posterior(clean, true)
         assert audit.n_errors_ / 4000 < 0.4 * np.mean(clean.argmax(axis=1) != true)
         assert audit.rate_estimator_.interval_.wrong_share[0] == 0
+
+
+def test_a_share_that_rests_on_blame_is_called_a_guess():
+    clean, true, _ = beliefs(2000, 4, seed=14, sharp=0.3)
+    weak = LabelAudit().fit_posterior(clean, true)
+    assert any("is a guess" in doubt for doubt in weak.diagnostics_)
+    sure, true, _ = beliefs(2000, 4, seed=15, sharp=0.01)
+    noise = TransitionMatrix.uniform(4, 0.2)
+    given = np.asarray(flip_labels(true, noise, random_state=0))
+    assert not LabelAudit().fit_posterior(noise.noisy_posterior(sure), given).diagnostics_
 
 
 def test_intervals_hold_the_rates_and_narrow_with_rows():

@@ -3,6 +3,7 @@
 import csv
 import os
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +74,20 @@ def ranked(name):
 def test_flat_junk_is_ranked_far_ahead_of_self_confidence(name):
     audit, self_confidence = ranked(name)
     assert (audit > self_confidence + 0.015).all()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("cleanlab")
+@pytest.mark.parametrize(
+    "name", ["people 40 %", "people 40 %, taught", "numerals", "numerals, sharp"]
+)
+def test_mistakes_of_people_are_ranked_at_least_as_well_as_by_the_best_score(name):
+    networks = [(0.4, 0.8), (0.8, 1.0), (1.2, 1.3), (0.6, 0.6), (1.0, 1.0)]
+    cases = []
+    for seed, (blur, temperature) in enumerate(networks):
+        world = replace(probability_worlds.WORLDS[name], blur=blur, temperature=temperature)
+        cases.append((name, *probability_worlds.drawn(world, seed)[:3]))
+    check_ahead(real.measured("made", iter(cases)))
 
 
 @pytest.mark.parametrize("name", ["hard rows 10 %", "by class 20 %", "alike 40 %", "numerals"])

@@ -117,6 +117,9 @@ SENTENCES = {
     "other rates, ({positive:.2f}, {negative:.2f}) being one of the two. " + RANGE,
     "hidden_mistakes": "Where the classes overlap, mistakes that depend on the row look like "
     "overlap. " + RANGE,
+    "overlap_or_mistakes": "The model disagrees with {disagreement:.1%} of the labels, and labels "
+    "alone do not tell mistakes from classes that overlap: that {said:.1%} are wrong is a guess, "
+    "and up to {most} may be. Checking {enough} would tell.",
     "checked_range": "By {n_rows:,} checked rows, {low:.1%} to {high:.1%} of the labels are wrong, "
     "whatever the noise (95 % interval for a number of rows fixed in advance).",
     "checked_otherwise": "{n_rows} checked rows say that {low:.1%} to {high:.1%} of the labels are "
@@ -435,12 +438,46 @@ def judge_model(
         positive, negative = rates.both()
         numbers |= {"positive": positive, "negative": negative}
         return [Diagnostic("doubted_channel", numbers=numbers)]
+    return [Diagnostic("hidden_mistakes", numbers=numbers)] if _hides(disagreement, totals) else []
+
+
+def judge_guess(
+    disagreement: float, totals: Totals, *, at_random: float, possible: tuple[float, float]
+) -> list[Diagnostic]:
+    """Return that the share of wrong labels by held-out probabilities is a guess, where it is.
+
+    It is where more of it than `LEAST_HIDDEN` rests on blaming labels for doubt that no T explains,
+    or where overlap may hide as much.
+
+    Parameters
+    ----------
+    disagreement : float
+        Share of labels that the model disagrees with.
+    totals : Totals
+        Sums over the rows.
+    at_random : float
+        The least share of wrong labels under random flips.
+    possible : (low, high)
+        The range of that share, if mistakes may depend on the row.
+    """
     said = totals.error_share
-    hidden = LEAST_HIDDEN * min(1.0, 2 * (1 - totals.noisy_prior.max()))
+    if said - at_random <= _least_hidden(totals) and not _hides(disagreement, totals):
+        return []
+    words = _range_words((said, said), possible, totals.n_rows)
+    numbers = {"said": said, "disagreement": disagreement, **words}
+    # what is doubtful is how many are wrong, not which: no warning to those who ask for that alone
+    return [Diagnostic("overlap_or_mistakes", "note", numbers)]
+
+
+def _hides(disagreement: float, totals: Totals) -> bool:
+    """Return whether overlap may hide more mistakes than are said."""
+    said = totals.error_share
     most = max(MOST_DISAGREEMENT, said + MOST_UNEXPLAINED)
-    if disagreement > min(2 * said + hidden, most):
-        return [Diagnostic("hidden_mistakes", numbers=numbers)]
-    return []
+    return disagreement > min(2 * said + _least_hidden(totals), most)
+
+
+def _least_hidden(totals: Totals) -> float:
+    return LEAST_HIDDEN * min(1.0, 2 * (1 - float(totals.noisy_prior.max())))
 
 
 def judge_weights(totals: Totals, classes: Array, rates: Any) -> list[Diagnostic]:

@@ -98,14 +98,20 @@ class Explanation:
         return beliefs * beliefs * np.exp(-2 * self.shift)
 
     def label_posterior(self, beliefs: Floats, codes: Array) -> tuple[Floats, Floats]:
-        """Return P(true | x, given label) of rows of some class, and P(given label | x) there."""
+        """Return P(true | x, given label) of rows of some class, and P(given label | x) there.
+
+        What is blamed on labels is P(true | x), as if the label said nothing: where mistakes are
+        rows that look like another class, or like none, to people and model alike. The surer it is
+        that labels are to blame, the more of it is sharpened.
+        """
         joint = beliefs * self.matrix.T[codes]
         given = row_sums(joint)
-        joint *= ((1 - self.blame) * (1 - LEAST_BLAME) / given)[:, None]
-        if self.blame:
+        blamed = self.blame * (1 - LEAST_BLAME)
+        joint *= ((1 - LEAST_BLAME - blamed) / given)[:, None]
+        if blamed:
             sharp = self.sharpened(beliefs)
-            joint += (self.blame * (1 - LEAST_BLAME) / row_sums(sharp))[:, None] * sharp
-        joint += LEAST_BLAME * beliefs
+            joint += (self.blame * blamed / row_sums(sharp))[:, None] * sharp
+        joint += (LEAST_BLAME + (1 - self.blame) * blamed) * beliefs
         return joint, given
 
 

@@ -51,7 +51,8 @@ class MistakeRates(BaseRates):
     Rows are drawn with replacement, explanations are fitted again from where the first fit ended,
     and the spread of the rates is taken as normal. Intervals go from what T says alone, or from no
     noise where T leaves most of the doubt open, to what is said with the doubt that is blamed on
-    labels, and beyond either end by that spread. `wrong_share_range_` says what else may be.
+    labels, over all explanations that may be right, and beyond either end by that spread.
+    `wrong_share_range_` says what else may be.
     """
 
     def __init__(
@@ -97,13 +98,17 @@ class MistakeRates(BaseRates):
     def _hull(self) -> tuple[Floats, Floats]:
         """The smallest and the largest entries of T: with the doubt blamed on labels, and without.
 
+        Of each explanation that may be right: their mean is between those that have noise and those
+        that have none.
+
         Where T leaves most of the doubt open, that may all be overlap, and no label be wrong.
         """
         matrix, sample = as_transition_matrix(self.rates).matrix, self.mistakes.sample
         proba = self.mistakes.apply(scaled_rows(np.exp(sample.logs)), sample.codes).proba
         counts = sample.by_label(proba * sample.weight[:, None]).T
         blamed = scaled_rows(counts + matrix)
-        found = [matrix, blamed]
+        counting = zip(self.mistakes.weights, self.mistakes.explanations, strict=True)
+        found = [matrix, blamed, *(one.matrix for weight, one in counting if weight > 1 - LEVEL)]
         if self.mistakes.expected[0] == 0:
             found.append(np.eye(len(matrix)))
         return np.min(found, axis=0), np.max(found, axis=0)

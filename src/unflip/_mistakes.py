@@ -72,15 +72,15 @@ SUREST_OVERLAP = 0.05
 """Disagreement among the surest rows, as a share of that of all rows, at even odds of overlap and
 mistakes; this and the next by `python -m benchmarks.probability_worlds --blame`."""
 
-PLAIN, BLURRED, BLURRED_BLAME = 0.6, 1.0, 0.35
+PLAIN, BLURRED = 0.6, 1.0
 """Where rows of middling sureness disagree so rarely, as a share of all, most rows are plain, and
-what disagrees is mistakes; where as often, classes overlap everywhere, and a third of it is: unless
-mistakes are everywhere."""
+what disagrees is mistakes; where as often, rows are hard everywhere, and the surest say little."""
 
-EVERYWHERE, EVERYWHERE_RATE = (0.15, 0.3), 0.06
-"""Mistakes are everywhere where the surest rows disagree more than so rarely, as a share of all, up
-to so often, and where labels are wrong whatever the row: at this rate, as a share of disagreement,
-overlap is as likely. Labels that are right rarely have both, however weak the model."""
+LEAST_BLURRED, EVEN_RATE, EVERYWHERE = 0.08, 0.07, (0.12, 0.2)
+"""There, so much of the doubt is mistakes at least; and about half of it where labels are wrong
+whatever the row at this rate, as a share of disagreement, if the surest rows disagree too, more
+than so rarely up to so often. Labels that are right rarely have such a rate, however weak the
+model."""
 
 EXPLAINED_AT_ONCE, ROWS_AT_ONCE = 1 << 16, 1 << 10
 """Numbers that are computed at a time, which fit a processor's own memory; rows at least."""
@@ -323,7 +323,8 @@ class _Doubts:
             real = (1 - junk) * given
             self.weight = sample.weight * real / (real + junk * sample.shares[sample.codes])
         self.expected = self._mean(1 - posterior[sample.own])
-        self.explained = min(1.0, self.expected / max(self._mean(1 - beliefs[sample.own]), 1e-12))
+        self.doubt = self._mean(1 - beliefs[sample.own])
+        self.explained = min(1.0, self.expected / max(self.doubt, 1e-12))
 
     def _mean(self, values: Array) -> float:
         return float(np.average(values, weights=self.weight))
@@ -331,10 +332,11 @@ class _Doubts:
     def blame(self) -> float:
         """Return how much of the doubt that T leaves is taken for mistakes.
 
-        Two witnesses of the share of wrong labels: T alone; and the doubt, as far as the surest
-        rows disagree with the model, which overlap alone would not make them, and as far as most
-        rows are plain. Where T explains all that the surest rows do, both are as likely: elsewhere
-        there may be more noise, or not.
+        Where most rows are plain there are two witnesses of the share of wrong labels: T alone; and
+        the doubt, as far as the surest rows disagree with the model, which overlap alone would not
+        make them. Where T explains all that the surest rows do, both are as likely: elsewhere there
+        may be more noise, or not. Where rows are hard everywhere, the rate of mistakes that are
+        made whatever the row tells how many are made beside them.
         """
         if not self.one.is_alike and self.explained > 0.5:
             return 0.0  # T by class that explains most of the doubt leaves overlap
@@ -349,19 +351,29 @@ class _Doubts:
             for rows in (surest, middle)
         )
         odds = among / (SUREST_OVERLAP * overall)
-        blurred = np.interp(between / overall, [PLAIN, BLURRED], [0.0, 1.0])
-        everywhere = np.interp(among / overall, EVERYWHERE, [0.0, 1.0])
-        everywhere /= 1 + (EVERYWHERE_RATE * overall / max(self.rate, 1e-12)) ** 2
-        blamed = 1 - (1 - BLURRED_BLAME) * blurred * (1 - everywhere)
         sharp = scaled_rows(self.one.sharpened(self.beliefs))
-        doubt = self._mean(1 - sharp[sample.own])
+        sharp_doubt = self._mean(1 - sharp[sample.own])
         overlap = float(np.mean(1 - self.beliefs[surest].max(axis=1)))
         by_noise = np.clip(1 - overlap / max(among, 1e-12), 0.0, 1.0) / 2
         by_noise *= min(1.0, among / max(self.expected, 1e-12))
-        by_noise *= 1 - blurred * everywhere  # mistakes at hard rows and others are not T's alone
-        likely = by_noise * self.expected + (1 - by_noise) * blamed * doubt * odds / (1 + odds)
-        left = max(doubt - self.expected, 1e-12)
-        return float(np.clip((likely - self.expected) / left, 0.0, 1.0))
+        plain = by_noise * self.expected + (1 - by_noise) * sharp_doubt * odds / (1 + odds)
+        everywhere = np.interp(among / overall, EVERYWHERE, [0.0, 1.0])
+        everywhere *= self.rate / (self.rate + EVEN_RATE * overall)
+        hard = sharp_doubt * (LEAST_BLURRED + (1 - LEAST_BLURRED) * everywhere)
+        blurred = np.interp(between / overall, [PLAIN, BLURRED], [0.0, 1.0])
+        likely = (1 - blurred) * plain + blurred * hard
+        return _blame_for(likely, self.expected, self.doubt, sharp_doubt)
+
+
+def _blame_for(likely: float, expected: float, doubt: float, sharp_doubt: float) -> float:
+    """Return the blame c at which so many labels are said to be wrong, if any does.
+
+    (1 - c) expected + c (1 - c) doubt + c^2 sharp_doubt = likely, as
+    :meth:`Explanation.label_posterior` has it.
+    """
+    more, slope = max(likely - expected, 0.0), max(doubt - expected, 1e-12)
+    root = np.sqrt(max(slope**2 - 4 * (doubt - sharp_doubt) * more, 0.0))
+    return float(min(2 * more / (slope + root), 1.0))
 
 
 def _plateaus(p: Floats, sample: FittedRows) -> list[Explanation]:

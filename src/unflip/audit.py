@@ -10,7 +10,7 @@ from sklearn.utils import ClassifierTags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._compat import DiagramMixin
-from unflip._diagnostics import Diagnostic, judge_rates, raise_or_warn
+from unflip._diagnostics import Diagnostic, judge_guess, judge_rates, raise_or_warn
 from unflip._estimators import stage_generator
 from unflip._folds import folds_within_classes
 from unflip._frames import audit_frame, row_index, split_label_column
@@ -401,6 +401,13 @@ class LabelAudit(DiagramMixin, BaseEstimator):
         doubts += judge_labels(totals, classes, estimated=True)
         doubts += judge_rates(totals, classes, rates, estimated=True)
         disagrees = noisy_proba.argmax(axis=1) != codes
+        possible = range_of(found.given, disagrees, mistakes.expected, weight)
+        doubts += judge_guess(
+            float(np.average(disagrees, weights=weight)),
+            totals,
+            at_random=mistakes.expected[0],
+            possible=possible,
+        )
         self._keep(
             codes,
             classes,
@@ -415,7 +422,7 @@ class LabelAudit(DiagramMixin, BaseEstimator):
             label_proba=found.proba,
             clean_proba=found.clean_proba,
             n_errors=totals.n_errors,
-            wrong_share_range=range_of(found.given, disagrees, mistakes.expected, weight),
+            wrong_share_range=possible,
         )
 
     def _invert(
