@@ -200,8 +200,9 @@ class Features:
     ----------
     scales : dict of str to (StandardScaler, ndarray of shape (n_features, n_axes) or None)
         What scales the columns, and the span of the checked rows where there are more columns than
-        these: every column alike; as given, where spreads differ; and each column by how much it
-        says of the noisy labels. Empty where rows are not all finite numbers.
+        these: every column alike; as given, where spreads differ; and each column by the share of
+        its variance that the noisy labels explain, which text with a few telling components gains
+        from most. Empty where rows are not all finite numbers.
     """
 
     scales: dict[str, tuple[StandardScaler, Floats | None]]
@@ -223,7 +224,7 @@ class Features:
         if x is None:
             return cls({})
         alike = StandardScaler(with_mean=not sparse.issparse(x)).fit(x)
-        spread, said = np.sqrt(alike.var_), _said(alike.transform(x), noisy_proba)
+        spread, said = np.sqrt(alike.var_), _explained_share(alike.transform(x), noisy_proba)
         scalers = {"alike": alike}
         for name, size in (("as given", spread), ("by labels", said)):
             if np.ptp(size) > SAME_SPREAD * size.max():
@@ -251,14 +252,15 @@ class Features:
         return found
 
 
-def _said(x: Rows, proba: Floats) -> Floats:
-    """Return how much each column of unit variance says of classes, the correlation ratio.
+def _explained_share(x: Rows, proba: Floats) -> Floats:
+    """Return the share of each column's variance, which is 1, that classes explain.
 
-    r_j^2 = sum_k P(k) (E[x_j | k] - E[x_j])^2 = sum_k Cov(x_j, P(k | x))^2 / P(k).
+    sum_k P(k) (E[x | k] - E[x])^2 = sum_k Cov(x, P(k | x))^2 / P(k), the correlation ratio.
     """
     share = np.maximum(proba.mean(axis=0), 1e-12)
     covariance = np.asarray(x.T @ (proba - proba.mean(axis=0))) / len(proba)
-    return np.asarray(np.sqrt((covariance**2 / share).sum(axis=1)))
+    explained = (covariance**2 / share).sum(axis=1)
+    return np.where(explained > 1e-12, explained, 0.0)
 
 
 def _span(scaler: StandardScaler, rows: Rows) -> Floats:
