@@ -12,8 +12,8 @@ was not shown:
   with beta >= 0 and Gaussian priors, of which several widths for v are tried: from none, where
   errors depend on x through P(noisy | x) only, to that of a model that learns the classes from
   checked rows alone; with x in units of each column's spread; as it is given, where columns that
-  vary more say more, as those of an embedding do; and in units in which columns say as much of the
-  truth as they say of the noisy labels.
+  vary more say more, as those of an embedding do; and by the share of each column's variance that
+  the noisy labels explain.
 
 The weights maximise the held-out likelihood of the mixture (stacking).
 """
