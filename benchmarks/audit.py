@@ -92,7 +92,7 @@ def other_rules(seeds: Sequence[int] = range(11, 19)) -> None:
                 for rank in (audited(X, given, "auto", 0), doubted(X, given))
             ]
             for seed in seeds
-            for _, X, given, true, *_ in by_rules(seed)
+            for _, X, given, true, *_ in by_rules(seed=seed)
         ]
     )
     ahead = areas[:, 0] - areas[:, 1]

@@ -8,7 +8,9 @@ often the confidence sequence does when a person stops as soon as it is narrow, 
 half-width of .02 needs.
 
 `python -m benchmarks.checked training` trains on labels made by rules and on flipped ones, with 100
-and 300 checked rows, beside what else can be done with them. `python -m benchmarks.checked finding`
+and 300 checked rows, beside what else can be done with them. `python -m benchmarks.checked splits`
+trains on each table split in twenty other ways, 100 rows checked, to tell how far a difference on a
+single table is one of its few test rows. `python -m benchmarks.checked finding`
 counts the errors among the 150 most suspicious rows of made-up tables, where the model learns from
 the answers as on the review page, and where it does not. Tables are read from `UNFLIP_DATA`
 (default `../shared/data`).
@@ -52,6 +54,8 @@ Array = NDArray[Any]
 REAL = Path(os.environ.get("UNFLIP_REAL", "../shared/real"))
 DATA = Path(os.environ.get("UNFLIP_DATA", "../shared/data"))
 TABLES = ("breast-cancer", "diabetis", "german", "heart", "image", "thyroid")
+WAYS = ("as before", "put right", "alone", "rates", "IRBL", "checked=")
+SPLITS = 20
 SESSIONS, BATCH, MOST_ROWS = 1000, 25, 10_000
 TARGET = 0.05
 """Half-width of the confidence sequence at which the simulated person stops."""
@@ -70,6 +74,7 @@ def main() -> None:
     parts: dict[str, Callable[[], None]] = {
         "counting": counting,
         "training": training,
+        "splits": splits,
         "finding": finding,
     }
     for name in sys.argv[1:] or parts:
@@ -228,15 +233,30 @@ def stopped(share: Ratio, draws: Draws, model: Array | None) -> Array:
 
 
 def training() -> None:
-    names = ("as before", "put right", "alone", "rates", "IRBL", "checked=")
-    print(f"{'':28}" + "".join(f"{name:>11}" for name in names))
+    print(f"{'':28}" + "".join(f"{name:>11}" for name in WAYS))
     for kind, tables in (("comments", comments), ("rules", by_rules), ("flips", flipped)):
         for n in (100, 300):
             figures = []
             for name, *table in tables():
-                figures.append(trained(n, *table))
+                figures.append(trained(n, *table).mean(axis=0))
                 print(f"{kind + ', ' + name:22} {n:4} " + shown(figures[-1]), flush=True)
             print(f"{kind + ', mean':22} {n:4} " + shown(np.mean(figures, axis=0)), flush=True)
+
+
+def splits() -> None:
+    """Print how far checked= is ahead of the others, with the standard error over the splits."""
+    print(f"{'ahead of':28}" + "".join(f"{name:>15}" for name in WAYS[:-1]))
+    for kind, tables in (("flips", flipped), ("rules", by_rules)):
+        ahead: dict[str, list[Array]] = {}
+        for split in range(1, SPLITS + 1):
+            for name, *table in tables(split):
+                figures = trained(100, *table, n_draws=2).mean(axis=0)
+                ahead.setdefault(name, []).append(100 * (figures[-1] - figures[:-1]))
+        for name, each in ahead.items():
+            error = np.std(each, axis=0, ddof=1) / np.sqrt(SPLITS)
+            pairs = zip(np.mean(each, axis=0), error, strict=True)
+            line = "".join(f"{mean:+9.1f} ± {wide:3.1f}" for mean, wide in pairs)
+            print(f"{kind + ', ' + name:22}  100 {line}", flush=True)
 
 
 def shown(figures: Array) -> str:
@@ -265,34 +285,36 @@ def comments() -> Iterator[tuple[Any, ...]]:
     )
 
 
-def by_rules(seed: int = 1) -> Iterator[tuple[Any, ...]]:
+def by_rules(split: int = 0, seed: int = 1) -> Iterator[tuple[Any, ...]]:
     """Yield the tables, labelled by a small tree of three columns, which the seed draws."""
-    for name, X, y, X_test, y_test in benchmark_tables():
+    for name, X, y, X_test, y_test in benchmark_tables(split):
         columns = np.random.default_rng(seed).choice(X.shape[1], min(3, X.shape[1]), replace=False)
         rule = DecisionTreeClassifier(max_depth=2, class_weight="balanced", random_state=0)
         yield name, X, rule.fit(X[:, columns], y).predict(X[:, columns]), y, X_test, y_test
 
 
-def flipped() -> Iterator[tuple[Any, ...]]:
+def flipped(split: int = 0) -> Iterator[tuple[Any, ...]]:
     """Yield the tables with labels flipped at random."""
-    for name, X, y, X_test, y_test in benchmark_tables():
-        noisy = np.asarray(flip_labels(y, NoiseRates(0.3, 0.1), random_state=0))
+    for name, X, y, X_test, y_test in benchmark_tables(split):
+        noisy = np.asarray(flip_labels(y, NoiseRates(0.3, 0.1), random_state=split))
         yield name, X, noisy, y, X_test, y_test
 
 
-def benchmark_tables() -> Iterator[tuple[Any, ...]]:
+def benchmark_tables(split: int = 0) -> Iterator[tuple[Any, ...]]:
     for name in TABLES:
         table = np.genfromtxt(DATA / f"{name}.csv", delimiter=",", skip_header=1)
         y = (table[:, -1] == table[:, -1].max()).astype(int)
         X, X_test, y, y_test = train_test_split(
-            table[:, :-1], y, test_size=0.3, random_state=0, stratify=y
+            table[:, :-1], y, test_size=0.3, random_state=split, stratify=y
         )
         scaler = StandardScaler().fit(X)
         yield name, scaler.transform(X), y, scaler.transform(X_test), y_test
 
 
-def trained(n: int, X: Array, y: Array, true: Array, X_test: Array, y_test: Array) -> Array:
-    """Return test accuracies, the mean over ten draws of the checked rows."""
+def trained(
+    n: int, X: Array, y: Array, true: Array, X_test: Array, y_test: Array, *, n_draws: int = 10
+) -> Array:
+    """Return test accuracies of each way, for each draw of the checked rows."""
     plain = ImportanceReweightingClassifier(LogisticRegression(max_iter=1000), random_state=0)
     labels = check_labels(y)
     with warnings.catch_warnings():
@@ -302,7 +324,7 @@ def trained(n: int, X: Array, y: Array, true: Array, X_test: Array, y_test: Arra
         before = plain.score(X_test, y_test)
         n_checked = min(n, y.size)
         figures = []
-        for seed in range(10):
+        for seed in range(n_draws):
             rows = np.random.default_rng(seed).choice(y.size, n_checked, replace=False)
             checked = CheckedLabels(rows, true[rows], probability=n_checked / y.size)
             right = y.copy()
@@ -321,7 +343,7 @@ def trained(n: int, X: Array, y: Array, true: Array, X_test: Array, y_test: Arra
                     here.score(X_test, y_test),
                 ]
             )
-    return np.asarray(np.mean(figures, axis=0))
+    return np.array(figures)
 
 
 def finding() -> None:

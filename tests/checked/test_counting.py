@@ -299,3 +299,13 @@ def test_metrics_take_checked_rows_in_the_place_of_rates() -> None:
         clean_accuracy_score(given, predicted)
     with pytest.raises(ValueError, match="without sample_weight"):
         clean_accuracy_score(given, predicted, checked=checked, sample_weight=np.ones(N))
+
+
+def test_rates_that_leave_no_information_are_scaled_back_and_unknown_ones_refused() -> None:
+    y = np.array([0, 1] * 50)
+    true = np.where(np.arange(100) < 10, y, 1 - y)
+    with pytest.warns(UserWarning, match="0.833 and 0.833 sum to 1.667"):
+        found = CheckedLabels(np.arange(60), true[:60], 0.6).rates(y)
+    assert_allclose([found.positive, found.negative], 0.475)
+    with pytest.raises(ValueError, match="no row that was drawn and checked is truly 1"):
+        CheckedLabels(np.arange(60), np.zeros(60, dtype=int), 0.6).rates(y)

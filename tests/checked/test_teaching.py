@@ -13,7 +13,14 @@ from sklearn.metrics import roc_auc_score
 from unflip import CheckedLabels, ImportanceReweightingClassifier, LabelAudit, NoiseRates
 from unflip._validation import check_labels
 from unflip.checked import Features, teach
-from unflip.checked._learning import ErrorModel, Seen, _folds, _stacked, flip_matrix
+from unflip.checked._learning import (
+    ErrorModel,
+    Seen,
+    _folds,
+    _stacked,
+    explain_errors,
+    flip_matrix,
+)
 from unflip.inspection import summary
 
 N = 800
@@ -93,7 +100,47 @@ def test_columns_that_vary_more_may_say_more() -> None:
     # in whatever unit
     other = teach(checked, 1000 * x * spread, check_labels(y), np.eye(2)[y], noisy)
     assert_allclose(other.label_proba, found["as given"].label_proba, atol=1e-5)
-    assert len(Features.of(x / x.std(axis=0), left).scales) == 1
+    assert "as given" not in Features.of(x / x.std(axis=0), left, noisy).scales
+
+
+def test_columns_that_say_more_of_the_noisy_labels_may_say_more_of_the_truth() -> None:
+    """Components of equal variance: a rule knows one of the two that count, forty do not count."""
+    right: dict[str, list[float]] = {"all scales": [], "no such scale": []}
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=(600, 42))
+        true = (x[:, 0] + x[:, 1] > 0).astype(int)
+        y = (x[:, 0] + 0.5 * x[:, 1] + 0.5 > 0).astype(int)
+        noisy = LogisticRegression().fit(x, y).predict_proba(x)
+        rows = rng.choice(600, 60, replace=False)
+        found = Features.of(x, rows, noisy).transform(x)
+        fewer = {name: each for name, each in found.items() if name != "by labels"}
+        left = np.setdiff1d(np.arange(600), rows)
+        for (name, hits), scales in zip(right.items(), (found, fewer), strict=True):
+            seen = Seen(np.eye(2)[y], noisy, scales, y)
+            explained = explain_errors(seen.take(rows), true[rows], np.ones(60))
+            hits.append(np.mean(explained.predict(seen.take(left)).argmax(axis=1) == true[left]))
+            share = sum(v for k, v in explained.shares.items() if k.endswith("by labels"))
+            assert (share > 0.3) == (name == "all scales")
+    assert np.mean(right["all scales"]) > np.mean(right["no such scale"]) + 0.02
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_a_column_counts_by_the_share_of_its_variance_that_labels_explain(kind) -> None:
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, 300)
+    X = 5 + rng.normal(size=(300, 4)) * [1, 2, 3, 0] + 2 * np.eye(3, 4)[codes]
+    X[:, 3] = 7  # says nothing
+    between = np.zeros(4)
+    for k in range(3):
+        between += np.mean(codes == k) * (X[codes == k].mean(axis=0) - X.mean(axis=0)) ** 2
+    share = between[:3] / X[:, :3].var(axis=0)
+    found = Features.of(kind(X), codes[:0], np.eye(3)[codes]).transform(kind(X))["by labels"]
+    spread = np.std(found.toarray() if sparse.issparse(found) else found, axis=0)
+    assert_allclose(spread[:3] / spread[0], share / share[0])
+    assert spread[3] < 1e-5
+    even = Features.of(X, codes[:0], np.full((300, 3), 1 / 3))
+    assert "by labels" not in even.scales
 
 
 def test_no_checked_rows_change_nothing() -> None:
@@ -214,8 +261,8 @@ def test_the_error_model_is_at_the_maximum_of_its_penalised_likelihood(speaks_fo
     x = rng.normal(size=(60, 2))
     weight = rng.uniform(0.5, 2, 60)
     log_p -= log_p.mean(axis=1, keepdims=True)
-    rows = Seen(np.full((60, 3), 1 / 3), np.exp(log_p), (x,), codes)
-    model = ErrorModel(5.0).fit(rows, truth, weight)
+    rows = Seen(np.full((60, 3), 1 / 3), np.exp(log_p), {"alike": x}, codes)
+    model = ErrorModel(5.0, "alike").fit(rows, truth, weight)
     spread = (x**2).sum(axis=1).mean()
 
     def loss(parameters):

@@ -108,8 +108,9 @@ def teach_blocks(
     codes = label_codes(few.y, classes)
     noisy = np.asarray(posterior.predict_proba(few.X), dtype=float)
     own = LabelPosterior(noisy, codes, rates, classes).proba
-    features = Features.of(few.X, np.arange(codes.size))
-    seen = Seen(own, scaled_rows(noisy), features.transform(few.X), codes)
+    held_out = scaled_rows(noisy)
+    features = Features.of(few.X, np.arange(codes.size), held_out)
+    seen = Seen(own, held_out, features.transform(few.X), codes)
     explained = explained_by(checked, truth, draws, seen)
     said = totals.error_share
     share = None

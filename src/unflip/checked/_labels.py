@@ -28,6 +28,7 @@ from unflip.checked._input import (
 from unflip.checked._learning import LEAST_ROWS
 from unflip.checked._picking import Goal, Picks, pick_rows, rows_needed
 from unflip.noise import NoiseRates, RatesInterval
+from unflip.noise_rates import admissible_rates
 
 
 class CheckedLabels:
@@ -491,14 +492,22 @@ class CheckedLabels:
         Returns
         -------
         NoiseRates
-            The estimate of each rate.
+            The estimate of each rate; both scaled back, with a warning, where they sum to nearly 1
+            or more, and labels would say nothing of the true class.
         """
-        found = list(self.noise_rates(y, label_proba).values())
+        found = self.noise_rates(y, label_proba)
         if len(found) != 2:
             raise ValueError(
                 f"y holds {len(found)} classes: rates are for two, `transition` for more."
             )
-        return NoiseRates(positive=found[1].value, negative=found[0].value)
+        for label, rate in found.items():
+            if np.isnan(rate.value):
+                raise ValueError(
+                    f"no row that was drawn and checked is truly {label!r}, so that nothing is "
+                    "known of how often it is mislabelled: check more rows."
+                )
+        negative, positive = found.values()
+        return admissible_rates(positive=positive.value, negative=negative.value)
 
     def _ready(
         self, y: ArrayLike, label_proba: ArrayLike | None, *, per_class: bool = False

@@ -11,8 +11,9 @@ was not shown:
 
   with beta >= 0 and Gaussian priors, of which several widths for v are tried: from none, where
   errors depend on x through P(noisy | x) only, to that of a model that learns the classes from
-  checked rows alone; with x in units of each column's spread, and as it is given, where columns
-  that vary more say more, as those of an embedding do.
+  checked rows alone; with x in units of each column's spread; as it is given, where columns that
+  vary more say more, as those of an embedding do; and by the share of each column's variance that
+  the noisy labels explain.
 
 The weights maximise the held-out likelihood of the mixture (stacking).
 """
@@ -57,15 +58,16 @@ class Seen(NamedTuple):
         P(true = k | x, given label) by the noisy labels alone.
     held_out : ndarray of shape (n_rows, n_classes)
         P(noisy | x) by a model that did not see the row's label.
-    x : tuple of {ndarray, sparse matrix} of shape (n_rows, n_features)
-        The rows as numbers, in one or more scales of the columns; empty where they are not numbers.
+    x : dict of str to {ndarray, sparse matrix} of shape (n_rows, n_features)
+        The rows as numbers, by the name of each scale of the columns; empty where they are not
+        numbers.
     codes : ndarray of shape (n_rows,)
         Positions of the given labels among the classes.
     """
 
     own: Floats
     held_out: Floats
-    x: tuple[Rows, ...]
+    x: dict[str, Rows]
     codes: Codes
 
     def take(self, rows: Codes) -> "Seen":
@@ -76,7 +78,7 @@ class Seen(NamedTuple):
         rows : ndarray of int
             Their positions.
         """
-        x = tuple(each[rows] for each in self.x)
+        x = {name: each[rows] for name, each in self.x.items()}
         return Seen(self.own[rows], self.held_out[rows], x, self.codes[rows])
 
 
@@ -132,7 +134,7 @@ def explain_errors(rows: Seen, truth: Codes, weight: Floats) -> Explained:
     if speaking.size < LEAST_ROWS:
         return Explained([LabelsAlone()], np.ones(1))
     parts: list[Explanation] = [LabelsAlone(), RandomFlips(), ErrorModel()]
-    parts += [ErrorModel(width, scale) for scale in range(len(rows.x)) for width in WIDTHS]
+    parts += [ErrorModel(width, scale) for scale in rows.x for width in WIDTHS]
     scores = np.empty((truth.size, len(parts)))
     for train, test in _folds(truth):
         for column, part in enumerate(parts):
@@ -208,15 +210,15 @@ class ErrorModel:
     ----------
     width : float, default=0
         Prior variance of v x over the rows; 0: v is 0.
-    scale : int, default=0
+    scale : str, default=""
         Which scale of the columns: v has the same prior in each column.
     """
 
-    def __init__(self, width: float = 0.0, scale: int = 0) -> None:
+    def __init__(self, width: float = 0.0, scale: str = "") -> None:
         self.width, self.scale = width, scale
         self.name = "errors by row"
         if width:
-            self.name += f", x {width:g}" + " as given" * (scale > 0)
+            self.name += f", x {width:g} {scale}"
 
     def fit(self, rows: Seen, truth: Codes, weight: Floats) -> "ErrorModel":
         """Maximise the weighted likelihood of the true labels of checked rows, with the prior."""

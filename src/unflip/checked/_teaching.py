@@ -26,6 +26,9 @@ CROSS_FIT_FOLDS = 5
 SAME_SPREAD = 0.01
 """Columns whose spreads differ by less are of one scale."""
 
+LEAST_SHARE = 1e-6
+"""Of a column's weight in the usual one: a column of none is next to nothing."""
+
 MANY_BY_HAND = 20
 """So many rows picked by hand, and none drawn, may be a random sample that does not say so."""
 
@@ -110,11 +113,11 @@ def teach(
     """
     classes, codes = labels
     truth, draws = checked.truth(labels), checked.draws(labels)
-    features = Features.of(X, checked.rows)
     if held_out is None:
-        model = make_posterior("probabilistic") if features.scales else clone(posterior)
+        model = clone(posterior) if _numbers(X) is None else make_posterior("probabilistic")
         folds = folds_within_classes(CROSS_FIT_FOLDS, codes)
         held_out = cross_fit(model, X, labels, cv=folds, random_state=random_state)[1]
+    features = Features.of(X, checked.rows, held_out)
     seen = Seen(own, held_out, features.transform(X), codes)
     found = explained_by(checked, truth, draws, seen.take(checked.rows))
     proba, counts = found.predict(seen), np.ones(codes.size)
@@ -160,7 +163,8 @@ def recalibrate(
     truth = checked.truth(labels)
     known = np.flatnonzero((truth >= 0) & (truth < labels.classes.size))
     rows = checked.rows[known]
-    seen = Seen(own, held_out, Features.of(X, rows).transform(X), labels.codes)
+    features = Features.of(X, rows, held_out)
+    seen = Seen(own, held_out, features.transform(X), labels.codes)
     return explain_errors(seen.take(rows), truth[known], np.ones(known.size)).predict(seen)
 
 
@@ -187,22 +191,24 @@ def explained_by(checked: CheckedLabels, truth: Codes, draws: Draws, rows: Seen)
 
 @dataclass(frozen=True)
 class Features:
-    """Rows as numbers, as many columns at most as checked rows: every column alike, and as given.
+    """Rows as numbers, as many columns at most as checked rows, in several scales of the columns.
 
     A ridge-penalised model of the checked rows does not leave their span, so that no more columns
     than rows are needed.
 
     Parameters
     ----------
-    scales : tuple of (StandardScaler, ndarray of shape (n_features, n_axes) or None)
+    scales : dict of str to (StandardScaler, ndarray of shape (n_features, n_axes) or None)
         What scales the columns, and the span of the checked rows where there are more columns than
-        these; empty where rows are not all finite numbers.
+        these: every column alike; as given, where spreads differ; and each column by the share of
+        its variance that the noisy labels explain, which text with a few telling components gains
+        from most. Empty where rows are not all finite numbers.
     """
 
-    scales: tuple[tuple[StandardScaler, Floats | None], ...]
+    scales: dict[str, tuple[StandardScaler, Floats | None]]
 
     @classmethod
-    def of(cls, X: Rows | None, checked_rows: Codes) -> "Features":
+    def of(cls, X: Rows | None, checked_rows: Codes, noisy_proba: Floats) -> "Features":
         """Return the features of these rows.
 
         Parameters
@@ -211,22 +217,26 @@ class Features:
             Rows, by which the columns are scaled.
         checked_rows : ndarray
             Which of them were checked.
+        noisy_proba : ndarray of shape (n_rows, n_classes)
+            P(noisy | x) of the rows.
         """
-        x = None if X is None else _numbers(X)
-        if x is None or not np.isfinite(x.data if sparse.issparse(x) else x).all():
-            return cls(())
-        scalers = [StandardScaler(with_mean=not sparse.issparse(x)).fit(x)]
-        spread = np.sqrt(scalers[0].var_)
-        if np.ptp(spread) > SAME_SPREAD * spread.max():
-            as_given = clone(scalers[0]).fit(x)
-            as_given.scale_ = np.full_like(spread, np.sqrt((spread**2).mean()))
-            scalers.append(as_given)
-        axes: list[Floats | None] = [None for _ in scalers]
+        x = _numbers(X)
+        if x is None:
+            return cls({})
+        alike = StandardScaler(with_mean=not sparse.issparse(x)).fit(x)
+        spread, said = np.sqrt(alike.var_), _explained_share(alike.transform(x), noisy_proba)
+        scalers = {"alike": alike}
+        for name, size in (("as given", spread), ("by labels", said)):
+            if np.ptp(size) > SAME_SPREAD * size.max():
+                scalers[name] = scaler = clone(alike).fit(x)
+                share = size / np.sqrt((size**2).mean())
+                scaler.scale_ = alike.scale_ / np.maximum(share, LEAST_SHARE)
+        axes: dict[str, Floats] = {}
         if 0 < checked_rows.size < x.shape[1]:
-            axes = [_span(each, x[checked_rows]) for each in scalers]
-        return cls(tuple(zip(scalers, axes, strict=True)))
+            axes = {name: _span(each, x[checked_rows]) for name, each in scalers.items()}
+        return cls({name: (each, axes.get(name)) for name, each in scalers.items()})
 
-    def transform(self, X: Rows | None) -> tuple[Rows, ...]:
+    def transform(self, X: Rows | None) -> dict[str, Rows]:
         """Return rows in each scale; a gap is as the mean of its column.
 
         Parameters
@@ -234,12 +244,23 @@ class Features:
         X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features) or None
             Rows with the same columns.
         """
-        found = []
-        for scaler, axes in self.scales:
-            x = scaler.transform(_numbers(X))
+        found = {}
+        for name, (scaler, axes) in self.scales.items():
+            x = scaler.transform(_as_numbers(X))
             x = x if sparse.issparse(x) else np.where(np.isnan(x), 0.0, x)
-            found.append(x if axes is None else np.asarray(x @ axes))
-        return tuple(found)
+            found[name] = x if axes is None else np.asarray(x @ axes)
+        return found
+
+
+def _explained_share(x: Rows, proba: Floats) -> Floats:
+    """Return the share of each column's variance, which is 1, that classes explain.
+
+    sum_k P(k) (E[x | k] - E[x])^2 = sum_k Cov(x, P(k | x))^2 / P(k), the correlation ratio.
+    """
+    share = np.maximum(proba.mean(axis=0), 1e-12)
+    covariance = np.asarray(x.T @ (proba - proba.mean(axis=0))) / len(proba)
+    explained = (covariance**2 / share).sum(axis=1)
+    return np.where(explained > 1e-12, explained, 0.0)
 
 
 def _span(scaler: StandardScaler, rows: Rows) -> Floats:
@@ -249,8 +270,16 @@ def _span(scaler: StandardScaler, rows: Rows) -> Floats:
     return np.asarray(np.linalg.svd(scaled, full_matrices=False)[2].T)
 
 
-def _numbers(X: Rows) -> Rows | None:
-    """Return rows as numbers; None where they are not."""
+def _numbers(X: Rows | None) -> Rows | None:
+    """Return rows as finite numbers; None where they are not."""
+    x = None if X is None else _as_numbers(X)
+    if x is None or not np.isfinite(x.data if sparse.issparse(x) else x).all():
+        return None
+    return x
+
+
+def _as_numbers(X: Rows) -> Rows | None:
+    """Return rows as numbers, gaps as NaN; None where they are not."""
     if sparse.issparse(X):
         return X.astype(float).tocsr()
     try:

@@ -2,6 +2,7 @@
 
 from unflip.noise_rates import _registry
 from unflip.noise_rates._base import admissible_matrix as admissible_matrix
+from unflip.noise_rates._base import admissible_rates as admissible_rates
 from unflip.noise_rates._base import default_posterior as default_posterior
 from unflip.noise_rates._estimate import estimate_rates
 from unflip.noise_rates._estimate import fit_rates as fit_rates
