@@ -27,6 +27,7 @@ from unflip import (
     flip_labels,
     importance_weights,
 )
+from unflip._compat import VERSION
 from unflip.density_ratio import KLIEP
 from unflip.noise_rates import ChannelRates, MinimumRates, estimate_rates
 from unflip.paper import eiw, iw
@@ -235,6 +236,10 @@ def test_scaling_the_features_leaves_the_weights(data):
         np.testing.assert_allclose(other.sample_weight_, one.sample_weight_, atol=1e-5)
 
 
+@pytest.mark.skipif(
+    VERSION < (1, 9) and not hasattr(pl.DataFrame, "__dataframe__"),
+    reason="the ColumnTransformer of scikit-learn before 1.9 takes no frame of polars 2",
+)
 def test_frames_reach_the_parts_as_they_are(data):
     X, _, y_noisy = data
     numbers = {f"x{j}": X[:, j] for j in range(3)}

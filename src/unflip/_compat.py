@@ -1,18 +1,20 @@
-"""What older versions of scikit-learn call by another name."""
+"""What older versions of scikit-learn call by another name, or do not know."""
 
 from typing import Any
 
+import numpy as np
 from sklearn import __version__, get_config
 from sklearn._loss._loss import CyHalfBinomialLoss
 from sklearn.base import BaseEstimator
 from sklearn.utils import estimator_html_repr
+from sklearn.utils.validation import validate_data as _validate_data
+
+VERSION = tuple(map(int, __version__.split(".")[:2]))
 
 LOSSES_MODULE: str = CyHalfBinomialLoss.__module__
 """Where model files say that compiled losses are: `_loss` before scikit-learn 1.9 (loaded here)."""
 
-COUNTS = frozenset[str](
-    ["numpy.int64"] if tuple(map(int, __version__.split(".")[:2])) < (1, 8) else []
-)
+COUNTS = frozenset[str](["numpy.int64"] if VERSION < (1, 8) else [])
 """Types of what a fitted StandardScaler counts, where it is no plain number."""
 
 if hasattr(BaseEstimator, "_html_repr"):
@@ -36,3 +38,34 @@ else:
             if get_config()["display"] == "diagram":
                 shown["text/html"] = self._html_repr()
             return shown
+
+
+def validate_data(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
+    """As scikit-learn's, and the columns of polars 2 have names before scikit-learn 1.9 too."""
+    if VERSION >= (1, 9) or hasattr(X, "__dataframe__") or not _is_polars(X):
+        return _validate_data(estimator, X, **options)
+    found = _validate_data(estimator, _NamedRows(X), **options)
+    return X if isinstance(found, _NamedRows) else found
+
+
+def _is_polars(X: Any) -> bool:
+    return type(X).__module__.partition(".")[0] == "polars" and hasattr(X, "columns")
+
+
+class _NamedRows:
+    """A frame whose columns have names by the protocol that polars 2 has left."""
+
+    def __init__(self, frame: Any) -> None:
+        self.frame, self.shape = frame, frame.shape
+
+    def __dataframe__(self) -> Any:
+        return self
+
+    def column_names(self) -> Any:
+        return self.frame.columns
+
+    def __len__(self) -> int:
+        return int(self.shape[0])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.asarray(self.frame, dtype=dtype)

@@ -11,12 +11,9 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import (
-    check_consistent_length,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from unflip._compat import validate_data
 from unflip._typing import Array, PlainLabel, Rows, Vector
 
 FLOATS = (np.float64, np.float32)

@@ -10,7 +10,7 @@ import sys
 class Blocked:
     def find_spec(self, name, path=None, target=None):
         if name.split(".")[0] in self.extras:
-            raise ImportError(f"No module named {name!r}", name=name)
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 def block(*extras):
     Blocked.extras = extras

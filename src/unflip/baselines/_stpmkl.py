@@ -10,8 +10,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from unflip._compat import validate_data
 from unflip._estimators import optional_generator
 from unflip._gaussian_kernel import DistancesTo, gaussian, row_blocks, squared_distances
 from unflip._threads import one_blas_thread

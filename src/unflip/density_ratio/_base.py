@@ -8,8 +8,9 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from unflip._compat import validate_data
 from unflip._gaussian_kernel import GaussianDesign
 from unflip._samples import Samples, TwoSamples
 from unflip._sampling import shuffled

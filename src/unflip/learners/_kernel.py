@@ -11,8 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.svm import SVC
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from unflip._compat import validate_data
 from unflip._gaussian_kernel import row_blocks
 from unflip._threads import one_blas_thread
 from unflip._typing import Array, Rows

@@ -8,8 +8,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from unflip._compat import validate_data
 from unflip._threads import one_blas_thread
 from unflip._typing import Array, Rows
 from unflip._validation import (

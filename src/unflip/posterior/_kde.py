@@ -7,8 +7,9 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from unflip._compat import validate_data
 from unflip._gaussian_kernel import (
     SELECTION_ROWS,
     DistancesTo,

@@ -6,8 +6,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from unflip._compat import validate_data
 from unflip._samples import Samples, TwoSamples
 from unflip._typing import Array, Rows
 from unflip._validation import check_class_weights, new_rows

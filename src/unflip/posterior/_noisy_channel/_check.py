@@ -39,6 +39,9 @@ from unflip.posterior._noisy_channel._surface import Box, climb
 N_CHECK_FOLDS, N_SCORE_FOLDS = 3, 5
 """Folds of the residuals' trees, and of the scores' trees."""
 
+N_BINS = 63
+"""Thresholds of a column that the residuals' trees see: more would take time and find no more."""
+
 DOUBTED, REFUTED = 3.0, 6.0
 """Statistics from which on the channel is compared with one on tree scores, and not believed."""
 
@@ -282,6 +285,7 @@ def residual_score(units: ChannelSample, held_out: Floats, fitted: Floats) -> fl
                 learning_rate=0.15,
                 max_iter=20,
                 max_leaf_nodes=8,
+                max_bins=N_BINS,
                 early_stopping=False,
                 random_state=0,
             )
