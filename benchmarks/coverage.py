@@ -133,7 +133,8 @@ def main() -> None:
         for setting in SETTINGS:
             run = Parallel(options.jobs)(delayed(count)(setting, seed) for seed in range(draws))
             print(f"{setting:22} " + " ".join(f"{share:9.1%}" for share in np.mean(run, axis=0)))
-    print_many(options.many_draws, options.jobs)
+    if options.many_draws:
+        print_many(options.many_draws, options.jobs)
 
 
 if __name__ == "__main__":
