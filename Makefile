@@ -15,18 +15,18 @@ demo: $(VENV)/.cli
 	@$(BIN)/unflip demo
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-slow: $(VENV)/.test
 	$(BIN)/python -m pytest -m slow
 
 # The default tests with the lowest versions that pyproject.toml allows.
 test-oldest: $(OLDEST)/.test
-	$(OLDEST)/bin/python -m pytest -n auto
+	$(OLDEST)/bin/python -m pytest -n auto --dist worksteal
 
 # The share of the lines of src that the default tests run; files below 90 % are listed.
 coverage: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto --cov --cov-report=
+	$(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=
 	@$(BIN)/coverage report --sort=cover | awk '$$NF + 0 < 90 || $$1 == "TOTAL"'
 	@$(BIN)/coverage report --fail-under=95 --format=total >/dev/null || \
 		{ echo "less than 95 % of the lines are tested"; exit 1; }

@@ -317,7 +317,12 @@ def judged(error: BaseException) -> tuple[str, str]:
 
 
 def _is_of(frame: traceback.FrameSummary, library: str) -> bool:
-    return f"{os.sep}{library}{os.sep}" in frame.filename
+    """Return whether the file is of a library, wherever the copy of the repository lies."""
+    for folder in ("site-packages", "src"):
+        _, found, within = frame.filename.rpartition(f"{os.sep}{folder}{os.sep}")
+        if found:
+            return within.split(os.sep)[0] == library
+    return False
 
 
 def _changed(given: dict[str, Any], before: dict[str, Any]) -> tuple[str, str] | None:
