@@ -7,6 +7,8 @@ else
 BIN := $(VENV)/bin
 endif
 OLDEST := .venv-oldest
+# One more than there are cores: some tests wait for a browser or another process.
+WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 
 .PHONY: demo test test-slow test-oldest coverage lint format docs links bench bench-page bench-full reproduce dist clean
@@ -15,18 +17,18 @@ demo: $(VENV)/.cli
 	@$(BIN)/unflip demo
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n $(WORKERS)
 
 test-slow: $(VENV)/.test
 	$(BIN)/python -m pytest -m slow
 
 # The default tests with the lowest versions that pyproject.toml allows.
 test-oldest: $(OLDEST)/.test
-	$(OLDEST)/bin/python -m pytest -n auto --dist worksteal
+	$(OLDEST)/bin/python -m pytest -n $(WORKERS)
 
 # The share of the lines of src that the default tests run; files below 90 % are listed.
 coverage: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=
+	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=
 	@$(BIN)/coverage report --sort=cover | awk '$$NF + 0 < 90 || $$1 == "TOTAL"'
 	@$(BIN)/coverage report --fail-under=95 --format=total >/dev/null || \
 		{ echo "less than 95 % of the lines are tested"; exit 1; }

@@ -80,7 +80,7 @@ def test_rates_do_not_depend_on_the_scale_of_the_weights(data, estimator):
         estimator.fit(X, y, weight)
 
 
-@pytest.mark.parametrize("posterior", ["auto", "probabilistic", "kde", "kliep", "ulsif", "kmm"])
+@pytest.mark.parametrize("posterior", ["auto", "probabilistic", "kde", "ulsif", "kmm"])
 def test_weights_of_rows_do_not_depend_on_the_scale_of_a_users_weights(data, posterior):
     X, y = data
     own = np.random.default_rng(1).integers(1, 4, len(y))

@@ -145,7 +145,12 @@ def test_the_model_file_says_where_it_comes_from(model):
 
 
 @pytest.mark.parametrize(
-    "estimator", ["boosting", "svm", "sklearn.ensemble.RandomForestClassifier"]
+    "estimator",
+    [
+        "boosting",
+        "svm",
+        pytest.param("sklearn.ensemble.RandomForestClassifier", marks=pytest.mark.slow),
+    ],
 )
 def test_other_estimators_are_trained_and_loaded(run, noisy, new, tmp_path, estimator):
     model, out = tmp_path / "m.skops", tmp_path / "p.parquet"

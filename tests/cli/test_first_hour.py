@@ -271,6 +271,7 @@ def test_parts_that_cannot_be_compared_are_refused_before_the_work(run, tmp_path
     assert said in refused.stderr
 
 
+@pytest.mark.slow
 def test_parts_are_compared_for_three_classes_too(run, tmp_path):
     rng = np.random.default_rng(0)
     true, source = rng.integers(0, 3, 450), rng.choice(["desk", "phone"], 450)
