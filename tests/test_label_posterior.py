@@ -59,7 +59,7 @@ def two_classes():
 
 @pytest.mark.filterwarnings("ignore::unflip.LabelNoiseWarning")
 @pytest.mark.parametrize("posterior", POSTERIORS)
-@pytest.mark.parametrize("cv", [None, 3])
+@pytest.mark.parametrize("cv", [None, pytest.param(3, marks=pytest.mark.slow)])
 def test_classifier_and_audit_agree_exactly(two_classes, posterior, cv):
     X, y = two_classes
     clf = ImportanceReweightingClassifier(

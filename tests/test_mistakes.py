@@ -266,6 +266,7 @@ def test_a_share_that_rests_on_blame_is_called_a_guess():
     assert not LabelAudit().fit_posterior(noise.noisy_posterior(sure), given).diagnostics_
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_rates_and_narrow_with_rows():
     noise = TransitionMatrix.uniform(4, 0.2)
     widths = []

@@ -247,6 +247,7 @@ def test_tables_of_any_library_become_the_same_columns():
     assert as_polars(pl.Series("text", ["a"])).columns == ["text"]
 
 
+@pytest.mark.slow
 def test_sparse_rows_that_trees_explain_can_be_predicted():
     rng = np.random.default_rng(0)
     X = np.where(rng.random((1500, 6)) < 0.5, 0.0, rng.normal(size=(1500, 6)))
