@@ -1,8 +1,10 @@
 """How often the channel's 95 % interval holds the true rates, and how often its tests are wrong.
 
-`python -m benchmarks.coverage [--draws 500]`: simulated data sets of three kinds, each drawn anew.
-The interval's coverage is counted under noise; the test of "no noise" on clean labels and that of
-"both classes alike" under equal rates, where each should reject in 5 % of the sets or fewer.
+`python -m benchmarks.coverage [--draws 500]`: simulated data sets of three kinds, each drawn anew
+(`--first` leaves out as many, to keep some unseen). The interval's coverage is counted under noise,
+beside that of Wald's interval of the counts that one would have with the true labels; the test of
+"no noise" on clean labels and that of "both classes alike" under equal rates, where each should
+reject in 5 % of the sets or fewer.
 
 Then 3, 5 and 10 Gaussian classes under noise of a kind that is drawn too: one rate for all, one
 target for each class, or rows of T at random. Counted are the entries of T, the classes' flip
@@ -19,6 +21,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy.special import expit
+from scipy.stats import norm
 
 from benchmarks.multiclass import NOISES, matrix
 from unflip import NoiseRates, flip_labels
@@ -53,24 +56,38 @@ SETTINGS: dict[str, tuple[Callable[[np.random.Generator, int], tuple[Array, Arra
 ASYMMETRIC, EQUAL, NONE = NoiseRates(0.3, 0.1), NoiseRates(0.2, 0.2), NoiseRates(0.0, 0.0)
 
 
-def channel(setting: str, rates: NoiseRates, seed: int) -> ChannelRates:
+def drawn(setting: str, rates: NoiseRates, seed: int) -> tuple[Array, Array, Array]:
+    """Return rows, true and given labels."""
     draw, n = SETTINGS[setting]
     X, y = draw(np.random.default_rng(seed), n)
+    return X, y, flip_labels(y, rates, random_state=seed)
+
+
+def channel(X: Array, given: Array, seed: int) -> ChannelRates:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fitted = ChannelRates(random_state=seed)
-        return fitted.fit(X, flip_labels(y, rates, random_state=seed))
+        return ChannelRates(random_state=seed).fit(X, given)
 
 
 def held(setting: str, seed: int) -> list[bool]:
-    bounds = channel(setting, ASYMMETRIC, seed).interval_.both()
-    pairs = zip(bounds, ASYMMETRIC.both(), strict=True)
+    X, y, given = drawn(setting, ASYMMETRIC, seed)
+    bounds = channel(X, given, seed).interval_.both()
+    counted = [wald(given[y == label] != label) for label in (True, False)]
+    pairs = zip([*bounds, *counted], 2 * ASYMMETRIC.both(), strict=True)
     return [low <= rate <= high for (low, high), rate in pairs]
 
 
+def wald(flipped: Array) -> tuple[float, float]:
+    share = float(flipped.mean())
+    error = float(norm.isf(0.025) * np.sqrt(share * (1 - share) / flipped.size))
+    return share - error, share + error
+
+
 def rejected(setting: str, seed: int) -> list[bool]:
-    noise = channel(setting, NONE, seed).noise_test_
-    symmetry = channel(setting, EQUAL, seed).symmetry_test_
+    X, _, given = drawn(setting, NONE, seed)
+    noise = channel(X, given, seed).noise_test_
+    X, _, given = drawn(setting, EQUAL, seed)
+    symmetry = channel(X, given, seed).symmetry_test_
     assert noise is not None
     assert symmetry is not None
     return [noise.p_value < 0.05, symmetry.p_value < 0.05]
@@ -94,9 +111,7 @@ def many_held(n_classes: int, seed: int, n_rows: int = 1000) -> list[float]:
     X = 3 * np.eye(n_classes)[y] + rng.normal(size=(n_rows, n_classes))
     T = matrix(NOISES[1 + seed % 3], n_classes, rng)
     given = flip_labels(y, T, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        interval = ChannelRates(random_state=seed).fit(X, given).interval_
+    interval = channel(X, given, seed).interval_
     inside = (interval.low <= T + 1e-12) & (interval.high >= T - 1e-12)
     assert interval.wrong_share is not None
     low, high = interval.wrong_share
@@ -104,15 +119,15 @@ def many_held(n_classes: int, seed: int, n_rows: int = 1000) -> list[float]:
     return [inside.mean(), np.diag(inside).mean(), *(float(low <= x <= high) for x in shares)]
 
 
-def print_many(draws: int, jobs: int) -> None:
+def print_many(seeds: range, jobs: int) -> None:
     columns = " ".join(f"{name:>9}" for name in ("T", "flips", "share", "at hand"))
-    print(f"{'the interval holds':22} {columns}   of {draws} data sets")
+    print(f"{'the interval holds':22} {columns}   of {len(seeds)} data sets")
     for n_classes in CLASSES:
-        run = Parallel(jobs)(delayed(many_held)(n_classes, seed) for seed in range(draws))
+        run = Parallel(jobs)(delayed(many_held)(n_classes, seed) for seed in seeds)
         name = f"{n_classes} classes, n = 1000"
         print(f"{name:22} " + " ".join(f"{share:9.1%}" for share in np.mean(run, axis=0)))
         for kind in range(3):
-            shares = np.mean(run[kind::3], axis=0)
+            shares = np.mean(run[(kind - seeds.start) % 3 :: 3], axis=0)
             print(f"  {NOISES[1 + kind]:20} " + " ".join(f"{share:9.1%}" for share in shares))
 
 
@@ -121,20 +136,22 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=500, help="data sets for the intervals")
     parser.add_argument("--test-draws", type=int, default=100, help="data sets for the tests")
     parser.add_argument("--many-draws", type=int, default=300, help="of more than two classes")
+    parser.add_argument("--first", type=int, default=0, help="first data set")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     for title, columns, count, draws in (
-        ("the interval holds", ("rho_pos", "rho_neg"), held, options.draws),
+        ("the interval holds", ("rho_pos", "rho_neg", "counted", "counted"), held, options.draws),
         ("wrongly rejected", ("no noise", "alike"), rejected, options.test_draws),
     ):
         if not draws:
             continue
-        print(f"{title:22} {columns[0]:>9} {columns[1]:>9}   of {draws} data sets")
+        print(f"{title:22} {' '.join(f'{name:>9}' for name in columns)}   of {draws} data sets")
+        seeds = range(options.first, options.first + draws)
         for setting in SETTINGS:
-            run = Parallel(options.jobs)(delayed(count)(setting, seed) for seed in range(draws))
+            run = Parallel(options.jobs)(delayed(count)(setting, seed) for seed in seeds)
             print(f"{setting:22} " + " ".join(f"{share:9.1%}" for share in np.mean(run, axis=0)))
     if options.many_draws:
-        print_many(options.many_draws, options.jobs)
+        print_many(range(options.first, options.first + options.many_draws), options.jobs)
 
 
 if __name__ == "__main__":

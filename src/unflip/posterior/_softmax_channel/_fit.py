@@ -44,6 +44,10 @@ with a forest, which gains more from more rows."""
 FEATURES = ("linear", "nystroem", "forest")
 """What t may be linear in: the columns; beside them, Gaussian bumps; or a forest's scores."""
 
+HELP = 0.003
+"""Gain of the evidence per row from which on more than the columns is taken: less is not worth what
+a forest costs on many rows."""
+
 PILOT_WORK, PILOT_ROWS = 4e8, 3000
 """Work, and rows at most, of one evaluation of the evidence where many things are tried."""
 
@@ -401,7 +405,7 @@ def _best_features(
             if T is not None:
                 found[none.name] = climb(design, none, none.start(), variance, T=T, tol=ROUGH_TOL)
         candidate = _Candidate(name, features, held_out, found)
-        if best is None or candidate.height > best.height:
+        if best is None or candidate.height > best.height + HELP:
             best = candidate
     assert best is not None
     if known is not None:
