@@ -32,8 +32,8 @@ from unflip.posterior._softmax_channel._sharpness import held_out_logits
 MOST_CHECKED = 3000
 """Of more rows, so many are enough to see what matters."""
 
-N_TREES, LEAF = 30, 5
-"""Trees that predict the residuals, and rows of a leaf at least."""
+N_TREES, LEAF = 15, 5
+"""Trees that predict the residuals, of which more find hardly more, and rows of a leaf at least."""
 
 RULE_SOUGHT, CLEARLY_BETTER = 0.2, 3.0
 """Labels that the channel but for so few explains may have been made by a rule: they were if a
