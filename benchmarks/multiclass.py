@@ -3,7 +3,8 @@
 `python -m benchmarks.multiclass [--splits 5] [--estimator boosting] [--tables wine digits]` runs
 scikit-learn's digits and the tables of a folder (`UNFLIP_MANY`: CSV files whose last column is the
 label), up to 1000 rows to train on, with no noise, symmetric and pair flips of 0.3, and random rows
-of T. Every method sees the same splits and flips; the accuracy is that on clean test labels.
+of T. Every method sees the same splits and flips; the accuracy is that on clean test labels. Tables
+that have 1000 rows to train on are printed by themselves too.
 `--simulated` prints the error of T with 20 000 rows of Gaussian classes.
 
 T error is half the mean L1 distance of T's rows. Worst is the largest loss of a cell (table and
@@ -31,6 +32,12 @@ from unflip.noise_rates import ChannelRates
 
 Array = NDArray[Any]
 
+Cells = dict[tuple[str, str, str], list[tuple[float, float]]]
+"""Accuracy and error of T in every split, by method, table and noise."""
+
+MOST_ROWS = 1000
+"""Rows to train on."""
+
 TRUTH = "true labels known"
 NOISES = ("none", "symmetric .3", "pair .3", "random")
 
@@ -57,7 +64,8 @@ def main() -> None:
 
 
 def print_accuracies(estimator: str, seeds: range, only: list[str] | None = None) -> None:
-    cells: dict[tuple[str, str, str], list[tuple[float, float]]] = defaultdict(list)
+    cells: Cells = defaultdict(list)
+    large: set[str] = set()
     names = ["labels as they are", "CleanLearning", "unflip", "unflip, beta", "T known", TRUTH]
     if find_spec("cleanlab") is None:
         print("cleanlab is not installed, and is left out")
@@ -70,9 +78,19 @@ def print_accuracies(estimator: str, seeds: range, only: list[str] | None = None
                 rows = split(X, y, noise, seed)
                 for name in names:
                     cells[name, table, noise].append(result(name, estimator, rows))
+        if len(rows[0]) == MOST_ROWS:
+            large.add(table)
         print(f"{table} done", flush=True)
-    plain = {key[1:]: np.array(values) for key, values in cells.items() if key[0] == names[0]}
+    print_summary(estimator, cells, names)
+    if large and large < {table for _, table, _ in cells}:
+        some = {key: values for key, values in cells.items() if key[1] in large}
+        print(f"\nonly tables with {MOST_ROWS} rows to train on: {', '.join(sorted(large))}")
+        print_summary(estimator, some, names)
+
+
+def print_summary(estimator: str, cells: Cells, names: list[str]) -> None:
     print(f"\n{estimator:20} accuracy  worst (+-)      T error  T error, clean labels")
+    plain = {key[1:]: np.array(values) for key, values in cells.items() if key[0] == names[0]}
     for name in names:
         mine = {key[1:]: np.array(values) for key, values in cells.items() if key[0] == name}
         gains = {key: values[:, 0] - plain[key][:, 0] for key, values in mine.items()}
@@ -130,7 +148,7 @@ def split(X: Array, y: Array, noise: str, seed: int) -> tuple[Array, ...]:
     """Return rows and noisy labels to train on, others to test on, T, and the true labels."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(y.size)
-    train, test = np.split(order, [min(1000, 2 * y.size // 3)])
+    train, test = np.split(order, [min(MOST_ROWS, 2 * y.size // 3)])
     test = test[:3000]
     mean, scale = X[train].mean(axis=0), X[train].std(axis=0)
     Z = (X - mean) / np.where(scale > 0, scale, 1)
