@@ -366,7 +366,7 @@ def _best_features(
     known: Floats | None,
     random_state: np.random.RandomState,
 ) -> _Candidate:
-    """Return the features of the highest evidence, with one rate for all and few targets.
+    """Return the features of the highest evidence, simple ones first, with maxima on some rows.
 
     Few targets are first looked for with the columns alone, which cannot explain by themselves what
     noise does, and from there with other features, which might. So features are compared with one
