@@ -11,7 +11,7 @@ from unflip import TransitionMatrix, flip_labels
 from unflip._sampling import drawn_rows
 from unflip.posterior import MulticlassChannelPosterior
 from unflip.posterior._noisy_channel import ChannelFeatures, distinct_rows
-from unflip.posterior._softmax_channel import _determinant, shortest_ranges
+from unflip.posterior._softmax_channel import _determinant, _fit, shortest_ranges
 from unflip.posterior._softmax_channel._climb import climb
 from unflip.posterior._softmax_channel._compare import counted_evidence, may_be_better
 from unflip.posterior._softmax_channel._design import SoftmaxDesign, likelihood
@@ -377,6 +377,14 @@ def test_trees_find_what_columns_do_not_tell():
     assert channel.features_ in ("forest", "nystroem")
     held_out = MulticlassChannelPosterior().fit_predict_proba(X, y)
     assert np.mean(held_out.argmax(axis=1) == y) > 0.8
+
+
+def test_columns_are_enough_where_a_forest_hardly_helps(monkeypatch):
+    X, y = classes(3, seed=5)
+    y_noisy = flip_labels(y, TransitionMatrix.uniform(3, 0.2), random_state=5)
+    assert MulticlassChannelPosterior().fit(X, y_noisy).features_ == "linear"
+    monkeypatch.setattr(_fit, "HELP", 0.0)
+    assert MulticlassChannelPosterior().fit(X, y_noisy).features_ == "forest"
 
 
 def test_a_known_matrix_is_kept_and_has_nothing_to_test():
