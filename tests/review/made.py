@@ -1,7 +1,6 @@
 """A table that is made, its audit, and a review page of it as a process of its own."""
 
-import subprocess
-import sys
+import multiprocessing
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -77,34 +76,53 @@ def served(
 ):
     """Serve the made table from another process; give the process and the page's address."""
     settings = (decisions, n, sample_size, n_kinds, slowest, patience)
-    process = subprocess.Popen(
-        [sys.executable, __file__, *map(str, settings)],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
+    receiver, sender = SERVERS.Pipe(duplex=False)
+    process = SERVERS.Process(target=_serve, args=(sender, *settings), daemon=True)
+    process.start()
+    sender.close()
     try:
-        address = process.stdout.readline().strip()
+        address = receiver.recv()
         assert address.startswith("http://127.0.0.1:"), address
         yield process, address
     finally:
         process.kill()
-        process.wait()
-        process.stdout.close()
+        process.join()
+        receiver.close()
 
 
-if __name__ == "__main__":
+def _serve(
+    sender: Any,
+    decisions: Path,
+    n: int,
+    sample_size: int,
+    n_kinds: int,
+    slowest: float,
+    patience: float,
+) -> None:
+    """Serve until killed, and send the address once it listens."""
     from unflip._app.review import _connections, _file, serve
 
-    _connections.REQUEST_TIMEOUT, _file.LOCK_TIMEOUT = map(float, sys.argv[5:7])
-    made = made_table(int(sys.argv[2]), int(sys.argv[4]))
+    _connections.REQUEST_TIMEOUT, _file.LOCK_TIMEOUT = slowest, patience
+    made = made_table(n, n_kinds)
     serve(
         made,
         "kind",
         made_audit(made),
-        sys.argv[1],
+        decisions,
         id_column="name",
-        sample_size=int(sys.argv[3]),
+        sample_size=sample_size,
         random_state=0,
-        started=lambda address: print(address, flush=True),
+        started=sender.send,
     )
+
+
+def _server_processes() -> Any:
+    """Return what starts servers: where it can, by one process that has imported the library."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["unflip._app.review._app", "uvicorn"])
+    return context
+
+
+SERVERS = _server_processes()

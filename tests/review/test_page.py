@@ -114,7 +114,7 @@ def test_a_server_that_is_killed_after_a_click_has_kept_it(tab, tmp_path):
         page.page.click("#change")
         page.page.wait_for_function("() => document.getElementById('saved').textContent")
         process.kill()  # SIGKILL
-        process.wait()
+        process.join()
         page.settle()
         page.press("k")
         assert "Not saved: the server does not answer" in page.text("#alarm")
