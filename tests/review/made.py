@@ -56,7 +56,7 @@ def client_of(
     table: ReviewTable, audit: LabelAudit, store: Decisions, folder: Path, **options: Any
 ) -> Any:
     """Return what calls the page's server, in this process."""
-    # not above: this file is run as a script too
+    # not above: servers need neither
     from tests.review.caller import HOST, TOKEN, Caller
     from unflip._app.review._app import make_app
 
