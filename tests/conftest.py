@@ -1,5 +1,6 @@
 """Settings of all tests."""
 
+import gc
 import os
 
 from hypothesis import settings
@@ -14,3 +15,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # read once, when numpy is loaded
 # no test asserts a time, on a busy machine least of all
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+# Modules and collected tests, half a million objects, live to the end: looking through them for
+# garbage as often as Python does by itself takes a quarter of the collection's time.
+gc.set_threshold(50_000)

@@ -46,8 +46,17 @@ def weights_by_batches(model, data):
     return np.concatenate([model.sample_weight(*batch) for batch in data])
 
 
-@pytest.mark.parametrize("posterior", ["kliep", "ulsif", "rulsif"])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("posterior", "weighted"),
+    [
+        ("kliep", False),
+        ("kliep", True),
+        ("ulsif", True),
+        ("rulsif", True),
+        pytest.param("ulsif", False, marks=pytest.mark.slow),
+        pytest.param("rulsif", False, marks=pytest.mark.slow),
+    ],
+)
 def test_ratios_by_batches_are_those_in_memory(posterior, weighted):
     X, y = table()
     own = np.random.default_rng(1).integers(0, 3, len(y)).astype(float) if weighted else None

@@ -100,7 +100,10 @@ def test_quiet_prints_nothing_and_quiet_json_only_json(run, noisy):
     assert json.loads(run("estimate", noisy, *COLUMNS, *RATES, "--quiet", "--json").stdout)
 
 
-@pytest.mark.parametrize("ending", [".tsv", ".parquet", ".arrow", ".jsonl"])
+@pytest.mark.parametrize(
+    "ending",
+    [".parquet", ".jsonl", *(pytest.param(e, marks=pytest.mark.slow) for e in (".tsv", ".arrow"))],
+)
 def test_every_format_says_the_same(run, noisy, estimated, tmp_path, ending):
     table = read_table(noisy)
     path = tmp_path / f"table{ending}"

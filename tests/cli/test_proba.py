@@ -66,7 +66,7 @@ def test_estimate_says_how_many_and_the_range(run, table):
     assert "of the labels" in words
 
 
-@pytest.mark.parametrize("ending", ["html", "md", "json"])
+@pytest.mark.parametrize("ending", ["html", pytest.param("md", marks=pytest.mark.slow), "json"])
 def test_report_has_the_suspects_and_nothing_on_training(run, table, tmp_path, ending):
     out = tmp_path / f"report.{ending}"
     arguments = ("--label", "y", "--proba", "p_cat,p_dog,p_owl", "--out", out)

@@ -1,8 +1,11 @@
 """The library imports without any extra, and the command line says which one it lacks."""
 
+import json
 import re
 import subprocess
 import sys
+
+import pytest
 
 BLOCK = """
 import sys
@@ -55,41 +58,75 @@ print(unflip.ImportanceReweightingClassifier().fit(X, y).predict(X).dtype)
     assert run.stdout.strip() == "bool"
 
 
-def test_the_command_line_names_the_extra_it_lacks():
-    code = """
+@pytest.fixture(scope="module")
+def named(tmp_path_factory):
+    """Return what is said where one library after another is missing, and a folder left empty."""
+    folder = tmp_path_factory.mktemp("named")
+    (folder / "a.parquet").touch()
+    code = f"""
 from unflip.__main__ import main
-for missing in ("typer", "rich"):
-    block(missing)
+from unflip._app.review import serve
+from unflip.streaming import ParquetBatches
+
+def cluster():
+    import unflip.dask
+
+def page():
+    serve({{"x": [1, 2], "y": [0, 1]}}, "y", None, {str(folder / "d.sqlite")!r})
+
+def parquet():
+    ParquetBatches({str(folder / "a.parquet")!r}, label="y")
+
+def said(action):
     try:
-        main()
+        action()
+    except ImportError as error:
+        return str(error)
     except SystemExit as end:
-        print(end.code)
+        return end.code
+
+lacking = {{}}
+for action, extras in (
+    (page, ["starlette", "uvicorn"]),
+    (cluster, ["dask", "distributed"]),
+    (parquet, ["pyarrow"]),
+    (main, ["typer", "rich"]),
+):
+    for missing in extras:
+        block(missing)
+        lacking[missing] = said(action)
+print(json.dumps(lacking))
 """
-    run = run_without(set(), code)
-    assert run.stdout.split() == ["2", "2"], run.stderr
-    assert run.stderr.splitlines() == [
+    run = run_without(set(), f"import json\n{code}")
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout), run.stderr, folder
+
+
+def test_the_command_line_names_the_extra_it_lacks(named):
+    codes, said, _ = named
+    assert (codes["typer"], codes["rich"]) == (2, 2)
+    assert said.splitlines() == [
         f"the command line needs {missing}: pip install 'unflip[cli]'"
         for missing in ("typer", "rich")
     ]
 
 
-def test_the_review_page_names_the_extra_it_lacks(tmp_path):
-    code = f"""
-from unflip._app.review import sample_estimate, serve
-for missing in ("starlette", "uvicorn"):
-    block(missing)
-    try:
-        serve({{"x": [1, 2], "y": [0, 1]}}, "y", None, {str(tmp_path / "d.sqlite")!r})
-    except ImportError as error:
-        print(error)
-"""
-    run = run_without(set(), code)
-    assert run.returncode == 0, run.stderr
-    assert run.stdout.splitlines() == [
-        f"the review page needs {missing}: pip install 'unflip[review]'"
-        for missing in ("starlette", "uvicorn")
-    ]
-    assert not (tmp_path / "d.sqlite").exists()
+@pytest.mark.parametrize("missing", ["starlette", "uvicorn"])
+def test_the_review_page_names_the_extra_it_lacks(named, missing):
+    said, _, folder = named
+    assert said[missing] == f"the review page needs {missing}: pip install 'unflip[review]'"
+    assert not (folder / "d.sqlite").exists()
+
+
+@pytest.mark.parametrize("missing", ["dask", "distributed"])
+def test_the_cluster_names_the_extra_it_lacks(named, missing):
+    said, _, _ = named
+    assert said[missing] == f"unflip.dask needs {missing}: pip install 'unflip[dask]'"
+
+
+def test_parquet_names_the_extra_it_lacks(named):
+    said, _, _ = named
+    assert "Parquet files need pyarrow: pip install 'unflip[arrow]'" in said["pyarrow"]
 
 
 def test_a_command_names_the_extra_it_lacks(tmp_path):
@@ -115,8 +152,12 @@ for missing in ("polars", "skrub", "skops"):
     assert "Traceback" not in run.stderr
 
 
-def test_help_loads_neither_tables_nor_experiments():
+@pytest.fixture(scope="module")
+def loaded():
+    """Return the modules that importing the library loads, and those after `unflip --help`."""
     code = """
+import unflip, unflip.inspection
+print(*sys.modules)
 sys.argv = ["unflip", "--help"]
 from unflip.__main__ import main
 try:
@@ -125,40 +166,19 @@ except SystemExit:
     print(*sys.modules)
 """
     run = run_without(set(), code)
-    loaded = set(run.stdout.split())
-    assert "unflip.cli" in loaded
-    assert not loaded & {"polars", "skrub", "skops", "unflip.paper.experiments", "unflip._app.demo"}
+    assert run.returncode == 0, run.stderr
+    lines = run.stdout.splitlines()
+    return set(lines[0].split()), set(lines[-1].split())
 
 
-def test_the_cluster_names_the_extra_it_lacks():
-    code = """
-for missing in ("dask", "distributed"):
-    block(missing)
-    try:
-        import unflip.dask
-    except ImportError as error:
-        print(error)
-"""
-    run = run_without(set(), code)
-    assert run.stdout.splitlines() == [
-        f"unflip.dask needs {missing}: pip install 'unflip[dask]'"
-        for missing in ("dask", "distributed")
-    ]
-
-
-def test_parquet_names_the_extra_it_lacks(tmp_path):
-    (tmp_path / "a.parquet").touch()
-    code = f"""
-from unflip.streaming import ParquetBatches
-ParquetBatches({str(tmp_path / "a.parquet")!r}, label="y")
-"""
-    run = run_without({"pyarrow"}, code)
-    assert "Parquet files need pyarrow: pip install 'unflip[arrow]'" in run.stderr
-
-
-def test_importing_the_library_loads_no_extra():
-    loaded = "sorted({name.split('.')[0] for name in sys.modules})"
-    run = run_without(set(), f"import unflip; print(*{loaded})")
-    assert "unflip" in run.stdout.split()
+def test_importing_the_library_loads_no_extra(loaded):
+    packages = {name.split(".")[0] for name in loaded[0]}
+    assert {"unflip", "unflip.inspection"} <= loaded[0]
     # pandas, its pyarrow and rich are left out: scikit-learn itself may load them
-    assert not set(run.stdout.split()) & (EXTRAS - {"pandas", "pyarrow", "rich"})
+    assert not packages & (EXTRAS - {"pandas", "pyarrow", "rich"})
+
+
+def test_help_loads_neither_tables_nor_experiments(loaded):
+    _, after = loaded
+    assert "unflip.cli" in after
+    assert not after & {"polars", "skrub", "skops", "unflip.paper.experiments", "unflip._app.demo"}

@@ -78,7 +78,9 @@ def logistic_sample(n: int, pair, seed: int = 0) -> tuple[np.ndarray, np.ndarray
     return X, flip_labels(y, NoiseRates(*pair), random_state=seed)
 
 
-@pytest.mark.parametrize("pair", [(0.3, 0.1), (0.05, 0.4), (0.2, 0.2)])
+@pytest.mark.parametrize(
+    "pair", [(0.3, 0.1), (0.05, 0.4), pytest.param((0.2, 0.2), marks=pytest.mark.slow)]
+)
 def test_the_likelihood_finds_the_rates_if_the_classifier_is_well_specified(pair):
     X, y = logistic_sample(8000, pair)
     around = np.arange(-2, 3) / 20
