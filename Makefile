@@ -13,6 +13,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 
 .PHONY: demo test test-slow test-oldest coverage lint format docs links bench bench-page bench-full reproduce dist clean
 
+# Tests start many processes, which would each compile the library anew where bytecode is not kept.
+test test-slow test-oldest coverage: export PYTHONDONTWRITEBYTECODE =
+
 demo: $(VENV)/.cli
 	@$(BIN)/unflip demo
 
