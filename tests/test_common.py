@@ -65,7 +65,9 @@ CHOSEN = {
     ChannelRates: [ChannelRates(ChannelPosterior("linear"))],
     DualTRates: [DualTRates("probabilistic"), DualTRates("probabilistic", hardened=False)],
     CrossValidatedRates: [
-        CrossValidatedRates(ImportanceReweightingClassifier(), grid=[(0, 0), (0.1, 0.2)])
+        CrossValidatedRates(
+            ImportanceReweightingClassifier(posterior="probabilistic"), grid=[(0, 0), (0.1, 0.2)]
+        )
     ],
     LabelAudit: [LabelAudit(cv=2)],
     LinearClassifier: [

@@ -580,7 +580,17 @@ def test_over_many_test_sets_scores_are_unbiased_and_vary_as_their_errors_say(wo
     assert ((covered > 0.92) & (covered < 0.98)).all(), dict(zip(names, covered, strict=True))
 
 
-@pytest.mark.parametrize("name", ["accuracy", "neg_log_loss", "neg_brier_score", "precision"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "accuracy",
+        "precision",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("neg_log_loss", "neg_brier_score")
+        ),
+    ],
+)
 def test_means_are_unbiased_on_small_test_sets(name):
     population = World(RATES.transition_matrix)
     function, kind = SCORES[name][0], SCORES[name][3]
