@@ -31,6 +31,7 @@ from unflip.noise_rates import (
     DualTRates,
     MinimumRates,
     PosteriorRates,
+    SelectiveRates,
 )
 from unflip.posterior import (
     ChannelPosterior,
@@ -41,8 +42,9 @@ from unflip.posterior import (
 
 RATES = NoiseRates(positive=0.1, negative=0.1)
 
-# Of three classes, rates are estimated by boosted trees where no posterior is chosen, and checks
-# take seconds: those of SelectiveRates() and of the classifier are default tests, others are slow.
+# Where no posterior is chosen, rates of three classes are estimated by boosted trees, audits rest
+# on the channel, and checks take seconds: those of the classifier and of these posteriors are
+# default tests, others are slow.
 CHOSEN = {
     ProbabilisticPosterior: [
         ProbabilisticPosterior(),
@@ -69,7 +71,8 @@ CHOSEN = {
             ImportanceReweightingClassifier(posterior="probabilistic"), grid=[(0, 0), (0.1, 0.2)]
         )
     ],
-    LabelAudit: [LabelAudit(cv=2)],
+    SelectiveRates: [SelectiveRates("probabilistic")],
+    LabelAudit: [LabelAudit("probabilistic", cv=2)],
     LinearClassifier: [
         LinearClassifier(),
         LinearClassifier("squared"),
@@ -184,9 +187,16 @@ def is_misnamed_by_checks(estimator: BaseEstimator) -> bool:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @parametrize_with_checks(
-    [MinimumRates(), ConfidentJointRates(), DualTRates(), DualTRates(hardened=False)]
+    [
+        MinimumRates(),
+        SelectiveRates(),
+        ConfidentJointRates(),
+        DualTRates(),
+        DualTRates(hardened=False),
+        LabelAudit(cv=2),
+    ]
 )
-def test_scikit_learn_contract_with_boosted_trees(estimator: BaseEstimator, check) -> None:
+def test_scikit_learn_contract_without_a_chosen_posterior(estimator: BaseEstimator, check) -> None:
     check(estimator)
 
 

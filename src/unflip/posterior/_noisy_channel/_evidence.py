@@ -174,7 +174,7 @@ class _ChannelPoint:
     def information(self, curvature: Floats, precision: Floats) -> Floats:
         """Return F' diag(curvature) F + 1/s."""
         F, c = self.design.features, self.design.weight * curvature
-        if c.min() >= 0:
+        if (c >= 0).all():
             rooted = F * np.sqrt(c)[:, None]
             information = rooted.T @ rooted  # a symmetric product costs half
         else:
