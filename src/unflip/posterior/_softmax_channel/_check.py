@@ -8,6 +8,7 @@ channel cannot, and what it cannot follow it calls noise.
 from dataclasses import replace
 
 import numpy as np
+from scipy.sparse import csr_array
 from scipy.stats import norm
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.tree import DecisionTreeClassifier
@@ -35,6 +36,9 @@ MOST_CHECKED = 3000
 N_TREES, LEAF = 15, 5
 """Trees that predict the residuals, of which more find hardly more, and rows of a leaf at least."""
 
+N_MIXED = 3
+"""Combinations of the classes' residuals that trees are grown on."""
+
 RULE_SOUGHT, CLEARLY_BETTER = 0.2, 3.0
 """Labels that the channel but for so few explains may have been made by a rule: they were if a
 small tree gives nearly all, by so many standard errors better than a linear model does."""
@@ -56,7 +60,7 @@ def check_softmax_channel(rows: Floats, fit: SoftmaxFit, sharpness: float = 1.0)
     sharpness : float, default=1.0
         What its t is multiplied by.
     """
-    rows, fit, share = _head(rows, fit)
+    rows, fit, share = head_of(rows, fit)
     codes, weight = fit.design.codes, fit.design.weight / share
     held_out = leave_one_out(fit, share, sharpness)
     wrong = _disagreement(held_out, codes, weight)
@@ -134,7 +138,7 @@ def held_out_gain(plain: SoftmaxFit, noisy: SoftmaxFit) -> tuple[float, float]:
     """
     logs = []
     for each in (plain, noisy):
-        _, fit, share = _head(each.design.features, each)
+        _, fit, share = head_of(each.design.features, each)
         codes = fit.design.codes
         given = leave_one_out(fit, share)[np.arange(len(codes)), codes]
         logs.append(np.log(np.maximum(given, TINY)))
@@ -166,7 +170,7 @@ def borne_out_evidence(peaks: list[Peak]) -> Floats:
 
 def _hardly_overlap(plain: SoftmaxFit) -> bool:
     """Return whether nearly all labels are the likeliest of their rows, each held out."""
-    _, fit, share = _head(plain.design.features, plain)
+    _, fit, share = head_of(plain.design.features, plain)
     held_out = leave_one_out(fit, share)
     return _disagreement(held_out, fit.design.codes, fit.design.weight) < HARDLY_OVERLAP
 
@@ -186,25 +190,61 @@ def residual_score(rows: Floats, fitted: Floats, residual: Floats, weight: Float
         How often each row counts.
     """
     columns, fold = np.column_stack([rows, fitted]), folds_of(rows)[0]
-    predicted = np.zeros_like(residual)
+    gain = np.zeros(len(rows))
     for k in range(fold.max() + 1):
-        others, left = fold != k, fold == k
-        if others.any():
-            trees = ExtraTreesRegressor(
-                N_TREES, min_samples_leaf=LEAF, max_features=0.5, random_state=k
-            )
-            trees.fit(columns[others], residual[others], weight[others])
-            predicted[left] = trees.predict(columns[left])
-    gain = weight * (predicted * residual).sum(axis=1)
+        others, left = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        if not others.size:
+            continue
+        predicted = _predicted(columns, residual, weight, others, left, seed=k)
+        gain[left] = weight[left] * (predicted * residual[left]).sum(axis=1)
+        if gain.sum() <= 0:  # what trees do not see in one fold, they hardly see in others
+            break
     spread = float(np.sqrt((gain**2).sum()))
     return float(gain.sum() / spread) if spread > 0 else 0.0
 
 
-def _head(rows: Floats, fit: SoftmaxFit) -> tuple[Floats, SoftmaxFit, float]:
-    """Return the first rows, and the fit on these, whose weights stand for all."""
-    if len(rows) <= MOST_CHECKED:
+def _predicted(
+    columns: Floats, residual: Floats, weight: Floats, others: Codes, left: Codes, seed: int
+) -> Floats:
+    """Return the residuals of some rows as trees grown on others predict them.
+
+    The trees are grown on few random combinations of the classes' residuals, which find about the
+    same splits in less time (Joly, Geurts and Wehenkel, 2014); their leaves hold all of them.
+    """
+    K = residual.shape[1]
+    mixed = residual[others]
+    if K > N_MIXED:
+        mixed = mixed @ np.random.RandomState(seed).standard_normal((K, N_MIXED))
+    forest = ExtraTreesRegressor(
+        N_TREES, min_samples_leaf=LEAF, max_features=0.5, random_state=seed
+    ).fit(columns[others], mixed, weight[others])
+    leaves = forest.apply(columns)
+    leaves += np.cumsum([0, *(tree.tree_.node_count for tree in forest.estimators_)])[:-1]
+    ends = np.arange(0, leaves.size + 1, N_TREES)
+    placed = csr_array((np.ones(leaves.size), leaves.ravel(), ends))
+    grown = placed[others].T
+    sums = grown @ np.column_stack([weight[others, None] * residual[others], weight[others]])
+    means = sums[:, :-1] / np.maximum(sums[:, -1:], TINY)
+    return np.asarray(placed[left] @ means) / N_TREES
+
+
+def head_of(
+    rows: Floats, fit: SoftmaxFit, most_rows: int = MOST_CHECKED
+) -> tuple[Floats, SoftmaxFit, float]:
+    """Return the first rows, and the fit on these, whose weights stand for all.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_samples, n_columns)
+        The rows.
+    fit : SoftmaxFit
+        The fit to them.
+    most_rows : int, default=3000
+        Of fewer rows, all.
+    """
+    if len(rows) <= most_rows:
         return rows, fit, 1.0
-    design, some = fit.design, slice(MOST_CHECKED)
+    design, some = fit.design, slice(most_rows)
     share = float(design.weight.sum() / design.weight[some].sum())
     head = replace(
         design,

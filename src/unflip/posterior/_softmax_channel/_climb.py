@@ -114,7 +114,7 @@ def climb(
     """
     fit, least = fit_softmax(design, structure, theta, variance, coef, T=T, tol=5 * tol), tol
     reach = LONGEST_STEP
-    for _ in range(MAX_STEPS):
+    for _ in range(MAX_STEPS if fit.theta.size or not held else 0):
         tick()
         tol = max(least, WORTH * (top - fit.log_evidence))
         change = np.zeros(variance.size) if held else fit.variance_step()

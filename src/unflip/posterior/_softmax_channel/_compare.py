@@ -1,5 +1,7 @@
 """Which structures of T the rows may find, and how likely each of them is."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.special import betaln, gammaln, xlogy
 from scipy.stats import chi2
@@ -13,6 +15,7 @@ from unflip.posterior._softmax_channel._structure import (
     FEW_TARGETS,
     FLIPS,
     ONE_RATE,
+    ONE_TARGET,
     STAYS,
     NoiseStructure,
     structures,
@@ -24,6 +27,9 @@ MOST_FREE_CLASSES = 50
 
 ROWS_PER_TARGET = 5
 """Rows per free target from which on every class has targets and a rate of its own."""
+
+TOL, ROUGH_TOL = 0.1, 1.0
+"""Tolerances of the log-evidence where structures are compared, and where little is."""
 
 GAP_PER_ROW, LEAST_GAP = 0.01, 7.0
 """How far below the best a structure may be on a pilot to be tried on all rows, in nats."""
@@ -95,9 +101,11 @@ def first_peaks(
     starts: dict[str, Peak],
     variance: Floats,
     own: Peak | None = None,
-    tol: float = 0.1,
+    tol: float = TOL,
 ) -> dict[str, Peak]:
     """Return the maxima of one rate, and of few targets unless no targets stand out.
+
+    Where nothing is known, one target for each class is looked for first, which is found sooner.
 
     Parameters
     ----------
@@ -128,16 +136,23 @@ def first_peaks(
 
     found = {one.name: climbed(one)}
     targeted = [structure for structure in others if structure.n_ratios]
+    if not targeted:
+        return found
+    near = starts
+    if not starts:
+        scout = climb_targets(design, False, found[one.name], tol=tol, top=_height(found[one.name]))
+        near = found = found | {scout.structure.name: scout}
     # with even targets noise may seem absent, or be hidden by overlap: its counts say little then
-    open_to = not starts or _is_near(starts, FEW_TARGETS) or found[one.name].fit.T[0, 0] > LITTLE
-    if targeted and (open_to or may_be_better(targeted, found[one.name])):
+    open_to = _is_near(near, (ONE_TARGET, FEW_TARGETS)) or found[one.name].fit.T[0, 0] > LITTLE
+    if open_to or may_be_better(targeted, found[one.name]):
         found[targeted[0].name] = climbed(targeted[0])
     return found
 
 
-def _is_near(peaks: dict[str, Peak], name: str) -> bool:
-    """Return whether a structure is near the best."""
-    return name in peaks and _height(peaks[name]) > max(map(_height, peaks.values())) - COUNTED_GAP
+def _is_near(peaks: dict[str, Peak], names: Sequence[str]) -> bool:
+    """Return whether one of some structures is near the best."""
+    least = max(map(_height, peaks.values())) - COUNTED_GAP
+    return any(name in peaks and _height(peaks[name]) > least for name in names)
 
 
 def compared(found: dict[str, Peak]) -> list[Peak]:
@@ -148,11 +163,13 @@ def compared(found: dict[str, Peak]) -> list[Peak]:
     found : dict of str to Peak
         Maxima, by the names of their structures.
     """
-    found, base = dict(found), max(found.values(), key=_height)
+    found = dict(found)
+    scout = found.pop(ONE_TARGET, None)
+    base = max(found.values(), key=_height)
     others = [each for each in _possible(base.fit.design) if each.name not in found]
     for structure in may_be_better(others, base):
         found[structure.name] = _climbed(found, structure, base.fit.design)
-    return [*found.values(), *one_target_peaks(found, base.fit.design)]
+    return [*found.values(), *one_target_peaks(found, base.fit.design, scout)]
 
 
 def refined(peaks: list[Peak], design: SoftmaxDesign) -> list[Peak]:
@@ -167,32 +184,37 @@ def refined(peaks: list[Peak], design: SoftmaxDesign) -> list[Peak]:
     """
     few = peaks[0].fit.design
     ordered = sorted(peaks, key=_height, reverse=True)
-    gap = max(LEAST_GAP, GAP_PER_ROW * len(few.codes))
-    near = [peak for peak in ordered if _height(peak) > _height(ordered[0]) - gap]
+    least = _height(ordered[0]) - max(LEAST_GAP, GAP_PER_ROW * len(few.codes))
+    near = [peak for peak in ordered if _height(peak) > least]
     tried = {structure.name for structure in _possible(few)}
     later = [structure for structure in _possible(design) if structure.name not in tried]
     # where nothing is left to compare, only T matters
-    tol = 0.1 if len(near) > 1 or later else 1.0
-    first = _again(near[0], design, tol)
+    first = _again(near[0], design, TOL if len(near) > 1 else ROUGH_TOL)
+    if len(near) == 1 and may_be_better(later, first):
+        first = _again(first, design, TOL)
     rivals = may_be_better([peak.structure for peak in near[1:]], first)
     found = {first.structure.name: first}
-    for peak in near[1:]:
-        if peak.structure in rivals:
-            found[peak.structure.name] = _again(peak, design, tol, first)
-    for peak in peaks:  # no noise is compared by held-out labels too
-        if not peak.structure.n_parameters and peak.structure.name not in found:
-            found[peak.structure.name] = _again(peak, design, tol, first)
+    for peak in ordered[1:]:  # no noise is compared by held-out labels too
+        if peak.structure in rivals or not peak.structure.n_parameters:
+            far = _height(peak) <= least
+            found[peak.structure.name] = _again(peak, design, TOL, first, far=far)
     simpler = {peak.structure.name: peak for peak in peaks} | found
     for structure in may_be_better(later, max(found.values(), key=_height)):
         found[structure.name] = _climbed(simpler, structure, design)
     return list(found.values())
 
 
-def _again(peak: Peak, design: SoftmaxDesign, tol: float, first: Peak | None = None) -> Peak:
-    """Return the maximum on more rows; structures with noise have the first one's variances."""
+def _again(
+    peak: Peak, design: SoftmaxDesign, tol: float, first: Peak | None = None, far: bool = False
+) -> Peak:
+    """Return the maximum on more rows; structures with noise have the first one's variances.
+
+    No noise keeps its own where it is far below the best.
+    """
     structure, top = peak.structure, -np.inf if first is None else _height(first)
     held = first is not None and structure.n_parameters * first.structure.n_parameters > 0
     variance = first.fit.variance if first is not None and held else peak.fit.variance
+    held = held or far
     if structure.targets is None:
         start = peak.fit.theta, variance, peak.fit.unscaled_coef
         return climb(design, structure, *start, held=held, tol=tol, top=top)

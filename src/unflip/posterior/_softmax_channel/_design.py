@@ -45,6 +45,11 @@ class SoftmaxDesign:
         return variance
 
     @cached_property
+    def single(self) -> NDArray[np.float32]:
+        """F in single precision, for sums over rows that need no more: they take half the time."""
+        return self.features.astype(np.float32)
+
+    @cached_property
     def gram(self) -> Floats:
         """F'F over the weighted rows."""
         return np.asarray((self.features * self.weight[:, None]).T @ self.features)

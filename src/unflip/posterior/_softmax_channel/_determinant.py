@@ -92,15 +92,15 @@ class _Around:
 
     def slopes(self) -> tuple[Floats, Floats]:
         """Return the derivatives of half the log-determinant with respect to T, and to t."""
-        F, T, U, K = self.design.features, self.T, self.U, self.design.n_classes
-        g = self.g
-        p = np.maximum(T.T @ g, 1e-12)
-        leverage = np.empty((K - 1, len(F)))
-        for along, R in zip(leverage, self.roots, strict=True):
+        F, K = self.design.single, self.design.n_classes
+        g, T, U, roots = (x.astype(np.float32) for x in (self.g, self.T, self.U, self.roots))
+        p = np.maximum(T.T @ g, np.float32(1e-12))
+        leverage = np.empty((K - 1, len(F)), dtype=np.float32)
+        for along, R in zip(leverage, roots, strict=True):
             spread = F @ R
             np.einsum("if,if->i", spread, spread, out=along)
-        leverage *= 0.5 * self.design.weight
-        by_T, by_g = np.zeros((K, K)), np.empty_like(g)
+        leverage *= (0.5 * self.design.weight).astype(np.float32)
+        by_T, by_g = np.zeros((K, K)), np.empty(g.shape)
         directed = _directed(U, T)
         for rows in row_blocks(K, g.shape[1]):
             q = directed_products(U, T, g[:, rows])
@@ -112,7 +112,7 @@ class _Around:
             by_T += 2 * np.einsum("kc,kcj->kj", U, mixed) - g[:, rows] @ squares.T
             by_g[:, rows] = 2 * directed @ flat - T @ squares
         by_g -= 2 * U @ (leverage * (U.T @ g))
-        return by_T, g * (by_g - (by_g * g).sum(axis=0))
+        return by_T, self.g * (by_g - (by_g * self.g).sum(axis=0))
 
     def gamma_change(self, path: Floats) -> Floats:
         """Return the change of P(true | x, label) along a path of w."""

@@ -115,18 +115,19 @@ class SoftmaxFit:
     @cached_property
     def directions(self) -> Floats:
         """u_c, in columns: eigenvectors of the mean information about t, but for (1, ..., 1)."""
-        g, T = self.clean, self.T
-        information = -(g * self.design.weight[:, None]).T @ g
+        g, weight = self.clean.astype(np.float32), self.design.weight[:, None]
+        over, T = (weight / self.noisy).astype(np.float32), self.T
+        information = -(g * weight).T @ g
         for j in range(self.design.n_classes):
-            ratio = (self.design.weight / self.noisy[:, j])[:, None]
-            information += np.outer(T[:, j], T[:, j]) * ((g * ratio).T @ g)
-        return np.asarray(eigh(information)[1][:, 1:])
+            information += np.outer(T[:, j], T[:, j]) * ((g * over[:, j, None]).T @ g)
+        information += 1 + np.trace(information)  # its own is none, and is made the largest
+        return np.asarray(eigh(information)[1][:, :-1])
 
     @cached_property
     def curvature(self) -> Floats:
         """u_c' A_i u_c >= 0, of shape (n_classes - 1, n_samples)."""
-        g, over = self.clean.T, 1 / self.noisy.T
-        found = -((self.directions.T @ g) ** 2)
+        g, over = self.clean.T.astype(np.float32), 1 / self.noisy.T.astype(np.float32)
+        found = -((self.directions.T @ self.clean.T) ** 2)
         for rows in row_blocks(self.design.n_classes, g.shape[1]):
             products = directed_products(self.directions, self.T, g[:, rows])
             products *= products
@@ -136,12 +137,11 @@ class SoftmaxFit:
     @cached_property
     def _factored(self) -> tuple[Floats, float]:
         """R_c with R_c R_c' = H_c^-1 for every direction, and half the log-determinant of all."""
-        F, root = self.design.features, self.root
+        F, root = self.design.single, self.root
         roots, half = np.empty((self.design.n_classes - 1, root.size, root.size)), 0.0
         for k, c in enumerate(self.curvature):
-            rooted = F * np.sqrt(c * self.design.weight)[:, None]
-            information = rooted.T @ rooted
-            information *= np.outer(root, root)
+            rooted = F * np.sqrt(c * self.design.weight).astype(np.float32)[:, None]
+            information = (rooted.T @ rooted) * np.outer(root, root)
             information.flat[:: root.size + 1] += 1.0
             factor, failed = dpotrf(information.T, lower=True, overwrite_a=True)
             if failed:

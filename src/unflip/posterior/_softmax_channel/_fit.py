@@ -2,21 +2,27 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unflip._typing import Codes, Floats
 from unflip.posterior._noisy_channel import (
+    TINY,
     ChannelFeatures,
     EvidenceTest,
     ModelCheck,
     distinct_rows,
 )
-from unflip.posterior._softmax_channel._check import check_softmax_channel
+from unflip.posterior._softmax_channel._check import (
+    check_softmax_channel,
+    head_of,
+    leave_one_out,
+)
 from unflip.posterior._softmax_channel._climb import Peak, climb
 from unflip.posterior._softmax_channel._compare import (
+    ROUGH_TOL,
     compared,
     first_peaks,
     probabilities,
@@ -30,9 +36,9 @@ from unflip.posterior._softmax_channel._evidence import (
     fit_without,
     mean_softmax,
 )
-from unflip.posterior._softmax_channel._forest import ForestFeatures
+from unflip.posterior._softmax_channel._forest import ForestFeatures, scouted_gain
 from unflip.posterior._softmax_channel._sharpness import held_out_logits, sharpened
-from unflip.posterior._softmax_channel._structure import structures
+from unflip.posterior._softmax_channel._structure import ONE_RATE, structures
 
 Features = ChannelFeatures | ForestFeatures
 Moderation = tuple[Floats, Floats, Floats]
@@ -57,8 +63,9 @@ FINAL_WORK = 6e9
 NEGLIGIBLE = 1e-3
 """Structures of a smaller probability are left out."""
 
-ROUGH_TOL = 1.0
-"""Tolerance of the log-evidence where features are compared."""
+SCOUTED_ROWS, SUSPECTED = 1500, 1.5
+"""Rows on which few trees tell whether more than the columns is tried, and the statistic of the
+check from which on it is tried all the same."""
 
 N_DRAWS, MOST_NUMBERS = 2000, 2_000_000
 """Matrices drawn from the distribution of T, and how many numbers they may hold."""
@@ -139,7 +146,7 @@ class SoftmaxChannel:
         w.
     moderation : (root, directions, covariances) or None
         What is known of the uncertainty of w.
-    check : ModelCheck or None
+    check : ModelCheck or None, default=None
         How well it explains labels that it has not seen, where that was asked.
     """
 
@@ -154,7 +161,7 @@ class SoftmaxChannel:
     features: Features
     coef: Floats
     moderation: Moderation | None
-    check: ModelCheck | None
+    check: ModelCheck | None = None
 
     def clean_posterior(self, rows: Floats) -> Floats:
         """Return P(true | x) of new rows."""
@@ -266,9 +273,45 @@ def fit_softmax_channel(
         Whether to ask trees if the channel explains labels that it has not seen.
     """
     found = distinct_rows(sample.rows, sample.codes, sample.weight, random_state)
-    rows, position = sample.rows[found.first], found.position
-    sample = SoftmaxSample(rows, sample.codes[found.first], found.weight, sample.n_classes)
-    chosen = _best_features(sample, candidates, n_centers, known, random_state)
+    sample = SoftmaxSample(
+        sample.rows[found.first], sample.codes[found.first], found.weight, sample.n_classes
+    )
+    columns = _columns(sample, n_centers, known)
+    finish = partial(_finished, sample, found.position, known, random_state, estimate)
+    plain = None
+    if candidates[0] == "linear":
+        plain = finish(columns)
+        if not checked:
+            return plain
+        if not _trees_help(plain[1]):
+            plain = _checked(*plain)
+            if plain[0].check is not None and plain[0].check.statistic < SUSPECTED:
+                return plain
+    chosen = _best_features(sample, candidates, columns, n_centers, known, random_state)
+    if plain is not None and chosen is columns:
+        return _checked(*plain)
+    fitted = finish(chosen)
+    return _checked(*fitted) if checked else fitted
+
+
+def _checked(channel: SoftmaxChannel, fitted: FittedRows) -> tuple[SoftmaxChannel, FittedRows]:
+    """Return the same with the check of how well it explains labels that it has not seen."""
+    if channel.check is None:
+        check = check_softmax_channel(fitted.sample.rows, fitted.fit, fitted.sharpness)
+        channel = replace(channel, check=check)
+    return channel, fitted
+
+
+def _finished(
+    sample: SoftmaxSample,
+    position: NDArray[np.intp],
+    known: Floats | None,
+    random_state: np.random.RandomState,
+    estimate: str,
+    chosen: "_Candidate",
+) -> tuple[SoftmaxChannel, FittedRows]:
+    """Return the channel with the chosen features, on all rows."""
+    rows = sample.rows
     features, held_out = chosen.features, chosen.held_out
     noise_test, alike_test = None, None
     if known is not None:
@@ -319,7 +362,6 @@ def fit_softmax_channel(
         features=features,
         coef=sharpness * final.unscaled_coef,
         moderation=moderation,
-        check=check_softmax_channel(rows, final, sharpness) if checked else None,
     )
     return channel, FittedRows(final, sharpness, moderation, position, sample, features, held_out)
 
@@ -353,15 +395,39 @@ class _Candidate:
     found: dict[str, Peak]
 
     @property
+    def best(self) -> Peak:
+        """The highest maximum."""
+        return max(self.found.values(), key=lambda peak: peak.log_evidence)
+
+    @property
     def height(self) -> float:
         """The evidence per row at the best T: the work may allow some features fewer rows."""
-        best = max(self.found.values(), key=lambda peak: peak.log_evidence).fit
-        return best.log_likelihood / len(best.design.codes)
+        fit = self.best.fit
+        return fit.log_likelihood / len(fit.design.codes)
+
+
+def _columns(sample: SoftmaxSample, n_centers: int, known: Floats | None) -> _Candidate:
+    """Return the columns as features, with maxima on some rows."""
+    features = ChannelFeatures(None, n_centers).fit(*_head(sample))
+    design = sample.design(features, _pilot_rows(sample, features))
+    if known is None:
+        found = first_peaks(design, {}, design.first_variance())
+    else:
+        found = _at(design, known, ROUGH_TOL)
+    return _Candidate("linear", features, None, found)
+
+
+def _trees_help(fitted: FittedRows) -> bool:
+    """Return whether few trees see what the columns do not."""
+    rows, fit, share = head_of(fitted.sample.rows, fitted.fit, SCOUTED_ROWS)
+    noisy = np.maximum(leave_one_out(fit, share, fitted.sharpness), TINY)
+    return scouted_gain(rows, fit.design.codes, fit.design.weight / share, noisy) > HELP
 
 
 def _best_features(
     sample: SoftmaxSample,
     candidates: Sequence[str],
+    columns: _Candidate,
     n_centers: int,
     known: Floats | None,
     random_state: np.random.RandomState,
@@ -370,49 +436,52 @@ def _best_features(
 
     Few targets are first looked for with the columns alone, which cannot explain by themselves what
     noise does, and from there with other features, which might. So features are compared with one
-    rate, or at the T of few targets where that is best with the columns.
+    rate, or at the T of targets where that is best with the columns.
     """
-    head, weight = sample.rows[:PILOT_ROWS], sample.weight[:PILOT_ROWS]
-    order = np.flatnonzero((np.diff(head, axis=0, prepend=np.nan) != 0).any(axis=1))
-    columns = ChannelFeatures(None, n_centers).fit(head, weight, order)
     if len(candidates) > 1 and len(sample.rows) > MOST_BUMP_ROWS:
         candidates = [name for name in candidates if name != "nystroem"]
-    none, one = structures(sample.n_classes, free=False)[:2]
-    design = sample.design(columns, _pilot_rows(sample, columns))
-    first: dict[str, Peak] = {}
-    T = known
-    best: _Candidate | None = None
-    if known is None:
-        first = first_peaks(design, {}, design.first_variance(), tol=ROUGH_TOL)
-        leader = max(first.values(), key=lambda peak: peak.log_evidence)
-        T = leader.fit.T if leader.structure.n_ratios else None
+    one, leader = structures(sample.n_classes, free=False)[1], columns.best
+    T = known if leader.structure.name == ONE_RATE else leader.fit.T
+    best = columns if candidates[0] == "linear" else None
     for name in candidates:
-        features: Features = columns
-        held_out, found = None, first
+        features: Features
+        held_out = None
+        if name == "linear":
+            continue
         if name == "nystroem":
-            features = ChannelFeatures(WIDTH, n_centers).fit(head, weight, order)
-        elif name == "forest":
+            features = ChannelFeatures(WIDTH, n_centers).fit(*_head(sample))
+        else:
             seed = random_state.randint(np.iinfo(np.int32).max)
-            features = ForestFeatures(columns)
+            features = ForestFeatures(columns.features)
             held_out = features.fit(
                 sample.rows, sample.codes, sample.weight, sample.n_classes, seed
             )
-        if name != "linear" or known is not None:
-            design = sample.design(features, _pilot_rows(sample, features), held_out)
-            variance, found = design.first_variance(), {}
-            if known is None:
-                found[one.name] = climb(design, one, one.start(), variance, tol=ROUGH_TOL)
-            if T is not None:
-                found[none.name] = climb(design, none, none.start(), variance, T=T, tol=ROUGH_TOL)
+        design = sample.design(features, _pilot_rows(sample, features), held_out)
+        found = {} if T is None else _at(design, T, ROUGH_TOL)
+        if known is None:
+            variance = design.first_variance()
+            found[one.name] = climb(design, one, one.start(), variance, tol=ROUGH_TOL)
         candidate = _Candidate(name, features, held_out, found)
         if best is None or candidate.height > best.height + HELP:
             best = candidate
     assert best is not None
-    if known is not None:
+    if known is not None or best is columns:
         return best
     own = best.found[one.name]
-    again = first_peaks(own.fit.design, first, own.fit.variance, own)
+    again = first_peaks(own.fit.design, columns.found, own.fit.variance, own)
     return replace(best, found=again)
+
+
+def _at(design: SoftmaxDesign, T: Floats, tol: float) -> dict[str, Peak]:
+    """Return the maximum over the variances at one T."""
+    none = structures(design.n_classes, free=False)[0]
+    return {none.name: climb(design, none, none.start(), design.first_variance(), T=T, tol=tol)}
+
+
+def _head(sample: SoftmaxSample) -> tuple[Floats, Floats, NDArray[np.intp]]:
+    """Return the rows that scales and centers come from, their weights, and the distinct ones."""
+    head, weight = sample.rows[:PILOT_ROWS], sample.weight[:PILOT_ROWS]
+    return head, weight, np.flatnonzero((np.diff(head, axis=0, prepend=np.nan) != 0).any(axis=1))
 
 
 def _pilot_rows(sample: SoftmaxSample, features: Features) -> int:

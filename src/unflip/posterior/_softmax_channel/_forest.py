@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
+from scipy.special import log_softmax, softmax
 from sklearn.ensemble import ExtraTreesClassifier
 
 from unflip._typing import Codes, Floats
@@ -15,6 +15,10 @@ N_FOLDS, N_TREES, LEAF, DEPTH = 3, 30, 3, 12
 
 FOREST_ROWS = 5000
 """Rows that the forests are grown on."""
+
+N_SCOUTS, SCOUTED, BENT = 5, (0.1, 0.3, 0.5, 1.0), (0.7, 1.0, 1.4)
+"""Trees that each fold is left to, to tell whether more are worth their time, and how much their
+scores, and the channel's, may count."""
 
 PRIOR_TREES = 5.0
 """The noisy class shares count as so many trees more, so that no probability is 0."""
@@ -175,6 +179,41 @@ class ForestFeatures:
         """Return the centred logarithms of the probabilities of all classes."""
         logs = np.log(N_TREES * votes + PRIOR_TREES * self.share)
         return np.asarray(logs - logs.mean(axis=1, keepdims=True))
+
+
+def scouted_gain(X: Floats, codes: Codes, weight: Floats, noisy: Floats) -> float:
+    """Return by how much few trees make labels that they have not seen likelier, per row.
+
+    P(noisy | x)^b trees^a is compared with P(noisy | x)^b, at the a and b at which each is likeliest.
+
+    Parameters
+    ----------
+    X, codes, weight
+        As for :meth:`ForestFeatures.fit`.
+    noisy : ndarray of shape (n_samples, n_classes)
+        P(noisy | x) of the rows without their own labels.
+    """
+    fold, n_classes = folds_of(X)[0], noisy.shape[1]
+    share = np.bincount(codes, weight, minlength=n_classes) + 1 / n_classes
+    share /= share.sum()
+    scores = np.zeros_like(noisy)
+    for k in range(fold.max() + 1):
+        grown, left = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        if grown.size:
+            forest = ExtraTreesClassifier(
+                N_SCOUTS, min_samples_leaf=LEAF, max_depth=DEPTH, random_state=k
+            ).fit(X[grown], codes[grown], weight[grown])
+            votes = np.zeros((left.size, n_classes))
+            votes[:, forest.classes_] = forest.predict_proba(X[left])
+            scores[left] = np.log1p(N_SCOUTS / PRIOR_TREES * votes / share)
+    plain, own = np.log(noisy), (np.arange(len(X)), codes)
+
+    def likelihood(a: float, b: float) -> float:
+        return float(np.average(log_softmax(b * plain + a * scores, axis=1)[own], weights=weight))
+
+    return max(likelihood(a, b) for a in SCOUTED for b in BENT) - max(
+        likelihood(0.0, b) for b in BENT
+    )
 
 
 def folds_of(X: Floats) -> list[Codes]:

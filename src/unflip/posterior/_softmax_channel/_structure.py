@@ -24,7 +24,11 @@ FIRST_RATE = 0.1
 LARGEST_LOGIT = 15.0
 """Parameters are kept within this, so that no entry of T underflows."""
 
-ONE_RATE, FEW_TARGETS = "one rate", "one rate, few targets"
+ONE_RATE, ONE_TARGET, FEW_TARGETS = (
+    "one rate",
+    "one rate, one target",
+    "one rate, few targets",
+)
 """Structures that climbs of others start from."""
 
 LOG_2_PI = float(np.log(2 * np.pi))

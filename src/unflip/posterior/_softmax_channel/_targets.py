@@ -20,11 +20,15 @@ from unflip.posterior._softmax_channel._design import SoftmaxDesign
 from unflip.posterior._softmax_channel._structure import (
     FEW_TARGETS,
     ONE_RATE,
+    ONE_TARGET,
     NoiseStructure,
 )
 
 FIRST_RATE = 0.2
 """Rate at which targets are looked for before any rate is known."""
+
+HOPELESS = 100.0
+"""How far below others one rate with one target is, in nats, where one per class is not tried."""
 
 MAX_TURNS = 4
 """How often targets are chosen anew."""
@@ -113,7 +117,9 @@ def climb_targets(
     return best
 
 
-def one_target_peaks(found: dict[str, Peak], design: SoftmaxDesign) -> list[Peak]:
+def one_target_peaks(
+    found: dict[str, Peak], design: SoftmaxDesign, known: Peak | None = None
+) -> list[Peak]:
     """Return the maxima with one target for each class, with one rate and with one per class.
 
     Parameters
@@ -122,17 +128,22 @@ def one_target_peaks(found: dict[str, Peak], design: SoftmaxDesign) -> list[Peak
         Maxima of other structures, by their names: where few targets were found, or none sought.
     design : SoftmaxDesign
         The noisy data.
+    known : Peak, default=None
+        The maximum with one rate that was found from one rate's, if it was on the same rows.
     """
     if design.n_classes < 3:
         return []
-    starts = [found[name] for name in (ONE_RATE, FEW_TARGETS) if name in found]
+    peaks = [known] if known is not None and known.fit.design is design else []
+    starts = [found[name] for name in (ONE_RATE, FEW_TARGETS) if name in found][len(peaks) :]
     top = max(peak.log_evidence for peak in found.values())
     by_targets = {tuple(_likeliest_targets(start)): start for start in starts}
-    peaks = [
+    peaks += [
         climb_targets(design, False, start, np.array(targets), top=top)
         for targets, start in by_targets.items()
     ]
     best = max(peaks, key=lambda peak: peak.log_evidence)
+    if best.log_evidence < top - HOPELESS:
+        return [best]
     return [best, climb_targets(design, True, best, variance=best.fit.variance, top=top)]
 
 
@@ -151,7 +162,7 @@ def _climbed(
     top: float,
 ) -> TargetPeak:
     structure = NoiseStructure(
-        "one rate per class, one target" if per_class else "one rate, one target",
+        "one rate per class, one target" if per_class else ONE_TARGET,
         design.n_classes,
         per_class,
         targets=tuple(targets.tolist()),
