@@ -173,7 +173,8 @@ def test_the_evidence_is_what_the_information_of_every_label_gives():
     likelihood = design.weight @ np.log((g @ T)[np.arange(200), design.codes])
     expected = likelihood - 0.5 * (w**2).sum() - 0.5 * np.linalg.slogdet(information)[1]
     surprise = np.log(variance[1] / 9.0)
-    assert fit.log_likelihood == pytest.approx(expected - 0.5 * surprise**2, abs=1e-6)
+    # sums over rows are in single precision
+    assert fit.log_likelihood == pytest.approx(expected - 0.5 * surprise**2, abs=1e-4)
 
 
 def test_the_information_about_rates_does_not_depend_on_how_it_is_summed():
@@ -384,6 +385,7 @@ def test_columns_are_enough_where_a_forest_hardly_helps(monkeypatch):
     y_noisy = flip_labels(y, TransitionMatrix.uniform(3, 0.2), random_state=5)
     assert MulticlassChannelPosterior().fit(X, y_noisy).features_ == "linear"
     monkeypatch.setattr(_fit, "HELP", 0.0)
+    monkeypatch.setattr(_fit, "SCOUTED_HELP", -1.0)
     assert MulticlassChannelPosterior().fit(X, y_noisy).features_ == "forest"
 
 
@@ -463,7 +465,7 @@ def test_trees_as_arrays_are_the_forest():
 
 def test_the_shortest_range_holds_its_share():
     draws = np.random.default_rng(0).exponential(size=(4000, 2))
-    low, high = shortest_ranges(draws / 20, 0.9)
+    low, high = shortest_ranges(np.sort(draws / 20, axis=0), 0.9)
     assert low == pytest.approx(np.zeros(2))
     assert high == pytest.approx(np.full(2, -np.log(0.1) / 20), rel=0.1)
 

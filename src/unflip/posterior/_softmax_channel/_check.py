@@ -5,8 +5,6 @@ of every class k, out of fold. Where they can, the classes, or the mistakes, fol
 channel cannot, and what it cannot follow it calls noise.
 """
 
-from dataclasses import replace
-
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.stats import norm
@@ -36,6 +34,9 @@ MOST_CHECKED = 3000
 N_TREES, LEAF = 15, 5
 """Trees that predict the residuals, of which more find hardly more, and rows of a leaf at least."""
 
+HOPELESS = -0.5
+"""Statistic of the first folds from which on trees are not asked about the others."""
+
 N_MIXED = 3
 """Combinations of the classes' residuals that trees are grown on."""
 
@@ -60,15 +61,15 @@ def check_softmax_channel(rows: Floats, fit: SoftmaxFit, sharpness: float = 1.0)
     sharpness : float, default=1.0
         What its t is multiplied by.
     """
-    rows, fit, share = head_of(rows, fit)
-    codes, weight = fit.design.codes, fit.design.weight / share
-    held_out = leave_one_out(fit, share, sharpness)
+    rows = rows[:MOST_CHECKED]
+    codes, weight = fit.design.codes[: len(rows)], fit.design.weight[: len(rows)]
+    held_out = leave_one_out(fit, len(rows), sharpness)
     wrong = _disagreement(held_out, codes, weight)
     statistic, verdict, simple = 0.0, "believed", wrong
     enough = len(rows) >= LEAST_CHECKED
     by_tree = _missed_by_a_tree(rows, codes, weight) if enough and wrong < RULE_SOUGHT else None
     if by_tree is not None and weight @ by_tree < LEAST_DISAGREEMENT * weight.sum():
-        missed = _missed_by_columns(rows, fit, share)
+        missed = _missed_by_columns(rows, codes, weight, fit)
         if _gain(missed, by_tree, weight) > CLEARLY_BETTER:
             verdict, simple = "rule", max(wrong, float(np.average(missed, weights=weight)))
     if enough and verdict == "believed" and wrong > LEAST_DISAGREEMENT:
@@ -76,7 +77,7 @@ def check_softmax_channel(rows: Floats, fit: SoftmaxFit, sharpness: float = 1.0)
         statistic = residual_score(rows, out_of_fold(rows, fit, sharpness), residual, weight)
     if statistic >= DOUBTED:
         verdict = "refuted" if statistic >= REFUTED else "doubted"
-        missed = _missed_by_columns(rows, fit, share)
+        missed = _missed_by_columns(rows, codes, weight, fit)
         simple = max(wrong, float(np.average(missed, weights=weight)))
     return ModelCheck(
         statistic=statistic,
@@ -88,19 +89,21 @@ def check_softmax_channel(rows: Floats, fit: SoftmaxFit, sharpness: float = 1.0)
     )
 
 
-def leave_one_out(fit: SoftmaxFit, share: float = 1.0, sharpness: float = 1.0) -> Floats:
+def leave_one_out(
+    fit: SoftmaxFit, most_rows: int | None = None, sharpness: float = 1.0
+) -> Floats:
     """Return P(noisy | x) of every row without its own label: one step of Newton's method.
 
     Parameters
     ----------
     fit : SoftmaxFit
         The fit to all rows.
-    share : float, default=1.0
-        What a row's weight is multiplied by, to stand for rows that were left away.
+    most_rows : int, default=None
+        Of more rows, so many first ones.
     sharpness : float, default=1.0
         What t is multiplied by.
     """
-    t = sharpness * held_out_logits(fit, share)
+    t = sharpness * held_out_logits(fit, most_rows)
     return np.asarray(softmax_over_classes(t.T).T @ fit.T)
 
 
@@ -112,20 +115,22 @@ def out_of_fold(rows: Floats, fit: SoftmaxFit, sharpness: float = 1.0) -> Floats
     Parameters
     ----------
     rows : ndarray of shape (n_samples, n_columns)
-        The rows of the fit in random order, equal ones side by side.
+        The first rows of the fit in random order, equal ones side by side.
     fit : SoftmaxFit
         The fit to all rows.
     sharpness : float, default=1.0
         What t is multiplied by.
     """
     design, fold = fit.design, folds_of(rows)[0]
-    t = sharpness * design.features @ fit.unscaled_coef
+    F, weight = design.features[: len(rows)], design.weight[: len(rows)]
+    weight = weight * (design.weight.sum() / weight.sum())  # they stand for all
+    t = F @ fit.unscaled_coef
     for k in range(fold.max() + 1):
         others, left = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
         if others.size:
-            found = fit_without(fit, others, design.weight[others])
-            t[left] = sharpness * design.features[left] @ found.unscaled_coef
-    return np.asarray(softmax_over_classes(t.T).T @ fit.T)
+            found = fit_without(fit, others, weight[others], tol=1.0)
+            t[left] = F[left] @ found.unscaled_coef
+    return np.asarray(softmax_over_classes(sharpness * t.T).T @ fit.T)
 
 
 def held_out_gain(plain: SoftmaxFit, noisy: SoftmaxFit) -> tuple[float, float]:
@@ -138,13 +143,13 @@ def held_out_gain(plain: SoftmaxFit, noisy: SoftmaxFit) -> tuple[float, float]:
     """
     logs = []
     for each in (plain, noisy):
-        _, fit, share = head_of(each.design.features, each)
-        codes = fit.design.codes
-        given = leave_one_out(fit, share)[np.arange(len(codes)), codes]
-        logs.append(np.log(np.maximum(given, TINY)))
-    difference, weight = logs[1] - logs[0], fit.design.weight
+        held_out = leave_one_out(each, MOST_CHECKED)
+        own = np.arange(len(held_out)), each.design.codes[: len(held_out)]
+        logs.append(np.log(np.maximum(held_out[own], TINY)))
+    difference, weight = logs[1] - logs[0], plain.design.weight[: len(logs[0])]
+    share = float(plain.design.weight.sum() / weight.sum())  # of all rows to these
     spread = difference - np.average(difference, weights=weight)
-    return float(weight @ difference), float(np.sqrt(share * weight @ spread**2))
+    return share * float(weight @ difference), share * float(np.sqrt(weight @ spread**2))
 
 
 def borne_out_evidence(peaks: list[Peak]) -> Floats:
@@ -170,9 +175,10 @@ def borne_out_evidence(peaks: list[Peak]) -> Floats:
 
 def _hardly_overlap(plain: SoftmaxFit) -> bool:
     """Return whether nearly all labels are the likeliest of their rows, each held out."""
-    _, fit, share = head_of(plain.design.features, plain)
-    held_out = leave_one_out(fit, share)
-    return _disagreement(held_out, fit.design.codes, fit.design.weight) < HARDLY_OVERLAP
+    held_out = leave_one_out(plain, MOST_CHECKED)
+    some = slice(len(held_out))
+    wrong = _disagreement(held_out, plain.design.codes[some], plain.design.weight[some])
+    return wrong < HARDLY_OVERLAP
 
 
 def residual_score(rows: Floats, fitted: Floats, residual: Floats, weight: Floats) -> float:
@@ -190,17 +196,18 @@ def residual_score(rows: Floats, fitted: Floats, residual: Floats, weight: Float
         How often each row counts.
     """
     columns, fold = np.column_stack([rows, fitted]), folds_of(rows)[0]
-    gain = np.zeros(len(rows))
+    gain, score = np.zeros(len(rows)), 0.0
     for k in range(fold.max() + 1):
         others, left = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
         if not others.size:
             continue
         predicted = _predicted(columns, residual, weight, others, left, seed=k)
         gain[left] = weight[left] * (predicted * residual[left]).sum(axis=1)
-        if gain.sum() <= 0:  # what trees do not see in one fold, they hardly see in others
+        spread = float(np.sqrt((gain**2).sum()))
+        score = float(gain.sum() / spread) if spread > 0 else 0.0
+        if score < HOPELESS:
             break
-    spread = float(np.sqrt((gain**2).sum()))
-    return float(gain.sum() / spread) if spread > 0 else 0.0
+    return score
 
 
 def _predicted(
@@ -228,41 +235,14 @@ def _predicted(
     return np.asarray(placed[left] @ means) / N_TREES
 
 
-def head_of(
-    rows: Floats, fit: SoftmaxFit, most_rows: int = MOST_CHECKED
-) -> tuple[Floats, SoftmaxFit, float]:
-    """Return the first rows, and the fit on these, whose weights stand for all.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_samples, n_columns)
-        The rows.
-    fit : SoftmaxFit
-        The fit to them.
-    most_rows : int, default=3000
-        Of fewer rows, all.
-    """
-    if len(rows) <= most_rows:
-        return rows, fit, 1.0
-    design, some = fit.design, slice(most_rows)
-    share = float(design.weight.sum() / design.weight[some].sum())
-    head = replace(
-        design,
-        features=design.features[some],
-        codes=design.codes[some],
-        weight=design.weight[some] * share,
-    )
-    return rows[some], replace(fit, design=head), share
-
-
-def _missed_by_columns(rows: Floats, fit: SoftmaxFit, share: float) -> Bools:
+def _missed_by_columns(rows: Floats, codes: Codes, weight: Floats, fit: SoftmaxFit) -> Bools:
     """Return which labels logistic regression with a prior disagrees with, each held out."""
-    weight, K = fit.design.weight / share, fit.design.n_classes
+    K = fit.design.n_classes
     features = ChannelFeatures(None, 0).fit(rows, weight, np.arange(0))
-    design = SoftmaxDesign(features.transform(rows), features.block, fit.design.codes, weight, K)
+    design = SoftmaxDesign(features.transform(rows), features.block, codes, weight, K)
     variance = design.first_variance()
     plain = fit_softmax(design, fit.structure, fit.theta, variance, T=np.eye(K), tol=1.0)
-    return np.asarray(leave_one_out(plain).argmax(axis=1) != design.codes)
+    return np.asarray(leave_one_out(plain).argmax(axis=1) != codes)
 
 
 def _missed_by_a_tree(rows: Floats, codes: Codes, weight: Floats) -> Bools:

@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 from unflip._typing import Codes, Floats
 from unflip.posterior._noisy_channel import LATENT_VARIANCE, TINY
 
+Singles = NDArray[np.float32]
+"""Numbers in single precision, for sums over rows that need no more: they take half the time."""
+
 SHARE_VARIANCE = 4.0
 """Variance of the intercept of t_k."""
 
@@ -45,9 +48,9 @@ class SoftmaxDesign:
         return variance
 
     @cached_property
-    def single(self) -> NDArray[np.float32]:
-        """F in single precision, for sums over rows that need no more: they take half the time."""
-        return self.features.astype(np.float32)
+    def single(self) -> Singles:
+        """F in single precision."""
+        return singles(self.features)
 
     @cached_property
     def gram(self) -> Floats:
@@ -97,6 +100,17 @@ def likelihood(
     p = np.maximum(gamma.sum(axis=0), TINY)
     gamma /= p
     return float(weight @ np.log(p)), gamma.T, g.T
+
+
+def singles(numbers: Floats) -> Singles:
+    """Return numbers in single precision.
+
+    Parameters
+    ----------
+    numbers : ndarray
+        The numbers.
+    """
+    return numbers.astype(np.float32)
 
 
 def softmax_over_classes(t: Floats) -> Floats:

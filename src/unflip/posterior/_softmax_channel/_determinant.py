@@ -3,7 +3,12 @@
 import numpy as np
 
 from unflip._typing import Floats
-from unflip.posterior._softmax_channel._design import SoftmaxDesign, likelihood
+from unflip.posterior._softmax_channel._design import (
+    Singles,
+    SoftmaxDesign,
+    likelihood,
+    singles,
+)
 
 BLOCK = 1 << 20
 """Numbers that are worked on at a time."""
@@ -24,7 +29,7 @@ def row_blocks(n_classes: int, n_rows: int) -> list[slice]:
     return [slice(first, first + size) for first in range(0, n_rows, size)]
 
 
-def directed_products(directions: Floats, T: Floats, g: Floats) -> Floats:
+def directed_products(directions: Singles, T: Singles, g: Singles) -> Singles:
     """Return u_c' D T_j of rows, of shape (n_classes - 1, n_classes, n_samples).
 
     Parameters
@@ -40,9 +45,26 @@ def directed_products(directions: Floats, T: Floats, g: Floats) -> Floats:
     return np.asarray((_directed(directions, T).T @ g).reshape(K - 1, K, -1))
 
 
-def _directed(directions: Floats, T: Floats) -> Floats:
+def _directed(directions: Singles, T: Singles) -> Singles:
     """Return u_kc T_kj, of shape (n_classes, (n_classes - 1) n_classes)."""
     return np.asarray((directions[:, :, None] * T[:, None, :]).reshape(len(T), -1))
+
+
+def leverages(F: Singles, roots: Floats) -> Singles:
+    """Return the variance of every row's t along each direction.
+
+    Parameters
+    ----------
+    F : ndarray of shape (n_samples, n_features)
+        Features.
+    roots : ndarray of shape (n_classes - 1, n_features, n_features)
+        R_c, where R_c R_c' is the covariance of w along u_c.
+    """
+    found = np.empty((len(roots), len(F)), dtype=np.float32)
+    for along, R in zip(found, singles(roots), strict=True):
+        spread = F @ R
+        np.einsum("if,if->i", spread, spread, out=along)
+    return found
 
 
 def determinant_slopes(
@@ -93,13 +115,10 @@ class _Around:
     def slopes(self) -> tuple[Floats, Floats]:
         """Return the derivatives of half the log-determinant with respect to T, and to t."""
         F, K = self.design.single, self.design.n_classes
-        g, T, U, roots = (x.astype(np.float32) for x in (self.g, self.T, self.U, self.roots))
+        g, T, U = singles(self.g), singles(self.T), singles(self.U)
         p = np.maximum(T.T @ g, np.float32(1e-12))
-        leverage = np.empty((K - 1, len(F)), dtype=np.float32)
-        for along, R in zip(leverage, roots, strict=True):
-            spread = F @ R
-            np.einsum("if,if->i", spread, spread, out=along)
-        leverage *= (0.5 * self.design.weight).astype(np.float32)
+        leverage = leverages(F, self.roots)
+        leverage *= singles(0.5 * self.design.weight)
         by_T, by_g = np.zeros((K, K)), np.empty(g.shape)
         directed = _directed(U, T)
         for rows in row_blocks(K, g.shape[1]):

@@ -31,6 +31,7 @@ from unflip.posterior._noisy_channel import (
 from unflip.posterior._softmax_channel._design import (
     SoftmaxDesign,
     likelihood,
+    singles,
     softmax_over_classes,
 )
 from unflip.posterior._softmax_channel._determinant import (
@@ -40,6 +41,9 @@ from unflip.posterior._softmax_channel._determinant import (
     row_blocks,
 )
 from unflip.posterior._softmax_channel._structure import LARGEST_LOGIT, NoiseStructure
+
+DIRECTED_ROWS = 1000
+"""Rows that stand for all in the mean information about t."""
 
 CURVATURE = 0.1
 """Typical information of a row about t, to scale the directions of w by."""
@@ -115,9 +119,10 @@ class SoftmaxFit:
     @cached_property
     def directions(self) -> Floats:
         """u_c, in columns: eigenvectors of the mean information about t, but for (1, ..., 1)."""
-        g, weight = self.clean.astype(np.float32), self.design.weight[:, None]
-        over, T = (weight / self.noisy).astype(np.float32), self.T
-        information = -(g * weight).T @ g
+        some, weight = self.design.some(DIRECTED_ROWS)
+        g, T = singles(self.clean[some]), self.T
+        over = singles(weight[:, None] / self.noisy[some])
+        information = -(g * weight[:, None]).T @ g
         for j in range(self.design.n_classes):
             information += np.outer(T[:, j], T[:, j]) * ((g * over[:, j, None]).T @ g)
         information += 1 + np.trace(information)  # its own is none, and is made the largest
@@ -126,10 +131,11 @@ class SoftmaxFit:
     @cached_property
     def curvature(self) -> Floats:
         """u_c' A_i u_c >= 0, of shape (n_classes - 1, n_samples)."""
-        g, over = self.clean.T.astype(np.float32), 1 / self.noisy.T.astype(np.float32)
+        g, over = singles(self.clean.T), singles(1 / self.noisy.T)
+        U, T = singles(self.directions), singles(self.T)
         found = -((self.directions.T @ self.clean.T) ** 2)
         for rows in row_blocks(self.design.n_classes, g.shape[1]):
-            products = directed_products(self.directions, self.T, g[:, rows])
+            products = directed_products(U, T, g[:, rows])
             products *= products
             found[:, rows] += np.einsum("cji,ji->ci", products, over[:, rows])
         return np.maximum(found, 0.0)
@@ -140,7 +146,7 @@ class SoftmaxFit:
         F, root = self.design.single, self.root
         roots, half = np.empty((self.design.n_classes - 1, root.size, root.size)), 0.0
         for k, c in enumerate(self.curvature):
-            rooted = F * np.sqrt(c * self.design.weight).astype(np.float32)[:, None]
+            rooted = F * singles(np.sqrt(c * self.design.weight))[:, None]
             information = (rooted.T @ rooted) * np.outer(root, root)
             information.flat[:: root.size + 1] += 1.0
             factor, failed = dpotrf(information.T, lower=True, overwrite_a=True)
@@ -344,7 +350,7 @@ def fit_softmax(
     return SoftmaxFit(design, structure, theta, T, variance, w, before - float(found.fun))
 
 
-def fit_without(fit: SoftmaxFit, kept: Codes, weight: Floats) -> SoftmaxFit:
+def fit_without(fit: SoftmaxFit, kept: Codes, weight: Floats, tol: float = 0.1) -> SoftmaxFit:
     """Maximise over w on some of the rows; T and the variances are held.
 
     Parameters
@@ -355,11 +361,13 @@ def fit_without(fit: SoftmaxFit, kept: Codes, weight: Floats) -> SoftmaxFit:
         Positions of the rows that stay.
     weight : ndarray of shape (n_kept,)
         Their weights.
+    tol : float, default=0.1
+        As for :func:`fit_softmax`.
     """
     design = fit.design
     some = replace(design, features=design.features[kept], codes=design.codes[kept], weight=weight)
     start = fit.theta, fit.variance, fit.unscaled_coef
-    return fit_softmax(some, fit.structure, *start, T=fit.T, near=fit, tol=0.1)
+    return fit_softmax(some, fit.structure, *start, T=fit.T, near=fit, tol=tol)
 
 
 class _Search:

@@ -15,11 +15,7 @@ from unflip.posterior._noisy_channel import (
     ModelCheck,
     distinct_rows,
 )
-from unflip.posterior._softmax_channel._check import (
-    check_softmax_channel,
-    head_of,
-    leave_one_out,
-)
+from unflip.posterior._softmax_channel._check import check_softmax_channel, leave_one_out
 from unflip.posterior._softmax_channel._climb import Peak, climb
 from unflip.posterior._softmax_channel._compare import (
     ROUGH_TOL,
@@ -54,7 +50,7 @@ HELP = 0.003
 """Gain of the evidence per row from which on more than the columns is taken: less is not worth what
 a forest costs on many rows."""
 
-PILOT_WORK, PILOT_ROWS = 4e8, 3000
+PILOT_WORK, PILOT_ROWS = 2.5e8, 3000
 """Work, and rows at most, of one evaluation of the evidence where many things are tried."""
 
 FINAL_WORK = 6e9
@@ -63,9 +59,9 @@ FINAL_WORK = 6e9
 NEGLIGIBLE = 1e-3
 """Structures of a smaller probability are left out."""
 
-SCOUTED_ROWS, SUSPECTED = 1500, 1.5
-"""Rows on which few trees tell whether more than the columns is tried, and the statistic of the
-check from which on it is tried all the same."""
+LEAST_SCOUTED, SCOUTED_ROWS, SCOUTED_HELP, SUSPECTED = 500, 1500, 0.001, 1.5
+"""Rows, at least and at most, on which few trees tell whether more than the columns is tried, what
+they must gain per row, and the statistic of the check from which on it is tried all the same."""
 
 N_DRAWS, MOST_NUMBERS = 2000, 2_000_000
 """Matrices drawn from the distribution of T, and how many numbers they may hold."""
@@ -131,9 +127,9 @@ class SoftmaxChannel:
     mean_matrix : ndarray of shape (n_classes, n_classes)
         The mean of the distribution of T, which never rules noise out.
     draws : ndarray of shape (n_draws, n_classes, n_classes)
-        Matrices from the distribution of T.
+        Draws from the distribution of each entry of T, sorted.
     wrong_share : ndarray of shape (n_draws,)
-        The share of wrong labels under each.
+        The same of the share of wrong labels.
     structure_probability : dict
         Probability of each structure given the labels.
     noise_test, alike_test : EvidenceTest or None
@@ -283,7 +279,7 @@ def fit_softmax_channel(
         plain = finish(columns)
         if not checked:
             return plain
-        if not _trees_help(plain[1]):
+        if not _may_bend(plain[1]):
             plain = _checked(*plain)
             if plain[0].check is not None and plain[0].check.statistic < SUSPECTED:
                 return plain
@@ -396,8 +392,9 @@ class _Candidate:
 
     @property
     def best(self) -> Peak:
-        """The highest maximum."""
-        return max(self.found.values(), key=lambda peak: peak.log_evidence)
+        """The highest maximum, but for that of one target, which is the best of many."""
+        peaks = [peak for peak in self.found.values() if peak.structure.targets is None]
+        return max(peaks, key=lambda peak: peak.log_evidence)
 
     @property
     def height(self) -> float:
@@ -417,11 +414,18 @@ def _columns(sample: SoftmaxSample, n_centers: int, known: Floats | None) -> _Ca
     return _Candidate("linear", features, None, found)
 
 
-def _trees_help(fitted: FittedRows) -> bool:
-    """Return whether few trees see what the columns do not."""
-    rows, fit, share = head_of(fitted.sample.rows, fitted.fit, SCOUTED_ROWS)
-    noisy = np.maximum(leave_one_out(fit, share, fitted.sharpness), TINY)
-    return scouted_gain(rows, fit.design.codes, fit.design.weight / share, noisy) > HELP
+def _may_bend(fitted: FittedRows) -> bool:
+    """Return whether the classes may be told apart by more than the columns.
+
+    Few trees are asked whether they see more. Where there are too few rows to ask, or where targets
+    may stand for what the columns cannot follow, it is always possible.
+    """
+    sample, some, structure = fitted.sample, slice(SCOUTED_ROWS), fitted.fit.structure
+    if len(sample.rows) < LEAST_SCOUTED or structure.n_ratios or structure.targets is not None:
+        return True
+    noisy = np.maximum(leave_one_out(fitted.fit, SCOUTED_ROWS, fitted.sharpness), TINY)
+    gain = scouted_gain(sample.rows[some], sample.codes[some], sample.weight[some], noisy)
+    return gain > SCOUTED_HELP
 
 
 def _best_features(
@@ -436,7 +440,7 @@ def _best_features(
 
     Few targets are first looked for with the columns alone, which cannot explain by themselves what
     noise does, and from there with other features, which might. So features are compared with one
-    rate, or at the T of targets where that is best with the columns.
+    rate, or at the T of few targets where that is best with the columns.
     """
     if len(candidates) > 1 and len(sample.rows) > MOST_BUMP_ROWS:
         candidates = [name for name in candidates if name != "nystroem"]
@@ -452,6 +456,7 @@ def _best_features(
             features = ChannelFeatures(WIDTH, n_centers).fit(*_head(sample))
         else:
             seed = random_state.randint(np.iinfo(np.int32).max)
+            assert isinstance(columns.features, ChannelFeatures)
             features = ForestFeatures(columns.features)
             held_out = features.fit(
                 sample.rows, sample.codes, sample.weight, sample.n_classes, seed
@@ -517,7 +522,7 @@ def _estimates(peaks: list[Peak], probability: Floats, shares: Floats) -> tuple[
 def _draws(
     peaks: list[Peak], probability: Floats, known: Floats | None, random: np.random.RandomState
 ) -> tuple[Floats, Floats]:
-    """Return matrices from the distribution of T, and the share of wrong labels of each."""
+    """Return draws of T's entries, and of the share of wrong labels, each sorted."""
     K = peaks[0].fit.design.n_classes
     size = max(200, min(N_DRAWS, MOST_NUMBERS // K**2))
     matrices, shares = [], []
@@ -533,20 +538,19 @@ def _draws(
         stays = np.diagonal(drawn, axis1=1, axis2=2)
         matrices.append(drawn)
         shares.append(np.clip(1 - stays @ (true / true.sum()), 0.0, 1.0))  # but for rounding
-    return np.concatenate(matrices), np.concatenate(shares)
+    return np.sort(np.concatenate(matrices), axis=0), np.sort(np.concatenate(shares))
 
 
-def shortest_ranges(draws: Floats, level: float) -> tuple[Floats, Floats]:
+def shortest_ranges(ordered: Floats, level: float) -> tuple[Floats, Floats]:
     """Return the ends of the shortest range of each entry that holds the share `level` of draws.
 
     Parameters
     ----------
-    draws : ndarray of shape (n_draws, ...)
-        Numbers.
+    ordered : ndarray of shape (n_draws, ...)
+        Numbers, sorted along the first axis.
     level : float
         Share of the draws.
     """
-    ordered = np.sort(draws, axis=0)
     n = len(ordered)
     held = min(n, max(1, int(np.ceil(level * n))))
     lengths = ordered[held - 1 :] - ordered[: n - held + 1]

@@ -17,6 +17,7 @@ from scipy.optimize import minimize
 from unflip._typing import Floats
 from unflip.posterior._noisy_channel import LEAST_GAIN, SHARPEST, TINY
 from unflip.posterior._softmax_channel._design import SoftmaxDesign, softmax_over_classes
+from unflip.posterior._softmax_channel._determinant import leverages
 from unflip.posterior._softmax_channel._evidence import SoftmaxFit
 from unflip.posterior._softmax_channel._structure import LARGEST_LOGIT, NoiseStructure
 
@@ -46,24 +47,25 @@ class Sharpened:
     spread: Floats
 
 
-def held_out_logits(fit: SoftmaxFit, share: float = 1.0) -> Floats:
+def held_out_logits(fit: SoftmaxFit, most_rows: int | None = None) -> Floats:
     """Return t of every row without its own label: one step of Newton's method.
 
     Parameters
     ----------
     fit : SoftmaxFit
         The fit to all rows.
-    share : float, default=1.0
-        What a row's weight is multiplied by, to stand for rows that were left away.
+    most_rows : int, default=None
+        Of more rows, so many first ones.
     """
-    own = np.minimum(fit.design.weight / share, 1.0)[:, None]  # one row, however often it counts
-    F = fit.design.features
-    leverage = np.column_stack([((F @ R) ** 2).sum(axis=1) for R in fit.unscaled_roots])
-    score = (fit.label_posterior - fit.clean) @ fit.directions
+    some = slice(most_rows)
+    F, U, given, clean = fit.design.features[some], fit.directions, fit.label_posterior, fit.clean
+    given, clean = given[some], clean[some]
+    own = np.minimum(fit.design.weight[some], 1.0)[:, None]  # one row, however often it counts
+    leverage = leverages(fit.design.single[some], fit.unscaled_roots).T
     # a row that looks mislabelled holds less than none: the fit would move on without it
-    curvature = _spread(fit.clean, fit.directions) - _spread(fit.label_posterior, fit.directions)
+    curvature = _spread(clean, U) - _spread(given, U)
     held = np.minimum(own * leverage * curvature, LARGEST_OWN)
-    moved = (own * leverage * score / (1 - held)) @ fit.directions.T
+    moved = (own * leverage * ((given - clean) @ U) / (1 - held)) @ U.T
     return np.asarray(F @ fit.unscaled_coef - moved)
 
 
