@@ -14,6 +14,7 @@ from unflip.posterior._noisy_channel._check import (
     ScoredChannel,
     check_channel,
     fit_scored_channel,
+    score_of_folds,
 )
 from unflip.posterior._noisy_channel._copies import distinct_rows
 from unflip.posterior._noisy_channel._evidence import (
@@ -66,5 +67,6 @@ __all__ = [
     "distinct_rows",
     "fit_noisy_channel",
     "fit_scored_channel",
+    "score_of_folds",
     "shuffled_keys",
 ]

@@ -9,10 +9,12 @@ cannot follow it calls noise. For any score s(x) of the rows,
 so that a channel can be fitted to held-out scores of trees instead.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit, logit
 from scipy.stats import chi2, norm
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -41,6 +43,9 @@ N_CHECK_FOLDS, N_SCORE_FOLDS = 3, 5
 
 N_BINS = 63
 """Thresholds of a column that the residuals' trees see: more would take time and find no more."""
+
+HOPELESS = -0.5
+"""Statistic of the first folds from which on trees are not asked about the others."""
 
 DOUBTED, REFUTED = 3.0, 6.0
 """Statistics from which on the channel is compared with one on tree scores, and not believed."""
@@ -278,22 +283,38 @@ def residual_score(units: ChannelSample, held_out: Floats, fitted: Floats) -> fl
     """
     residual = units.positive - held_out
     columns = np.column_stack([units.rows, fitted])
-    predicted = np.empty_like(residual)
+
+    def gain(others: NDArray[np.bool_], fold: NDArray[np.bool_]) -> Floats:
+        trees = HistGradientBoostingRegressor(
+            learning_rate=0.15,
+            max_iter=20,
+            max_leaf_nodes=8,
+            max_bins=N_BINS,
+            early_stopping=False,
+            random_state=0,
+        )
+        trees.fit(columns[others], residual[others], _unequal(units.weight[others]))
+        return np.asarray(units.weight[fold] * trees.predict(columns[fold]) * residual[fold])
+
     with threads_for(len(columns)):
-        for others, fold in _folds(len(columns), N_CHECK_FOLDS):
-            trees = HistGradientBoostingRegressor(
-                learning_rate=0.15,
-                max_iter=20,
-                max_leaf_nodes=8,
-                max_bins=N_BINS,
-                early_stopping=False,
-                random_state=0,
-            )
-            trees.fit(columns[others], residual[others], _unequal(units.weight[others]))
-            predicted[fold] = trees.predict(columns[fold])
-    gain = units.weight * predicted * residual
-    spread = float(np.sqrt((gain**2).sum()))
-    return float(gain.sum() / spread) if spread > 0 else 0.0
+        return score_of_folds(gain(*fold) for fold in _folds(len(columns), N_CHECK_FOLDS))
+
+
+def score_of_folds(gains: Iterable[Floats]) -> float:
+    """Return what is gained over its standard error; of folds in turn, till there is no hope.
+
+    Parameters
+    ----------
+    gains : iterable of ndarrays
+        The gain of every row of one fold, the next fold's computed where it is asked for.
+    """
+    total = squares = score = 0.0
+    for gain in gains:
+        total, squares = total + float(gain.sum()), squares + float(gain @ gain)
+        score = total / np.sqrt(squares) if squares > 0 else 0.0
+        if score < HOPELESS:
+            break
+    return float(score)
 
 
 def fit_scored_channel(

@@ -11,6 +11,7 @@ its derivatives with respect to the rates.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -65,6 +66,11 @@ class ChannelDesign:
     block: NDArray[np.intp]
     positive: NDArray[np.bool_]
     weight: Floats
+
+    @cached_property
+    def single(self) -> NDArray[np.float32]:
+        """F in single precision."""
+        return self.features.astype(np.float32)
 
     def head(self, n_rows: int) -> "ChannelDesign":
         """Return the first rows."""
@@ -175,8 +181,9 @@ class _ChannelPoint:
         """Return F' diag(curvature) F + 1/s."""
         F, c = self.design.features, self.design.weight * curvature
         if (c >= 0).all():
-            rooted = F * np.sqrt(c)[:, None]
-            information = rooted.T @ rooted  # a symmetric product costs half
+            rooted = self.design.single * np.sqrt(c).astype(np.float32)[:, None]
+            # a symmetric product costs half, and half of that in single precision
+            information = (rooted.T @ rooted).astype(float)
         else:
             information = (F * c[:, None]).T @ F
         information.flat[:: precision.size + 1] += precision

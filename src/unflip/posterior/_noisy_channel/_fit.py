@@ -428,8 +428,9 @@ def _on_a_grid(
 def _explored(designs: list[ChannelDesign], axes: tuple[Floats, Floats]) -> GridFits:
     """Return the fits on the first grid; those with bumps only where they help.
 
-    The first model has none. The others are compared with it at the ends of its grid and wherever
-    it is likely.
+    The first model has none. The others are compared with it wherever it is likely and at the
+    lowest rates, where bumps explain most, and at the highest unless what they gain at the lowest
+    would not be enough there.
     """
     first, *guesses = [first_guess(design) for design in designs]
     fits = explore(designs[:1], axes, [[first]], COARSE_TOL)
@@ -438,14 +439,18 @@ def _explored(designs: list[ChannelDesign], axes: tuple[Floats, Floats]) -> Grid
     likely = sorted(
         (pair for pair in fits if heights[pair] > top - EXPLORED), key=heights.__getitem__
     )
+    most = np.inf
     for pair in dict.fromkeys([*likely[::-1], min(fits), max(fits)]):
+        if heights[pair] + most < top - NEGLIGIBLE:
+            continue
         bumps = [
             fit_channel(design, pair, guess, COARSE_TOL)
             for design, guess in zip(designs[1:], guesses, strict=True)
         ]
-        least = max(heights[pair] + HELP, top - NEGLIGIBLE)
-        if any(fit.log_evidence > least for fit in bumps):
+        gain = max((fit.log_evidence for fit in bumps), default=-np.inf) - heights[pair]
+        if gain > max(HELP, top - NEGLIGIBLE - heights[pair]):
             return explore(designs, axes, [[*fits[pair], *bumps]], COARSE_TOL)
+        most = gain if pair == min(fits) else most
     return fits
 
 

@@ -5,6 +5,8 @@ of every class k, out of fold. Where they can, the classes, or the mistakes, fol
 channel cannot, and what it cannot follow it calls noise.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.stats import norm
@@ -21,6 +23,7 @@ from unflip.posterior._noisy_channel import (
     TINY,
     ChannelFeatures,
     ModelCheck,
+    score_of_folds,
 )
 from unflip.posterior._softmax_channel._climb import Peak
 from unflip.posterior._softmax_channel._design import SoftmaxDesign, softmax_over_classes
@@ -33,9 +36,6 @@ MOST_CHECKED = 3000
 
 N_TREES, LEAF = 15, 5
 """Trees that predict the residuals, of which more find hardly more, and rows of a leaf at least."""
-
-HOPELESS = -0.5
-"""Statistic of the first folds from which on trees are not asked about the others."""
 
 N_MIXED = 3
 """Combinations of the classes' residuals that trees are grown on."""
@@ -89,9 +89,7 @@ def check_softmax_channel(rows: Floats, fit: SoftmaxFit, sharpness: float = 1.0)
     )
 
 
-def leave_one_out(
-    fit: SoftmaxFit, most_rows: int | None = None, sharpness: float = 1.0
-) -> Floats:
+def leave_one_out(fit: SoftmaxFit, most_rows: int | None = None, sharpness: float = 1.0) -> Floats:
     """Return P(noisy | x) of every row without its own label: one step of Newton's method.
 
     Parameters
@@ -196,18 +194,15 @@ def residual_score(rows: Floats, fitted: Floats, residual: Floats, weight: Float
         How often each row counts.
     """
     columns, fold = np.column_stack([rows, fitted]), folds_of(rows)[0]
-    gain, score = np.zeros(len(rows)), 0.0
-    for k in range(fold.max() + 1):
-        others, left = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        if not others.size:
-            continue
-        predicted = _predicted(columns, residual, weight, others, left, seed=k)
-        gain[left] = weight[left] * (predicted * residual[left]).sum(axis=1)
-        spread = float(np.sqrt((gain**2).sum()))
-        score = float(gain.sum() / spread) if spread > 0 else 0.0
-        if score < HOPELESS:
-            break
-    return score
+
+    def gains() -> Iterator[Floats]:
+        for k in range(fold.max() + 1):
+            others, left = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+            if others.size:
+                predicted = _predicted(columns, residual, weight, others, left, seed=k)
+                yield weight[left] * (predicted * residual[left]).sum(axis=1)
+
+    return score_of_folds(gains())
 
 
 def _predicted(

@@ -23,6 +23,10 @@ INFORMATION_ROWS = 2000
 GAIN_PER_ROW = 1e-4
 """Gain per row below which variances stay as they are for the rest of a climb."""
 
+SMOOTH = 300.0
+"""Coefficients up to which the evidence is smooth at the tolerance; beyond it is less so, as what
+the directions leave out changes with them."""
+
 SAME_VARIANCE = 0.1
 """Change of the logarithm of a variance that ends a climb."""
 
@@ -112,7 +116,8 @@ def climb(
         The highest log-evidence of other structures on these rows: further below it, larger gains
         are needed to go on.
     """
-    fit, least = fit_softmax(design, structure, theta, variance, coef, T=T, tol=5 * tol), tol
+    fit = fit_softmax(design, structure, theta, variance, coef, T=T, tol=5 * tol)
+    least = tol * max(1.0, fit.unscaled_coef.size / SMOOTH)
     reach = LONGEST_STEP
     for _ in range(MAX_STEPS if fit.theta.size or not held else 0):
         tick()

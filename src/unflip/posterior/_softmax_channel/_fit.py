@@ -63,7 +63,7 @@ LEAST_SCOUTED, SCOUTED_ROWS, SCOUTED_HELP, SUSPECTED = 500, 1500, 0.001, 1.5
 """Rows, at least and at most, on which few trees tell whether more than the columns is tried, what
 they must gain per row, and the statistic of the check from which on it is tried all the same."""
 
-N_DRAWS, MOST_NUMBERS = 2000, 2_000_000
+N_DRAWS, MOST_NUMBERS = 2000, 1_000_000
 """Matrices drawn from the distribution of T, and how many numbers they may hold."""
 
 MODERATED_ROWS = 3000

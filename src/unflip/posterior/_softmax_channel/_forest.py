@@ -184,7 +184,7 @@ class ForestFeatures:
 def scouted_gain(X: Floats, codes: Codes, weight: Floats, noisy: Floats) -> float:
     """Return by how much few trees make labels that they have not seen likelier, per row.
 
-    P(noisy | x)^b trees^a is compared with P(noisy | x)^b, at the a and b at which each is likeliest.
+    P(noisy | x)^b trees^a is compared with P(noisy | x)^b, each at its likeliest a and b.
 
     Parameters
     ----------
