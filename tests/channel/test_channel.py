@@ -108,7 +108,8 @@ def test_the_slope_of_the_evidence_in_the_rates_is_that_of_finite_differences(de
     gradient = [
         (u.log_evidence - d.log_evidence) / (2 * step) for u, d in zip(up, down, strict=True)
     ]
-    np.testing.assert_allclose(slope.gradient, gradient, rtol=1e-4)
+    # determinants are in single precision, of which the difference of two is left
+    np.testing.assert_allclose(slope.gradient, gradient, rtol=1e-3)
     path = np.transpose([(u.coef - d.coef) / (2 * step) for u, d in zip(up, down, strict=True)])
     np.testing.assert_allclose(slope.path, path, rtol=1e-3, atol=1e-3)
     # the curvature is that of the penalised log-likelihood along its maximum
