@@ -10,7 +10,11 @@ from unflip import ImportanceReweightingClassifier, LabelNoiseWarning, NoiseRate
 from unflip._wrong_share import channel_range, wrong_share_bounds
 from unflip.posterior import ChannelPosterior
 from unflip.posterior._noisy_channel import ChannelSample, fit_noisy_channel
-from unflip.posterior._noisy_channel._check import plateau_bounds, residual_score
+from unflip.posterior._noisy_channel._check import (
+    plateau_bounds,
+    residual_score,
+    score_of_folds,
+)
 from unflip.posterior._noisy_channel._evidence import (
     information_factor,
     mean_sigmoid,
@@ -103,6 +107,17 @@ def test_the_statistic_sees_what_the_probabilities_do_not():
     labels = rng.random(1000) < expit(3 * X[:, 0] * X[:, 1])
     half = np.full(1000, 0.5)
     assert residual_score(ChannelSample(X, labels, np.ones(1000)), half, half) > 8
+
+
+def test_folds_are_asked_in_turn_until_there_is_no_hope():
+    rng = np.random.default_rng(0)
+    gains = list(rng.normal(0.2, 1.0, size=(3, 50)))
+    whole = np.concatenate(gains)
+    assert score_of_folds(gains) == pytest.approx(whole.sum() / np.sqrt((whole**2).sum()))
+    left = iter([-np.ones(9), np.ones(9)])
+    assert score_of_folds(left) == pytest.approx(-3.0)
+    assert next(left).sum() == 9
+    assert score_of_folds([]) == 0
 
 
 @pytest.mark.parametrize("seed", range(3))

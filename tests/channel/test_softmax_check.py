@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.tree import DecisionTreeClassifier
 
 from tests.channel.test_softmax_channel import classes, design_of
@@ -18,6 +19,9 @@ from unflip._wrong_share import channel_range
 from unflip.inspection import summary
 from unflip.posterior import MulticlassChannelPosterior
 from unflip.posterior._softmax_channel._check import (
+    LEAF,
+    N_TREES,
+    _predicted,
     held_out_gain,
     leave_one_out,
     residual_score,
@@ -25,6 +29,7 @@ from unflip.posterior._softmax_channel._check import (
 from unflip.posterior._softmax_channel._climb import climb
 from unflip.posterior._softmax_channel._design import SoftmaxDesign
 from unflip.posterior._softmax_channel._evidence import fit_softmax
+from unflip.posterior._softmax_channel._forest import scouted_gain
 from unflip.posterior._softmax_channel._structure import structures
 
 
@@ -97,6 +102,44 @@ def test_what_is_left_is_found():
     p = np.full((600, 3), 1 / 3)
     codes = np.where(X[:, 0] * X[:, 1] > 0, rng.integers(0, 3, 600), 0)
     assert residual_score(X, p, np.eye(3)[codes] - p, np.ones(600)) > 8
+
+
+def test_leaves_hold_the_means_of_all_residuals():
+    """Grown on as many combinations as there are classes, they predict as the forest does."""
+    rng = np.random.default_rng(0)
+    X, residual = rng.normal(size=(300, 4)), rng.normal(size=(300, 3))
+    weight, others, left = rng.integers(1, 4, 300), np.arange(200), np.arange(200, 300)
+    forest = ExtraTreesRegressor(N_TREES, min_samples_leaf=LEAF, max_features=0.5, random_state=7)
+    forest.fit(X[others], residual[others], weight[others])
+    found = _predicted(X, residual, weight, others, left, seed=7)
+    np.testing.assert_allclose(found, forest.predict(X[left]), atol=1e-12)
+
+
+def test_what_is_left_is_found_in_few_combinations_of_many_classes():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 4))
+    p = np.full((900, 12), 1 / 12)
+    codes = np.where(X[:, 0] * X[:, 1] > 0, rng.integers(0, 12, 900), 0)
+    assert residual_score(X, p, np.eye(12)[codes] - p, np.ones(900)) > 8
+
+
+def test_few_trees_gain_where_they_see_what_a_model_does_not():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 4))
+    bends = X[:, 0] * X[:, 1] > 0
+    p = np.where(bends[:, None], [0.8, 0.1, 0.1], [0.1, 0.8, 0.1])
+    codes = (rng.random((900, 1)) > p.cumsum(axis=1)).sum(axis=1)
+    shares = np.full((900, 3), np.bincount(codes) / 900)
+    assert scouted_gain(X, codes, np.ones(900), shares) > 0.03
+    assert scouted_gain(X, codes, np.ones(900), p) < 0.001
+
+
+def test_columns_alone_are_not_believed_where_the_classes_bend():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 3))
+    y = np.digitize(X[:, 0] * X[:, 1], [-0.4, 0.4])
+    noisy = flip_labels(y, TransitionMatrix.uniform(3, 0.2), random_state=0)
+    assert MulticlassChannelPosterior().fit(X, noisy).features_ != "linear"
 
 
 def test_random_flips_of_gaussian_classes_are_believed():
