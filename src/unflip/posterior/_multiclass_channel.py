@@ -55,8 +55,8 @@ class MulticlassChannelPosterior(BasePosterior):
     features : {"auto", "linear", "nystroem", "forest"} or transformer, default="auto"
         What t is linear in: the columns; the columns and Gaussian bumps; the columns and the scores
         of a random forest, held out for its own rows; the columns unless others help by 0.003 of
-        the log-evidence per row ("auto"); or what a transformer makes of the rows (it is fitted on
-        them).
+        the log-evidence per row ("auto"; tried where few trees see more than the columns do); or
+        what a transformer makes of the rows (it is fitted on them).
     n_centers : int, default=60
         How many bumps, at most.
     known : TransitionMatrix or array-like of shape (n_classes, n_classes), default=None
