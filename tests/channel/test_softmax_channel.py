@@ -11,7 +11,7 @@ from unflip import TransitionMatrix, flip_labels
 from unflip._sampling import drawn_rows
 from unflip.posterior import MulticlassChannelPosterior
 from unflip.posterior._noisy_channel import ChannelFeatures, distinct_rows
-from unflip.posterior._softmax_channel import _determinant, _fit, shortest_ranges
+from unflip.posterior._softmax_channel import _choose, _determinant, shortest_ranges
 from unflip.posterior._softmax_channel._climb import climb
 from unflip.posterior._softmax_channel._compare import counted_evidence, may_be_better
 from unflip.posterior._softmax_channel._design import SoftmaxDesign, likelihood
@@ -384,9 +384,9 @@ def test_columns_are_enough_where_a_forest_hardly_helps(monkeypatch):
     X, y = classes(3, seed=5)
     y_noisy = flip_labels(y, TransitionMatrix.uniform(3, 0.2), random_state=5)
     assert MulticlassChannelPosterior().fit(X, y_noisy).features_ == "linear"
-    monkeypatch.setattr(_fit, "SCOUTED_HELP", -1.0)  # others are tried, and do not help enough
+    monkeypatch.setattr(_choose, "SCOUTED_HELP", -1.0)  # others are tried, and do not help enough
     assert MulticlassChannelPosterior().fit(X, y_noisy).features_ == "linear"
-    monkeypatch.setattr(_fit, "HELP", -1.0)
+    monkeypatch.setattr(_choose, "HELP", -1.0)
     assert MulticlassChannelPosterior().fit(X, y_noisy).features_ == "forest"
 
 

@@ -4,11 +4,10 @@ g = softmax(t) is integrated out (Laplace), so that the evidence of the noisy la
 of T alone; T has one of several structures, which their evidence weighs against each other.
 """
 
+from unflip.posterior._softmax_channel._choose import FEATURES, SoftmaxSample
 from unflip.posterior._softmax_channel._fit import (
-    FEATURES,
     FittedRows,
     SoftmaxChannel,
-    SoftmaxSample,
     fit_softmax_channel,
     shortest_ranges,
 )

@@ -1,0 +1,241 @@
+"""Which features t is linear in: the columns, and more where it helps."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unflip._typing import Codes, Floats
+from unflip.posterior._noisy_channel import TINY, ChannelFeatures
+from unflip.posterior._softmax_channel._check import leave_one_out
+from unflip.posterior._softmax_channel._climb import Peak, climb
+from unflip.posterior._softmax_channel._compare import ROUGH_TOL, first_peaks
+from unflip.posterior._softmax_channel._design import SoftmaxDesign
+from unflip.posterior._softmax_channel._evidence import SoftmaxFit
+from unflip.posterior._softmax_channel._forest import ForestFeatures, scouted_gain
+from unflip.posterior._softmax_channel._structure import ONE_RATE, structures
+
+Features = ChannelFeatures | ForestFeatures
+
+WIDTH, MOST_BUMP_ROWS = 0.5, 3000
+"""Width of the bumps, in median distances of two rows, and up to how many rows they are compared
+with a forest, which gains more from more rows."""
+
+FEATURES = ("linear", "nystroem", "forest")
+"""What t may be linear in: the columns; beside them, Gaussian bumps; or a forest's scores."""
+
+HELP = 0.003
+"""Gain of the evidence per row from which on more than the columns is taken: less is not worth what
+a forest costs on many rows."""
+
+PILOT_WORK, PILOT_ROWS = 2.5e8, 3000
+"""Work, and rows at most, of one evaluation of the evidence where many things are tried."""
+
+LEAST_SCOUTED, SCOUTED_ROWS, SCOUTED_HELP = 500, 1500, 0.001
+"""Rows, at least and at most, on which few trees tell whether more than the columns is tried, and
+what they must gain per row."""
+
+
+@dataclass(frozen=True)
+class SoftmaxSample:
+    """Rows, noisy labels and weights.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_samples, n_columns)
+        The rows.
+    codes : ndarray of shape (n_samples,)
+        Positions of the noisy labels among the classes.
+    weight : ndarray of shape (n_samples,)
+        How often each row counts.
+    n_classes : int
+        Number of classes.
+    """
+
+    rows: Floats
+    codes: Codes
+    weight: Floats
+    n_classes: int
+
+    def design(
+        self, features: Features, n_rows: int, held_out: Floats | None = None
+    ) -> SoftmaxDesign:
+        """Return the features of the first rows; a forest has held-out scores for them."""
+        some = slice(n_rows)
+        rows = self.rows[some]
+        if isinstance(features, ForestFeatures):
+            made = features.transform(rows, held_out)
+        else:
+            made = features.transform(rows)
+        return SoftmaxDesign(
+            made,
+            features.block,
+            self.codes[some],
+            self.weight[some],
+            self.n_classes,
+        )
+
+    def affordable(self, n_features: int, work: float) -> int:
+        """Return how many rows an evaluation of the evidence may have."""
+        K = self.n_classes
+        each = 2 * (K - 1) * n_features**2 + 6 * K**3
+        return int(max(work / each, 1000, 40 * K))
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Features with the maxima of the structures that were tried, on some rows.
+
+    Parameters
+    ----------
+    name : str
+        What they are called.
+    features : ChannelFeatures or ForestFeatures
+        The features.
+    held_out : ndarray or None
+        The scores that a forest has for the rows of its fit.
+    found : dict of str to Peak
+        Maxima, by the names of their structures.
+    """
+
+    name: str
+    features: Features
+    held_out: Floats | None
+    found: dict[str, Peak]
+
+    @property
+    def best(self) -> Peak:
+        """The highest maximum, but for that of one target, which is the best of many."""
+        peaks = [peak for peak in self.found.values() if peak.structure.targets is None]
+        return max(peaks, key=lambda peak: peak.log_evidence)
+
+    @property
+    def height(self) -> float:
+        """The evidence per row at the best T: the work may allow some features fewer rows."""
+        fit = self.best.fit
+        return fit.log_likelihood / len(fit.design.codes)
+
+
+def with_columns(sample: SoftmaxSample, n_centers: int, known: Floats | None) -> Candidate:
+    """Return the columns as features, with maxima on some rows.
+
+    Parameters
+    ----------
+    sample : SoftmaxSample
+        The noisy data.
+    n_centers : int
+        Maximum number of bumps, for features that have any.
+    known : ndarray of shape (n_classes, n_classes) or None
+        T, where it is known.
+    """
+    features = ChannelFeatures(None, n_centers).fit(*_head(sample))
+    design = sample.design(features, _pilot_rows(sample, features))
+    if known is None:
+        found = first_peaks(design, {}, design.first_variance())
+    else:
+        found = _at(design, known, ROUGH_TOL)
+    return Candidate("linear", features, None, found)
+
+
+def may_bend(sample: SoftmaxSample, fit: SoftmaxFit, sharpness: float) -> bool:
+    """Return whether the classes may be told apart by more than the columns.
+
+    Few trees are asked whether they see more. Where there are too few rows to ask, or where targets
+    may stand for what the columns cannot follow, it is always possible.
+
+    Parameters
+    ----------
+    sample : SoftmaxSample
+        The noisy data.
+    fit : SoftmaxFit
+        The fit to it in the columns alone.
+    sharpness : float
+        What its t is multiplied by.
+    """
+    some, structure = slice(SCOUTED_ROWS), fit.structure
+    if len(sample.rows) < LEAST_SCOUTED or structure.n_ratios or structure.targets is not None:
+        return True
+    noisy = np.maximum(leave_one_out(fit, SCOUTED_ROWS, sharpness), TINY)
+    gain = scouted_gain(sample.rows[some], sample.codes[some], sample.weight[some], noisy)
+    return gain > SCOUTED_HELP
+
+
+def best_features(
+    sample: SoftmaxSample,
+    candidates: Sequence[str],
+    columns: Candidate,
+    n_centers: int,
+    known: Floats | None,
+    random_state: np.random.RandomState,
+) -> Candidate:
+    """Return the features of the highest evidence, simple ones first, with maxima on some rows.
+
+    Few targets are first looked for with the columns alone, which cannot explain by themselves what
+    noise does, and from there with other features, which might. So features are compared with one
+    rate, or at the T of few targets where that is best with the columns.
+
+    Parameters
+    ----------
+    sample : SoftmaxSample
+        The noisy data.
+    candidates : sequence of {"linear", "nystroem", "forest"}
+        Features that are compared.
+    columns : Candidate
+        The columns alone.
+    n_centers : int
+        Maximum number of bumps.
+    known : ndarray of shape (n_classes, n_classes) or None
+        T, where it is known.
+    random_state : RandomState instance
+        Generator of the forest's seed.
+    """
+    if len(candidates) > 1 and len(sample.rows) > MOST_BUMP_ROWS:
+        candidates = [name for name in candidates if name != "nystroem"]
+    one, leader = structures(sample.n_classes, free=False)[1], columns.best
+    T = None if leader.structure.name == ONE_RATE else leader.fit.T
+    best = columns if candidates[0] == "linear" else None
+    for name in candidates:
+        features: Features
+        held_out = None
+        if name == "linear":
+            continue
+        if name == "nystroem":
+            features = ChannelFeatures(WIDTH, n_centers).fit(*_head(sample))
+        else:
+            seed = random_state.randint(np.iinfo(np.int32).max)
+            assert isinstance(columns.features, ChannelFeatures)
+            features = ForestFeatures(columns.features)
+            held_out = features.fit(
+                sample.rows, sample.codes, sample.weight, sample.n_classes, seed
+            )
+        design = sample.design(features, _pilot_rows(sample, features), held_out)
+        found = {} if T is None else _at(design, T, ROUGH_TOL)
+        if known is None:
+            variance = design.first_variance()
+            found[one.name] = climb(design, one, one.start(), variance, tol=ROUGH_TOL)
+        candidate = Candidate(name, features, held_out, found)
+        if best is None or candidate.height > best.height + HELP:
+            best = candidate
+    assert best is not None
+    if known is not None or best is columns:
+        return best
+    own = best.found[one.name]
+    again = first_peaks(own.fit.design, columns.found, own.fit.variance, own)
+    return replace(best, found=again)
+
+
+def _at(design: SoftmaxDesign, T: Floats, tol: float) -> dict[str, Peak]:
+    """Return the maximum over the variances at one T."""
+    none = structures(design.n_classes, free=False)[0]
+    return {none.name: climb(design, none, none.start(), design.first_variance(), T=T, tol=tol)}
+
+
+def _head(sample: SoftmaxSample) -> tuple[Floats, Floats, NDArray[np.intp]]:
+    """Return the rows that scales and centers come from, their weights, and the distinct ones."""
+    head, weight = sample.rows[:PILOT_ROWS], sample.weight[:PILOT_ROWS]
+    return head, weight, np.flatnonzero((np.diff(head, axis=0, prepend=np.nan) != 0).any(axis=1))
+
+
+def _pilot_rows(sample: SoftmaxSample, features: Features) -> int:
+    return min(PILOT_ROWS, sample.affordable(features.block.size, PILOT_WORK))
