@@ -111,10 +111,13 @@ class Candidate:
         return max(peaks, key=lambda peak: peak.log_evidence)
 
     @property
-    def height(self) -> float:
-        """The evidence per row at the best T: the work may allow some features fewer rows."""
-        fit = self.best.fit
-        return fit.log_likelihood / len(fit.design.codes)
+    def heights(self) -> Floats:
+        """The evidence per row at the best T, and with T integrated out if that was sought."""
+        integrated = [peak for peak in self.found.values() if peak.structure.n_parameters]
+        best = max(integrated or [self.best], key=lambda peak: peak.log_evidence)
+        # per row, as the work may allow some features fewer rows
+        n_rows = len(best.fit.design.codes)
+        return np.array([self.best.fit.log_likelihood, best.log_evidence]) / n_rows
 
 
 def with_columns(sample: SoftmaxSample, n_centers: int, known: Floats | None) -> Candidate:
@@ -173,7 +176,8 @@ def best_features(
 
     Few targets are first looked for with the columns alone, which cannot explain by themselves what
     noise does, and from there with other features, which might. So features are compared with one
-    rate, or at the T of few targets where that is best with the columns.
+    rate, or at the T of few targets where that is best with the columns; and by the evidence with T
+    integrated out, as a T that was found with the columns suits them best.
 
     Parameters
     ----------
@@ -215,7 +219,7 @@ def best_features(
             variance = design.first_variance()
             found[one.name] = climb(design, one, one.start(), variance, tol=ROUGH_TOL)
         candidate = Candidate(name, features, held_out, found)
-        if best is None or candidate.height > best.height + HELP:
+        if best is None or (candidate.heights - best.heights).max() > HELP:
             best = candidate
     assert best is not None
     if known is not None or best is columns:
