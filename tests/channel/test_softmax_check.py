@@ -96,12 +96,13 @@ def test_only_chance_left_is_within_a_few_standard_errors():
     assert abs(np.mean(scores)) < 1
 
 
-def test_what_is_left_is_found():
+@pytest.mark.parametrize("n_classes", [3, 12])  # each residual by itself, or few combinations
+def test_what_is_left_is_found(n_classes):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(600, 4))
-    p = np.full((600, 3), 1 / 3)
-    codes = np.where(X[:, 0] * X[:, 1] > 0, rng.integers(0, 3, 600), 0)
-    assert residual_score(X, p, np.eye(3)[codes] - p, np.ones(600)) > 8
+    X = rng.normal(size=(900, 4))
+    p = np.full((900, n_classes), 1 / n_classes)
+    codes = np.where(X[:, 0] * X[:, 1] > 0, rng.integers(0, n_classes, 900), 0)
+    assert residual_score(X, p, np.eye(n_classes)[codes] - p, np.ones(900)) > 8
 
 
 def test_leaves_hold_the_means_of_all_residuals():
@@ -113,14 +114,6 @@ def test_leaves_hold_the_means_of_all_residuals():
     forest.fit(X[others], residual[others], weight[others])
     found = _predicted(X, residual, weight, others, left, seed=7)
     np.testing.assert_allclose(found, forest.predict(X[left]), atol=1e-12)
-
-
-def test_what_is_left_is_found_in_few_combinations_of_many_classes():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(900, 4))
-    p = np.full((900, 12), 1 / 12)
-    codes = np.where(X[:, 0] * X[:, 1] > 0, rng.integers(0, 12, 900), 0)
-    assert residual_score(X, p, np.eye(12)[codes] - p, np.ones(900)) > 8
 
 
 def test_few_trees_gain_where_they_see_what_a_model_does_not():

@@ -118,8 +118,7 @@ class ForestFeatures:
             Seed.
         """
         n = min(len(X), FOREST_ROWS)
-        self.share = np.bincount(codes, weight, minlength=n_classes) + 1 / n_classes
-        self.share /= self.share.sum()
+        self.share = _shares(codes, weight, n_classes)
         self.seed = random_state
         votes, self.forests = self._grown(X[:n], codes, weight, folds_of(X[:n])[0], random_state)
         logs = self._logs(votes)
@@ -194,8 +193,7 @@ def scouted_gain(X: Floats, codes: Codes, weight: Floats, noisy: Floats) -> floa
         P(noisy | x) of the rows without their own labels.
     """
     fold, n_classes = folds_of(X)[0], noisy.shape[1]
-    share = np.bincount(codes, weight, minlength=n_classes) + 1 / n_classes
-    share /= share.sum()
+    share = _shares(codes, weight, n_classes)
     scores = np.zeros_like(noisy)
     for k in range(fold.max() + 1):
         grown, left = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
@@ -214,6 +212,12 @@ def scouted_gain(X: Floats, codes: Codes, weight: Floats, noisy: Floats) -> floa
     return max(likelihood(a, b) for a in SCOUTED for b in BENT) - max(
         likelihood(0.0, b) for b in BENT
     )
+
+
+def _shares(codes: Codes, weight: Floats, n_classes: int) -> Floats:
+    """Return the shares of the noisy classes, none of them 0."""
+    share = np.bincount(codes, weight, minlength=n_classes) + 1 / n_classes
+    return np.asarray(share / share.sum())
 
 
 def folds_of(X: Floats) -> list[Codes]:
