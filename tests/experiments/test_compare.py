@@ -139,7 +139,7 @@ def test_plain_agreement_counts_the_first_two_pairs_only():
     assert results.plain_agreement("table6") == (11, 12)
 
 
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(st.lists(st.floats(50, 95), min_size=11, max_size=11))
 def test_a_higher_accuracy_is_explained_by_no_more_noise_whatever_the_curve(means):
     levels = np.linspace(0.2, 0.45, 11)
