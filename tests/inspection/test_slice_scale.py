@@ -57,6 +57,14 @@ def test_the_profile_likelihood_is_what_brute_force_finds(shift):
     assert_allclose(found.prior * scales, [each[1] for each in brute], atol=0.005)
 
 
+def test_amounts_of_noise_that_leave_a_class_no_label_are_as_good_as_impossible():
+    direction = np.array([[0.0, 0.0, 0.0], [0.0, -1.0, 1.0], [2.0, 0.0, -2.0]])
+    clean = np.array([[0.1, 0.8, 0.1], [0.8, 0.1, 0.1]] * 20)
+    found = SliceRows.of(clean, np.array([1, 0] * 20), direction).profile(np.array([0.1, 0.5, 1.0]))
+    assert np.isfinite(found.likelihood).all()
+    assert found.likelihood[2] < found.likelihood[0] - 100
+
+
 def test_the_greatest_likelihood_and_the_ends_of_the_interval_are_scipys():
     clean, codes = simulated(300, 0.25, seed=1)
     rows = SliceRows.of(clean, codes, direction_of(PAIRS))

@@ -259,6 +259,7 @@ def test_a_name_without_a_dataframe_is_refused(table):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::unflip.LabelNoiseWarning")
 @pytest.mark.parametrize("kind", ["alike", "more of a class", "other rows", "differ"])
 def test_coverage_and_false_alarms_with_an_estimated_posterior(kind):
     """Intervals hold in 90 % or more; the same rates seem to differ in 10 % or fewer."""

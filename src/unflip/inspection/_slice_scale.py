@@ -18,6 +18,9 @@ from unflip.inspection._slice_likelihood import (
 )
 from unflip.noise import LARGEST_TOTAL
 
+LEAST_CHANCE = 1e-12
+"""Probability of a label that a class never has."""
+
 N_SCALES, N_NARROWED, N_STEPS = 24, 3, 25
 """Values of s at a time, how often their range is narrowed; steps of each class shift, at most."""
 
@@ -80,7 +83,8 @@ class SliceRows:
         size = len(self.direction)
         shift, found, flips = np.zeros(size), [], []
         for s in scales.tolist():
-            chance = (np.eye(size) + s * self.direction)[:, self.codes].T
+            # beyond some s a class would have less than no label of its own
+            chance = np.maximum(np.eye(size) + s * self.direction, LEAST_CHANCE)[:, self.codes].T
             for _ in range(N_STEPS):
                 clean = softmax(self.log_clean + shift, axis=1)
                 joint = clean * chance
@@ -94,7 +98,7 @@ class SliceRows:
             clean = softmax(self.log_clean + shift, axis=1)
             noisy = (clean * chance).sum(axis=1)
             penalty = shift @ shift / (2 * SHIFT_SCALE**2)
-            found.append(float(np.log(np.maximum(noisy, 1e-12)).sum() - penalty))
+            found.append(float(np.log(noisy).sum() - penalty))
             flips.append(float(-np.diag(self.direction) @ clean.mean(axis=0)))
         return Profile(np.array(found), np.array(flips))
 
