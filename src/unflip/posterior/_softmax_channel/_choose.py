@@ -137,7 +137,7 @@ def with_columns(sample: SoftmaxSample, n_centers: int, known: Floats | None) ->
     if known is None:
         found = first_peaks(design, {}, design.first_variance())
     else:
-        found = _at(design, known, ROUGH_TOL)
+        found = _at(design, known)
     return Candidate("linear", features, None, found)
 
 
@@ -214,7 +214,7 @@ def best_features(
                 sample.rows, sample.codes, sample.weight, sample.n_classes, seed
             )
         design = sample.design(features, _pilot_rows(sample, features), held_out)
-        found = {} if T is None else _at(design, T, ROUGH_TOL)
+        found = {} if T is None else _at(design, T)
         if known is None:
             variance = design.first_variance()
             found[one.name] = climb(design, one, one.start(), variance, tol=ROUGH_TOL)
@@ -229,10 +229,10 @@ def best_features(
     return replace(best, found=again)
 
 
-def _at(design: SoftmaxDesign, T: Floats, tol: float) -> dict[str, Peak]:
+def _at(design: SoftmaxDesign, T: Floats) -> dict[str, Peak]:
     """Return the maximum over the variances at one T."""
-    none = structures(design.n_classes, free=False)[0]
-    return {none.name: climb(design, none, none.start(), design.first_variance(), T=T, tol=tol)}
+    none, variance = structures(design.n_classes, free=False)[0], design.first_variance()
+    return {none.name: climb(design, none, none.start(), variance, T=T, tol=ROUGH_TOL)}
 
 
 def _head(sample: SoftmaxSample) -> tuple[Floats, Floats, NDArray[np.intp]]:

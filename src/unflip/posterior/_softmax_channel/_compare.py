@@ -101,7 +101,6 @@ def first_peaks(
     starts: dict[str, Peak],
     variance: Floats,
     own: Peak | None = None,
-    tol: float = TOL,
 ) -> dict[str, Peak]:
     """Return the maxima of one rate, and of few targets unless no targets stand out.
 
@@ -117,8 +116,6 @@ def first_peaks(
         Variances to start at.
     own : Peak, default=None
         A maximum with these features to start at instead.
-    tol : float, default=0.1
-        Tolerance of the log-evidence.
     """
     _, one, *others = _possible(design)
 
@@ -127,12 +124,12 @@ def first_peaks(
         if own is not None and structure.name == own.structure.name:
             start = own
         if start is None:
-            return climb(design, structure, structure.start(), variance, tol=tol)
+            return climb(design, structure, structure.start(), variance, tol=TOL)
         if start.fit.design is design:
-            return _again(start, design, tol)
+            return _again(start, design, TOL)
         # few targets are kept; one rate may have stood for what other features explain
         theta = start.fit.theta if structure.n_ratios else structure.start()
-        return climb(design, structure, theta, variance, tol=tol)
+        return climb(design, structure, theta, variance, tol=TOL)
 
     found = {one.name: climbed(one)}
     targeted = [structure for structure in others if structure.n_ratios]
@@ -140,7 +137,8 @@ def first_peaks(
         return found
     near = starts
     if not starts:
-        scout = climb_targets(design, False, found[one.name], tol=tol, top=_height(found[one.name]))
+        top = _height(found[one.name])
+        scout = climb_targets(design, False, found[one.name], tol=TOL, top=top)
         near = found = found | {scout.structure.name: scout}
     # with even targets noise may seem absent, or be hidden by overlap: its counts say little then
     open_to = _is_near(near, (ONE_TARGET, FEW_TARGETS)) or found[one.name].fit.T[0, 0] > LITTLE

@@ -129,12 +129,13 @@ def one_target_peaks(
     design : SoftmaxDesign
         The noisy data.
     known : Peak, default=None
-        The maximum with one rate that was found from one rate's, if it was on the same rows.
+        The maximum with one rate that was found from that of one rate without targets.
     """
     if design.n_classes < 3:
         return []
-    peaks = [known] if known is not None and known.fit.design is design else []
-    starts = [found[name] for name in (ONE_RATE, FEW_TARGETS) if name in found][len(peaks) :]
+    peaks = [] if known is None else [known]
+    sought = (ONE_RATE, FEW_TARGETS) if known is None else (FEW_TARGETS,)
+    starts = [found[name] for name in sought if name in found]
     top = max(peak.log_evidence for peak in found.values())
     by_targets = {tuple(_likeliest_targets(start)): start for start in starts}
     peaks += [
