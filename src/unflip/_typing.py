@@ -17,6 +17,7 @@ Record = dict[str, Any]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
 Bools = NDArray[np.bool_]
 Codes = NDArray[np.intp]
 """Positions of labels among the classes."""

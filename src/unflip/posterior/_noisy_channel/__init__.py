@@ -16,13 +16,14 @@ from unflip.posterior._noisy_channel._check import (
     fit_scored_channel,
     score_of_folds,
 )
-from unflip.posterior._noisy_channel._copies import distinct_rows
+from unflip.posterior._noisy_channel._copies import distinct_rows, starts_of_equal
 from unflip.posterior._noisy_channel._evidence import (
     LATENT_VARIANCE,
     MAX_VARIANCE,
     MIN_VARIANCE,
     TINY,
     VARIANCE_OFFSET,
+    singles,
 )
 from unflip.posterior._noisy_channel._features import ChannelFeatures, shuffled_keys
 from unflip.posterior._noisy_channel._fit import (
@@ -69,4 +70,6 @@ __all__ = [
     "fit_scored_channel",
     "score_of_folds",
     "shuffled_keys",
+    "singles",
+    "starts_of_equal",
 ]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unflip._row_weights import common_unit, effective_rows
-from unflip._typing import Array, Floats
+from unflip._typing import Array, Bools, Floats
 from unflip.posterior._noisy_channel._features import row_keys, shuffled_keys
 
 MIN_MIXED_SHARE = 0.05
@@ -75,3 +75,14 @@ def distinct_rows(
         return DistinctRows(order[first], position, total, None, order)
     unit = common_unit(total) or 1.0
     return DistinctRows(order[first], position, total / unit, unit, order)
+
+
+def starts_of_equal(rows: Floats) -> Bools:
+    """Return which rows differ from the one before: the first of equal rows, if side by side.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_samples, n_columns)
+        Rows, equal ones side by side.
+    """
+    return np.asarray((np.diff(rows, axis=0, prepend=np.nan) != 0).any(axis=1))

@@ -20,7 +20,7 @@ from scipy.linalg import LinAlgError, solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.special import expit
 
-from unflip._typing import Floats
+from unflip._typing import Floats, Singles
 
 LATENT_VARIANCE, LATENT_SPREAD = 9.0, 1.0
 """Median of the variance of t, and the standard deviation of its logarithm: logits of about +-3."""
@@ -68,9 +68,9 @@ class ChannelDesign:
     weight: Floats
 
     @cached_property
-    def single(self) -> NDArray[np.float32]:
+    def single(self) -> Singles:
         """F in single precision."""
-        return self.features.astype(np.float32)
+        return singles(self.features)
 
     def head(self, n_rows: int) -> "ChannelDesign":
         """Return the first rows."""
@@ -103,6 +103,17 @@ class ChannelFit:
     coef: Floats
     variance: Floats
     log_evidence: float
+
+
+def singles(numbers: Floats) -> Singles:
+    """Return numbers in single precision, for sums over rows that need no more: half the time.
+
+    Parameters
+    ----------
+    numbers : ndarray
+        The numbers.
+    """
+    return numbers.astype(np.float32)
 
 
 def first_guess(design: ChannelDesign) -> ChannelFit:
@@ -181,7 +192,7 @@ class _ChannelPoint:
         """Return F' diag(curvature) F + 1/s."""
         F, c = self.design.features, self.design.weight * curvature
         if (c >= 0).all():
-            rooted = self.design.single * np.sqrt(c).astype(np.float32)[:, None]
+            rooted = self.design.single * singles(np.sqrt(c))[:, None]
             # a symmetric product costs half, and half of that in single precision
             information = (rooted.T @ rooted).astype(float)
         else:

@@ -14,7 +14,7 @@ from scipy.special import expit, logit
 from unflip._threads import by_threads
 from unflip._typing import Floats
 from unflip.noise import LARGEST_TOTAL, NoiseRates
-from unflip.posterior._noisy_channel._copies import distinct_rows
+from unflip.posterior._noisy_channel._copies import distinct_rows, starts_of_equal
 from unflip.posterior._noisy_channel._evidence import (
     TINY,
     ChannelDesign,
@@ -303,7 +303,7 @@ def fit_noisy_channel(
     box = box_of(known)
     sample = evidence.sample
     head = sample.head(N_GRID)
-    distinct = np.flatnonzero((np.diff(head.rows, axis=0, prepend=np.nan) != 0).any(axis=1))
+    distinct = np.flatnonzero(starts_of_equal(head.rows))
 
     def features_of(width: float | None, draw: int = 0) -> ChannelFeatures:
         order = np.roll(distinct, -draw * n_centers)

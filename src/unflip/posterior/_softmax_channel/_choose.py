@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unflip._typing import Codes, Floats
-from unflip.posterior._noisy_channel import TINY, ChannelFeatures
+from unflip.posterior._noisy_channel import TINY, ChannelFeatures, starts_of_equal
 from unflip.posterior._softmax_channel._check import leave_one_out
 from unflip.posterior._softmax_channel._climb import Peak, climb
 from unflip.posterior._softmax_channel._compare import ROUGH_TOL, first_peaks
@@ -238,7 +238,7 @@ def _at(design: SoftmaxDesign, T: Floats) -> dict[str, Peak]:
 def _head(sample: SoftmaxSample) -> tuple[Floats, Floats, NDArray[np.intp]]:
     """Return the rows that scales and centers come from, their weights, and the distinct ones."""
     head, weight = sample.rows[:PILOT_ROWS], sample.weight[:PILOT_ROWS]
-    return head, weight, np.flatnonzero((np.diff(head, axis=0, prepend=np.nan) != 0).any(axis=1))
+    return head, weight, np.flatnonzero(starts_of_equal(head))
 
 
 def _pilot_rows(sample: SoftmaxSample, features: Features) -> int:

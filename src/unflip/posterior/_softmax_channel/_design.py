@@ -6,11 +6,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from unflip._typing import Codes, Floats
-from unflip.posterior._noisy_channel import LATENT_VARIANCE, TINY
-
-Singles = NDArray[np.float32]
-"""Numbers in single precision, for sums over rows that need no more: they take half the time."""
+from unflip._typing import Codes, Floats, Singles
+from unflip.posterior._noisy_channel import LATENT_VARIANCE, TINY, singles
 
 SHARE_VARIANCE = 4.0
 """Variance of the intercept of t_k."""
@@ -100,17 +97,6 @@ def likelihood(
     p = np.maximum(gamma.sum(axis=0), TINY)
     gamma /= p
     return float(weight @ np.log(p)), gamma.T, g.T
-
-
-def singles(numbers: Floats) -> Singles:
-    """Return numbers in single precision.
-
-    Parameters
-    ----------
-    numbers : ndarray
-        The numbers.
-    """
-    return numbers.astype(np.float32)
 
 
 def softmax_over_classes(t: Floats) -> Floats:

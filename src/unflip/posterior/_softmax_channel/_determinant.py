@@ -2,13 +2,9 @@
 
 import numpy as np
 
-from unflip._typing import Floats
-from unflip.posterior._softmax_channel._design import (
-    Singles,
-    SoftmaxDesign,
-    likelihood,
-    singles,
-)
+from unflip._typing import Floats, Singles
+from unflip.posterior._noisy_channel import singles
+from unflip.posterior._softmax_channel._design import SoftmaxDesign, likelihood
 
 BLOCK = 1 << 20
 """Numbers that are worked on at a time."""

@@ -27,11 +27,11 @@ from unflip.posterior._noisy_channel import (
     MIN_VARIANCE,
     TINY,
     VARIANCE_OFFSET,
+    singles,
 )
 from unflip.posterior._softmax_channel._design import (
     SoftmaxDesign,
     likelihood,
-    singles,
     softmax_over_classes,
 )
 from unflip.posterior._softmax_channel._determinant import (

@@ -8,7 +8,7 @@ from scipy.special import log_softmax, softmax
 from sklearn.ensemble import ExtraTreesClassifier
 
 from unflip._typing import Codes, Floats
-from unflip.posterior._noisy_channel import ChannelFeatures
+from unflip.posterior._noisy_channel import ChannelFeatures, starts_of_equal
 
 N_FOLDS, N_TREES, LEAF, DEPTH = 3, 30, 3, 12
 """Folds, trees that each fold is left to, rows of a leaf at least, and depth at most."""
@@ -228,7 +228,6 @@ def folds_of(X: Floats) -> list[Codes]:
     X : ndarray of shape (n_samples, n_columns)
         Rows in random order, equal ones side by side.
     """
-    first = (np.diff(X, axis=0, prepend=np.nan) != 0).any(axis=1)
-    group = np.cumsum(first) - 1
+    group = np.cumsum(starts_of_equal(X)) - 1
     ways = group * N_FOLDS // (group[-1] + 1), group % N_FOLDS, group // N_FOLDS % N_FOLDS
     return [np.asarray(way, dtype=np.intp) for way in ways]
