@@ -1,11 +1,15 @@
 """Files are written whole or not at all."""
 
+import errno
 import os
+import secrets
 import stat
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+ACL = "system.posix_acl_access"
+"""Attribute in which Linux keeps the access control list of a file (acl(5))."""
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -19,22 +23,65 @@ def whole_file(path: Path) -> Iterator[Path]:
     """Give a temporary file beside `path` to write to, and put it in its place at the end.
 
     Where writing fails, it is removed, and what was at `path` stays. A link stays too: what it
-    leads to is replaced.
+    leads to is replaced. A replaced file keeps its permissions, and its owner and group where this
+    user may set them. A new one has the permissions that `open` gives. The content is on disk
+    before it replaces anything, so that a power failure leaves the old file or the new one.
     """
     target = _regular(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    os.close(handle)
+    # a short name of its own: one made of the target's could be too long
+    temporary = target.with_name(f".unflip-{secrets.token_hex(8)}")
+    # The kernel applies the umask. What replaces a file is private until it has its permissions.
+    mode = 0o600 if target.exists() else 0o666
+    handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
     try:
-        yield Path(name)
-        # mkstemp makes files that nobody else may read
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)
-        os.replace(name, target)
+        try:
+            yield temporary
+            if os.name == "posix" and target.exists():
+                _keep_access(target, handle)
+            os.fsync(handle)
+        finally:
+            os.close(handle)  # Windows cannot rename or remove an open file
+        os.replace(temporary, target)
     except BaseException:
-        os.unlink(name)
+        temporary.unlink(missing_ok=True)
         raise
+    sync_folder(target.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Write the names of a folder's files to disk, where the system can."""
+    if not hasattr(os, "O_DIRECTORY"):  # Windows opens no folders
+        return
+    # Some file systems cannot, and a folder may be closed to reading. The file is in its place.
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _keep_access(old: Path, handle: int) -> None:
+    """Give an open file the owner, group, permissions and access control list of another.
+
+    By its handle: in a folder of somebody else, its name may lead elsewhere by now.
+    """
+    before = old.stat()
+    mode = stat.S_IMODE(before.st_mode)
+    with suppress(OSError):  # only root gives files away
+        os.fchown(handle, before.st_uid, -1)
+    try:
+        os.fchown(handle, -1, before.st_gid)
+    except OSError:
+        mode &= ~stat.S_IRWXG  # these were rights of another group
+    if hasattr(os, "setxattr"):
+        try:
+            os.setxattr(handle, ACL, os.getxattr(old, ACL))
+        except OSError as error:
+            if error.errno not in (errno.ENODATA, errno.ENOTSUP):  # it has a list
+                mode &= ~stat.S_IRWXG  # with one, these bits say what anyone in it may do
+    os.fchmod(handle, mode)
 
 
 def check_outputs(

@@ -44,6 +44,20 @@ def content(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
+OUT = {"fit": "o.skops", "report": "o.html"} | dict.fromkeys(("audit", "flip", "predict"), "o.csv")
+
+
+@pytest.mark.parametrize("command", OUT)
+def test_a_private_file_stays_private_when_it_is_replaced(run, here, command):
+    out = here / OUT[command]
+    out.write_text("old")
+    out.chmod(0o600)
+    result = run(command, *CALLS[command], "--out", out, "--force")
+    assert result.exit_code == 0, result.output
+    assert out.read_bytes() != b"old"
+    assert out.stat().st_mode & 0o777 == 0o600
+
+
 @pytest.mark.parametrize("kind", ["pipe", "socket", "device", "link to a device", "folder"])
 @pytest.mark.parametrize("command", CALLS)
 def test_only_regular_files_are_replaced(run, here, command, kind):

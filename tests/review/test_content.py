@@ -4,8 +4,10 @@ import math
 import os
 import re
 import struct
+import threading
 import zlib
-from contextlib import ExitStack, closing
+from collections import Counter
+from contextlib import ExitStack, closing, suppress
 
 import numpy as np
 import polars as pl
@@ -20,6 +22,7 @@ from unflip.audit import LabelAudit
 
 GOOD, BAD = ["great", "lovely", "fresh"], ["awful", "broken", "stale"]
 GIF = b"GIF89a" + bytes(20)
+SECRET = b"GIF89a outside of the folder"
 
 
 def png(size=40):
@@ -198,6 +201,7 @@ def folder(tmp_path):
     (tmp_path / "pictures-too" / "e.png").write_bytes(png())
     (root / "link.png").symlink_to(tmp_path / "secret.png")
     (root / "out").symlink_to(tmp_path / "pictures-too")
+    (root / "within").symlink_to("in")
     (root / "inside.png").symlink_to(root / "in" / "a.png")
     (root / "loop.png").symlink_to(root / "loop.png")
     os.mkfifo(root / "pipe.png")
@@ -220,6 +224,10 @@ GIVEN = {
     "link.png": "not in the folder",
     "out/e.png": "not in the folder",
     "in": "cannot be read|not a file",
+    "": "cannot be read|not a file|empty",
+    ".": "cannot be read|not a file",
+    "b.jpg/x.png": "cannot be read",
+    "within/a.png": "image/png",
     "none.png": "cannot be read",
     "pipe.png": "not a file",
     "loop.png": "no path|cannot be read|not in",
@@ -247,6 +255,74 @@ def test_only_pictures_in_the_folder_are_read(folder):
                 images.read(row, 0)
     with pytest.raises(ImageError, match="does not hold pictures"):
         images.read(0, 1)
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+@pytest.mark.parametrize("swapped", ["in", "in/a.png"])
+def test_no_picture_from_outside_is_read_while_a_folder_is_exchanged_for_a_link(
+    tmp_path, depth, swapped
+):
+    top = tmp_path / "pictures"
+    root = top.joinpath(*["deep"] * (depth - 1))
+    outside = tmp_path / "outside"
+    for place, content in ((root / "in", png()), (outside / "in", SECRET)):
+        place.mkdir(parents=True)
+        (place / "a.png").write_bytes(content)
+    (root / "link").symlink_to(outside / swapped)
+    table = paths_table([str((root / "in" / "a.png").relative_to(top))] * 2)
+    images = Images(top, ReviewTable(table, "label").columns)
+    stop = threading.Event()
+
+    def exchange():
+        here, link, aside = root / swapped, root / "link", root / "aside"
+        while not stop.is_set():
+            for old, new in ((here, aside), (link, here), (here, link), (aside, here)):
+                old.rename(new)
+
+    swapping = threading.Thread(target=exchange)
+    swapping.start()
+    read = Counter()
+    try:
+        for _ in range(5000):
+            try:
+                read[images.read(0, 0)[0]] += 1
+            except ImageError:
+                read["refused"] += 1
+    finally:
+        stop.set()
+        swapping.join()
+    assert read[png()] > 0  # both were met
+    assert read["refused"] > 0
+    assert read[SECRET] == 0
+
+
+def test_the_folder_of_pictures_is_the_one_of_the_start_also_by_a_link(folder, tmp_path):
+    (tmp_path / "link").symlink_to(folder)
+    table = paths_table(["in/a.png", "b.jpg"])
+    images = Images(tmp_path / "link", ReviewTable(table, "label").columns)
+    assert images.read(0, 0)[0] == png()
+    # another folder under the same names: its pictures were never offered
+    folder.rename(tmp_path / "moved")
+    (folder / "in").mkdir(parents=True)
+    (folder / "in" / "a.png").write_bytes(SECRET)
+    assert images.read(0, 0)[0] == png()
+
+
+def test_where_folders_have_no_handles_the_same_pictures_are_read(folder, monkeypatch):
+    monkeypatch.setattr(os, "supports_dir_fd", set())  # as on Windows
+    test_only_pictures_in_the_folder_are_read(folder)
+
+
+def test_reading_pictures_leaves_no_file_open(folder):
+    table = paths_table(["in/a.png", "b.jpg", "in", "none.png"])
+    before = len(os.listdir("/dev/fd"))
+    images = Images(folder, ReviewTable(table, "label").columns)
+    for _ in range(10):
+        for row in range(4):
+            with suppress(ImageError):
+                images.read(row, 0)
+    del images
+    assert len(os.listdir("/dev/fd")) == before
 
 
 def test_a_folder_that_is_not_there_or_not_named_is_refused(folder, tmp_path):

@@ -1,7 +1,9 @@
 """`unflip review`: a page on which a person checks labels, and what was decided there."""
 
 import json
+import threading
 import webbrowser
+from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -9,7 +11,14 @@ from typing import Annotated
 
 import typer
 
-from unflip._app.review import ReviewTable, check_name, check_review, export, serve
+from unflip._app.review import (
+    ReviewTable,
+    check_name,
+    check_review,
+    export,
+    leading_page,
+    serve,
+)
 from unflip._app.table_files import STDIN
 from unflip._app.words import verdict
 from unflip._files import check_no_input
@@ -78,7 +87,7 @@ def review(
     labels = encoding, skip_unlabelled, merge_labels, drop_classes, proba
     source = options.Source(table, label, positive, drop, identifier, separator, *labels)
     method = options.Method(rates=rates, seed=seed, posterior=posterior)
-    with session(as_json=as_json, quiet=quiet) as shell:
+    with session(as_json=as_json, quiet=quiet) as shell, ExitStack() as until_stopped:
         if table == STDIN:
             raise ValueError("a review comes back to its rows, so that it needs a file, not -.")
         check_choice(goal, tuple(GOALS), "--goal")
@@ -112,7 +121,7 @@ def review(
             port=port,
             title=table.name,
             verdict=verdict(learnt.found),
-            started=partial(_say_address, shell, open_page),
+            started=partial(_say_address, shell, open_page, until_stopped),
             # at once: other notes are printed at the end, when the page is closed
             note=lambda words: None if quiet else complain(f"note: {words}"),
         )
@@ -127,13 +136,15 @@ def _paths(table: Path, decisions: Path | None, out: Path | None) -> tuple[Path,
     return store, folder
 
 
-def _say_address(shell: Session, open_page: bool, address: str) -> None:
+def _say_address(shell: Session, open_page: bool, until_stopped: ExitStack, address: str) -> None:
     """Print where the page is, without which the command is of no use: with --quiet too.
 
     And open it, where a person started the command and not a program.
     """
-    shell.step("reviewing; Ctrl+C ends it, decisions are kept")
+    shell.step("reviewing; open the address if no browser does; Ctrl+C ends it, decisions are kept")
     said = json.dumps({"address": address}) if shell.as_json else address
     print(said, file=shell.out, flush=True)
     if open_page and shell.out.isatty():
-        webbrowser.open(address)
+        page = until_stopped.enter_context(leading_page(address))
+        # some browsers are waited for, and the page is served only after this function returns
+        threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()

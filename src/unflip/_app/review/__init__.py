@@ -5,6 +5,7 @@
 `pip install 'unflip[review]'`.
 """
 
+from unflip._app.review._browser import leading_page
 from unflip._app.review._explain import Explainer
 from unflip._app.review._export import Exported, export
 from unflip._app.review._file import DecisionsUnavailableError, OtherTableError
@@ -37,6 +38,7 @@ __all__ = [
     "check_review",
     "clopper_pearson",
     "export",
+    "leading_page",
     "sample_estimate",
     "serve",
 ]

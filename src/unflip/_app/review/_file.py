@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from unflip._app.review._fingerprint import Fingerprint
-from unflip._files import check_free
+from unflip._files import check_free, sync_folder
 from unflip._typing import Record
 
 APPLICATION = 0x756E6672
@@ -148,6 +148,7 @@ def make_file(path: Path, about: Record) -> None:
             return
         except OSError:  # some file systems have no hard links
             os.rename(new, path)
+    sync_folder(path.parent)
 
 
 class OpenFile:

@@ -2,6 +2,7 @@
 
 import os
 import stat
+import weakref
 from pathlib import Path
 
 from unflip._app.review._table import Column
@@ -22,6 +23,25 @@ MAGIC = (
 """Where a kind of picture has which bytes. Nothing else is sent, whatever its name."""
 
 
+# Links are not followed, and a pipe is opened without waiting for who writes to it. Windows has
+# none of the flags but O_BINARY.
+READ = (
+    os.O_RDONLY
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+"""Flags that open a picture."""
+
+# O_PATH, on Linux, needs no permission to list the folder
+ENTER = (
+    getattr(os, "O_DIRECTORY", 0)
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_PATH", os.O_RDONLY)
+)
+"""Flags that open a folder, to open what is in it."""
+
+
 class ImageError(Exception):
     """A picture that is not shown, and why."""
 
@@ -30,7 +50,9 @@ class Images:
     """The pictures of a table.
 
     The browser names a row and a column, never a path. A path that leads out of the folder, also
-    by a symbolic link, is refused, and so is what is no picture by its content.
+    by a symbolic link, is refused, and so is what is no picture by its content. The folder itself
+    may be a link, which is followed once, at the start; so may what is in it, as long as it leads
+    to a place in the folder.
 
     Parameters
     ----------
@@ -49,6 +71,11 @@ class Images:
         if not folder.is_dir():
             raise ValueError(f"the folder of pictures {folder} does not exist.")
         self._folder = folder.resolve()
+        self._handle = None
+        if os.open in os.supports_dir_fd:
+            # pictures come from this very folder, whatever its name leads to later
+            self._handle = os.open(self._folder, ENTER)
+            weakref.finalize(self, os.close, self._handle)
         self.columns = {k: column for k, column in enumerate(columns) if self._names_files(column)}
         if not self.columns:
             raise ValueError(
@@ -91,19 +118,39 @@ class Images:
         cell = self.columns[column].text(row)
         if cell is None:
             raise ImageError("the cell is empty")
-        path = self._path(cell)
-        # the last part may not become a link in the meantime, nor a pipe that never ends
-        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
         try:
-            with open(os.open(path, flags | getattr(os, "O_BINARY", 0)), "rb") as file:
-                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                    raise ImageError("it is not a file")
+            handle = self._opened(self._path(cell))
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                os.close(handle)  # open() would leave a folder's handle open
+                raise ImageError("it is not a file")
+            with open(handle, "rb") as file:
                 content = file.read(MAX_BYTES + 1)
         except OSError as error:
             raise ImageError(f"it cannot be read: {error.strerror}") from error
         if len(content) > MAX_BYTES:
             raise ImageError(f"it has more than {MAX_BYTES // 2**20} MB")
         return content, _kind(content)
+
+    def _opened(self, path: Path) -> int:
+        """Open a real path in the folder, of which no part may have become a link meanwhile."""
+        if self._handle is None:
+            # Windows cannot open relative to a folder: a link put there and taken away between the
+            # two looks at the path is not noticed
+            opened = os.open(path, READ)
+            if path.resolve() != path:
+                os.close(opened)
+                raise ImageError("it was moved while it was read")
+            return opened
+        *folders, name = path.relative_to(self._folder).parts or (".",)
+        at = os.dup(self._handle)
+        try:
+            for folder in folders:
+                inner = os.open(folder, ENTER, dir_fd=at)
+                os.close(at)
+                at = inner
+            return os.open(name, READ, dir_fd=at)
+        finally:
+            os.close(at)
 
 
 def _kind(content: bytes) -> str:
