@@ -283,13 +283,13 @@ def _as_floats(values: Any, name: str) -> Floats:
         raise ValueError(f"{name} is a sparse matrix: give {name}.toarray().")
     try:
         array = np.asarray(values)
-        if array.dtype.kind == "b":
+        if array.dtype.kind in "bc":  # numpy would drop the imaginary parts
             raise TypeError
         return np.asarray(array, dtype=np.float32 if array.dtype == np.float32 else np.float64)
     except (TypeError, ValueError):
         raise ValueError(
-            f"{name} must hold numbers, one row per label and one column per class, got "
-            f"{type(values).__name__}."
+            f"{name} must hold real numbers, one row per label and one column per class, got "
+            f"{type(values).__name__} of {np.asarray(values).dtype}."
         ) from None
 
 

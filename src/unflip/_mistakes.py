@@ -347,7 +347,8 @@ class _Doubts:
         overall = max(self._mean(disagrees), 1e-12)
         among, between = (
             float(np.average(disagrees[rows], weights=self.weight[rows] + 1e-12))
-            for rows in (surest, middle)
+            # of two samples, none lies in the middle third
+            for rows in (surest, middle if middle.any() else np.ones_like(middle))
         )
         odds = among / (SUREST_OVERLAP * overall)
         sharp = scaled_rows(self.one.sharpened(self.beliefs))
