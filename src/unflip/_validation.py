@@ -263,7 +263,7 @@ def check_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
             raise TypeError
         return np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must hold real numbers, got {_in_short(values)}.") from None
+        raise ValueError(f"{name} must hold numbers, got {_in_short(values)}.") from None
 
 
 def _in_short(value: object) -> str:
