@@ -5,6 +5,9 @@ import logging
 import os
 import sys
 
+INTERRUPTED = 130
+"""Exit code of a program that Ctrl+C ends: 128 + SIGINT, as shells have it."""
+
 
 def main() -> None:
     """Run the command line, or say in one line what it lacks."""
@@ -29,6 +32,10 @@ def main() -> None:
             raise
         print(said, file=sys.stderr)
         raise SystemExit(2) from None
+    except KeyboardInterrupt:
+        # while modules are imported: a command that runs answers by itself
+        print("interrupted: no file was written.", file=sys.stderr)
+        raise SystemExit(INTERRUPTED) from None
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ A :class:`Diagnostic` is data: a code, a severity and the numbers it rests on. I
 made here and nowhere else.
 """
 
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import ceil, floor
@@ -14,6 +13,7 @@ import numpy as np
 
 from unflip._label_posterior import Totals
 from unflip._typing import Array, Floats
+from unflip._warn import warn
 from unflip.noise import NoiseRates, RatesInterval, TransitionMatrix, as_transition_matrix
 
 LEVEL = 0.95
@@ -238,7 +238,7 @@ def raise_or_warn(diagnostics: Iterable[Diagnostic], *, stacklevel: int = 2) -> 
         if diagnostic.severity == "error":
             raise ValueError(str(diagnostic))
         if diagnostic.severity == "warning":
-            warnings.warn(str(diagnostic), LabelNoiseWarning, stacklevel=stacklevel + 1)
+            warn(str(diagnostic), LabelNoiseWarning, stacklevel=stacklevel + 1)
     return [str(diagnostic) for diagnostic in found]
 
 

@@ -285,12 +285,14 @@ def _as_floats(values: Any, name: str) -> Floats:
         array = np.asarray(values)
         if array.dtype.kind == "b":
             raise TypeError
-        return np.asarray(array, dtype=np.float32 if array.dtype == np.float32 else np.float64)
+        if array.dtype.kind != "c":  # numpy would drop the imaginary parts
+            return np.asarray(array, dtype=np.float32 if array.dtype == np.float32 else np.float64)
     except (TypeError, ValueError):
         raise ValueError(
             f"{name} must hold numbers, one row per label and one column per class, got "
             f"{type(values).__name__}."
         ) from None
+    raise ValueError(f"{name} holds complex numbers: give real probabilities.")
 
 
 def _some(classes: Array) -> str:

@@ -15,14 +15,12 @@ that the model is surest of tell how much to blame on labels: where classes mere
 none of those disagrees with the model; where people err, they err there too.
 """
 
-import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
-from unflip._diagnostics import LabelNoiseWarning
 from unflip._explanations import (
     FEWEST_CLASSES,
     Explanation,
@@ -37,6 +35,7 @@ from unflip._label_posterior import SURE
 from unflip._simplex import of_another_class, scaled_rows
 from unflip._threads import one_blas_thread
 from unflip._typing import Array, Floats
+from unflip._warn import silenced
 from unflip.noise_rates import SelectiveRates
 
 FITTED = 80_000
@@ -348,7 +347,8 @@ class _Doubts:
         overall = max(self._mean(disagrees), 1e-12)
         among, between = (
             float(np.average(disagrees[rows], weights=self.weight[rows] + 1e-12))
-            for rows in (surest, middle)
+            # of two samples, none lies in the middle third
+            for rows in (surest, middle if middle.any() else np.ones_like(middle))
         )
         odds = among / (SUREST_OVERLAP * overall)
         sharp = scaled_rows(self.one.sharpened(self.beliefs))
@@ -381,8 +381,7 @@ def _plateaus(p: Floats, sample: FittedRows) -> list[Explanation]:
     n_classes = sample.shares.size
     selective = np.eye(n_classes)
     among = np.searchsorted(sample.present, sample.codes)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LabelNoiseWarning)  # evidence decides whether it counts
+    with silenced():  # the evidence decides whether these rates count
         rates = SelectiveRates().fit_posterior(p[:, sample.present], among, sample.weight)
     selective[np.ix_(sample.present, sample.present)] = rates.transition_matrix_
     rate = float(np.clip(sample.shares @ (1 - np.diag(selective)), 0.01, LARGEST_RATE))

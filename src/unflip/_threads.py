@@ -1,11 +1,13 @@
 """Rows shared out among threads, in place of BLAS's own."""
 
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from itertools import pairwise
+from threading import RLock
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -15,8 +17,56 @@ T = TypeVar("T")
 LEAST_ROWS = 2**15
 """A slice of so many rows is worth a thread's while."""
 
-_allowed: ContextVar[int | None] = ContextVar("allowed", default=None)
-"""How many threads BLAS had before it was kept to one."""
+_is_worker: ContextVar[bool] = ContextVar("is_worker", default=False)
+"""Whether this thread is one of those that :func:`by_threads` starts."""
+
+SCIKIT_LEARN = RLock()
+"""Held while scikit-learn grows trees.
+
+Its `Parallel`, which bins columns and grows forests, exchanges the warning filters of the whole
+process meanwhile: two threads that leave it in the order in which they entered would leave the
+filters changed.
+"""
+
+
+class _OneBlasThread:
+    """Keeps the BLAS of the whole process to one thread while anybody asks for it.
+
+    The first to enter saves and limits the number of threads, the last to leave restores it.
+    """
+
+    def __init__(self) -> None:
+        self.lock = RLock()
+        self.n_users = 0
+        self.n_before = 1
+        self.limit: Any = None
+
+    def __enter__(self) -> None:
+        with self.lock:
+            if self.n_users == 0:
+                self.n_before = _n_blas_threads()
+                self.limit = _blas().limit(limits=1)
+            self.n_users += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self.lock:
+            self.n_users -= 1
+            if self.n_users == 0:
+                self.limit.restore_original_limits()
+
+    def n_allowed(self) -> int:
+        """Return how many threads BLAS has when nobody limits it here."""
+        with self.lock:
+            return self.n_before if self.n_users else _n_blas_threads()
+
+
+_one_blas_thread = _OneBlasThread()
+
+if hasattr(os, "register_at_fork"):  # a process forked from a thread must not inherit a held lock
+    for _lock in (SCIKIT_LEARN, _one_blas_thread.lock):
+        os.register_at_fork(
+            before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
+        )
 
 
 @contextmanager
@@ -26,15 +76,8 @@ def one_blas_thread() -> Iterator[None]:
     Matrices of a hundred columns are too small for more: threads would mostly wait for each other,
     and where other programs use the processor too, for long.
     """
-    if _allowed.get() is not None:  # it already is
+    with _one_blas_thread:
         yield
-        return
-    before = _allowed.set(_n_threads())
-    try:
-        with _blas().limit(limits=1):
-            yield
-    finally:
-        _allowed.reset(before)
 
 
 @contextmanager
@@ -52,6 +95,7 @@ def threads_for(n_rows: int) -> Iterator[None]:
     if n_rows >= LEAST_ROWS:
         yield
         return
+    # OpenMP counts by thread, so that a limit needs no lock: each thread restores its own number
     with one_blas_thread(), _openmp().limit(limits=1):
         yield
 
@@ -75,17 +119,15 @@ def by_threads(work: Callable[[slice], T], n_items: int, n_rows: int) -> list[T]
         n_slices = max(1, min(n_items, n_rows // LEAST_ROWS))
         edges = [n_items * k // n_slices for k in range(n_slices + 1)]
         slices = [slice(*ends) for ends in pairwise(edges)]
-        n_threads = min(n_slices, _n_threads())
+        n_threads = 1 if _is_worker.get() else min(n_slices, _one_blas_thread.n_allowed())
         if n_threads < 2:
             return [work(some) for some in slices]
-        with ThreadPoolExecutor(n_threads) as pool:
+        with ThreadPoolExecutor(n_threads, initializer=_is_worker.set, initargs=(True,)) as pool:
             return list(pool.map(work, slices))
 
 
-def _n_threads() -> int:
-    allowed = _allowed.get()
-    if allowed is not None:
-        return allowed
+def _n_blas_threads() -> int:
+    """Return how many threads BLAS may use now."""
     return min((library.num_threads for library in _blas().lib_controllers), default=1)
 
 

@@ -258,7 +258,10 @@ def check_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
 def check_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """Return `values` as floats, or say that they are none."""
     try:
-        return np.asarray(values, dtype=np.float64)
+        array = np.asarray(values)
+        if array.dtype.kind == "c":  # numpy would drop the imaginary parts
+            raise TypeError
+        return np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must hold numbers, got {_in_short(values)}.") from None
 

@@ -13,7 +13,6 @@ The prediction is fixed before the noisy labels are seen, and the rates are know
 A score may leave [0, 1]: clipping it would bias it.
 """
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -36,6 +35,7 @@ from unflip._validation import (
     check_weights,
     plain_labels,
 )
+from unflip._warn import warn
 from unflip.checked import CheckedLabels
 from unflip.noise import KnownRates, as_transition_matrix
 
@@ -202,7 +202,7 @@ def clean_precision_score(
     averaged = _averaged_classes(sample)
     never = averaged[sample.weight @ predicted[:, averaged] == 0]
     if never.size:
-        warnings.warn(
+        warn(
             f"y_pred never predicts {sample.classes[never].tolist()}, where precision is undefined "
             "and counts as 0.",
             UndefinedMetricWarning,

@@ -23,6 +23,10 @@ TABLE_1_TWO_DIMENSIONS = {
 }
 
 
+# CrossValidatedRates silences unflip's own warnings only: those of other packages are theirs
+pytestmark = pytest.mark.filterwarnings("ignore:.*contradicts the data:UserWarning")
+
+
 class Thresholded(ClassifierMixin, BaseEstimator):
     """Label-dependent costs: +1 where P(noisy=+1 | x), the only feature, is over alpha*."""
 

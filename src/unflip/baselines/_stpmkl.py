@@ -1,6 +1,5 @@
 """Multiple kernel learning from noisy labels, after Yang et al. (2012)."""
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -26,6 +25,7 @@ from unflip._validation import (
     new_rows,
     training_rows,
 )
+from unflip._warn import warn
 from unflip.noise import NoiseRates
 from unflip.noise_rates import RatesLike, estimate_rates
 
@@ -198,7 +198,7 @@ class StPMKL(ClassifierMixin, BaseEstimator):
             kernels = correct_kernels(gaussian_kernels(rows, widths), flip_probability)
             solution = learn_kernel_weights(kernels, signs, C, tol=tol, max_iter=int(self.max_iter))
         if solution.gap > tol:
-            warnings.warn(
+            warn(
                 f"the relative duality gap is {solution.gap:.2g} after {solution.n_iter} support "
                 f"vector machines, above tol={tol:g}. Raise max_iter, or tol.",
                 ConvergenceWarning,

@@ -1,13 +1,11 @@
 """`unflip report`: the page on a table's labels."""
 
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from unflip import LabelNoiseWarning
 from unflip._app.held_out import Audited
 from unflip._app.markup import plain
 from unflip._app.persistence import versions
@@ -18,6 +16,7 @@ from unflip._app.words import verdict
 from unflip._app.workflow import CannotEstimateError, Learnt
 from unflip._files import check_outputs, write_whole
 from unflip._progress import tick, work
+from unflip._warn import silenced
 from unflip.cli import _options as options
 from unflip.cli._estimate import say_doubts
 from unflip.cli._session import command_line, session, visible
@@ -107,8 +106,7 @@ def _noise_by(name: str, data: LabelledTable, seed: int) -> NoiseBySlice:
     """Return the noise in the parts that a column makes, learnt from the other columns."""
     features = data.features.drop(name, strict=False)
     check_features(features)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LabelNoiseWarning)  # the page says these beside the parts
+    with silenced():  # the page shows these warnings beside the parts
         try:
             return noise_by_slice(features, data.y, by=data.whole[name], random_state=seed)
         except ValueError as error:

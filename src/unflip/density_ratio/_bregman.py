@@ -1,6 +1,5 @@
 """Density-ratio matching under a Bregman divergence; KLIEP and LSIF are special cases."""
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
@@ -11,6 +10,7 @@ from unflip._gaussian_kernel import GaussianDesign, median_distance, reached
 from unflip._samples import TwoSamples
 from unflip._typing import Array, Record
 from unflip._validation import check_choice, check_count, check_not_negative, check_width, is_number
+from unflip._warn import warn
 from unflip.density_ratio._base import KernelDensityRatio
 from unflip.density_ratio._newton import nonnegative_newton_target
 
@@ -306,7 +306,7 @@ class BregmanRatio(KernelDensityRatio):
 
         alpha, kkt_gap = _minimise(evaluate, np.full(scale.size, 1 / scale.size), self.max_iter)
         if not kkt_gap <= TOLERANCE:
-            warnings.warn(
+            warn(
                 f"BregmanRatio stopped after {self.max_iter} Newton steps at a KKT gap of "
                 f"{kkt_gap:.2g}, above {TOLERANCE:g}. Raise max_iter, or use a wider bandwidth.",
                 ConvergenceWarning,

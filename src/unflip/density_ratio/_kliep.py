@@ -1,6 +1,5 @@
 """KLIEP: the density ratio by maximum likelihood of the numerator's rows."""
 
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -21,6 +20,7 @@ from unflip._samples import Samples, TwoSamples
 from unflip._sampling import shuffled
 from unflip._typing import Array, Record, Rows
 from unflip._validation import check_choice, check_count, check_positive, check_width, check_widths
+from unflip._warn import warn
 from unflip.density_ratio._base import KernelDensityRatio
 from unflip.density_ratio._likelihood import (
     LikelihoodSums,
@@ -218,7 +218,7 @@ class KLIEP(KernelDensityRatio):
             sums = OutOfCoreSums(samples, basis, dtype)
         solution = maximise(sums, alpha, tol=tol, max_iter=self.max_iter, hessian=hessian)
         if not solution.kkt_gap <= tol:
-            warnings.warn(
+            warn(
                 f"KLIEP stopped after {solution.n_iter} Newton steps at a KKT gap of "
                 f"{solution.kkt_gap:.2g}, above tol={tol:.2g}. Raise max_iter or tol, or use "
                 "a wider bandwidth.",

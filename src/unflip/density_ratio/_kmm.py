@@ -1,6 +1,5 @@
 """Kernel mean matching: weights that match the mean embeddings of both samples."""
 
-import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -27,6 +26,7 @@ from unflip._validation import (
     check_positive,
     check_width,
 )
+from unflip._warn import warn
 from unflip.density_ratio._base import BaseDensityRatio
 
 MIN_EPSILON = 1e-6
@@ -183,7 +183,7 @@ class KMM(BaseDensityRatio):
             gaps.append(gap)
             residuals.append(residual)
         if not max(gaps) <= self.tol:
-            warnings.warn(
+            warn(
                 f"KMM stopped after {self.max_iter} steps at an optimality gap of {max(gaps):.2g}, "
                 f"above tol={self.tol:.2g}. Raise max_iter or tol.",
                 ConvergenceWarning,

@@ -1,6 +1,5 @@
 """The numbers behind the displays, as plain arrays."""
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,6 @@ from sklearn.base import clone
 from sklearn.metrics import check_scoring
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from unflip._diagnostics import LabelNoiseWarning
 from unflip._typing import Array, Floats
 from unflip._validation import (
     check_choice,
@@ -22,6 +20,7 @@ from unflip._validation import (
     check_weights,
     plain_labels,
 )
+from unflip._warn import silenced
 from unflip.noise import RatesInterval, as_transition_matrix
 from unflip.weights import effective_sample_size
 
@@ -435,9 +434,7 @@ def rate_sensitivity(
         noise = as_transition_matrix(matrix)
         rates = noise.rates if noise.n_classes == 2 else noise
         trained = clone(estimator).set_params(noise_rates=rates)
-        with warnings.catch_warnings():
-            # a sensitivity analysis refits at rates that contradict the data
-            warnings.simplefilter("ignore", LabelNoiseWarning)
+        with silenced():  # a sensitivity analysis refits at rates that contradict the data
             trained.fit(X, given, sample_weight=sample_weight)
         beta = trained.sample_weight_
         return (

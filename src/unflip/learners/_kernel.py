@@ -1,6 +1,5 @@
 """Kernel classifier for any surrogate loss."""
 
-import warnings
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -18,6 +17,7 @@ from unflip._gaussian_kernel import row_blocks
 from unflip._threads import one_blas_thread
 from unflip._typing import Array, Rows
 from unflip._validation import check_choice, check_count, is_number, new_rows
+from unflip._warn import warn
 from unflip.learners._linear import LossClassifier
 from unflip.learners._metric_lbfgs import KernelProblem, minimise
 from unflip.learners._solvers import LinearProblem, solve, starting_points
@@ -223,7 +223,7 @@ def _best_start(
     runs = [minimise(problem, start, tol, max_iter) for start in starts]
     point, gap, n_iter = min(runs, key=lambda run: problem.value(run[0]))
     if n_iter >= max_iter:
-        warnings.warn(
+        warn(
             f"stopped after {max_iter} L-BFGS steps before tol={tol:g} was reached. Raise "
             "max_iter, alpha or tol.",
             ConvergenceWarning,

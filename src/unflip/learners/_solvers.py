@@ -1,6 +1,5 @@
 """Solvers of penalised weighted risk minimisation with a linear function."""
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from unflip._typing import Array, Rows
+from unflip._warn import silenced, warn
 from unflip.losses import Hinge, Logistic, Loss, MarginLoss, Squared
 
 SCALE_ABOVE = 100.0
@@ -186,7 +186,7 @@ def _lbfgs(problem: LinearProblem, start: Array, tol: float, max_iter: int) -> t
         result = minimize(split, both, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
         parameters = _joined(result.x) / scale
     if result.nit >= max_iter and problem.loss.convex:
-        warnings.warn(
+        warn(
             f"stopped after {max_iter} L-BFGS steps before tol={tol:g} was reached. Scale the "
             "features, or raise max_iter, alpha or tol.",
             ConvergenceWarning,
@@ -238,8 +238,7 @@ def _smoothed_hinge(problem: LinearProblem, tol: float, max_iter: int) -> Linear
         if newton:
             parameters, steps = _newton(smoothed, parameters, min(tol, width) * 1e-2, max_iter)
         else:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)  # the gap decides
+            with silenced():  # the gap decides
                 parameters, steps = _lbfgs(smoothed, parameters, tol * 1e-2, max_iter)
         n_iter += steps
         if problem.l1_ratio == 0:
@@ -247,7 +246,7 @@ def _smoothed_hinge(problem: LinearProblem, tol: float, max_iter: int) -> Linear
             if gap <= tol:
                 break
     if problem.l1_ratio == 0 and not gap <= tol:
-        warnings.warn(
+        warn(
             f"the hinge stopped at a relative duality gap of {gap:.2g}, above tol={tol:g}. Scale "
             "the features, or raise max_iter or tol.",
             ConvergenceWarning,

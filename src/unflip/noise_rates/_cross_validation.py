@@ -1,6 +1,5 @@
 """Natarajan's noise rates: those under which a classifier predicts held-out labels best."""
 
-import warnings
 from numbers import Integral
 from typing import Any, Self
 
@@ -24,6 +23,7 @@ from unflip._validation import (
     check_numbers,
     check_table,
 )
+from unflip._warn import silenced, warn
 from unflip.noise import NoiseRates, RatesInterval
 from unflip.noise_rates._base import (
     BaseRates,
@@ -243,8 +243,7 @@ class CrossValidatedRates(BaseRates):
         for k, rates in enumerate(candidates):
             trial = clone(estimator).set_params(noise_rates=rates)
             try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", UserWarning)
+                with silenced():  # most pairs contradict the labels
                     trial.fit(X_train, y_train, **fit_params)
             except ValueError as error:
                 first_error = first_error or error
@@ -322,7 +321,7 @@ def _splits(
         )
     smallest = min(train.size for train, _ in splits)
     if smallest < MINIMUM_ROWS:
-        warnings.warn(
+        warn(
             f"n_samples={counts.size} rows are too few to hold some out: {smallest} would be left "
             f"to train on, and at least {MINIMUM_ROWS} are required. The pairs of rates are "
             "compared on the rows that the classifier was trained on.",

@@ -1,6 +1,5 @@
 """How far an estimate of the rates may be off by chance: the bootstrap on scores."""
 
-import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -11,6 +10,7 @@ from sklearn.utils import check_random_state
 from unflip._diagnostics import LEVEL
 from unflip._typing import Array, Floats, RandomState
 from unflip._validation import check_count, check_level
+from unflip._warn import silenced
 
 DRAWS = 200
 """Resamples that `interval_` is taken from."""
@@ -55,8 +55,7 @@ def bootstrap_matrices(
     n_present = np.unique(codes).size
     matrices: list[Floats] = []
     failures = 0
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # said of the estimate itself already
+    with silenced():  # the estimate itself has given the same warnings
         while len(matrices) < n_draws:
             counts = generator.multinomial(n_rows, share)
             drawn = np.flatnonzero(counts)

@@ -1,13 +1,14 @@
 """The contract of stage 1, P(noisy y | x), and cross-fitting for all of it in one place."""
 
 from abc import ABCMeta, abstractmethod
+from collections.abc import Callable
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
-from sklearn.utils import ClassifierTags, Tags
+from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.utils import ClassifierTags, Tags, _safe_indexing, indexable
 from sklearn.utils.validation import check_consistent_length
 
 from unflip._folds import check_splits, stratified_folds
@@ -225,23 +226,36 @@ def _by_folds(
     cv: CrossValidation,
 ) -> NDArray[np.float64]:
     """Return the rows' probabilities, each fold's from a fit to the others."""
-    params = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)}
-    counted = _CountedFits(posterior.for_folds())
-    held_out = cross_val_predict(counted, X, y, cv=cv, method="predict_proba", params=params)
-    return np.asarray(held_out, dtype=float)
+    codes = np.unique(np.asarray(y), return_inverse=True)[1]
+    weight = None if sample_weight is None else np.asarray(sample_weight)
+    return held_out_proba(posterior.for_folds(), X, codes, weight, cv, after_each=tick)
 
 
-class _CountedFits(BasePosterior):
-    """A posterior that says when it has been fitted, for progress."""
+def held_out_proba(
+    posterior: BasePosterior,
+    X: Rows,
+    codes: Array,
+    weight: Array | None,
+    cv: CrossValidation,
+    after_each: Callable[[], None] = lambda: None,
+) -> NDArray[np.float64]:
+    """Return the probabilities of the classes 0, 1, ... of each sample, fitted without its fold.
 
-    def __init__(self, posterior: BasePosterior) -> None:
-        self.posterior = posterior
-
-    def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        self.posterior.fit(X, y, sample_weight)
-        self.classes_ = self.posterior.classes_
-        tick()
-        return self
-
-    def predict_proba(self, X: Rows) -> Array:
-        return self.posterior.predict_proba(X)
+    `cross_val_predict` does the same, but fits while scikit-learn has exchanged the warning filters
+    of the process, which is not safe in threads.
+    """
+    (X,) = indexable(X)
+    splits = list(check_cv(cv, codes, classifier=True).split(X, codes))
+    n_held_out = np.bincount(np.concatenate([test for _, test in splits]), minlength=codes.size)
+    if not (n_held_out == 1).all():
+        raise ValueError(
+            f"cv must hold out each sample once, and some are held out {n_held_out.min()} or "
+            f"{n_held_out.max()} times. Use partitions, such as those of StratifiedKFold."
+        )
+    proba = np.zeros((codes.size, codes.max() + 1))
+    for train, test in splits:
+        params = {} if weight is None else {"sample_weight": weight[train]}
+        fitted = clone(posterior).fit(_safe_indexing(X, train), codes[train], **params)
+        after_each()
+        proba[np.ix_(test, fitted.classes_)] = fitted.predict_proba(_safe_indexing(X, test))
+    return proba

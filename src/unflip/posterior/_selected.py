@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.model_selection import check_cv, cross_val_predict
+from sklearn.model_selection import check_cv
 from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,7 +23,7 @@ from unflip._validation import (
     check_rows_of,
     check_table,
 )
-from unflip.posterior._base import BasePosterior, cross_fit
+from unflip.posterior._base import BasePosterior, cross_fit, held_out_proba
 from unflip.posterior._probabilistic import ProbabilisticPosterior
 
 LEAST = 1e-12
@@ -216,10 +216,8 @@ class SelectedPosterior(BasePosterior):
             folds = stratified_folds(folds, names, labels, random, none_allowed=False)
         scores = []
         for candidate in candidates:
-            params = {} if sample_weight is None else {"sample_weight": weight}
-            held_out = cross_val_predict(
-                candidate, rows, labels, cv=folds, method="predict_proba", params=params
-            )
+            counted = None if sample_weight is None else weight
+            held_out = held_out_proba(candidate, rows, labels, counted, folds)
             own = held_out[np.arange(labels.size), labels]
             scores.append(np.average(np.log(np.maximum(own, LEAST)), weights=weight))
         return np.array(scores)

@@ -2,6 +2,7 @@
 
 import glob
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -205,11 +206,14 @@ class ParquetBatches(ArrowBatches):
     ) -> None:
         self.files = _files(path)
         _, parquet = arrow_modules()
-        schema = parquet.read_schema(self.files[0])
+        with _named(self.files[0]):
+            schema = parquet.read_schema(self.files[0])
         self._set(schema, label, columns, weight, batch_rows)
         self._all_columns = columns is None
         for file in self.files[1:]:
-            self._check_file(parquet.read_schema(file), file)
+            with _named(file):
+                schema = parquet.read_schema(file)
+            self._check_file(schema, file)
 
     def _check_file(self, schema: "pa.Schema", path: str | Path) -> None:
         self._check_names(schema, place=f"{path}: ")
@@ -222,25 +226,33 @@ class ParquetBatches(ArrowBatches):
             )
 
     def _read(self, columns: list[str]) -> Iterator["pa.RecordBatch"]:
-        arrow, parquet = arrow_modules()
+        _, parquet = arrow_modules()
         for path in self.files:
-            try:
-                with parquet.ParquetFile(
+            with (
+                _named(path),
+                parquet.ParquetFile(
                     path,
                     buffer_size=BUFFER_BYTES,
                     pre_buffer=False,
                     page_checksum_verification=True,
-                ) as file:
-                    self._check_file(file.schema_arrow, path)
-                    yield from file.iter_batches(
-                        self.batch_rows, columns=columns, use_threads=False
-                    )
-            except arrow.ArrowInvalid as error:
-                raise ValueError(f"{path} is damaged: {error}") from error
-            except OSError as error:
-                if error.errno is not None:  # raised by the system, and names the file
-                    raise
-                raise OSError(f"{path} is damaged: {error}") from error
+                ) as file,
+            ):
+                self._check_file(file.schema_arrow, path)
+                yield from file.iter_batches(self.batch_rows, columns=columns, use_threads=False)
+
+
+@contextmanager
+def _named(path: str | Path) -> Iterator[None]:
+    """Name the file in Arrow's errors about what is in it."""
+    arrow, _ = arrow_modules()
+    try:
+        yield
+    except arrow.ArrowInvalid as error:
+        raise ValueError(f"{path} is damaged: {error}") from error
+    except OSError as error:
+        if error.errno is not None:  # raised by the system, and names the file
+            raise
+        raise OSError(f"{path} is damaged: {error}") from error
 
 
 NUMBERS = {

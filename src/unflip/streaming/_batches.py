@@ -3,10 +3,13 @@
 import sys
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
+import narwhals as nw
+import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.utils import check_array, indexable
@@ -192,6 +195,7 @@ class RepeatedBatches(Batches):
     def __init__(self, data: Batches, *, progress: bool = False) -> None:
         self._data = check_batches(data)
         self._n_rows: list[int] | None = None
+        self._digests: dict[tuple[int, str], bytes] = {}
         self._progress, self._n_passes = progress, 0
 
     def __iter__(self) -> Iterator[Batch]:
@@ -229,6 +233,7 @@ class RepeatedBatches(Batches):
             if first is not None and [n_rows[-1]] != first[k - 1 : k]:
                 was = f"{first[k - 1]} rows" if k <= len(first) else "no such batch"
                 raise ValueError(f"batch {k} has {n_rows[-1]} rows, but there were {was} {CHANGED}")
+            self._check_values(k, dict(zip(PARTS[-len(batch) :], batch, strict=True)))
             yield batch
         if first is None:
             self._n_rows = n_rows
@@ -240,6 +245,36 @@ class RepeatedBatches(Batches):
             )
         elif k < len(first):
             raise ValueError(f"there are {k} batches, but there were {len(first)} {CHANGED}")
+
+    def _check_values(self, k: int, parts: dict[str, Any]) -> None:
+        """Raise an error if the labels, weights or first columns of batch k are other ones."""
+        for name, values in parts.items():
+            found = _digest(values)
+            if self._digests.setdefault((k, name), found) != found:
+                raise ValueError(f"batch {k} has other {name} than {CHANGED}")
+
+
+PARTS = ("values in its first columns", "labels", "sample weights")
+"""What is compared between passes, in the order of a batch."""
+
+DIGESTED_COLUMNS = 2
+"""Columns compared between passes: rows in another order differ in these too, and hashing all
+columns would take as long as reading them."""
+
+
+def _digest(values: Any) -> bytes:
+    """Return a hash of a vector, or of the first columns of a table."""
+    if issparse(values):
+        values = values.tocsr()[:, :DIGESTED_COLUMNS].toarray()
+    frame = nw.from_native(values, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        values = frame[:, :DIGESTED_COLUMNS].to_numpy()
+    array = np.asarray(values)
+    if array.ndim > 1:
+        array = array[:, :DIGESTED_COLUMNS]
+    # objects have no bytes of their own: what they print tells them apart
+    plain = repr(array.tolist()).encode() if array.dtype.hasobject else array.tobytes()
+    return blake2b(plain, digest_size=16).digest()
 
 
 CHANGED = (

@@ -1,6 +1,5 @@
 """All that a report says, as one plain dictionary."""
 
-import warnings
 from collections.abc import Collection, Sequence
 
 import narwhals as nw
@@ -12,7 +11,6 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._app.words import ASSUMPTIONS, next_steps
-from unflip._diagnostics import LabelNoiseWarning
 from unflip._estimators import clone_seeded
 from unflip._folds import stratified_folds
 from unflip._preprocessing import default_classifier, noisy_proba_of
@@ -20,6 +18,7 @@ from unflip._progress import tick, work
 from unflip._threads import threads_for
 from unflip._typing import Array, Record, Rows
 from unflip._validation import check_labels
+from unflip._warn import silenced
 from unflip.audit import LabelAudit
 from unflip.inspection import (
     LEAST_P,
@@ -147,8 +146,7 @@ def _held_out_predictions(
 ) -> Array:
     """Return the labels that a model predicts for the rows of each fold, trained on the others."""
     predicted = np.empty_like(labels)
-    with work(SCORING_FOLDS), warnings.catch_warnings():
-        warnings.simplefilter("ignore", LabelNoiseWarning)  # what is doubtful of all rows was said
+    with work(SCORING_FOLDS), silenced():  # the fit to all samples has given the same warnings
         for train, test in folds.split(labels, labels):
             fitted = clone(model).fit(_safe_indexing(X, train), labels[train])
             predicted[test] = fitted.predict(_safe_indexing(X, test))

@@ -21,7 +21,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.tree import DecisionTreeClassifier
 
 from unflip._diagnostics import LEVEL
-from unflip._threads import threads_for
+from unflip._threads import SCIKIT_LEARN, threads_for
 from unflip._typing import Floats
 from unflip.noise import NoiseRates
 from unflip.posterior._noisy_channel._evidence import first_guess, fit_channel
@@ -293,7 +293,8 @@ def residual_score(units: ChannelSample, held_out: Floats, fitted: Floats) -> fl
             early_stopping=False,
             random_state=0,
         )
-        trees.fit(columns[others], residual[others], _unequal(units.weight[others]))
+        with SCIKIT_LEARN:
+            trees.fit(columns[others], residual[others], _unequal(units.weight[others]))
         return np.asarray(units.weight[fold] * trees.predict(columns[fold]) * residual[fold])
 
     with threads_for(len(columns)):
@@ -341,7 +342,9 @@ def fit_scored_channel(
             trees = HistGradientBoostingClassifier(
                 max_leaf_nodes=15, early_stopping=False, random_state=0
             )
-            trees.fit(units.rows[others], units.positive[others], _unequal(units.weight[others]))
+            with SCIKIT_LEARN:
+                weight = _unequal(units.weight[others])
+                trees.fit(units.rows[others], units.positive[others], weight)
             raw[fold] = trees.decision_function(units.rows[fold])
             fitted.append(trees)
     scores = _score_columns(raw, smooth)

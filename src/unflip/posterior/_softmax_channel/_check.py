@@ -13,6 +13,7 @@ from scipy.stats import norm
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.tree import DecisionTreeClassifier
 
+from unflip._threads import SCIKIT_LEARN
 from unflip._typing import Bools, Codes, Floats
 from unflip.posterior._noisy_channel import (
     DOUBTED,
@@ -219,8 +220,9 @@ def _predicted(
         mixed = mixed @ np.random.RandomState(seed).standard_normal((K, N_MIXED))
     forest = ExtraTreesRegressor(
         N_TREES, min_samples_leaf=LEAF, max_features=0.5, random_state=seed
-    ).fit(columns[others], mixed, weight[others])
-    leaves = forest.apply(columns)
+    )
+    with SCIKIT_LEARN:
+        leaves = forest.fit(columns[others], mixed, weight[others]).apply(columns)
     leaves += np.cumsum([0, *(tree.tree_.node_count for tree in forest.estimators_)])[:-1]
     ends = np.arange(0, leaves.size + 1, N_TREES)
     placed = csr_array((np.ones(leaves.size), leaves.ravel(), ends))

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 from sklearn.ensemble import ExtraTreesClassifier
 
+from unflip._threads import SCIKIT_LEARN
 from unflip._typing import Codes, Floats
 from unflip.posterior._noisy_channel import ChannelFeatures, starts_of_equal
 
@@ -152,7 +153,9 @@ class ForestFeatures:
             grown = grown if grown.size else left
             forest = ExtraTreesClassifier(
                 N_TREES, min_samples_leaf=LEAF, max_depth=DEPTH, random_state=seed + k
-            ).fit(X[grown], codes[grown], weight[grown])
+            )
+            with SCIKIT_LEARN:
+                forest.fit(X[grown], codes[grown], weight[grown])
             forests.append(Trees.of(forest, self.share.size))
             votes[left] = forests[-1].predict_proba(X[left])
         return votes, forests
@@ -200,9 +203,11 @@ def scouted_gain(X: Floats, codes: Codes, weight: Floats, noisy: Floats) -> floa
         if grown.size:
             forest = ExtraTreesClassifier(
                 N_SCOUTS, min_samples_leaf=LEAF, max_depth=DEPTH, random_state=k
-            ).fit(X[grown], codes[grown], weight[grown])
+            )
             votes = np.zeros((left.size, n_classes))
-            votes[:, forest.classes_] = forest.predict_proba(X[left])
+            with SCIKIT_LEARN:
+                forest.fit(X[grown], codes[grown], weight[grown])
+                votes[:, forest.classes_] = forest.predict_proba(X[left])
             scores[left] = np.log1p(N_SCOUTS / PRIOR_TREES * votes / share)
     plain, own = np.log(noisy), (np.arange(len(X)), codes)
 

@@ -1,0 +1,72 @@
+"""Fits leave the process as they found it, and data that change between passes are refused."""
+
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from threadpoolctl import ThreadpoolController, threadpool_limits
+
+from unflip import ImportanceReweightingClassifier, LabelAudit, find_label_issues
+from unflip.streaming import Batches, ParquetBatches, StreamingReweighting
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(150, 3))
+Y = (X[:, 0] + 0.5 * RNG.normal(size=150) > 0).astype(int)
+P = np.array([[0.9, 0.1], [0.2, 0.8]])
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_fits_in_threads_leave_blas_and_warning_filters_as_they_were():
+    def blas_threads():
+        return [each.num_threads for each in ThreadpoolController().lib_controllers]
+
+    with threadpool_limits(2):
+        before, filters = blas_threads(), list(warnings.filters)
+        with ThreadPoolExecutor(8) as pool:
+            classifiers = [ImportanceReweightingClassifier(random_state=k) for k in range(16)]
+            fits = pool.map(lambda each: each.fit(X, Y), classifiers)
+            assert len(list(fits)) == 16
+        assert blas_threads() == before
+        assert warnings.filters == filters
+
+
+@pytest.mark.filterwarnings("ignore::unflip.LabelNoiseWarning")
+@pytest.mark.parametrize("y", [[0, 1], [1, 0]])
+def test_two_samples_can_be_audited_by_their_probabilities(y):
+    audit = LabelAudit().fit_posterior(P, y)
+    assert np.isfinite(audit.mislabel_proba_).all()
+    assert find_label_issues(y=y, pred_probs=P).size <= 2
+
+
+def test_complex_probabilities_are_refused():
+    with pytest.raises(ValueError, match="complex"):
+        LabelAudit().fit_posterior(P + 0j, [0, 1])
+
+
+class OtherLabels(Batches):
+    """Batches whose labels are other ones on the second pass."""
+
+    def __init__(self):
+        self.n_passes = 0
+
+    def __iter__(self):
+        self.n_passes += 1
+        yield X, np.roll(Y, self.n_passes), None
+
+
+def test_other_labels_on_a_later_pass_are_an_error():
+    with pytest.raises(ValueError, match="labels"):
+        StreamingReweighting(random_state=0).fit(OtherLabels())
+
+
+def test_a_truncated_parquet_file_is_named(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    for name in ("a", "b"):
+        parquet.write_table(pa.table({"x": X[:, 0], "y": Y}), tmp_path / f"{name}.parquet")
+    damaged = tmp_path / "b.parquet"
+    damaged.write_bytes(damaged.read_bytes()[:-20])
+    with pytest.raises(ValueError, match=r"b\.parquet"):
+        ParquetBatches(tmp_path, label="y")
