@@ -21,7 +21,9 @@ else:
         raise ImportError(NEEDED) from error
 
 from unflip._columns._kinds import (  # noqa: E402  (they need polars, which has been looked for)
+    FORMATS,
     MOST_CATEGORIES,
+    MOST_CHARACTERS,
     CategoryColumn,
     DateColumn,
     NumberColumn,
@@ -30,7 +32,21 @@ from unflip._columns._kinds import (  # noqa: E402  (they need polars, which has
     holds_numbers,
     is_number,
 )
-from unflip._columns._text import TextColumn  # noqa: E402
+from unflip._columns._text import N_COMPONENTS, TextColumn  # noqa: E402
+
+__all__ = [
+    "FORMATS",
+    "MOST_CATEGORIES",
+    "MOST_CHARACTERS",
+    "N_COMPONENTS",
+    "CategoryColumn",
+    "Column",
+    "ColumnEncoder",
+    "DateColumn",
+    "NumberColumn",
+    "TextColumn",
+    "as_polars",
+]
 
 Column = NumberColumn | DateColumn | CategoryColumn | TextColumn
 
