@@ -5,10 +5,12 @@ import os
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import unflip
 from unflip._app.persistence import NOTE, ModelFileError, load_model
 
 FUZZ = "from benchmarks.fuzz_models import run; print(run({}))"
@@ -94,5 +96,7 @@ def test_what_is_no_regular_file_is_not_read(tmp_path):
 def test_modules_of_the_current_folder_are_not_imported(tmp_path):
     (tmp_path / "typer.py").write_text("raise SystemExit('imported')")
     run = [sys.executable, "-m", "unflip", "--help"]
-    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
+    here = {**os.environ, "PYTHONPATH": str(Path(unflip.__file__).parents[1])}
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, env=here)
+    assert done.returncode == 0, done.stderr
     assert "imported" not in done.stderr
