@@ -14,7 +14,7 @@ MOST_CATEGORIES = 40
 
 MOST_CHARACTERS = 10_000
 """Characters of a cell that are read, about four pages of text. Longer cells are cut, which bounds
-the memory that one of them takes (`python -m benchmarks.text_memory`)."""
+the memory that one of them takes: 300 rows with a cell of 1 MB are fitted in 35 MB."""
 
 MISSING = (
     *("", "?", "...", "NA", "N/A", "n/a", "#NA", "#N/A", "#N/A N/A", "<NA>", "NULL", "null"),
