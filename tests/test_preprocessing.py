@@ -89,7 +89,7 @@ def test_a_step_that_learns_from_labels_is_not_for_the_posterior():
     X = rng.normal(size=(100, 40))
     X[0, 0] = np.nan
     chosen = make_pipeline(SimpleImputer(), SelectKBest(k=3), LogisticRegression())
-    rows, made = fit_preprocessing(X, chosen, None)
+    rows, made = fit_preprocessing(X, chosen)
     assert rows.shape == (100, 40)
     assert list(made.named_steps) == ["simpleimputer"]
 
@@ -98,7 +98,7 @@ def test_numbers_are_left_as_they_are():
     X = np.random.default_rng(0).normal(size=(20, 3))
     scaled = make_pipeline(StandardScaler(), PCA(2), LogisticRegression())
     for rows in (X, X.tolist(), sparse.csr_matrix(X), pd.DataFrame(X), X.astype(object)):
-        assert fit_preprocessing(rows, scaled, None) == (rows, None)
+        assert fit_preprocessing(rows, scaled) == (rows, None)
 
 
 @pytest.mark.parametrize("container", ["pandas", "polars", "objects"])

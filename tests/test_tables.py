@@ -57,15 +57,15 @@ def test_the_line_of_a_wrong_byte_is_counted_across_chunks(tmp_path, monkeypatch
 
 def test_mixed_columns_become_numbers_without_gaps():
     data = split_label(mixed_table(), "churn", identifier="customer")
-    X = make_vectorizer(0).fit_transform(data.features)
+    X = make_vectorizer().fit_transform(data.features)
     assert X.shape[0] == 500
     assert np.isfinite(X).all()
-    assert np.array_equal(X, make_vectorizer(0).fit_transform(data.features))
+    assert np.array_equal(X, make_vectorizer().fit_transform(data.features))
 
 
 def test_new_categories_and_gaps_become_numbers_too():
     data = split_label(mixed_table(), "churn", identifier="customer")
-    vectorizer = make_vectorizer(0).fit(data.features.with_columns(pl.col("visits").fill_null(0)))
+    vectorizer = make_vectorizer().fit(data.features.with_columns(pl.col("visits").fill_null(0)))
     new = data.features[:20].with_columns(
         pl.lit(None, pl.Int64).alias("visits"), pl.lit("unheard of").alias("note")
     )

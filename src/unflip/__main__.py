@@ -2,7 +2,6 @@
 
 import io
 import logging
-import os
 import sys
 
 INTERRUPTED = 130
@@ -14,10 +13,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what it cannot show is written out
             stream.reconfigure(errors="backslashreplace")
-    # skrub makes a folder in the home when it is imported, which may not be possible, for data that
-    # are not used here: a folder that exists is left as it is
-    os.environ.setdefault("SKB_DATA_DIRECTORY", sys.prefix)
-    # nor are matplotlib's files in the home, of which it speaks where it cannot make them
+    # matplotlib speaks of files in the home where it cannot make them; they are not needed
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     try:
         from unflip.cli import app
@@ -39,4 +35,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    if not sys.flags.safe_path:
+        # `python -m` puts the current folder first, and `--trust` would import modules from there
+        del sys.path[0]
     main()

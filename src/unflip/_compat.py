@@ -4,18 +4,11 @@ from typing import Any
 
 import numpy as np
 from sklearn import __version__, get_config
-from sklearn._loss._loss import CyHalfBinomialLoss
 from sklearn.base import BaseEstimator
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import validate_data as _validate_data
 
 VERSION = tuple(map(int, __version__.split(".")[:2]))
-
-LOSSES_MODULE: str = CyHalfBinomialLoss.__module__
-"""Where model files say that compiled losses are: `_loss` before scikit-learn 1.9 (loaded here)."""
-
-COUNTS = frozenset[str](["numpy.int64"] if VERSION < (1, 8) else [])
-"""Types of what a fitted StandardScaler counts, where it is no plain number."""
 
 if hasattr(BaseEstimator, "_html_repr"):
 

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from unflip._typing import Array, Floats, RandomState
+from unflip._typing import Array, Floats
 
 GAPS, MIXED = "gaps", "mixed"
 """What rows may hold besides numbers: numbers that are missing; text, categories and dates."""
@@ -37,10 +37,17 @@ def holds(X: Any) -> str | None:
             GAPS if any(_has_gaps(column.to_numpy()) for column in frame.iter_columns()) else None
         )
     try:
-        values = np.asarray(frame.to_numpy() if isinstance(frame, nw.Series) else X)
+        if isinstance(frame, nw.Series):
+            values = frame.to_numpy()
+        else:
+            # numpy would store texts in fixed width, each with as much room as the longest takes
+            is_array = hasattr(X, "dtype") or hasattr(X, "__array__")
+            values = np.asarray(X) if is_array else np.asarray(X, dtype=object)
     except ValueError:  # rows of different lengths, which others refuse in better words
         return None
     if values.dtype.kind == "O":
+        if any(isinstance(value, str) for value in values.flat):
+            return MIXED
         try:
             values = values.astype(float)
         except ValueError:
@@ -79,9 +86,7 @@ def default_classifier(X: Any) -> BaseEstimator:
     return make_pipeline(make_vectorizer(), StandardScaler(), LogisticRegression(max_iter=1000))
 
 
-def fit_preprocessing(
-    X: Any, estimator: Any, random_state: RandomState
-) -> tuple[Any, Pipeline | None]:
+def fit_preprocessing(X: Any, estimator: Any) -> tuple[Any, Pipeline | None]:
     """Return rows as numbers, and what made them so; None where they were numbers before.
 
     By the first steps of the classifier's own Pipeline, up to the first one that needs labels:
@@ -93,9 +98,7 @@ def fit_preprocessing(
     X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
         Rows.
     estimator : classifier or None
-        What is to be trained on the rows, unfitted.
-    random_state : int, RandomState instance or None
-        Seed of the encoding of text.
+        What is to be trained on the rows, unfitted, with its seeds.
     """
     kind = holds(X)
     if kind is None:
@@ -103,7 +106,7 @@ def fit_preprocessing(
     rows, fitted = _by_own_steps(X, estimator)
     if fitted and holds(rows) is None:
         return rows, Pipeline(fitted)
-    general = _made_numbers(kind, random_state)
+    general = Pipeline(_without_gaps()) if kind == GAPS else make_vectorizer()
     return general.fit_transform(X), general
 
 
@@ -139,26 +142,17 @@ def _by_own_steps(X: Any, estimator: Any) -> tuple[Any, list[tuple[str, Any]]]:
     return rows, fitted
 
 
-def make_vectorizer(random_state: RandomState = None) -> Pipeline:
+def make_vectorizer() -> Pipeline:
     """Return what turns columns of any kind into numbers without gaps.
 
-    Numbers and dates stay in double precision; skrub encodes categories and text. Then the mean
-    fills the gaps, with a column that says where they were, and every column is centred: what
-    works in single precision, such as a forest, loses nothing where values are large and close
-    together. It does not look at labels.
-
-    Parameters
-    ----------
-    random_state : int, RandomState instance or None, default=None
-        Seed of the encoding of text.
+    After :class:`~unflip._columns.ColumnEncoder` the mean fills the gaps, with a column that says
+    where they were, and every column is centred: what works in single precision, such as a forest,
+    loses nothing where values are large and close together. It does not look at labels, and
+    nothing in it is random.
     """
-    from unflip._columns import ColumnEncoder  # needs polars and skrub
+    from unflip._columns import ColumnEncoder  # needs polars
 
-    return Pipeline([("columns", ColumnEncoder(random_state)), *_without_gaps()])
-
-
-def _made_numbers(kind: str, random_state: RandomState) -> Pipeline:
-    return Pipeline(_without_gaps()) if kind == GAPS else make_vectorizer(random_state)
+    return Pipeline([("columns", ColumnEncoder()), *_without_gaps()])
 
 
 def _without_gaps() -> list[tuple[str, Any]]:

@@ -12,7 +12,7 @@ from unflip._label_checks import judge_classes
 from unflip._label_posterior import LabelPosterior, Totals
 from unflip._mistake_rates import MistakeRates
 from unflip._preprocessing import fit_preprocessing
-from unflip._typing import Array, Codes, Floats, RandomState
+from unflip._typing import Array, Codes, Floats
 from unflip._validation import Labels
 from unflip._wrong_share import errors_by_label, wrong_share_range
 from unflip.noise import NoiseRates, RatesInterval, as_transition_matrix
@@ -327,7 +327,6 @@ def rows_as_numbers(
     n_classes: int,
     *,
     estimator: Any = None,
-    random_state: RandomState = None,
 ) -> tuple[Any, Pipeline | None]:
     """Return the rows for :func:`fit_stages`, and what made numbers of them; None: nothing did.
 
@@ -335,12 +334,12 @@ def rows_as_numbers(
     ----------
     posterior, noise_rates, n_classes
         As for :func:`choose_posterior`.
-    X, estimator, random_state
+    X, estimator
         As for :func:`~unflip._preprocessing.fit_preprocessing`.
     """
     if not _need_numbers(posterior, noise_rates, n_classes):
         return X, None
-    return fit_preprocessing(X, estimator, random_state)
+    return fit_preprocessing(X, estimator)
 
 
 def _need_numbers(posterior: Any, noise_rates: Any, n_classes: int) -> bool:

@@ -193,9 +193,7 @@ class LabelAudit(DiagramMixin, BaseEstimator):
         if weight is not None:
             check_class_weights(weight, codes, classes)
         random_state = stage_generator(self.random_state)
-        numbers, _ = rows_as_numbers(
-            self.posterior, self.noise_rates, X, classes.size, random_state=self.random_state
-        )
+        numbers, _ = rows_as_numbers(self.posterior, self.noise_rates, X, classes.size)
         cv = folds_within_classes(self.cv, codes)
         cv = list(cv) if isinstance(cv, Iterator) else cv  # two models are held out by them
         stages = fit_stages(

@@ -233,8 +233,7 @@ class ImportanceReweightingClassifier(
             self.noise_rates,
             X,
             classes.size,
-            estimator=base,
-            random_state=self.random_state,
+            estimator=estimator,
         )
         stages = fit_stages(
             self.posterior,

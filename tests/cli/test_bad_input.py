@@ -10,11 +10,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from sklearn.preprocessing import FunctionTransformer
 
 from tests.cli.mixed import COLUMNS, RATES, mixed_table
 from unflip._app import table_files, workflow
-from unflip._app.persistence import load_model, save_model
 from unflip.noise import RatesInterval
 from unflip.noise_rates import ChannelRates
 
@@ -207,28 +205,6 @@ def test_what_is_no_model_is_refused(refused, noisy, tmp_path, content):
     else:
         path.write_bytes(content)
     assert "is not a model file of unflip" in refused("predict", path, noisy, "--out", "o.csv")
-
-
-def test_a_type_that_is_not_trusted_is_refused_by_name_until_it_is_trusted(
-    refused, run, noisy, model, tmp_path
-):
-    path, out = tmp_path / "model.skops", tmp_path / "o.csv"
-    pipeline, provenance = load_model(model)
-    pipeline.steps[-1][1].estimator = FunctionTransformer(os.path.join)
-    needed = save_model(path, pipeline, provenance)
-    assert needed == [
-        "posixpath.join",
-        "sklearn.preprocessing._function_transformer.FunctionTransformer",
-    ]
-    said = refused("predict", path, noisy, "--out", out)
-    assert ", ".join(needed) in said
-    assert " ".join(f"--trust {name}" for name in needed) in said
-    said = refused("predict", path, noisy, "--out", out, "--trust", needed[1])
-    assert said.endswith("--trust posixpath.join")
-    new = tmp_path / "new.csv"
-    mixed_table(seed=1).drop("churn").write_csv(new)
-    trust = [word for name in needed for word in ("--trust", name)]
-    assert run("predict", path, new, "--out", out, *trust).exit_code == 0
 
 
 @pytest.mark.parametrize(

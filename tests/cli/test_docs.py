@@ -42,7 +42,7 @@ def test_the_guides_commands_print_what_it_shows(run, folder):
         assert doctest.OutputChecker().check_output(
             shown, printed, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
         ), f"{words}\nshown:\n{shown}\nprinted:\n{printed}"
-    names = {"cancer.csv", "noisy.csv", "suspects.csv", "model.skops", "predicted.csv"}
+    names = {"cancer.csv", "noisy.csv", "suspects.csv", "model.unflip", "predicted.csv"}
     assert names <= {path.name for path in folder.iterdir()}
 
 

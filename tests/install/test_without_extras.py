@@ -32,7 +32,6 @@ EXTRAS = {
     "pyarrow",
     "rich",
     "skops",
-    "skrub",
     "starlette",
     "typer",
     "uvicorn",
@@ -136,7 +135,7 @@ def test_a_command_names_the_extra_it_lacks(tmp_path):
     words = ["unflip", "fit", str(table), "--label", "y", "--rates", "0,0", "--out"]
     code = f"""
 from unflip.__main__ import main
-for missing in ("polars", "skrub", "skops"):
+for missing in ("polars",):
     block(missing)
     sys.argv = {[*words, str(tmp_path / "m")]!r}
     try:
@@ -145,9 +144,9 @@ for missing in ("polars", "skrub", "skops"):
         print(missing, end.code, flush=True)
 """
     run = run_without(set(), code)
-    assert run.stdout.splitlines() == ["polars 2", "skrub 2", "skops 2"]
+    assert run.stdout.splitlines() == ["polars 2"]
     said = " ".join(run.stderr.split())
-    for missing in ("polars", "skrub", "skops"):
+    for missing in ("polars",):
         assert re.search(rf"needs? {missing}: pip install 'unflip\[cli\]'", said)
     assert "Traceback" not in run.stderr
 
@@ -181,4 +180,4 @@ def test_importing_the_library_loads_no_extra(loaded):
 def test_help_loads_neither_tables_nor_experiments(loaded):
     _, after = loaded
     assert "unflip.cli" in after
-    assert not after & {"polars", "skrub", "skops", "unflip.paper.experiments", "unflip._app.demo"}
+    assert not after & {"polars", "skops", "unflip.paper.experiments", "unflip._app.demo"}

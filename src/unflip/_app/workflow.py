@@ -153,7 +153,7 @@ def learn(
     is_known = isinstance(known, TransitionMatrix) or (known is not None and known.known)
     estimator = ESTIMATORS["logistic"]() if estimator is None else estimator
     say("turning columns into numbers")
-    vectorizer = make_vectorizer(random_state)
+    vectorizer = make_vectorizer()
     X = np.asarray(vectorizer.fit_transform(data.features), dtype=float)
     tick()
     y = data.y

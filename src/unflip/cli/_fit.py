@@ -26,7 +26,7 @@ from unflip.cli._session import command_line, session
 def fit(
     table: options.TableFile,
     label: options.Label,
-    out: Annotated[Path, typer.Option(help="File of the model.")] = Path("model.skops"),
+    out: Annotated[Path, typer.Option(help="File of the model.")] = Path("model.unflip"),
     weights: Annotated[
         Path | None, typer.Option(help="Also write the weight of each row, as a table.")
     ] = None,

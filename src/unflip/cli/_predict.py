@@ -7,11 +7,9 @@ from typing import Annotated
 import numpy as np
 import polars as pl
 import typer
-from sklearn.base import BaseEstimator
-from sklearn.pipeline import Pipeline
 
 from unflip._app.markup import plain
-from unflip._app.persistence import ModelFileError, changed_versions, load_model
+from unflip._app.persistence import Model, ModelFileError, changed_versions, load_model
 from unflip._app.table_files import check_ending, check_writable, read_table, write_table
 from unflip._app.tables import add_columns, matched
 from unflip._files import check_outputs
@@ -19,9 +17,6 @@ from unflip._progress import tick, work
 from unflip._typing import Floats, Record
 from unflip.cli import _options as options
 from unflip.cli._session import session
-
-BLOCK_ROWS = 20_000
-"""Rows that are predicted at a time."""
 
 
 def predict(
@@ -33,8 +28,8 @@ def predict(
     trust: Annotated[
         list[str] | None,
         typer.Option(
-            help="A type that the model may hold, besides those of logistic, boosting and svm: it "
-            "may run code. Repeatable."
+            help="A type that the classifier of another package may hold: loading it may run code. "
+            "Models of logistic, boosting and svm need none. Repeatable."
         ),
     ] = None,
     force: options.Force = False,
@@ -47,7 +42,7 @@ def predict(
         check_ending(out)
         pipeline, provenance = load_model(model, trusted=trust or ())
         changed = changed_versions(provenance)
-        if changed:
+        if changed and trust:  # unflip's own models do not hang on versions
             warnings.warn(f"other versions than in training: {', '.join(changed)}.", stacklevel=1)
         rows = read_table(table, separator=separator, encoding=encoding)
         ignored = [provenance["label"], *provenance["set_aside"]]
@@ -77,32 +72,32 @@ def predict(
         shell.written(out)
 
 
-@work((1.0, 1.0))
-def _predictions(pipeline: Pipeline, features: pl.DataFrame) -> Record:
-    """Return the columns to add, which are made of all rows at once and predicted block by block.
+def _predictions(model: Model, features: pl.DataFrame) -> Record:
+    """Return the columns to add, block by block, so that encoded rows take little memory.
 
-    Of the columns one thing is said, such as what was not seen in training.
+    What is odd about the columns, such as values that were not seen in training, is said once.
     """
-    rows, classifier = pipeline[:-1].transform(features), pipeline[-1]
-    tick()
+    model.encoder.warn_of_strangers(features)
+    starts = range(0, features.height, model.block_rows)
     blocks = []
-    starts = range(0, features.height, BLOCK_ROWS)
     with work(len(starts)):
         for start in starts:
-            blocks.append(_predicted(classifier, rows[start : start + BLOCK_ROWS]))
+            rows = model.encode(features.slice(start, model.block_rows))
+            blocks.append(_predicted(model, rows))
             tick()
-    columns = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
-    for values in columns.values():
-        if values.shape != (features.height,) or values.dtype.hasobject:
-            raise TypeError("expected one label and one probability of each class for every row")
-    return columns
+    return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
 
 
-def _predicted(classifier: BaseEstimator, rows: Floats) -> Record:
+def _predicted(model: Model, rows: Floats) -> Record:
     """Return labels, and probabilities where the model has them."""
-    columns = {"predicted": classifier.predict(rows)}
-    if hasattr(classifier, "predict_proba"):
-        probabilities = classifier.predict_proba(rows)
-        for label, proba in zip(classifier.classes_.tolist(), probabilities.T, strict=True):
-            columns[f"probability_{label}"] = proba.astype(float)
+    labels, proba = model.predict(rows)
+    n_classes = model.classes.size
+    if labels.shape != (len(rows),) or (
+        proba is not None and proba.shape != (len(rows), n_classes)
+    ):
+        raise TypeError("expected one label and one probability of each class for every row")
+    columns = {"predicted": labels}
+    if proba is not None:
+        for label, column in zip(model.classes.tolist(), proba.T, strict=True):
+            columns[f"probability_{label}"] = column
     return columns

@@ -236,7 +236,7 @@ def noise_by_slice(
     rows, values, name, backend = _taken_out(X, by, codes.size)
     names, places = _cut(values, bins, max_slices)
     random = stage_generator(random_state)
-    numbers, _ = rows_as_numbers("auto", "auto", rows, classes.size, random_state=random_state)
+    numbers, _ = rows_as_numbers("auto", "auto", rows, classes.size)
     stages = fit_stages(
         "auto",
         "auto",

@@ -1,6 +1,8 @@
-"""Model files: skops's, of which nothing is made that is not known, with a note of their origin.
+"""Model files: data, no objects, with a note of their origin.
 
-The file is a zip archive; `unflip.json` in it holds the provenance, readable by anything.
+The file is a zip archive. `unflip.json` in it holds the provenance and the plain values of the
+fitted state, readable by anything; arrays are members in numpy's format. Only a classifier of
+another package is an object, which skops writes.
 """
 
 import importlib.metadata
@@ -10,31 +12,40 @@ import re
 import stat
 import warnings
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from sklearn.base import BaseEstimator
+import numpy as np
+from sklearn.pipeline import Pipeline
 
 from unflip._app.persistence._archive import (
-    BYTES_PER_NODE,
-    LEAST_NODES,
+    BYTES_PER_BYTE,
+    LEAST_BYTES,
     NOTE,
-    SCHEMA_FILE,
+    OTHER,
     Archive,
     BrokenFileError,
+    as_npy,
     pack,
 )
-from unflip._app.persistence._model import check_model, unsound_types
-from unflip._app.persistence._schema import CHILDREN as CHILDREN
-from unflip._app.persistence._schema import PROTOCOL, Survey, share
-from unflip._app.persistence._types import TYPES as TYPES
+from unflip._app.persistence._predictors import Model
+from unflip._app.persistence._state import (
+    classifier_state,
+    encoder_state,
+    labels_state,
+    read_classifier,
+    read_encoder,
+    read_gaps,
+    read_labels,
+)
 from unflip._files import write_whole
 from unflip._typing import Record
 
 __all__ = [
+    "Model",
     "ModelFileError",
     "changed_versions",
     "load_model",
@@ -43,12 +54,17 @@ __all__ = [
     "versions",
 ]
 
-FORMAT = 1
+FORMAT = 2
 
-PACKAGES = ("unflip", "scikit-learn", "numpy", "scipy", "skrub", "polars", "skops")
+PACKAGES = ("unflip", "scikit-learn", "numpy", "scipy", "polars", "skops")
 
 VERSION_PATTERN = re.compile(r"[\w.+!-]{1,60}", re.ASCII)
 KIND = re.compile(r"[a-z]{1,20}")
+
+TYPE = re.compile(r"[\w.<>]{1,300}", re.ASCII)
+
+HERE = "<file>"
+"""Stands for the path of the file in messages, until it is known."""
 
 MOST_NAMES = 30
 """How many names a message lists."""
@@ -69,15 +85,16 @@ def versions() -> dict[str, str]:
     return found
 
 
-def save_model(path: Path, model: BaseEstimator, provenance: Record) -> list[str]:
+def save_model(path: Path, model: Pipeline, provenance: Record) -> list[str]:
     """Write a model and where it comes from, whole or not at all.
 
     Parameters
     ----------
     path : Path
         Where to.
-    model : estimator
-        A fitted one.
+    model : Pipeline
+        The fitted steps "table" (:func:`~unflip._preprocessing.make_vectorizer`) and "classifier",
+        an ImportanceReweightingClassifier.
     provenance : dict
         What to know about it, ready for `json.dumps`: at least `label`, `columns` and
         `set_aside`, that is where the rows come from. Versions are added.
@@ -85,40 +102,38 @@ def save_model(path: Path, model: BaseEstimator, provenance: Record) -> list[str
     Returns
     -------
     names : list of str
-        The types that :func:`load_model` must be told to trust.
+        The types that :func:`load_model` must be told to trust; none for unflip's own classifiers.
     """
-    skops = _skops()
+    table, classifier = model["table"], model["classifier"].estimator_
+    columns, arrays = encoder_state(table["columns"])
+    arrays["gaps_mean"] = table["gaps"].statistics_
+    arrays["gaps_flagged"] = table["gaps"].indicator_.features_.astype(np.int32)
+    arrays["gaps_centre"] = table["centre"].mean_
+    own, others, needed = classifier_state(classifier), {}, []
+    if own is None:
+        state = {"kind": "other"}
+        others[OTHER] = _dumped(classifier)
+        needed = _types(others[OTHER])
+    else:
+        state, fitted = own
+        arrays |= {f"classifier_{name}": array for name, array in fitted.items()}
     try:
-        with zipfile.ZipFile(BytesIO(skops.dumps(model))) as archive:
-            schema = share(json.loads(archive.read(SCHEMA_FILE)))
-            survey = Survey()
-            survey.visit(schema)
-            members = {name: archive.read(name) for name in survey.files}
-    except Exception as error:
-        raise ModelFileError(
-            f"skops cannot write {type(model).__name__} to a file: {_reason(error)}"
-        ) from error
+        labels = labels_state(classifier.classes_)
+    except BrokenFileError as error:
+        raise ModelFileError(f"the model cannot be written to a file: {error}.") from error
     note = {"format": FORMAT, "versions": versions(), **provenance}
-    members[NOTE] = json.dumps(note, indent=2).encode()
-    members[SCHEMA_FILE] = json.dumps(schema, separators=(",", ":")).encode()
-    needed = sorted({*survey.strangers(), *unsound_types(model)})
+    note["model"] = {"columns": columns, "labels": labels, "classifier": state}
+    members = {NOTE: json.dumps(note, indent=1).encode(), **others}
+    members |= {f"{name}.npy": as_npy(array) for name, array in arrays.items()}
     data = pack(members.items(), compression=zipfile.ZIP_DEFLATED).getvalue()
-    try:
-        _check_can_be_loaded(data)
-    except BrokenFileError:
+    if sum(map(len, members.values())) > LEAST_BYTES + BYTES_PER_BYTE * len(data):
         # so well compressed that it would be taken for one that is meant to fill the memory
         data = pack(members.items()).getvalue()
-        try:
-            _check_can_be_loaded(data)
-        except BrokenFileError as error:
-            raise ModelFileError(
-                f"what skops made of the model cannot be loaded: {error}."
-            ) from error
     write_whole(path, data)
     return needed
 
 
-def load_model(path: Path, *, trusted: Sequence[str] = ()) -> tuple[BaseEstimator, Record]:
+def load_model(path: Path, *, trusted: Sequence[str] = ()) -> tuple[Model, Record]:
     """Return a model and its provenance.
 
     Parameters
@@ -126,9 +141,8 @@ def load_model(path: Path, *, trusted: Sequence[str] = ()) -> tuple[BaseEstimato
     path : Path
         A file written by :func:`save_model`.
     trusted : sequence of str, default=()
-        Names of types that the file may hold besides those that `unflip fit` writes by itself.
+        Names of the types that a classifier of another package may hold.
     """
-    skops = _skops()
     if not stat.S_ISREG(path.stat().st_mode):
         raise ModelFileError(f"{path} is not a model file of unflip: it is no file.")
     with path.open("rb") as file:
@@ -137,21 +151,68 @@ def load_model(path: Path, *, trusted: Sequence[str] = ()) -> tuple[BaseEstimato
     try:
         archive = Archive(path.read_bytes())
         provenance = _provenance(archive.read_json(NOTE), path)
-        survey, schema = _survey(archive)
-        _check_trusted(survey.strangers(trusted), path)
-        checked = _checked(archive, survey, schema)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # other versions are told by changed_versions
-            model = skops.load(checked, trusted=survey.names)
-            check_model(model)
-            _check_trusted([name for name in unsound_types(model) if name not in trusted], path)
-    except ModelFileError:
-        raise
-    except Exception as error:  # a damaged file can make skops do anything but run its code
+        archive.check_names()
+        model = _model(provenance.pop("model", None), archive, set(provenance["columns"]), trusted)
+        archive.check_all_read()
+    except ModelFileError as error:
+        raise ModelFileError(str(error).replace(HERE, str(path))) from error
+    except Exception as error:  # a damaged file can make zipfile and json raise anything
         raise ModelFileError(
             f"{path} is not a model file of unflip, or it is damaged: {_reason(error)}"
         ) from error
     return model, provenance
+
+
+def _model(state: Any, archive: Archive, names: set[str], trusted: Sequence[str]) -> Model:
+    """Return what the state and the arrays of a file say."""
+    if not isinstance(state, dict):
+        raise BrokenFileError(f"{NOTE} does not tell the model as it should")
+    encoder = read_encoder(state.get("columns"), archive, names)
+    gaps = read_gaps(archive, sum(column.width for column in encoder.columns_))
+    labels = read_labels(state.get("labels"))
+    kind = state.get("classifier")
+    if kind == {"kind": "other"}:
+        return Model(encoder, gaps, labels, _loaded(archive.read(OTHER), trusted))
+    classifier = read_classifier(kind, archive, gaps.centre.size, labels.size)
+    return Model(encoder, gaps, labels, classifier)
+
+
+def _dumped(classifier: Any) -> bytes:
+    """Return a classifier of another package as skops writes it."""
+    try:
+        return bytes(_skops().dumps(classifier))
+    except ImportError:
+        raise
+    except Exception as error:
+        raise ModelFileError(
+            f"skops cannot write {type(classifier).__name__} to a file: {_reason(error)}"
+        ) from error
+
+
+def _loaded(data: bytes, trusted: Sequence[str]) -> Any:
+    """Return the classifier of another package, if all that it asks for is trusted."""
+    names = _types(data)
+    strangers = [name for name in names if name not in trusted]
+    if strangers:
+        raise ModelFileError(
+            f"the classifier in {HERE} is an object of another package, and loading it can run "
+            f"code of the file: {_listed(strangers)}. If you know where the file comes from, say "
+            f"so: {trust_options(strangers)}"
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # other versions are told by changed_versions
+        return _skops().loads(data, trusted=names)
+
+
+def _types(data: bytes) -> list[str]:
+    """Return the type of a classifier, and what in it skops does not trust by itself."""
+    with zipfile.ZipFile(BytesIO(data)) as archive:
+        schema = json.loads(archive.read("schema.json"))
+    names = {f"{schema['__module__']}.{schema['__class__']}"}
+    names |= set(_skops().get_untrusted_types(data=data))
+    if not all(map(_matches(TYPE), names)):
+        raise BrokenFileError("its classifier has no name of a type")
+    return sorted(names)
 
 
 def changed_versions(provenance: Record) -> list[str]:
@@ -169,41 +230,6 @@ def trust_options(names: Sequence[str]) -> str:
     return _listed([f"--trust {name}" for name in names], " ")
 
 
-def _survey(archive: Archive) -> tuple[Survey, Record]:
-    """Return what a file asks for, and its schema."""
-    schema = archive.read_json(SCHEMA_FILE)
-    survey = Survey()
-    survey.visit(schema)
-    archive.check("nodes", survey.n_nodes, LEAST_NODES + archive.size // BYTES_PER_NODE)
-    if schema.get("protocol") != PROTOCOL:
-        raise BrokenFileError(f"it was not written in protocol {PROTOCOL} of skops")
-    return survey, schema
-
-
-def _checked(archive: Archive, survey: Survey, schema: Record) -> BytesIO:
-    """Return what was looked at, packed again, so that skops sees nothing else."""
-
-    def members() -> Iterator[tuple[str, bytes]]:
-        yield SCHEMA_FILE, json.dumps(schema).encode()
-        for name, loader in survey.files.items():
-            yield name, archive.read_array(name) if loader == "NdArrayNode" else archive.read(name)
-
-    return pack(members())
-
-
-def _check_can_be_loaded(data: bytes) -> None:
-    archive = Archive(data)
-    _checked(archive, *_survey(archive))
-
-
-def _check_trusted(strangers: Sequence[str], path: Path) -> None:
-    if strangers:
-        raise ModelFileError(
-            f"{path} asks for types that unflip does not trust: {_listed(strangers)}. If you "
-            f"know where the file comes from, and them, say so: {trust_options(strangers)}"
-        )
-
-
 def _provenance(note: object, path: Path) -> Record:
     """Return the note of a file, if it is one that `predict` can rely on."""
     if not isinstance(note, dict) or type(note.get("format")) is not int:
@@ -211,7 +237,7 @@ def _provenance(note: object, path: Path) -> Record:
     if note["format"] != FORMAT:
         raise ModelFileError(
             f"{path} is a model file of format {note['format']}, and this unflip reads {FORMAT}: "
-            "train it again, or use the unflip that wrote it."
+            "fit the model again with this version (`unflip fit`)."
         )
     columns, then, set_aside = (note.get(name) for name in ("columns", "versions", "set_aside"))
     right = {

@@ -12,9 +12,11 @@ import zipfile
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 from numpy.lib import format as npy
 
-SCHEMA_FILE = "schema.json"
+from unflip._typing import Array
+
 NOTE = "unflip.json"
 
 LEAST_BYTES = 16 * 2**20
@@ -29,15 +31,10 @@ BYTES_PER_VALUE = 8
 """A JSON text may hold so many values, and one more for each of these bytes of the file: a value
 takes up to 80 bytes of memory."""
 
-LEAST_NODES = 30_000
-BYTES_PER_NODE = 100
-"""A schema may hold so many nodes, and one more for each of these bytes of the file: skops takes up
-to 5000 bytes of memory for each."""
+OTHER = "classifier.skops"
+"""The member that holds a classifier of another package."""
 
-LARGEST_ITEM = 2**20
-"""Bytes of an array's item: the longest of several texts sets it."""
-
-MEMBER = re.compile(r"(schema|unflip)\.json|[\w-]+\.(npy|npz|bin)", re.ASCII)
+MEMBER = re.compile(r"unflip\.json|classifier\.skops|[a-z0-9_]{1,60}\.npy", re.ASCII)
 """Names of members: no folders, no way up, nothing to be read in another way."""
 
 
@@ -56,16 +53,20 @@ class Archive:
 
     def __init__(self, data: bytes) -> None:
         self.size = len(data)
+        self._read: set[str] = set()
         self._zip = zipfile.ZipFile(io.BytesIO(data))
         members = self._zip.infolist()
         self._members = {member.filename: member for member in members}
         if len(self._members) < len(members):
             raise BrokenFileError("two members have the same name")
+        total = sum(member.file_size for member in members)
+        self.check("bytes of members", total, LEAST_BYTES + BYTES_PER_BYTE * self.size)
+
+    def check_names(self) -> None:
+        """Refuse members of other names than model files have."""
         strange = [name for name in self._members if not MEMBER.fullmatch(name)]
         if strange:
             raise BrokenFileError(f"a member has the name {strange[0][:80]!a}")
-        total = sum(member.file_size for member in members)
-        self.check("bytes of members", total, LEAST_BYTES + BYTES_PER_BYTE * self.size)
 
     def check(self, what: str, found: int, allowed: int) -> None:
         """Refuse more of something than a file of this size may have."""
@@ -76,7 +77,10 @@ class Archive:
 
     def read(self, name: str) -> bytes:
         """Return what a member holds, which is exactly as much as the archive says."""
+        if name not in self._members:
+            raise BrokenFileError(f"its member {name} is missing")
         member = self._members[name]
+        self._read.add(name)
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise BrokenFileError(f"member {name} is compressed in an unknown way")
         with self._zip.open(member) as file:
@@ -88,29 +92,47 @@ class Archive:
 
     def read_json(self, name: str) -> Any:
         """Return the values of a member in JSON."""
-        self.check(f"bytes of {name}", self._members[name].file_size, LEAST_TEXT + self.size)
+        size = self._members[name].file_size if name in self._members else 0
+        self.check(f"bytes of {name}", size, LEAST_TEXT + self.size)
         text = self.read(name)
         n_values = sum(text.count(mark) for mark in (b",", b"[", b"{"))
         self.check(f"values in {name}", n_values, LEAST_VALUES + self.size // BYTES_PER_VALUE)
         return json.loads(text)
 
-    def read_array(self, name: str) -> bytes:
-        """Return a member in numpy's format, whose array is as large as the member, no larger."""
-        content = self.read(name)
+    def array(self, name: str, dtype: Any, shape: tuple[int | None, ...]) -> Array:
+        """Return an array of finite numbers of this type and shape, in which None is any length."""
+        content = self.read(f"{name}.npy")
         stream = io.BytesIO(content)
-        version = npy.read_magic(stream)
-        read_header = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
-        shape, _, dtype = read_header[version](stream)
-        n_items = math.prod(shape)
+        if npy.read_magic(stream) != (1, 0):
+            raise BrokenFileError(f"the array {name} has an unknown header")
+        found, by_column, kind = npy.read_array_header_1_0(stream)
+        values = content[stream.tell() :]
         if (
-            dtype.hasobject
-            or min(shape, default=0) < 0
-            or n_items > len(content)  # of items without bytes there could be any number
-            or dtype.itemsize > LARGEST_ITEM
-            or stream.tell() + n_items * dtype.itemsize != len(content)
+            kind != np.dtype(dtype).newbyteorder("<")
+            or by_column
+            or len(found) != len(shape)
+            or any(n < 0 or wanted not in (n, None) for n, wanted in zip(found, shape, strict=True))
+            or math.prod(found) * kind.itemsize != len(values)
         ):
-            raise BrokenFileError(f"the array {name} is not what its header says")
-        return content
+            raise BrokenFileError(f"the array {name} is not of the type and shape that it must be")
+        array = np.frombuffer(values, dtype=kind).reshape(found)
+        if not np.isfinite(array).all():
+            raise BrokenFileError(f"the array {name} holds what is no finite number")
+        return array.astype(dtype)
+
+    def check_all_read(self) -> None:
+        """Refuse members that nothing needs."""
+        left = sorted(set(self._members) - self._read)
+        if left:
+            raise BrokenFileError(f"nothing needs its member {left[0]}")
+
+
+def as_npy(array: Array) -> bytes:
+    """Return an array in numpy's format, in the byte order of model files."""
+    stream = io.BytesIO()
+    array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+    npy.write_array(stream, array, version=(1, 0), allow_pickle=False)
+    return stream.getvalue()
 
 
 def pack(

@@ -1,0 +1,191 @@
+"""Columns of any kind as numbers in double precision."""
+
+import warnings
+from typing import TYPE_CHECKING, Any, Self
+
+import narwhals as nw
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from unflip._typing import Floats
+from unflip._validation import is_missing
+
+NEEDED = "columns of text, categories or dates need polars: pip install 'unflip[cli]'"
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    try:
+        import polars as pl
+    except ImportError as error:
+        raise ImportError(NEEDED) from error
+
+from unflip._columns._kinds import (  # noqa: E402  (they need polars, which has been looked for)
+    FORMATS,
+    MOST_CATEGORIES,
+    MOST_CHARACTERS,
+    CategoryColumn,
+    DateColumn,
+    NumberColumn,
+    as_floats,
+    cleaned,
+    holds_numbers,
+    is_number,
+)
+from unflip._columns._text import N_COMPONENTS, TextColumn  # noqa: E402
+
+__all__ = [
+    "FORMATS",
+    "MOST_CATEGORIES",
+    "MOST_CHARACTERS",
+    "N_COMPONENTS",
+    "CategoryColumn",
+    "Column",
+    "ColumnEncoder",
+    "DateColumn",
+    "NumberColumn",
+    "TextColumn",
+    "as_polars",
+]
+
+Column = NumberColumn | DateColumn | CategoryColumn | TextColumn
+
+
+def as_polars(table: Any) -> "pl.DataFrame":
+    """Return a table of any library, or an array of objects, or a sequence of texts, as polars'.
+
+    Parameters
+    ----------
+    table : dataframe, or array-like of shape (n_samples, n_features) or (n_samples,)
+        Rows.
+    """
+    frame = nw.from_native(table, allow_series=True, pass_through=True)
+    if isinstance(frame, nw.Series):
+        frame = frame.alias(frame.name or "text").to_frame()
+    if isinstance(frame, nw.DataFrame):
+        if frame.implementation.is_polars():
+            return frame.to_native()
+        # by position: the name of a column may be a number
+        names = map(str, frame.columns)
+        return pl.DataFrame([*map(_polars_column, names, frame.iter_columns())])
+    values = np.asarray(table, dtype=object)
+    values = values[:, None] if values.ndim == 1 else values
+    return pl.DataFrame(
+        [_column_of_objects(f"column_{i}", column) for i, column in enumerate(values.T)]
+    )
+
+
+def _polars_column(name: str, column: "nw.Series[Any]") -> "pl.Series":
+    kind = column.dtype
+    if kind.is_numeric() or kind == nw.Boolean or kind.is_temporal():
+        values = column.to_numpy()
+        if values.dtype != object:
+            return pl.Series(name, values, nan_to_null=True)
+    return _column_of_objects(name, np.array(column.to_list(), dtype=object))
+
+
+def _column_of_objects(name: str, values: Any) -> "pl.Series":
+    """Return objects as a column: of one type where they have one, else as text."""
+    told = [None if is_missing(value) else value for value in values]
+    types = {type(value) for value in told if value is not None}
+    if len(types) > 1 and not all(issubclass(each, (int, float)) for each in types):
+        told = [None if value is None else str(value) for value in told]
+    return pl.Series(name, told, strict=False)
+
+
+class ColumnEncoder(TransformerMixin, BaseEstimator):
+    """Numbers in double precision of columns of any kind; NaN for missing numbers and dates.
+
+    Each column is taken for one of
+
+    - numbers, durations, times of the day, and text of numbers: one number;
+    - dates, and text of dates: seconds since 1970, year, month, day and, unless all are whole
+      days, hour;
+    - categories, text of at most 40 values: a number, 0 or 1, for each value;
+    - text: 30 numbers, by tf-idf of n-grams of characters and an SVD.
+
+    A column without values is left out. Only the first 10 000 characters of a cell are read.
+    Nothing in it is random.
+
+    Attributes
+    ----------
+    columns_ : list of Column
+        How each column is encoded: plain values and arrays.
+    """
+
+    columns_: list[Column]
+
+    def fit(self, table: Any, y: Any = None) -> Self:
+        """Learn which columns are of which kind, and how to encode categories and text.
+
+        Parameters
+        ----------
+        table : dataframe, or array-like of objects or texts
+            Rows.
+        y : None
+            Ignored.
+        """
+        found = [_fitted(column) for column in as_polars(table)]
+        self.columns_ = [column for column in found if column is not None and column.width]
+        if not self.columns_:
+            raise ValueError("every column to learn from holds nothing but gaps.")
+        return self
+
+    def transform(self, table: Any) -> Floats:
+        """Return the rows as numbers, and warn of categories that the fit has not seen.
+
+        Parameters
+        ----------
+        table : dataframe, or array-like of objects or texts
+            Rows with the columns of the fit.
+        """
+        table = as_polars(table)
+        self.warn_of_strangers(table)
+        return self.encode(table)
+
+    def encode(self, table: "pl.DataFrame") -> Floats:
+        """Return the rows as numbers, without a warning."""
+        width = sum(column.width for column in self.columns_)
+        encoded, start = np.empty((table.height, width)), 0
+        for column in self.columns_:
+            encoded[:, start : start + column.width] = column.encode(table[column.name])
+            start += column.width
+        return encoded
+
+    def warn_of_strangers(self, table: "pl.DataFrame") -> None:
+        """Warn of categories that the fit has not seen, by the names of their columns."""
+        for column in self.columns_:
+            if not isinstance(column, CategoryColumn):
+                continue
+            strange = column.strange(table[column.name])
+            if len(strange):
+                some = ", ".join(map(repr, strange.unique().sort().head(3).to_list()))
+                warnings.warn(
+                    f"column {column.name!r} holds what was not seen in training, in "
+                    f"{len(strange)} of {table.height} rows, such as {some}: it counts as none of "
+                    "the known values.",
+                    stacklevel=3,
+                )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "columns_")
+
+
+def _fitted(column: "pl.Series") -> Column | None:
+    """Return how to encode a column; None where it has no values."""
+    if is_number(column.dtype):
+        return None if np.isnan(as_floats(column)).all() else NumberColumn(column.name)
+    if column.null_count() == len(column):
+        return None
+    if not column.dtype.is_temporal():
+        column = cleaned(column)
+        if column.null_count() == len(column):
+            return None
+        if holds_numbers(column):
+            return None if np.isnan(as_floats(column)).all() else NumberColumn(column.name)
+    dates = DateColumn.fit(column)
+    if dates is not None:
+        return dates
+    if column.n_unique() <= MOST_CATEGORIES:
+        return CategoryColumn.fit(column)
+    return TextColumn.fit(column)
