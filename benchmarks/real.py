@@ -137,7 +137,7 @@ def measured(title: str, cases: Iterator[tuple[str, Array, Array, Array]]) -> li
             f(wrong, rank) for rank in ranks for f in (roc_auc_score, average_precision_score)
         ]
         said = audit.n_errors_ / max(wrong.sum(), 1)
-        low, high = audit.wrong_share_range_
+        low, high = audit.label_error_range_
         error = mislabel_calibration(wrong, audit.mislabel_proba_).calibration_error
         inside = "inside" if low <= wrong.mean() <= high else "OUTSIDE"
         table.append(figures)

@@ -165,7 +165,7 @@ def _said(fitted: Any) -> dict[str, Any]:
     # rates without an interval are said to be exact
     interval = getattr(fitted.rate_estimator_, "interval_", fitted.noise_rates_)
     bounds = [pair if isinstance(pair, tuple) else (pair, pair) for pair in interval.both()]
-    low, high = getattr(fitted, "wrong_share_range_", None) or (nan, nan)
+    low, high = getattr(fitted, "label_error_range_", None) or (nan, nan)
     return {
         "positive": positive,
         "negative": negative,

@@ -35,7 +35,7 @@ pred_probs = cross_val_predict(network, X, labels, cv=3, method="predict_proba")
 # else labels alone leave possible.
 
 audit = LabelAudit().fit_posterior(pred_probs, labels)
-low, high = audit.wrong_share_range_
+low, high = audit.label_error_range_
 print(f"{wrong.mean():.1%} are wrong, {audit.n_errors_ / y.size:.1%} are said to be")
 print(f"at most {high:.1%}, if mistakes depend on the image")
 

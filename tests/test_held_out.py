@@ -46,7 +46,7 @@ def test_one_line_audits_probabilities(fitted):
     assert audit.mislabel_proba_[wrong].mean() > 3 * audit.mislabel_proba_[~wrong].mean()
     assert_array_equal(find_label_issues(y=LABELS, pred_probs=NOISY), audit.issues())
     assert audit.n_errors_ == pytest.approx(audit.mislabel_proba_.sum())
-    low, high = audit.wrong_share_range_
+    low, high = audit.label_error_range_
     assert low <= wrong.mean() <= high
 
 

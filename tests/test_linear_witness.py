@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import KFold
 
-from unflip import ImportanceReweightingClassifier, LabelAudit, audit
+from unflip import LabelAudit, _from_features
 from unflip._linear_witness import pooled_with_linear
 from unflip._mistakes import fit_mistakes
 from unflip._validation import Labels
@@ -52,7 +51,7 @@ def test_mistakes_of_a_rule_are_ranked_better_than_by_the_channel_alone(monkeypa
         alone.append(1 - label_proba[np.arange(300), given])
         return pooled_with_linear(label_proba, *arguments, **named)
 
-    monkeypatch.setattr(audit, "pooled_with_linear", spy)
+    monkeypatch.setattr(_from_features, "pooled_with_linear", spy)
     found = LabelAudit(random_state=0).fit(X, given)
     wrong = given != true
     assert roc_auc_score(wrong, found.mislabel_proba_) > roc_auc_score(wrong, alone[0]) + 0.01
@@ -66,35 +65,3 @@ def test_folds_that_can_be_read_once_serve_both_models():
     assert_allclose(
         once.mislabel_proba_, LabelAudit(cv=FOLDS, random_state=0).fit(X, y).mislabel_proba_
     )
-
-
-@pytest.mark.filterwarnings("ignore::unflip.LabelNoiseWarning")
-def test_the_audit_of_a_fitted_classifier_asks_the_witness_too(monkeypatch):
-    X, _, _ = rows(300, seed=1)
-    given = np.where(np.abs(X[:, 2]) < 0.2, 1, (X[:, 0] > 0).astype(int))
-    classifier = ImportanceReweightingClassifier(cv=FOLDS, random_state=0).fit(X, given)
-    asked, pooled = [], []
-
-    def spy(label_proba, no_noise, *arguments, **named):
-        asked.append(no_noise)
-        pooled.append(pooled_with_linear(label_proba, no_noise, *arguments, **named))
-        return pooled[-1]
-
-    monkeypatch.setattr(audit, "pooled_with_linear", spy)
-    found = LabelAudit(random_state=0).fit_classifier(classifier, X, given)
-    assert asked == [classifier.rate_estimator_.noise_test_.probability]
-    assert_allclose(found.mislabel_proba_, 1 - pooled[0][np.arange(300), given], atol=1e-12)
-    # an audit of its own takes other rates of their distribution, and ranks rows nearly alike
-    whole = LabelAudit(cv=FOLDS, random_state=0).fit(X, given)
-    assert spearmanr(found.mislabel_proba_, whole.mislabel_proba_).statistic > 0.98
-
-
-@pytest.mark.filterwarnings("ignore::unflip.LabelNoiseWarning")
-def test_a_classifier_that_saw_the_labels_or_other_rows_is_refused():
-    X, y, _ = rows(120)
-    seen = ImportanceReweightingClassifier(random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="cv=None"):
-        LabelAudit().fit_classifier(seen, X, y)
-    held_out = ImportanceReweightingClassifier(cv=FOLDS, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="y has 100 labels, and the classifier was fitted to 120"):
-        LabelAudit().fit_classifier(held_out, X[:100], y[:100])

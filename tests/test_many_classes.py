@@ -36,7 +36,7 @@ def fitted(X, y):
     clf = classifier(random_state=0).fit(X, y)
     assert np.isfinite(clf.transition_matrix_).all()
     assert np.isfinite(clf.mislabel_proba_).all()
-    low, high = clf.wrong_share_range_
+    low, high = clf.label_error_range_
     assert 0 <= low <= high <= 1
     return clf
 
@@ -122,7 +122,7 @@ def test_fewer_rows_than_can_be_checked():
     X, given, _ = table(3, 30)
     clf = fitted(X, given)
     assert clf.posterior_.check_.statistic == 0
-    assert clf.wrong_share_range_[1] > 0.1
+    assert clf.label_error_range_[1] > 0.1
 
 
 def test_an_audit_of_many_classes_finds_flips():

@@ -52,7 +52,7 @@ class MistakeRates(BaseRates):
     and the spread of the rates is taken as normal. Intervals go from what T says alone, or from no
     noise where T leaves most of the doubt open, to what is said with the doubt that is blamed on
     labels, over all explanations that may be right, and beyond either end by that spread.
-    `wrong_share_range_` says what else may be.
+    `label_error_range_` says what else may be.
     """
 
     def __init__(

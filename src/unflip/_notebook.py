@@ -6,7 +6,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from unflip._diagnostics import range_sentence
-from unflip._stages import expected_errors, wrong_share_ranges
 from unflip.noise import as_transition_matrix
 
 MOST_CLASSES, MOST_ROWS = 10, 5
@@ -36,8 +35,9 @@ def with_findings(diagram: str, estimator: BaseEstimator) -> str:
     )
     if len(estimator.classes_) > MOST_CLASSES:
         rows += f"<tr><td>... {len(estimator.classes_) - MOST_CLASSES} more</td><td></td></tr>"
-    said = range_sentence(*wrong_share_ranges(estimator), wrong.size)
-    n_wrong = expected_errors(estimator).sum()
+    rate = estimator.noise_.error_rate
+    said = range_sentence(rate.interval, rate.range, wrong.size)
+    n_wrong = rate.value * wrong.size
     caption = f"{n_wrong:,.0f} of {wrong.size:,} labels are expected to be wrong. {said}"
     return (
         f"{diagram}<table><caption>{caption}</caption><thead><tr><th>true class</th>"

@@ -1,5 +1,6 @@
 """Stages 1 and 2 together: P(noisy y | x) and the rates, from what a user passes for them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +13,9 @@ from unflip._label_checks import judge_classes
 from unflip._label_posterior import LabelPosterior, Totals
 from unflip._mistake_rates import MistakeRates
 from unflip._preprocessing import fit_preprocessing
-from unflip._typing import Array, Codes, Floats
+from unflip._typing import Array, Floats
 from unflip._validation import Labels
-from unflip._wrong_share import errors_by_label, wrong_share_range
+from unflip._wrong_share import wrong_share_range
 from unflip.noise import NoiseRates, RatesInterval, as_transition_matrix
 from unflip.noise_rates import (
     BaseRates,
@@ -61,6 +62,8 @@ class Stages:
     noisy_posterior: Floats
     rates: Any
     estimator: BaseRates | None
+    # whether the noise model estimated the posterior and the rates together
+    joint: bool = False
 
 
 def judge_estimate(
@@ -128,65 +131,12 @@ def judge_labels(totals: Totals, classes: Array, *, estimated: bool) -> list[Dia
     return found if estimated else [one for one in found if one.code == "classes_look_alike"]
 
 
-def channel_behind(estimator: Any) -> Channel | None:
-    """Return the checked channel that a fitted estimator's rates come from, or None.
-
-    Parameters
-    ----------
-    estimator : ImportanceReweightingClassifier or LabelAudit
-        A fitted one.
-    """
-    source = getattr(estimator, "rate_estimator_", None)
-    if source is not None and not isinstance(source, ChannelRates):
-        return None
-    # where the rates were given, the channel was told them
-    channel = getattr(estimator if source is None else source, "posterior_", None)
-    return channel if isinstance(channel, CHANNELS) and channel.check_ else None
-
-
-def wrong_share_ranges(estimator: Any) -> tuple[Bounds, Bounds | None]:
-    """Return (low, high) of the share of wrong labels, at random and if mistakes depend on the row.
-
-    Parameters
-    ----------
-    estimator : ImportanceReweightingClassifier or LabelAudit
-        A fitted one.
-    """
-    interval = channel_interval(getattr(estimator, "rate_estimator_", None))
-    said = float(expected_errors(estimator).sum() / estimator.mislabel_proba_.size)
-    at_random = None if interval is None else interval.wrong_share
-    return at_random or (said, said), getattr(estimator, "wrong_share_range_", None)
-
-
-def expected_errors(
-    estimator: Any, counts: Floats | None = None, codes: Codes | None = None
-) -> Floats:
-    """Return how many labels of each class are expected to be wrong.
-
-    By the rates, where mistakes depend on the class alone; else, as where checked rows or
-    somebody's probabilities tell of mistakes that depend on the row, by the rows. The two differ
-    by what the posterior gets wrong: rows that it takes for surer than the rates allow are clipped
-    on one side.
-
-    Parameters
-    ----------
-    estimator : ImportanceReweightingClassifier or LabelAudit
-        A fitted one.
-    counts : ndarray of shape (n_samples,), default=None
-        How often each row counts; None: once.
-    codes : ndarray of shape (n_samples,), default=None
-        Positions of the given labels; None: as the estimator has kept them.
-    """
-    wrong, size = estimator.mislabel_proba_, estimator.classes_.size
-    codes = estimator._codes if codes is None else codes
-    counts = np.ones(wrong.size) if counts is None else counts
-    taught = getattr(estimator, "checked_", None)
-    by_row = isinstance(getattr(estimator, "rate_estimator_", None), MistakeRates)
-    if by_row or taught is not None:
-        return np.asarray(np.bincount(codes, counts * wrong, minlength=size), dtype=float)
-    matrix = np.asarray(estimator.transition_matrix_)
-    label_mass = np.asarray(np.bincount(codes, counts, minlength=size), dtype=float)
-    return errors_by_label(matrix, label_mass)
+def goodness_of_fit(posterior: BasePosterior | None, estimator: BaseRates | None) -> Any:
+    """Return the test of the noise model behind an estimate; None where there is none."""
+    # where the rates were given, the noise model was told them
+    model = estimator.posterior_ if isinstance(estimator, ChannelRates) else posterior
+    by_another = estimator is not None and not isinstance(estimator, ChannelRates)
+    return None if by_another or not isinstance(model, CHANNELS) else model.check_
 
 
 def possible_wrong_share(
@@ -212,18 +162,16 @@ def possible_wrong_share(
     return wrong_share_range(label_posterior.noisy_proba, label_posterior.codes, said)
 
 
-def channel_interval(estimator: BaseRates | None) -> RatesInterval | None:
-    """Return the interval of rates that the channel or an audit of probabilities estimated.
-
-    Others would take a long bootstrap.
-
-    Parameters
-    ----------
-    estimator : BaseRates or None
-        What the rates were estimated by.
-    """
+def quick_interval(estimator: BaseRates | None) -> Callable[[], RatesInterval] | None:
+    """Return what computes the interval of the rates; None where that takes a long bootstrap."""
     is_quick = isinstance(estimator, ChannelRates | MistakeRates)
-    return estimator.interval_ if estimator is not None and is_quick else None
+    return estimator.interval if estimator is not None and is_quick else None
+
+
+def channel_interval(estimator: BaseRates | None) -> RatesInterval | None:
+    """Return the interval of the rates; None where that takes a long bootstrap."""
+    interval = quick_interval(estimator)
+    return None if interval is None else interval()
 
 
 def fit_stages(
@@ -281,7 +229,7 @@ def fit_stages(
     )
     if joint and given_rates(noise_rates, n_classes) is None:
         estimator = ChannelRates.of(fitted)
-        return Stages(fitted, noisy_posterior, estimator.rates_, estimator)
+        return Stages(fitted, noisy_posterior, estimator.rates_, estimator, joint=True)
     rates, fitted_rates = fit_rates(
         noise_rates,
         X if _trains_classifiers(noise_rates) else numbers,

@@ -1,6 +1,5 @@
 """Which labels are probably wrong, and what they should be."""
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,18 +13,19 @@ from unflip._diagnostics import Diagnostic, judge_guess, judge_rates, raise_or_w
 from unflip._estimators import stage_generator
 from unflip._folds import folds_within_classes
 from unflip._frames import audit_frame, row_index, split_label_column
+from unflip._from_features import evidence_from_features
 from unflip._held_out import held_out_labels, judge_held_out, pooled
 from unflip._label_posterior import LabelPosterior, totals_of
-from unflip._linear_witness import pooled_with_linear
 from unflip._mistake_rates import MistakeRates
 from unflip._mistakes import fit_mistakes
 from unflip._notebook import with_findings
-from unflip._simplex import of_another_class, scaled_rows
+from unflip._simplex import scaled_rows
 from unflip._stages import (
-    fit_stages,
+    goodness_of_fit,
     judge_estimate,
     judge_labels,
     possible_wrong_share,
+    quick_interval,
     rows_as_numbers,
 )
 from unflip._typing import Array, Floats
@@ -40,10 +40,10 @@ from unflip._validation import (
 )
 from unflip._wrong_share import range_of
 from unflip.checked import CheckedLabels, Taught, teach
-from unflip.noise import NoiseRates, TransitionMatrix, as_transition_matrix
+from unflip.estimate import HasNoiseEstimate, NoiseEstimate
+from unflip.noise import NoiseRates, TransitionMatrix
 from unflip.noise_rates import (
     BaseRates,
-    ChannelRates,
     RatesLike,
     admissible_matrix,
     fit_rates,
@@ -52,7 +52,7 @@ from unflip.noise_rates import (
 from unflip.posterior import BasePosterior, PosteriorLike, as_posterior
 
 
-class LabelAudit(DiagramMixin, BaseEstimator):
+class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
     r"""P(true != y | x, noisy=y) = 1 - T[y, y] P(true=y | x) / P(noisy=y | x), row by row.
 
     T[i, j] = P(noisy=j | true=i), and P(true | x) = P(noisy | x) T^-1, brought back into the
@@ -65,8 +65,7 @@ class LabelAudit(DiagramMixin, BaseEstimator):
     posterior : str, posterior or classifier, default="auto"
         How to estimate P(noisy y | x): see :func:`~unflip.posterior.make_posterior`.
     noise_rates : str, NoiseRates, TransitionMatrix, array-like or rate estimator, default="auto"
-        As for :class:`~unflip.ImportanceReweightingClassifier`; of the channel's rates the means
-        are taken, so that a few wrong labels among many are ranked, not ruled out.
+        As for :class:`~unflip.ImportanceReweightingClassifier`.
     cv : int or cross-validation splitter, default=5
         Folds of the cross-fitting. Where a class has fewer rows than folds, as many as it has.
     random_state : int, RandomState instance or None, default=None
@@ -74,6 +73,15 @@ class LabelAudit(DiagramMixin, BaseEstimator):
 
     Attributes
     ----------
+    noise_ : NoiseEstimate
+        The estimate; the attributes below are views of it.
+    label_error_rate_ : float
+        Share of wrong labels: the weighted mean of `mislabel_proba_`.
+    label_error_interval_ : (low, high)
+        95 % interval of that share, if errors depend on nothing but the true class.
+    label_error_range_ : (low, high)
+        The share of labels that may be wrong if errors may depend on x: labels alone do not tell
+        errors at hard samples from classes that overlap there.
     mislabel_proba_ : ndarray of shape (n_samples,)
         P(the label is wrong | x, the label).
     suggested_label_ : ndarray of shape (n_samples,)
@@ -88,13 +96,10 @@ class LabelAudit(DiagramMixin, BaseEstimator):
         P(true y | x), whatever the label.
     n_errors_ : float
         Expected number of wrong labels: the sum of `mislabel_proba_`, weighted by `sample_weight`.
-    wrong_share_range_ : (low, high)
-        The share of labels that may be wrong if mistakes may depend on x: labels alone do not tell
-        mistakes at hard rows from classes that overlap there.
     noisy_proba_ : ndarray of shape (n_samples, n_classes)
         P(noisy y | x), as used.
     label_proba_ : ndarray of shape (n_samples, n_classes)
-        P(true y | x, given label), if the row is of some class: the label posterior.
+        P(true y | x, observed label): the label posterior. A row sums to one less `none_proba_`.
     noise_rates_ : NoiseRates or TransitionMatrix
         The rates used.
     transition_matrix_ : ndarray of shape (n_classes, n_classes)
@@ -130,19 +135,8 @@ class LabelAudit(DiagramMixin, BaseEstimator):
     True
     """
 
-    mislabel_proba_: Floats
-    suggested_label_: Array
-    none_proba_: Floats
-    unclear_: NDArray[np.bool_]
-    wrong_share_range_: tuple[float, float]
-    noisy_proba_: Floats
-    label_proba_: Floats
-    clean_proba_: Floats
-    n_errors_: float
-    noise_rates_: NoiseRates | TransitionMatrix
     rate_estimator_: BaseRates | None
     diagnostics_: list[str]
-    transition_matrix_: Floats
     checked_: Taught | None
     classes_: Array
 
@@ -192,116 +186,28 @@ class LabelAudit(DiagramMixin, BaseEstimator):
         weight = None if sample_weight is None else check_weights(sample_weight, codes.size)
         if weight is not None:
             check_class_weights(weight, codes, classes)
-        random_state = stage_generator(self.random_state)
         numbers, _ = rows_as_numbers(self.posterior, self.noise_rates, X, classes.size)
-        cv = folds_within_classes(self.cv, codes)
-        cv = list(cv) if isinstance(cv, Iterator) else cv  # two models are held out by them
-        stages = fit_stages(
+        found = evidence_from_features(
             self.posterior,
             self.noise_rates,
             X,
             labels,
             weight,
-            cv=cv,
-            random_state=random_state,
-            estimate="mean",
+            cv=folds_within_classes(self.cv, codes),
+            random_state=stage_generator(self.random_state),
             numbers=numbers,
         )
-        label_posterior = LabelPosterior(stages.noisy_posterior, codes, stages.rates, classes)
-        label_proba = _with_second_witness(
-            label_posterior.proba,
-            self.posterior,
-            stages.estimator,
-            numbers,
-            labels,
-            weight,
-            cv=cv,
-            random_state=random_state,
-        )
         self._take(
-            label_posterior,
-            label_proba,
-            stages.rates,
-            stages.estimator,
+            found.label_posterior,
+            found.label_proba,
+            found.stages.rates,
+            found.stages.estimator,
             weight,
-            stages.posterior,
+            found.stages.posterior,
             _Teacher(checked, weight, numbers),
         )
         self._index = row_index(y, X)
         check_table(self, X, reset=True)
-        return self
-
-    def fit_classifier(
-        self,
-        classifier: Any,
-        X: Any,
-        y: ArrayLike,
-        *,
-        checked: CheckedLabels | None = None,
-    ) -> Self:
-        """Audit the rows that a classifier was fitted to, by its own P(noisy y | x) and rates.
-
-        As :meth:`fit`, without the estimates that the classifier has made. It must have been
-        fitted with `cv`: probabilities of models that saw the labels believe them. Where the
-        channel's rates are zero their means are taken, which never rule noise out: otherwise there
-        would be nothing to rank the rows by. `posterior`, `noise_rates` and `cv` are not used.
-
-        Parameters
-        ----------
-        classifier : ImportanceReweightingClassifier
-            A fitted one.
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows that it was fitted to, as numbers.
-        y : array-like of shape (n_samples,)
-            Their noisy labels.
-        checked : CheckedLabels, default=None
-            As for :meth:`fit`.
-
-        Returns
-        -------
-        LabelAudit
-            Itself, fitted.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import make_blobs
-        >>> from unflip import ImportanceReweightingClassifier, LabelAudit, NoiseRates, flip_labels
-        >>> X, y = make_blobs(300, centers=2, random_state=0)
-        >>> y_noisy = flip_labels(y, NoiseRates(positive=0.1, negative=0.1), random_state=0)
-        >>> classifier = ImportanceReweightingClassifier(cv=5, random_state=0).fit(X, y_noisy)
-        >>> audit = LabelAudit(random_state=0).fit_classifier(classifier, X, y_noisy)
-        >>> suspects = audit.issues(precision=0.9)
-        """
-        check_is_fitted(classifier)
-        if classifier.cv is None:
-            raise ValueError(
-                "the classifier was fitted with cv=None, and its probabilities are of models that "
-                "saw the labels: fit it with cv=5, or use LabelAudit().fit(X, y)."
-            )
-        labels = check_labels(y, classes=classifier.classes_, binary=False)
-        rates, noisy = classifier.noise_rates_, classifier.noisy_proba_
-        if len(noisy) != labels.codes.size:
-            raise ValueError(
-                f"y has {labels.codes.size} labels, and the classifier was fitted to {len(noisy)}."
-            )
-        estimator = classifier.rate_estimator_
-        if rates.information_left == 1 and isinstance(estimator, ChannelRates):
-            rates = estimator.posterior_.mean_rates()
-            # without noise P(noisy y | x) is P(true y | x)
-            noisy = noisy @ as_transition_matrix(rates).matrix
-        label_posterior = LabelPosterior(noisy, labels.codes, rates, labels.classes)
-        label_proba = _with_second_witness(
-            label_posterior.proba,
-            classifier.posterior,
-            estimator,
-            X,
-            labels,
-            cv=folds_within_classes(classifier.cv, labels.codes),
-            random_state=stage_generator(self.random_state),
-        )
-        teacher = _Teacher(checked, None)
-        self._take(label_posterior, label_proba, rates, None, None, None, teacher)
-        self._index = row_index(y, X)
         return self
 
     def fit_posterior(
@@ -369,6 +275,25 @@ class LabelAudit(DiagramMixin, BaseEstimator):
         self._index = row_index(y)
         return self
 
+    def _view(self, classifier: Any, checked: CheckedLabels | None = None) -> Self:
+        """Show the estimate of a fitted classifier, corrected by checked samples."""
+        noise = classifier.noise_
+        self._keep(
+            noise.codes,
+            noise.classes,
+            noise.noise_rates,
+            classifier.rate_estimator_,
+            list(noise.findings),
+            _Teacher(checked, noise.sample_weight),
+            noisy_proba=noise.noisy_proba,
+            clean_proba=noise.clean_proba,
+            label_proba=noise.label_proba,
+            error_range=noise.error_range,
+            fit=noise.goodness_of_fit,
+        )
+        self._index = classifier._index
+        return self
+
     def _is_estimated_from_probabilities(self) -> bool:
         return isinstance(self.noise_rates, str) and self.noise_rates == "auto"
 
@@ -414,13 +339,9 @@ class LabelAudit(DiagramMixin, BaseEstimator):
             doubts,
             teacher,
             noisy_proba=noisy_proba,
-            transition_matrix=noise.matrix,
-            mislabel_proba=found.mislabel_proba,
-            none_proba=found.none_proba,
-            label_proba=found.proba,
             clean_proba=found.clean_proba,
-            n_errors=totals.n_errors,
-            wrong_share_range=possible,
+            label_proba=found.proba * (1 - found.none_proba)[:, None].astype(found.proba.dtype),
+            error_range=possible,
         )
 
     def _invert(
@@ -461,22 +382,18 @@ class LabelAudit(DiagramMixin, BaseEstimator):
     ) -> None:
         """Keep what inverting T says of the rows, and what is said of their true labels."""
         classes, totals = label_posterior.classes, label_posterior.totals(weight)
-        codes = label_posterior.codes
-        mislabel_proba = of_another_class(label_proba, codes)
         self._keep(
-            codes,
+            label_posterior.codes,
             classes,
             rates,
             estimator,
             judge_estimate(totals, classes, rates, estimator, posterior),
             teacher,
             noisy_proba=label_posterior.noisy_proba,
-            transition_matrix=label_posterior.noise.matrix,
-            mislabel_proba=mislabel_proba,
-            label_proba=label_proba,
             clean_proba=label_posterior.clean_proba,
-            n_errors=float(teacher.counts(codes.size) @ mislabel_proba),
-            wrong_share_range=possible_wrong_share(label_posterior, totals, posterior),
+            label_proba=label_proba,
+            error_range=possible_wrong_share(label_posterior, totals, posterior),
+            fit=goodness_of_fit(posterior, estimator),
         )
 
     def _keep(
@@ -487,39 +404,56 @@ class LabelAudit(DiagramMixin, BaseEstimator):
         estimator: BaseRates | None,
         doubts: list[Diagnostic],
         teacher: "_Teacher",
-        **found: Any,
+        *,
+        noisy_proba: Floats,
+        clean_proba: Floats,
+        label_proba: Floats,
+        error_range: tuple[float, float],
+        fit: Any = None,
     ) -> None:
-        self.checked_ = None
+        """Keep the estimate, corrected by the checked samples where there are some."""
+        checked = error_interval = None
         if teacher.checked is not None and len(teacher.checked):
-            self.checked_ = taught = teach(
+            checked = teach(
                 teacher.checked,
                 teacher.X,
                 Labels(classes, codes),
-                found["label_proba"],
-                scaled_rows(found["noisy_proba"]),
+                scaled_rows(label_proba),
+                scaled_rows(noisy_proba),
             )
-            found |= {
-                "label_proba": taught.label_proba,
-                "mislabel_proba": taught.mislabel_proba,
-                "n_errors": float(teacher.counts(codes.size) @ taught.mislabel_proba),
-            }
-            doubts = taught.doubts if taught.speaks else doubts + taught.doubts
-            if taught.wrong_share is not None:
-                rates, estimator = taught.rates, None
-                found["transition_matrix"] = as_transition_matrix(rates).matrix
-                found["wrong_share_range"] = taught.wrong_share.interval
+            label_proba = checked.label_proba * checked.counts[:, None]
+            doubts = checked.doubts if checked.speaks else doubts + checked.doubts
+            if checked.wrong_share is not None:
+                rates, estimator = checked.rates, None
+                error_range = error_interval = checked.wrong_share.interval
         self.diagnostics_ = raise_or_warn(doubts, stacklevel=4)
-        self.none_proba_ = np.zeros(codes.size)
-        self.classes_, self.noise_rates_, self.rate_estimator_ = classes, rates, estimator
-        for name, value in found.items():
-            setattr(self, f"{name}_", value)
+        self.noise_ = NoiseEstimate(
+            classes=classes,
+            codes=codes,
+            noise_rates=rates,
+            noisy_proba=noisy_proba,
+            clean_proba=clean_proba,
+            label_proba=label_proba,
+            error_range=error_range,
+            findings=tuple(doubts),
+            sample_weight=teacher.weight,
+            estimated=estimator is not None or error_interval is not None,
+            goodness_of_fit=fit,
+            error_interval=error_interval,
+            interval=quick_interval(estimator),
+        )
+        self.classes_, self.rate_estimator_, self.checked_ = classes, estimator, checked
         self._codes = codes
-        best = self.label_proba_.argmax(axis=1)
-        self.suggested_label_ = classes[best]
-        # 1/2: the label is probably wrong, and no other one is probably right
-        others = np.where(best != codes, self.label_proba_[np.arange(codes.size), best], 0.0)
-        others *= 1 - self.none_proba_
-        self.unclear_ = (self.mislabel_proba_ >= 0.5) & (others < 0.5)
+
+    @property
+    def none_proba_(self) -> Floats:
+        """P(the sample belongs to none of the classes), one per sample."""
+        return self.noise_.none_proba
+
+    @property
+    def unclear_(self) -> NDArray[np.bool_]:
+        """Whether the label is probably wrong while no other label is probably right."""
+        return self.noise_.unclear
 
     def to_frame(self) -> Any:
         """Return one row per label: given, suggested, how likely wrong, and why.
@@ -578,35 +512,12 @@ class LabelAudit(DiagramMixin, BaseEstimator):
         return tags
 
 
-def _with_second_witness(
-    label_proba: Floats,
-    posterior: PosteriorLike,
-    estimator: BaseRates | None,
-    X: Any,
-    labels: Labels,
-    weight: Floats | None = None,
-    *,
-    cv: Any,
-    random_state: np.random.RandomState | None,
-) -> Floats:
-    """Return P(true | x, y), a linear model's too as far as labels show no noise at random."""
-    noise_test = getattr(estimator, "noise_test_", None)
-    if not isinstance(posterior, str) or noise_test is None:
-        return label_proba
-    return pooled_with_linear(
-        label_proba, noise_test.probability, X, labels, weight, cv=cv, random_state=random_state
-    )
-
-
 class _Teacher(NamedTuple):
     """Checked rows, the rows' own weights, and the rows, where there are such."""
 
     checked: CheckedLabels | None
     weight: Floats | None
     X: Any = None
-
-    def counts(self, n_rows: int) -> Floats:
-        return np.ones(n_rows) if self.weight is None else self.weight
 
 
 def find_label_issues(

@@ -1,5 +1,6 @@
 """All four stages in one estimator."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -23,10 +24,17 @@ from unflip._estimators import (
     weight_parameters,
 )
 from unflip._frames import native_frame, row_index
+from unflip._from_features import evidence_from_features
 from unflip._label_posterior import LabelPosterior
 from unflip._notebook import with_findings
 from unflip._preprocessing import default_classifier
-from unflip._stages import fit_stages, judge_estimate, possible_wrong_share, rows_as_numbers
+from unflip._stages import (
+    goodness_of_fit,
+    judge_estimate,
+    possible_wrong_share,
+    quick_interval,
+    rows_as_numbers,
+)
 from unflip._typing import Array, Classifier, Floats
 from unflip._validation import (
     Labels,
@@ -38,7 +46,7 @@ from unflip._validation import (
     check_weights,
 )
 from unflip.checked import CheckedLabels, Taught, teach
-from unflip.noise import NoiseRates, TransitionMatrix, as_transition_matrix
+from unflip.estimate import HasNoiseEstimate, NoiseEstimate
 from unflip.noise_rates import ALIASES, BaseRates, RatesLike, known_size
 from unflip.posterior import BasePosterior, PosteriorLike, as_posterior
 from unflip.weights import importance_weights_from_inverse, printed_lemma_2_weights
@@ -47,7 +55,7 @@ _estimator_has = partial(delegated, to="estimator_", unfitted="_base_estimator")
 
 
 class ImportanceReweightingClassifier(
-    DiagramMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
+    HasNoiseEstimate, DiagramMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 ):
     r"""Train any classifier on noisy labels as if they were clean.
 
@@ -91,6 +99,16 @@ class ImportanceReweightingClassifier(
 
     Attributes
     ----------
+    noise_ : NoiseEstimate
+        The estimate, of which these are views: `noise_rates_`, `transition_matrix_`,
+        `noisy_proba_`, `clean_proba_`, `label_proba_`, `mislabel_proba_`, `suggested_label_`,
+        `n_errors_` and the three of the error rate.
+    label_error_rate_ : float
+        Share of wrong labels: the weighted mean of `mislabel_proba_`.
+    label_error_interval_ : (low, high)
+        95 % interval of that share, if errors depend on nothing but the true class.
+    label_error_range_ : (low, high)
+        The share of labels that may be wrong, if errors may depend on the sample.
     noise_rates_ : NoiseRates or TransitionMatrix
         The rates used: NoiseRates of two classes, a TransitionMatrix of more.
     transition_matrix_ : ndarray of shape (n_classes, n_classes)
@@ -101,8 +119,6 @@ class ImportanceReweightingClassifier(
         P(true label differs from the given one | x, given label), one per training row.
     noisy_proba_ : ndarray of shape (n_samples, n_classes)
         P(noisy y | x) of the training rows, cross-fitted where `cv` says so.
-    wrong_share_range_ : (low, high)
-        The share of labels that may be wrong, if mistakes may depend on the row.
     posterior_ : posterior
         The fitted estimator of P(noisy y | x).
     preprocessing_ : Pipeline or None
@@ -151,11 +167,7 @@ class ImportanceReweightingClassifier(
     NoiseRates(positive=0.414, negative=0.082)
     """
 
-    noise_rates_: NoiseRates | TransitionMatrix
     sample_weight_: Floats
-    mislabel_proba_: Floats
-    noisy_proba_: Floats
-    wrong_share_range_: tuple[float, float]
     posterior_: BasePosterior
     preprocessing_: Any
     rate_estimator_: BaseRates | None
@@ -235,7 +247,7 @@ class ImportanceReweightingClassifier(
             classes.size,
             estimator=estimator,
         )
-        stages = fit_stages(
+        found = evidence_from_features(
             self.posterior,
             self.noise_rates,
             X,
@@ -246,8 +258,8 @@ class ImportanceReweightingClassifier(
             classifier=clone(self),
             numbers=numbers,
         )
+        stages, label_posterior = found.stages, found.label_posterior
         rates = stages.rates
-        label_posterior = LabelPosterior(stages.noisy_posterior, codes, rates, classes)
         beta = self._weights(label_posterior, rates, weight)
         totals = label_posterior.totals(weight, beta)
         doubts = [
@@ -256,7 +268,7 @@ class ImportanceReweightingClassifier(
         ]
         taught = None
         if checked is not None and len(checked):
-            taught = self._teach(checked, numbers, labels, label_posterior.proba, stages.posterior)
+            taught = self._teach(checked, numbers, labels, found.label_proba, stages.posterior)
             doubts = taught.doubts if taught.speaks else doubts + taught.doubts
         diagnostics = raise_or_warn(doubts)
         self._train(estimator, X, labels, label_posterior, beta, weight, taught)
@@ -265,13 +277,24 @@ class ImportanceReweightingClassifier(
         self.classes_ = classes
         self.posterior_, self.rate_estimator_ = stages.posterior, stages.estimator
         self.preprocessing_ = preprocessing
-        self.noise_rates_, self.diagnostics_ = rates, diagnostics
-        self.noisy_proba_, self.sample_weight_ = stages.noisy_posterior, beta
-        self.mislabel_proba_ = label_posterior.mislabel_proba
+        self.diagnostics_, self.sample_weight_ = diagnostics, beta
         self.effective_sample_size_ = totals.effective_sample_size
         self.clipped_share_ = totals.clipped_share
         self.estimator_ = estimator
-        self.wrong_share_range_ = possible_wrong_share(label_posterior, totals, stages.posterior)
+        self.noise_ = NoiseEstimate(
+            classes=classes,
+            codes=codes,
+            noise_rates=rates,
+            noisy_proba=stages.noisy_posterior,
+            clean_proba=label_posterior.clean_proba,
+            label_proba=found.label_proba,
+            error_range=possible_wrong_share(label_posterior, totals, stages.posterior),
+            findings=tuple(doubts),
+            sample_weight=weight,
+            estimated=stages.estimator is not None,
+            goodness_of_fit=goodness_of_fit(stages.posterior, stages.estimator),
+            interval=quick_interval(stages.estimator),
+        )
         self.checked_ = taught
         self._codes, self._index = codes, row_index(y, X)
         if taught is not None:
@@ -314,14 +337,22 @@ class ImportanceReweightingClassifier(
         return teach(checked, X, labels, own, random_state=self.random_state, posterior=posterior)
 
     def _take(self, taught: Taught, codes: Any) -> None:
-        """Keep what checked rows say in the place of what the labels alone do."""
-        self.mislabel_proba_ = taught.mislabel_proba
+        """Correct the estimate by the checked samples."""
+        label_proba = taught.label_proba * taught.counts[:, None]
+        self.noise_ = replace(self.noise_, label_proba=label_proba)
         if taught.wrong_share is None:
             return
-        self.noise_rates_, self.rate_estimator_ = taught.rates, None
-        stays = np.diagonal(as_transition_matrix(taught.rates).matrix)[codes]
+        self.noise_ = replace(
+            self.noise_,
+            noise_rates=taught.rates,
+            error_range=taught.wrong_share.interval,
+            error_interval=taught.wrong_share.interval,
+            estimated=True,
+            interval=None,
+        )
+        self.rate_estimator_ = None
+        stays = np.diagonal(self.noise_.transition)[codes]
         self.sample_weight_ = taught.counts * (1 - taught.mislabel_proba) / stays
-        self.wrong_share_range_ = taught.wrong_share.interval
 
     def to_frame(self) -> Any:
         """Return one row per training row: its label, how likely wrong, and its weight.
@@ -341,11 +372,6 @@ class ImportanceReweightingClassifier(
             "sample_weight": self.sample_weight_,
         }
         return native_frame(columns, self._index)
-
-    @property
-    def transition_matrix_(self) -> Floats:
-        """T[i, j] = P(noisy=classes_[j] | true=classes_[i]), as used."""
-        return as_transition_matrix(self.noise_rates_).matrix
 
     def predict(self, X: Any) -> Array:
         """Return the most likely true label of every row.

@@ -160,7 +160,7 @@ def test_a_refuted_channel_is_a_warning_and_the_range_holds_the_truth():
     X, y = wave(2000, seed=0)
     with pytest.warns(LabelNoiseWarning, match="Boosted trees predict labels"):
         clf = ImportanceReweightingClassifier().fit(X, flip_labels(y, FLIPS, random_state=0))
-    low, high = clf.wrong_share_range_
+    low, high = clf.label_error_range_
     assert low <= 0.2 <= high
     assert any("Boosted trees" in text for text in clf.diagnostics_)
 
@@ -170,7 +170,7 @@ def test_mistakes_that_overlap_may_hide_are_said_and_plain_flips_are_not_doubted
     with pytest.warns(LabelNoiseWarning, match="if mistakes depend on the row, up to"):
         clean = ImportanceReweightingClassifier().fit(X, y)
     assert clean.noise_rates_.both() == (0.0, 0.0)
-    assert clean.wrong_share_range_[1] == pytest.approx(0.17, abs=0.05)
+    assert clean.label_error_range_[1] == pytest.approx(0.17, abs=0.05)
     with warnings.catch_warnings():
         warnings.simplefilter("error", LabelNoiseWarning)
         ImportanceReweightingClassifier().fit(X, flip_labels(y, FLIPS, random_state=0))
@@ -182,7 +182,7 @@ def test_clean_and_separated_classes_have_a_range_that_ends_at_once_and_an_inter
     with warnings.catch_warnings():
         warnings.simplefilter("error", LabelNoiseWarning)
         clf = ImportanceReweightingClassifier().fit(X, y)
-    assert clf.wrong_share_range_[1] < 0.03
+    assert clf.label_error_range_[1] < 0.03
     for low, high in clf.rate_estimator_.interval_.both():
         assert low == 0 < high < 0.02
 

@@ -169,7 +169,7 @@ def test_mistakes_near_the_border_may_hide_and_that_is_said():
     given = np.where(close, np.argsort(X, axis=1)[:, -2], y)
     clf, words = said(X, given)
     assert "if mistakes depend on the row, up to" in words
-    low, high = clf.wrong_share_range_
+    low, high = clf.label_error_range_
     assert low <= np.mean(given != y) <= high
 
 
@@ -181,7 +181,7 @@ def test_labels_by_a_rule_are_doubted():
     clf, words = said(X, given)
     assert clf.posterior_.check_.verdict == "rule"
     assert "may have been made by a rule" in words
-    assert clf.wrong_share_range_[1] > 0.3
+    assert clf.label_error_range_[1] > 0.3
     assert summary(clf)["check"]["verdict"] == "rule"
 
 
@@ -193,14 +193,14 @@ def test_a_channel_that_trees_refute_is_doubted_in_words():
     given = np.where(rng.random(1500) < flips, (y + 1) % 4, y)
     clf, words = said(X, given)
     assert words
-    low, high = clf.wrong_share_range_
+    low, high = clf.label_error_range_
     assert low <= np.mean(given != y) <= high
 
 
 def test_an_audit_has_the_range_of_the_checked_channel():
     X, y = classes(3, 400)
     audit = LabelAudit().fit(X, flip_labels(y, TransitionMatrix.uniform(3, 0.2), random_state=0))
-    low, high = audit.wrong_share_range_
+    low, high = audit.label_error_range_
     assert low == 0
     assert high >= 0.2
 

@@ -54,7 +54,7 @@ def test_a_hundred_checked_rows_teach_what_a_rule_gets_wrong() -> None:
     alone = LogisticRegression().fit(X[checked.rows], true[checked.rows])
     assert taught.score(X, true) > plain + 0.15
     assert taught.score(X, true) > alone.score(X, true) - 0.02
-    low, high = taught.wrong_share_range_
+    low, high = taught.label_error_range_
     assert low <= (y != true).mean() <= high
     assert "not flips at random" in " ".join(taught.diagnostics_)
     assert_array_equal(taught.mislabel_proba_[checked.rows], (y != true)[checked.rows])
@@ -155,7 +155,7 @@ def test_all_rows_checked_are_plain_training_on_the_truth() -> None:
     taught = quick().fit(X, y, checked=CheckedLabels(np.arange(N), true, 1.0))
     clean = LogisticRegression().fit(X, true)
     assert_allclose(taught.predict_proba(X), clean.predict_proba(X))
-    assert_allclose(taught.wrong_share_range_, (y != true).mean())
+    assert_allclose(taught.label_error_range_, (y != true).mean())
 
 
 def test_rows_picked_by_hand_train_and_do_not_speak_of_others() -> None:
@@ -217,7 +217,7 @@ def test_three_classes_sparse_rows_and_the_audit() -> None:
     left = np.setdiff1d(np.arange(N), checked.rows)
     assert roc_auc_score((y != true)[left], audit.mislabel_proba_[left]) > 0.85
     assert_allclose(audit.label_proba_.sum(axis=1), 1)
-    low, high = audit.wrong_share_range_
+    low, high = audit.label_error_range_
     assert low <= (y != true).mean() <= high
     assert audit.n_errors_ == pytest.approx((y != true).sum(), rel=0.25)
 

@@ -68,8 +68,7 @@ def test_its_numbers_are_those_of_the_classifier():
     assert_allclose(list(weights["quantiles"].values())[::6], [beta.min(), beta.max()])
     assert_allclose(weights["quantiles"]["0.5"], np.median(beta))
     assert weights["clipped_share"] == clf.clipped_share_
-    true = (np.mean(y == "yes") - 0.1) / 0.6  # the algebra of two classes
-    assert_allclose(found["expected_error_share"], 0.3 * true + 0.1 * (1 - true))
+    assert_allclose(found["expected_error_share"], clf.mislabel_proba_.mean())
     assert_allclose(found["expected_errors"], 600 * found["expected_error_share"])
 
 
@@ -84,8 +83,9 @@ def test_its_classes_add_up_to_the_whole():
     assert_allclose(yes["true_share"], (share - 0.1) / 0.6)  # the algebra of two classes
     assert_allclose(no["true_share"] + yes["true_share"], 1)
     assert_allclose(no["expected_errors"] + yes["expected_errors"], found["expected_errors"])
+    # two estimates of one number: by the rates, and by the samples
     of_classes = sum(600 * a["true_share"] * a["flip_rate"] for a in (no, yes))
-    assert_allclose(of_classes, found["expected_errors"])
+    assert_allclose(of_classes, found["expected_errors"], rtol=0.1)
     assert_allclose([no["flip_rate"], yes["flip_rate"]], [0.1, 0.3])
     assert_allclose([no["largest_weight"], yes["largest_weight"]], [1 / 0.9, 1 / 0.7])
     assert found["weights"] is None

@@ -13,6 +13,7 @@ from unflip._app.review import Decisions, Opinion, ReviewSession, ReviewTable
 from unflip._app.review._connections import REQUEST_TIMEOUT
 from unflip._app.review._file import LOCK_TIMEOUT
 from unflip.audit import LabelAudit
+from unflip.estimate import NoiseEstimate
 from unflip.noise import TransitionMatrix
 
 KINDS = np.array(["<b>banana</b>", "apple", "cherry"])
@@ -40,16 +41,26 @@ def made_audit(table: pl.DataFrame) -> LabelAudit:
     weight = table["weight"].to_numpy()
     density = np.exp(-((weight[:, None] - 3.0 * np.arange(classes.size)) ** 2) / 2) + 1e-9
     noise = TransitionMatrix.uniform(classes.size, 0.1)
-    audit = LabelAudit()
-    audit.classes_, audit.noise_rates_ = classes, noise
-    audit.rate_estimator_, audit.diagnostics_ = None, []
-    audit.transition_matrix_ = noise.matrix
     joint = density * noise.matrix[:, codes].T
-    audit.label_proba_ = joint / joint.sum(axis=1, keepdims=True)
-    audit.mislabel_proba_ = 1 - audit.label_proba_[np.arange(codes.size), codes]
-    audit.suggested_label_ = classes[joint.argmax(axis=1)]
-    audit.none_proba_, audit._codes = np.zeros(len(joint)), codes
-    audit.noisy_proba_ = density / density.sum(axis=1, keepdims=True) @ noise.matrix
+    clean = density / density.sum(axis=1, keepdims=True)
+    return audit_of(
+        NoiseEstimate(
+            classes,
+            codes,
+            noise,
+            noisy_proba=clean @ noise.matrix,
+            clean_proba=clean,
+            label_proba=joint / joint.sum(axis=1, keepdims=True),
+            error_range=(0.0, 1.0),
+        )
+    )
+
+
+def audit_of(noise: NoiseEstimate) -> LabelAudit:
+    """Return an audit that shows an estimate."""
+    audit = LabelAudit()
+    audit.noise_, audit.classes_, audit._codes = noise, noise.classes, noise.codes
+    audit.rate_estimator_, audit.diagnostics_, audit.checked_ = None, [], None
     return audit
 
 

@@ -13,12 +13,14 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tests.review import made
 from tests.review.made import client_of
 from unflip._app.review import Decisions, ReviewTable
 from unflip._app.review import _texts as texts
 from unflip._app.review._images import MAX_BYTES, ImageError, Images
 from unflip._app.review._texts import WordMarks, is_text
-from unflip.audit import LabelAudit
+from unflip.estimate import NoiseEstimate
+from unflip.noise import NoiseRates
 
 GOOD, BAD = ["great", "lovely", "fresh"], ["awful", "broken", "stale"]
 GIF = b"GIF89a" + bytes(20)
@@ -53,12 +55,13 @@ def reviews(n=200):
 
 def audit_of(labels):
     classes, codes = np.unique(labels, return_inverse=True)
-    audit = LabelAudit()
-    audit.classes_, audit.transition_matrix_ = classes, np.array([[0.9, 0.1], [0.1, 0.9]])
-    audit.mislabel_proba_ = np.linspace(0, 1, codes.size)
-    audit.label_proba_ = np.full((codes.size, 2), 0.5)
-    audit.suggested_label_ = classes[codes]
-    return audit
+    label_proba = np.empty((codes.size, 2))
+    label_proba[np.arange(codes.size), codes] = np.linspace(1, 0, codes.size)
+    label_proba[np.arange(codes.size), 1 - codes] = np.linspace(0, 1, codes.size)
+    even, rates = np.full((codes.size, 2), 0.5), NoiseRates(positive=0.1, negative=0.1)
+    return made.audit_of(
+        NoiseEstimate(classes, codes, rates, even, even, label_proba, error_range=(0.0, 1.0))
+    )
 
 
 def column(values, name="text"):

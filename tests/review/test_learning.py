@@ -12,7 +12,6 @@ from unflip._app.review import Decisions, Opinion, QueueFilter, ReviewSession, R
 from unflip._app.review import _learning as learning_module
 from unflip._app.review._learning import EVERY, FEWEST, Learning
 from unflip._simplex import scaled_rows
-from unflip._stages import expected_errors
 from unflip._validation import Labels
 from unflip.checked import recalibrate
 
@@ -174,9 +173,7 @@ def test_what_is_counted_does_not_depend_on_what_was_learnt(session):
     # the model that was not told the answers
     found = checked.wrong_share(GIVEN, AUDIT.mislabel_proba_)
     assert [counted["low"], counted["high"]] == pytest.approx(list(found.anytime))
-    assert session.tally()["estimate"]["wrong"]["model"] == pytest.approx(
-        expected_errors(AUDIT, codes=session._table.codes).sum() / len(GIVEN)
-    )
+    assert session.tally()["estimate"]["wrong"]["model"] == pytest.approx(AUDIT.label_error_rate_)
 
 
 def test_an_undone_decision_is_unlearnt(session):
@@ -202,15 +199,6 @@ def test_a_model_that_cannot_be_learnt_is_said_and_the_review_goes_on(monkeypatc
     assert session.tally()["model"]["trouble"] == "ValueError: no such thing"
     assert session.tally()["model"]["version"] == 0
     assert len(session.queue(QueueFilter("suspicious"), -1)["rows"]) > 0
-
-
-def test_an_audit_without_probabilities_of_labels_is_not_learnt_again(tmp_path):
-    audit = made_audit(TABLE)
-    del audit.noisy_proba_
-    learning = Learning(Opinion(audit, REVIEW), GIVEN, FEATURES)
-    learning.tell(told(50))
-    learning.wait()
-    assert learning.about()["version"] == 0
 
 
 def test_a_review_that_is_opened_again_learns_from_what_was_decided(tmp_path):

@@ -5,9 +5,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import entropy
 
-from tests.review.made import made_audit, made_table
+from tests.review.made import audit_of, made_audit, made_table
 from unflip._app.review import Decision, Opinion, QueueFilter, Queues, ReviewTable
 from unflip.audit import LabelAudit
+from unflip.estimate import NoiseEstimate
+from unflip.noise import TransitionMatrix
 
 TABLE = made_table()
 REVIEW_TABLE = ReviewTable(TABLE, "kind", id_column="name")
@@ -91,11 +93,10 @@ def test_the_queue_goes_on_after_a_row_that_left_it():
 
 def test_three_classes_are_ordered_by_the_entropy_of_all():
     labels = np.array(["a", "b", "c"] * 10)
-    audit = LabelAudit()
-    audit.classes_, audit.transition_matrix_ = np.unique(labels), np.eye(3) * 0.7 + 0.1
-    audit.label_proba_ = np.random.default_rng(0).dirichlet(np.ones(3), 30)
-    audit.mislabel_proba_ = np.zeros(30)
-    audit.suggested_label_ = labels
+    classes, codes = np.unique(labels, return_inverse=True)
+    proba = np.random.default_rng(0).dirichlet(np.ones(3), 30)
+    noise = TransitionMatrix.uniform(3, 0.2)
+    audit = audit_of(NoiseEstimate(classes, codes, noise, proba, proba, proba, (0.0, 1.0)))
     source = ReviewTable({"x": np.arange(30.0)}, labels)
     opinion = Opinion(audit, source)
     assert_allclose(opinion.information(), entropy(audit.label_proba_, base=2, axis=1))

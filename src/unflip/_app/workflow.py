@@ -29,10 +29,9 @@ from unflip._diagnostics import Diagnostic, judge_columns, judge_usefulness
 from unflip._estimators import clone_seeded, fit_soft_labels, weight_parameters
 from unflip._folds import folds_within_classes
 from unflip._label_checks import judge_classes, judge_table
-from unflip._label_posterior import LabelPosterior
 from unflip._preprocessing import make_vectorizer
 from unflip._progress import tick, work
-from unflip._stages import channel_interval
+from unflip._simplex import scaled_rows
 from unflip._threads import threads_for
 from unflip._typing import Array, Classifier, Floats, PlainLabel, Record
 from unflip._validation import check_enough_rows, check_labels, find_class
@@ -97,8 +96,7 @@ class Learnt:
 
     def audit(self) -> LabelAudit:
         """Return the audit of the rows, from the classifier's own probabilities and rates."""
-        audit = LabelAudit(random_state=self.seed)
-        return audit.fit_classifier(self.classifier, self.X, self.y, checked=self.reviewed)
+        return LabelAudit(random_state=self.seed)._view(self.classifier, self.reviewed)
 
 
 STEPS = (3.0, 0.5, 8.0, 0.5)
@@ -186,7 +184,7 @@ def learn(
         except ValueError as error:
             raise CannotEstimateError(str(error)) from error
         if not is_known:
-            interval = channel_interval(classifier.rate_estimator_)
+            interval = classifier.noise_.transition_interval
             _refuse(judge_usefulness(classes, classifier.noise_rates_, interval=interval))
     found = oriented(summary(classifier, y), positive_class)
     say("looking for columns that know the label")
@@ -226,11 +224,8 @@ def _train_again(
     the summary and the audit speak of.
     """
     labels = check_labels(y, binary=False)
-    codes = labels.codes
-    posterior = LabelPosterior(
-        classifier.noisy_proba_, codes, classifier.noise_rates_, labels.classes
-    )
-    taught = teach(reviewed, X, labels, posterior.proba, posterior.noisy_proba)
+    codes, label_proba = labels.codes, classifier.label_proba_
+    taught = teach(reviewed, X, labels, label_proba, scaled_rows(classifier.noisy_proba_))
     classifier.estimator_ = fit_soft_labels(
         clone_seeded(estimator, classifier.random_state),
         X,
@@ -244,7 +239,7 @@ def _train_again(
     believed[reviewed.rows[known]] = 1.0
     if taught.wrong_share is None:
         return None, believed
-    return checked_record(reviewed, labels, posterior.proba, taught), believed
+    return checked_record(reviewed, labels, label_proba, taught), believed
 
 
 def make_estimator(name: str) -> BaseEstimator:

@@ -61,9 +61,6 @@ class BlockwiseEstimator(BaseEstimator):
     progress: bool
     random_state: RandomState
 
-    rates_taken = "median"
-    """Point estimate of the rates if the channel is given by name."""
-
     classes_: Array
     noise_rates_: Noise
     posterior_: BasePosterior
@@ -83,6 +80,11 @@ class BlockwiseEstimator(BaseEstimator):
         return self.totals_.n_errors
 
     @property
+    def label_error_rate_(self) -> float:
+        """Share of wrong labels: the weighted mean of P(mislabelled)."""
+        return self.totals_.error_share
+
+    @property
     def effective_sample_size_(self) -> float:
         """(sum w)^2 / sum w^2 of beta times `sample_weight`."""
         return self.totals_.effective_sample_size
@@ -98,7 +100,11 @@ class BlockwiseEstimator(BaseEstimator):
         taught = self.checked_
         speaks = taught is not None and taught.wrong_share is not None
         return LabelModel(
-            self.posterior_, self.noise_rates_, self.classes_, taught if speaks else None
+            self.posterior_,
+            self.noise_rates_,
+            self.classes_,
+            taught if speaks else None,
+            self._mean_rates,
         )
 
     def _checked(self, blocks: B) -> B:
@@ -122,7 +128,6 @@ class BlockwiseEstimator(BaseEstimator):
             self.noise_rates,
             max_rows=self.max_rows,
             random_state=random_state,
-            estimate=self.rates_taken,
             checked=checked,
         )
 
@@ -136,7 +141,7 @@ class BlockwiseEstimator(BaseEstimator):
         self.classes_, self.totals_ = found.model.classes, found.totals
         self.posterior_, self.noise_rates_ = found.model.posterior, found.model.rates
         self.rate_estimator_, self.diagnostics_ = found.rate_estimator, diagnostics
-        self.checked_ = found.taught
+        self.checked_, self._mean_rates = found.taught, found.model.mean_rates
 
 
 class BlockwiseReweighting(BlockwiseEstimator):
@@ -229,8 +234,6 @@ def classifier_has(method: str) -> Callable[[BlockwiseReweighting], bool]:
 
 class BlockwiseAudit(BlockwiseEstimator):
     """P(mislabelled) of rows in blocks."""
-
-    rates_taken = "mean"
 
     def __init__(
         self,

@@ -65,7 +65,6 @@ def fit_blocks(
     *,
     max_rows: int = MAX_ROWS,
     random_state: np.random.RandomState | None = None,
-    estimate: str = "median",
     checked: CheckedLabels | None = None,
 ) -> BlockFit:
     """Fit stages 1 and 2, then sum over all rows.
@@ -78,7 +77,7 @@ def fit_blocks(
     ----------
     blocks : Blocks
         The noisy data.
-    posterior, noise_rates, random_state, estimate
+    posterior, noise_rates, random_state
         As for :func:`~unflip._stages.fit_stages`.
     max_rows : int, default=20_000
         Number of rows to draw. A channel uses its own `max_rows` instead.
@@ -90,9 +89,7 @@ def fit_blocks(
     check_count(max_rows, "max_rows", least=MINIMUM_ROWS)
     counts = count_labels(blocks)
     classes = counts.classes
-    chosen = choose_posterior(
-        posterior, noise_rates, classes.size, random_state=random_state, estimate=estimate
-    )
+    chosen = choose_posterior(posterior, noise_rates, classes.size, random_state=random_state)
     if isinstance(chosen, DensityRatioPosterior) and chosen._by_sums:
         model, estimator = _fit_sums(
             blocks, counts, chosen, noise_rates, max_rows=max_rows, random_state=random_state
@@ -110,7 +107,10 @@ def fit_blocks(
         stages = fit_stages(
             chosen, noise_rates, few.X, labels, few.weight, random_state=random_state
         )
-        model, estimator = LabelModel(stages.posterior, stages.rates, classes), stages.estimator
+        estimator = stages.estimator
+        no_noise = stages.joint and estimator is not None and stages.rates.information_left == 1
+        mean_rates = stages.posterior.mean_rates() if no_noise else None
+        model = LabelModel(stages.posterior, stages.rates, classes, mean_rates=mean_rates)
     totals = blocks.sum(block_totals, model)
     check_same_rows(totals.n_rows, counts.n_all)
     diagnostics = judge_estimate(totals, classes, model.rates, estimator)

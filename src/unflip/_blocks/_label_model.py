@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_consistent_length
 from unflip._blocks._rows import block_weight, check_labelled, label_codes
 from unflip._blocks._teaching import TaughtBlocks
 from unflip._estimators import soft_copies
+from unflip._from_features import averaged_over_noise
 from unflip._label_posterior import LabelPosterior, Totals
 from unflip._typing import Array, Floats, Rows, Vector
 from unflip._validation import plain_labels
@@ -44,6 +45,8 @@ class LabelModel:
     rates: Noise
     classes: Array
     taught: TaughtBlocks | None = None
+    # the mean of T, where no noise is the most probable hypothesis
+    mean_rates: Noise | None = None
 
     def label_posterior(self, X: Rows, y: Vector) -> LabelPosterior:
         """Return P(true | x, given label) of the rows."""
@@ -57,6 +60,9 @@ class LabelModel:
         proba = None
         if self.taught is not None:
             proba = self.taught.label_proba(X, noisy_posterior, codes, self.classes)
+        elif self.mean_rates is not None:
+            alone = LabelPosterior(noisy_posterior, codes, self.rates, self.classes)
+            proba = averaged_over_noise(alone, self.mean_rates)
         return LabelPosterior(noisy_posterior, codes, self.rates, self.classes, proba)
 
 

@@ -1,5 +1,6 @@
 """A fitted estimator as one plain dictionary."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._diagnostics import Diagnostic, judge_weight_summary, range_sentence
-from unflip._stages import channel_behind, expected_errors, wrong_share_ranges
 from unflip._typing import Floats, Record
 from unflip._validation import check_labels, check_weights
 from unflip._wrong_share import true_shares
@@ -81,15 +81,21 @@ def summary(
             "ImportanceReweightingClassifier or LabelAudit."
         )
     wrong = estimator.mislabel_proba_
-    at_random, by_row = wrong_share_ranges(estimator)
+    noise_estimate = estimator.noise_
+    _, at_random, by_row = noise_estimate.error_rate
     taught = getattr(estimator, "checked_", None)
     counted = None if taught is None else taught.wrong_share
     checked = None if taught is None or counted is None else _checked(counted, taught.shares)
     noise = as_transition_matrix(estimator.noise_rates_)
-    counts = check_weights(sample_weight, wrong.size)
+    if sample_weight is not None:
+        counts = check_weights(sample_weight, wrong.size)
+        noise_estimate = replace(noise_estimate, sample_weight=counts)
+    elif noise_estimate.sample_weight is None:
+        counts = np.ones(wrong.size)
+    else:
+        counts = noise_estimate.sample_weight
     weights = _weights(estimator, counts)
-    errors = expected_errors(estimator, counts)
-    expected = float(errors.sum())
+    errors, expected = noise_estimate.errors_by_label, noise_estimate.n_errors
     return {
         "estimator": type(estimator).__name__,
         "n_samples": int(wrong.size),
@@ -98,8 +104,8 @@ def summary(
         "interval": _interval(estimator),
         "tests": _tests(estimator),
         "check": _check(estimator),
-        "rates_given": getattr(estimator, "rate_estimator_", None) is None and counted is None,
-        "wrong_share": {"at_random": list(at_random), "by_row": by_row and list(by_row)},
+        "rates_given": not noise_estimate.estimated,
+        "wrong_share": {"at_random": list(at_random), "by_row": list(by_row)},
         "range": _counted(counted)
         if counted is not None
         else range_sentence(at_random, by_row, wrong.size),
@@ -108,7 +114,7 @@ def summary(
         "transition_interval": _matrix_interval(estimator),
         "information_left": estimator.noise_rates_.information_left,
         "expected_errors": expected,
-        "expected_error_share": expected / float(counts.sum()),
+        "expected_error_share": noise_estimate.error_rate.value,
         "weights": weights,
         "per_class": _per_class(estimator.classes_, noise.matrix, errors, y, counts),
         "warnings": _warnings(estimator, weights),
@@ -179,10 +185,8 @@ def _test(test: Any, probability: str) -> dict[str, float]:
 
 
 def _check(estimator: Any) -> dict[str, Any] | None:
-    channel = channel_behind(estimator)
-    if channel is None or channel.check_ is None:
-        return None
-    return {"verdict": channel.check_.verdict, "statistic": channel.check_.statistic}
+    fit = estimator.noise_.goodness_of_fit
+    return None if fit is None else {"verdict": fit.verdict, "statistic": fit.statistic}
 
 
 def _weights(estimator: Any, counts: Floats) -> dict[str, Any] | None:

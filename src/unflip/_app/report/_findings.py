@@ -85,10 +85,7 @@ def findings(
     if isinstance(classifier, LabelAudit):
         audit = classifier
     if audit is None:
-        # checked rows leave no rate estimator, and their rates are counted
-        counted = classifier.rate_estimator_ is None
-        rates = classifier.noise_rates_ if counted else classifier.noise_rates
-        audit = LabelAudit(classifier.posterior, rates, random_state=seed).fit(X, labels)
+        audit = LabelAudit()._view(classifier)
     found = summary(classifier, labels) if found is None else found
     if rows is None and hasattr(X, "columns"):
         rows = X

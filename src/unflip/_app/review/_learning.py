@@ -107,7 +107,7 @@ class Learning:
 
     def _is_due(self) -> bool:
         few = len(self._wanted) < FEWEST and not self.now.answers
-        if few or self._first.noisy is None or self._trouble is not None:
+        if few or self._trouble is not None:
             return False
         n_new = len(self._wanted.items() ^ self.now.answers.items())
         return n_new >= EVERY
@@ -128,7 +128,6 @@ class Learning:
             self.now = Known(opinion, answers, self.now.version + 1)
 
     def _learn(self, answers: Answers) -> Opinion:
-        assert self._first.noisy is not None
         checked = CheckedLabels(np.array(list(answers), dtype=np.intp), list(answers.values()))
         truth = recalibrate(
             checked, self._features, self._labels, self._first.truth, self._first.noisy

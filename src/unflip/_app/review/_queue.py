@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from unflip._app.review._sampled import BLIND, DRAWN, Decision
 from unflip._app.review._table import ReviewTable
 from unflip._simplex import scaled_rows
-from unflip._stages import expected_errors
 from unflip._typing import Floats
 from unflip.audit import LabelAudit
 
@@ -74,13 +73,11 @@ class Opinion:
                 f"{table.classes.tolist()}. Fit it to the labels under review."
             )
         self.rates: Floats = 1 - np.diagonal(audit.transition_matrix_)
-        self.errors: Floats = expected_errors(audit, codes=table.codes)
+        self.errors: Floats = audit.noise_.errors_by_label
         self.suggested: Positions = np.searchsorted(audit.classes_, audit.suggested_label_)
         self.truth: Floats = np.asarray(audit.label_proba_)
-        # an audit that was put together by hand may say nothing of it
-        self.none: Floats = np.asarray(getattr(audit, "none_proba_", np.zeros(table.n_rows)))
-        noisy = getattr(audit, "noisy_proba_", None)
-        self.noisy: Floats | None = None if noisy is None else scaled_rows(np.asarray(noisy))
+        self.none: Floats = audit.none_proba_
+        self.noisy: Floats = scaled_rows(audit.noisy_proba_)
 
         self._rank()
 

@@ -1,0 +1,231 @@
+"""The one result: what is estimated about the noise in the labels of some samples."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from unflip._diagnostics import Diagnostic
+from unflip._typing import Array, Codes, Floats
+from unflip.noise import Noise, RatesInterval, as_transition_matrix
+
+__all__ = ["ErrorRate", "HasNoiseEstimate", "NoiseEstimate"]
+
+Bounds = tuple[float, float]
+
+ROUNDING = 1e-6
+"""Largest part of a sum of probabilities that is rounding, in single precision too."""
+
+
+class ErrorRate(NamedTuple):
+    """The share of wrong labels.
+
+    Parameters
+    ----------
+    value : float
+        The estimate: the weighted mean of P(mislabelled).
+    interval : (low, high)
+        95 % interval, if errors depend on nothing but the true class. It is the value itself where
+        the rates were given, or by an estimator whose interval takes a bootstrap.
+    range : (low, high)
+        Bounds that also allow for errors that depend on the sample.
+    """
+
+    value: float
+    interval: Bounds
+    range: Bounds
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseEstimate:
+    """What is estimated about the noise in the labels of some samples, from any evidence.
+
+    The classifier, the audit and everything that reports on them read this object; none of them
+    asks which evidence it comes from.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+        The classes, sorted.
+    codes : ndarray of shape (n_samples,)
+        Positions of the observed labels among the classes.
+    noise_rates : NoiseRates or TransitionMatrix
+        NoiseRates for two classes, a TransitionMatrix for more.
+    noisy_proba : ndarray of shape (n_samples, n_classes)
+        P(observed = k | x).
+    clean_proba : ndarray of shape (n_samples, n_classes)
+        P(true = k | x).
+    label_proba : ndarray of shape (n_samples, n_classes)
+        P(true = k | everything known about the sample). A row sums to the probability that the
+        sample belongs to one of the classes.
+    error_range : (low, high)
+        Bounds of the error rate that also allow for errors that depend on the sample.
+    findings : tuple of Diagnostic, default=()
+        What is noteworthy or doubtful about the estimate.
+    sample_weight : ndarray of shape (n_samples,), default=None
+        How much each sample counts; None: once.
+    estimated : bool, default=True
+        Whether the rates were estimated; False if they were given.
+    goodness_of_fit : ModelCheck, default=None
+        Whether the noise model explains the labels; None where no noise model was fitted.
+    error_interval : (low, high), default=None
+        Interval of the error rate; None: that of the transition matrix.
+    interval : callable, default=None
+        Returns the :class:`~unflip.noise.RatesInterval` of the transition matrix; called once, when
+        the interval is first asked for. None: there is none.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from unflip import ImportanceReweightingClassifier, NoiseRates, flip_labels
+    >>> X, y = make_blobs(500, centers=2, random_state=0)
+    >>> y_noisy = flip_labels(y, NoiseRates(positive=0.2, negative=0.1), random_state=0)
+    >>> noise = ImportanceReweightingClassifier(random_state=0).fit(X, y_noisy).noise_
+    >>> bool(noise.error_rate.value == noise.mislabel_proba.mean())
+    True
+    """
+
+    classes: Array
+    codes: Codes
+    noise_rates: Noise
+    noisy_proba: Floats
+    clean_proba: Floats
+    label_proba: Floats
+    error_range: Bounds
+    findings: tuple[Diagnostic, ...] = ()
+    sample_weight: Floats | None = None
+    estimated: bool = True
+    goodness_of_fit: Any = None
+    error_interval: Bounds | None = None
+    interval: Callable[[], RatesInterval] | None = None
+
+    @property
+    def observed(self) -> Array:
+        """The observed labels."""
+        return self.classes[self.codes]
+
+    @property
+    def transition(self) -> Floats:
+        """T[i, j] = P(observed = classes[j] | true = classes[i])."""
+        return as_transition_matrix(self.noise_rates).matrix
+
+    @cached_property
+    def transition_interval(self) -> RatesInterval | None:
+        """95 % interval of every entry of T; None where there is none."""
+        return None if self.interval is None else self.interval()
+
+    @cached_property
+    def mislabel_proba(self) -> Floats:
+        """P(the observed label is wrong), one per sample."""
+        own = self.label_proba[np.arange(self.codes.size), self.codes]
+        return np.clip(1 - own, 0.0, 1.0)
+
+    @cached_property
+    def none_proba(self) -> Floats:
+        """P(the sample belongs to none of the classes), one per sample."""
+        left = 1 - self.label_proba.sum(axis=1)
+        return np.where(left > ROUNDING, left, 0.0)
+
+    @cached_property
+    def error_rate(self) -> ErrorRate:
+        """The share of wrong labels, with its interval and range."""
+        value = float(np.average(self.mislabel_proba, weights=self.sample_weight))
+        bounds, found = self.error_interval, self.transition_interval
+        if bounds is None and found is not None:
+            bounds = found.wrong_share
+        return ErrorRate(value, (value, value) if bounds is None else bounds, self.error_range)
+
+    @property
+    def n_errors(self) -> float:
+        """Expected number of wrong labels, each counted by its sample weight."""
+        total = self.codes.size if self.sample_weight is None else self.sample_weight.sum()
+        return float(self.error_rate.value * total)
+
+    @property
+    def errors_by_label(self) -> Floats:
+        """Expected number of wrong labels among those of each class."""
+        weight = 1.0 if self.sample_weight is None else self.sample_weight
+        wrong = weight * self.mislabel_proba
+        return np.asarray(np.bincount(self.codes, wrong, minlength=self.classes.size), dtype=float)
+
+    @property
+    def suggested_label(self) -> Array:
+        """The most likely true label of every sample."""
+        return self.classes[self.label_proba.argmax(axis=1)]
+
+    @property
+    def unclear(self) -> Any:
+        """Whether the label is probably wrong while no other label is probably right."""
+        best = self.label_proba.argmax(axis=1)
+        of_best = self.label_proba[np.arange(best.size), best]
+        # 1/2: more probable than not
+        return (self.mislabel_proba >= 0.5) & ((best == self.codes) | (of_best < 0.5))
+
+
+class HasNoiseEstimate:
+    """The fitted attributes that the classifier and the audit read off their `noise_`.
+
+    Attributes
+    ----------
+    noise_ : NoiseEstimate
+        The estimate.
+    """
+
+    noise_: NoiseEstimate
+
+    @property
+    def noise_rates_(self) -> Noise:
+        """NoiseRates for two classes, a TransitionMatrix for more."""
+        return self.noise_.noise_rates
+
+    @property
+    def transition_matrix_(self) -> Floats:
+        """T[i, j] = P(observed = classes_[j] | true = classes_[i])."""
+        return self.noise_.transition
+
+    @property
+    def noisy_proba_(self) -> Floats:
+        """P(observed = k | x), one row per sample."""
+        return self.noise_.noisy_proba
+
+    @property
+    def clean_proba_(self) -> Floats:
+        """P(true = k | x), one row per sample."""
+        return self.noise_.clean_proba
+
+    @property
+    def label_proba_(self) -> Floats:
+        """P(true = k | everything known about the sample), one row per sample."""
+        return self.noise_.label_proba
+
+    @property
+    def mislabel_proba_(self) -> Floats:
+        """P(the observed label is wrong), one per sample."""
+        return self.noise_.mislabel_proba
+
+    @property
+    def suggested_label_(self) -> Array:
+        """The most likely true label of every sample."""
+        return self.noise_.suggested_label
+
+    @property
+    def n_errors_(self) -> float:
+        """Expected number of wrong labels, each counted by its sample weight."""
+        return self.noise_.n_errors
+
+    @property
+    def label_error_rate_(self) -> float:
+        """Share of wrong labels: the weighted mean of `mislabel_proba_`."""
+        return self.noise_.error_rate.value
+
+    @property
+    def label_error_interval_(self) -> Bounds:
+        """(low, high) of the error rate if errors depend on nothing but the true class."""
+        return self.noise_.error_rate.interval
+
+    @property
+    def label_error_range_(self) -> Bounds:
+        """(low, high) of the error rate if errors may also depend on the sample."""
+        return self.noise_.error_range
