@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from unflip._app.markup import plain
 from unflip._app.persistence import ModelFileError, changed_versions, load_model
-from unflip._app.table_files import check_ending, check_writable, read_table, write_table
+from unflip._app.table_files import check_ending, check_writable, for_format, read_file, write_table
 from unflip._app.tables import add_columns, matched
 from unflip._files import check_outputs
 from unflip._progress import tick, work
@@ -49,10 +49,11 @@ def predict(
         changed = changed_versions(provenance)
         if changed:
             warnings.warn(f"other versions than in training: {', '.join(changed)}.", stacklevel=1)
-        rows = read_table(table, separator=separator, encoding=encoding)
+        read = read_file(table, separator=separator, encoding=encoding)
         ignored = [provenance["label"], *provenance["set_aside"]]
+        rows = for_format(read, out)
         check_writable(rows, out)
-        features = matched(rows, provenance["columns"], ignored)
+        features = matched(read.values, provenance["columns"], ignored)
         shell.step("predicting")
         try:
             columns = _predictions(pipeline, features)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from unflip._app.review import ReviewTable, check_name, check_review, export, serve
+from unflip._app.review import ReviewTable, RowsOfFile, check_name, check_review, export, serve
 from unflip._app.table_files import STDIN
 from unflip._app.words import verdict
 from unflip._files import check_no_input
@@ -87,18 +87,19 @@ def review(
         store, folder = _paths(table, decisions, out)
         learn = method.auditor(source, shell.step)
         data = source.read()
+        rows = RowsOfFile(data.whole, data.cells)
         if only_export:
-            written = export(data.whole, label, store, folder, id_column=identifier)
+            written = export(rows, label, store, folder, id_column=identifier)
             shell.result(json.loads(json.dumps(asdict(written), default=str)))
             shell.written(written.corrected, written.reviewed, written.log)
             return
         # checked before the fit, which takes long
-        reviewed = ReviewTable(data.whole, label, id_column=identifier)
+        reviewed = ReviewTable(rows, label, id_column=identifier)
         check_review(store, folder, table=reviewed, images=images, port=port)
         learnt = learn(data)
         shell.step("ranking the rows")
         serve(
-            data.whole,
+            rows,
             label,
             learnt.audit(),
             store,
