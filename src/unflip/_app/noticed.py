@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from unflip._app.table_files import unnamed
 from unflip._app.tables import LabelledTable, without
 from unflip._diagnostics import Diagnostic, named
 
@@ -48,6 +49,7 @@ def is_identifier(column: pl.Series) -> bool:
     column : polars.Series
         A feature.
     """
+    column = unnamed(column)
     if len(column) < LEAST_ROWS or column.null_count() or column.n_unique() < len(column):
         return False
     kind = column.dtype

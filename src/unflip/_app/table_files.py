@@ -12,6 +12,7 @@ import codecs
 import csv
 import gzip
 import io
+import re
 import sys
 import warnings
 import zipfile
@@ -141,11 +142,18 @@ def read_file(
         raise TableError(f"{path} holds no rows.")
     if values is None:
         values = cells
-    return FileTable(values.with_columns(_modelled(column) for column in values), cells)
+    modelled = [_modelled(column).alias(column.name) for column in values]
+    return FileTable(pl.DataFrame(modelled), cells)
+
+
+def unnamed(column: "pl.Series") -> "pl.Series":
+    """Return a column without its name: polars takes names such as ^x$ for patterns in a series."""
+    return column.alias("")
 
 
 def _modelled(column: "pl.Series") -> "pl.Series":
     """Return a column as models take it: without NaN, in 64 bits, dates of the years 1 to 9999."""
+    name, column = column.name, unnamed(column)
     if column.dtype.is_float():
         return column.fill_nan(None)
     if column.dtype in (pl.Int128, pl.UInt128):
@@ -157,7 +165,7 @@ def _modelled(column: "pl.Series") -> "pl.Series":
         years = column.dt.year()
         if years.null_count() > column.null_count():
             raise TableError(
-                f"column {column.name!r} holds dates out of range, more than 262 000 years away: "
+                f"column {name!r} holds dates out of range, more than 262 000 years away: "
                 "replace them by gaps, or store the column as text."
             )
         if not years.is_between(MINYEAR, MAXYEAR).fill_null(value=True).all():
@@ -346,7 +354,7 @@ def for_format(table: FileTable, path: Path) -> "pl.DataFrame":
         for values, cells in zip(table.values, table.cells, strict=True)
         if cells.dtype == pl.String
         and values.dtype != pl.String
-        and values.cast(pl.String).eq_missing(cells).all()
+        and unnamed(values).cast(pl.String).eq_missing(unnamed(cells)).all()
     )
 
 
@@ -473,31 +481,35 @@ def _read_text(path: Path, file: BinaryIO, separator: str) -> tuple["pl.DataFram
     _check_distinct(path, names)
     _rewind(file)
     cells = pl.read_csv(file, separator=separator, infer_schema=False)
-    _rewind(file)
-    try:
-        values = _inferred(file, separator, {})
-    except pl.exceptions.ComputeError as error:
-        if "`i128`" not in str(error):
-            raise
-        # whole numbers of more digits than 128 bits hold are names
+    # by position, since polars leaves the quotes of a name doubled
+    known = dict(zip(cells.columns, names, strict=False)) if len(names) == cells.width else {}
+    values = _inferred(file, separator, cells.columns)
+    return values.rename(known), cells.rename(known)
+
+
+def _inferred(file: BinaryIO, separator: str, names: Sequence[str]) -> "pl.DataFrame":
+    """Return the table with the types that its cells seem to have.
+
+    A column of which polars cannot read a cell in the type that it inferred is text: whole numbers
+    of more than 128 bits, and dates in several orders of day, month and year.
+    """
+    texts: dict[str, type[pl.String]] = {}
+    while True:
         _rewind(file)
-        huge = [column.name for column in cells if column.str.contains(r"^[+-]?\d{38,}$").any()]
-        values = _inferred(file, separator, dict.fromkeys(huge, pl.String))
-    return values, cells
-
-
-def _inferred(
-    file: BinaryIO, separator: str, types: "dict[str, type[pl.String]]"
-) -> "pl.DataFrame":
-    """Return the table with the types that its cells seem to have."""
-    return pl.read_csv(
-        file,
-        separator=separator,
-        null_values=MISSING_VALUES,
-        try_parse_dates=True,
-        infer_schema_length=None,
-        schema_overrides=types,
-    )
+        try:
+            return pl.read_csv(
+                file,
+                separator=separator,
+                null_values=MISSING_VALUES,
+                try_parse_dates=True,
+                infer_schema_length=None,
+                schema_overrides=texts,
+            )
+        except pl.exceptions.ComputeError as error:
+            place = re.search(r"could not parse .* \(column number (\d+)\)", str(error), re.DOTALL)
+            if place is None or names[int(place[1]) - 1] in texts:
+                raise
+            texts[names[int(place[1]) - 1]] = pl.String
 
 
 def _header(path: Path, file: BinaryIO, separator: str) -> list[str]:

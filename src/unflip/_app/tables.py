@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from unflip._app.table_files import FileTable, TableError, for_format, listed
+from unflip._app.table_files import FileTable, TableError, for_format, listed, unnamed
 from unflip._label_checks import look_alike
 from unflip._typing import Array, Record
 from unflip._validation import did_you_mean
@@ -140,20 +140,22 @@ def clean_labels(
     """
     check_has_columns(table.values, [label])
     if skip_unlabelled:
-        table = table.take(table.values[label].is_not_null())
+        table = table.take(unnamed(table.values[label]).is_not_null())
     if merge_labels and table.values.schema[label] == pl.String:
-        counts = table.values[label].drop_nulls().alias("label").value_counts(sort=True)
+        counts = table.values[label].alias("label").drop_nulls().value_counts(sort=True)
         spelling = {
             other: alike[0].strip()
             for alike in look_alike(counts["label"].to_list())
             for other in alike
         }
         table = FileTable(
-            table.values.with_columns(table.values[label].replace(spelling)),
-            table.cells.with_columns(table.cells[label].replace(spelling)),
+            *(
+                frame.with_columns(unnamed(frame[label]).replace(spelling).alias(label))
+                for frame in (table.values, table.cells)
+            )
         )
     for name in drop_classes:
-        given = table.values[label]
+        given = unnamed(table.values[label])
         kept = given.is_null() | (given.cast(pl.String) != name)
         if kept.all():
             classes = given.drop_nulls().unique().sort().to_list()
@@ -184,7 +186,7 @@ def check_features(features: "pl.DataFrame") -> None:
                 f"column {name!r} holds {kind}, which is neither numbers, text nor dates: leave "
                 f"it out with --drop {name!r}, or flatten it."
             )
-        if kind.is_float() and features[name].is_infinite().any():
+        if kind.is_float() and unnamed(features[name]).is_infinite().any():
             raise TableError(
                 f"column {name!r} holds infinity: replace it by a number or by a gap, or leave "
                 f"the column out with --drop {name!r}."
@@ -254,39 +256,40 @@ def add_columns(table: "pl.DataFrame", columns: Record) -> "pl.DataFrame":
 
 def _labels(column: "pl.Series") -> Array:
     """Return the labels as numbers, booleans or strings, without gaps."""
+    name, column = column.name, unnamed(column)
     gaps = column.is_null()
     if gaps.any():
         rows = gaps.arg_true().to_list()
         raise TableError(
-            f"{len(rows)} of {len(column)} rows have no label in column {column.name!r} (rows "
+            f"{len(rows)} of {len(column)} rows have no label in column {name!r} (rows "
             f"{listed(rows, 5)}, counted from 0): fill them in, or leave these rows out with "
             "--skip-unlabelled."
         )
     kind = column.dtype
     if kind.is_nested() or kind in (pl.Binary, pl.Object, pl.Duration):
-        raise TableError(f"column {column.name!r} holds {kind}, which cannot be labels.")
+        raise TableError(f"column {name!r} holds {kind}, which cannot be labels.")
     n_classes = column.n_unique()
     if n_classes > MAX_CLASSES:
         raise TableError(
-            f"column {column.name!r} holds {n_classes} distinct values, and more than "
+            f"column {name!r} holds {n_classes} distinct values, and more than "
             f"{MAX_CLASSES} classes are not supported: is it a column of labels? Merge rare "
             "classes, or cut numbers into ranges."
         )
     if n_classes < 2:
         raise TableError(
-            f"column {column.name!r} holds one class only, {column[0]!r}: there is nothing to tell "
+            f"column {name!r} holds one class only, {column[0]!r}: there is nothing to tell "
             "apart. Look at how the rows were chosen."
         )
     if kind.is_numeric():
         if not kind.is_integer() and not (whole := column == column.round()).all():
             raise TableError(
-                f"column {column.name!r} holds fractions such as {column.filter(~whole)[0]}: "
+                f"column {name!r} holds fractions such as {column.filter(~whole)[0]}: "
                 "labels are classes, not measurements."
             )
         numbers = column.cast(pl.Int64, strict=False)
         if numbers.null_count():
             raise TableError(
-                f"column {column.name!r} holds {column.filter(numbers.is_null())[0]}, which is no "
+                f"column {name!r} holds {column.filter(numbers.is_null())[0]}, which is no "
                 "whole number of 64 bits: name the classes otherwise."
             )
         return numbers.to_numpy()
@@ -295,7 +298,7 @@ def _labels(column: "pl.Series") -> Array:
     texts = column.cast(pl.String)
     if texts.str.len_chars().max() > LONGEST_LABEL:  # type: ignore[operator]
         raise TableError(
-            f"column {column.name!r} holds texts of more than {LONGEST_LABEL} characters, which "
+            f"column {name!r} holds texts of more than {LONGEST_LABEL} characters, which "
             "are no names of classes: is it the column of labels?"
         )
     return texts.to_numpy().astype(str)  # of fixed width, as scikit-learn takes labels
