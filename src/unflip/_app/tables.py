@@ -112,7 +112,7 @@ def split_label(
 
 def without(table: "pl.DataFrame", names: Collection[str]) -> "pl.DataFrame":
     """Return the other columns: polars' own `drop` and `select` take `*` and `^x$` for patterns."""
-    return table[[name for name in table.columns if name not in names]]
+    return table.select(column for column in table if column.name not in names)
 
 
 def clean_labels(

@@ -167,7 +167,7 @@ def _beside_features(
     """Return the columns, and beside them the table's first ones, the identifier before all."""
     features = [name for name in rows.columns if name not in shown.columns]
     features.sort(key=lambda name: name != identifier)
-    return shown.hstack(rows[features[:MOST_FEATURES]])
+    return shown.hstack([rows[name] for name in features[:MOST_FEATURES]])
 
 
 def _terminal_table(table: pl.DataFrame) -> Table:
