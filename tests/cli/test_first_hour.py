@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from tests.cli.mixed import COLUMNS, RATES, mixed_table
 from unflip._app import table_files
-from unflip._app.table_files import TableError, read_table
+from unflip._app.table_files import FileTable, TableError, read_table
 from unflip._app.tables import clean_labels
 from unflip._app.workflow import parse_rates, read_matrix
 from unflip.cli import app
@@ -101,16 +101,20 @@ def test_rows_without_a_label_are_left_out_when_asked(run, tmp_path, small):
 
 def test_labels_that_look_alike_become_the_most_frequent_one():
     table = pl.DataFrame({"y": ["Stayed", "stayed", "stayed", "left ", "left", "left", None]})
-    merged = clean_labels(table, "y", merge_labels=True)
-    assert merged["y"].to_list() == [*["stayed"] * 3, *["left"] * 3, None]
+    merged = clean_labels(FileTable(table, table), "y", merge_labels=True)
+    assert merged.cells.equals(merged.values)
+    assert merged.values["y"].to_list() == [*["stayed"] * 3, *["left"] * 3, None]
     numbers = pl.DataFrame({"y": [1, 2]})
-    assert clean_labels(numbers, "y", merge_labels=True).equals(numbers)
+    merged = clean_labels(FileTable(numbers, numbers), "y", merge_labels=True)
+    assert merged.values.equals(numbers)
 
 
 def test_classes_are_left_out_by_name():
-    table = pl.DataFrame({"y": ["a", "b", None, "c"]})
+    frame = pl.DataFrame({"y": ["a", "b", None, "c"]})
+    table = FileTable(frame, frame)
     kept = clean_labels(table, "y", drop_classes=["c", "b"])
-    assert kept["y"].to_list() == ["a", None]
+    assert kept.values["y"].to_list() == ["a", None]
+    assert kept.cells.equals(kept.values)
     with pytest.raises(TableError, match=r"'d': no row has this label\. There are: 'a', 'b', 'c'"):
         clean_labels(table, "y", drop_classes=["d"])
 

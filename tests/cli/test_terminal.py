@@ -270,7 +270,7 @@ def fails_with(error):
 
 
 def test_a_fault_is_one_line_and_its_own_exit_code(run, monkeypatch, tmp_path):
-    monkeypatch.setattr(table_files, "read_table", fails_with(UnexpectedError(f"{EVIL}\nmore")))
+    monkeypatch.setattr(table_files, "read_file", fails_with(UnexpectedError(f"{EVIL}\nmore")))
     result = run("estimate", tmp_path / "t.csv", *RATES)
     assert result.exit_code == 3
     assert result.stderr.count("\n") == 1
@@ -281,7 +281,7 @@ def test_a_fault_is_one_line_and_its_own_exit_code(run, monkeypatch, tmp_path):
 
 
 def test_a_table_that_memory_does_not_hold_is_refused(run, monkeypatch, tmp_path):
-    monkeypatch.setattr(table_files, "read_table", fails_with(MemoryError()))
+    monkeypatch.setattr(table_files, "read_file", fails_with(MemoryError()))
     result = run("estimate", tmp_path / "t.csv", *RATES)
     assert result.exit_code == 2
     assert "not enough memory" in result.stderr

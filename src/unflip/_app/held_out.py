@@ -116,7 +116,7 @@ def read_probabilities(proba: str, data: LabelledTable) -> Floats:
     path = Path(proba)
     names = [name.strip() for name in proba.split(",")]
     if all(name in data.whole.columns for name in names):
-        table = data.whole.select(names)
+        table = data.whole[names]
     elif path.suffix.lower() == ".npy":
         return _sized(_read_npy(path), proba, data)
     elif path.suffix and path.exists():
@@ -137,7 +137,7 @@ def _by_class(table: "pl.DataFrame", proba: str, data: LabelledTable) -> Floats:
             row = table[name].is_null().arg_true()[0]
             raise TableError(f"--proba {proba}: column {name!r} has a gap in row {row}.")
     order = _named_after(table.columns, data.classes)
-    return np.asarray(table.select(order).to_numpy(), dtype=np.float64)
+    return np.asarray(table[order].to_numpy(), dtype=np.float64)
 
 
 def _named_after(names: list[str], classes: Array) -> list[str]:

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from unflip._app.tables import LabelledTable
+from unflip._app.table_files import unnamed
+from unflip._app.tables import LabelledTable, without
 from unflip._diagnostics import Diagnostic, named
 
 LEAST_ROWS = 20
@@ -48,6 +49,7 @@ def is_identifier(column: pl.Series) -> bool:
     column : polars.Series
         A feature.
     """
+    column = unnamed(column)
     if len(column) < LEAST_ROWS or column.null_count() or column.n_unique() < len(column):
         return False
     kind = column.dtype
@@ -72,7 +74,9 @@ def _identifiers(names: Sequence[str]) -> list[Diagnostic]:
 
 def _copies(data: LabelledTable, names: Sequence[str]) -> list[Diagnostic]:
     """Return how many rows are copies of others, and how many have another label than theirs."""
-    cells = data.features.drop(names)
+    cells = without(data.features, names)
+    # polars takes names such as * and ^x$ for patterns
+    cells = cells.rename(dict(zip(cells.columns, map(str, range(cells.width)), strict=True)))
     if not cells.width or cells.height < LEAST_ROWS:
         return []
     repeated = cells.is_duplicated()
@@ -81,23 +85,16 @@ def _copies(data: LabelledTable, names: Sequence[str]) -> list[Diagnostic]:
     most = max(cells[name].n_unique() for name in cells.columns)
     if most < OWN_VALUES * cells.n_unique():
         return []
-    label, row = _free_names(cells)
-    rows = cells.with_columns(pl.Series(label, data.y)).with_row_index(row).filter(repeated)
-    n_copies = rows.height - rows.drop(row).n_unique()
+    rows = cells.with_columns(pl.Series("label", data.y)).with_row_index("row").filter(repeated)
+    n_copies = rows.height - rows.drop("row").n_unique()
     groups = rows.group_by(cells.columns, maintain_order=True)
-    cases = groups.agg(pl.col(row), pl.col(label).n_unique()).filter(pl.col(label) > 1)
+    cases = groups.agg(pl.col("row"), pl.col("label").n_unique()).filter(pl.col("label") > 1)
     found = []
     if n_copies:
         counts = {"n_copies": n_copies, "n_rows": cells.height}
         found.append(Diagnostic("copies", "note", counts))
     if cases.height:
-        first = named(str(k) for k in cases[row][0].to_list())
+        first = named(str(k) for k in cases["row"][0].to_list())
         numbers = {"n_cases": cases.height, "first": first}
         found.append(Diagnostic("contradicting_copies", "note", numbers))
     return found
-
-
-def _free_names(table: pl.DataFrame) -> tuple[str, str]:
-    """Return names for a column of labels and one of positions that no column has."""
-    longest = max(map(len, table.columns))
-    return "y" * (longest + 1), "k" * (longest + 1)

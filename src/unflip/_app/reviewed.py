@@ -76,7 +76,7 @@ def _chances(path: Path, table: "pl.DataFrame") -> list[float] | None:
     if "probability" not in table.columns or not table["probability"].count():
         return None
     if not table["probability"].dtype.is_numeric():
-        given = table.select("row", "probability").drop_nulls()
+        given = table[["row", "probability"]].drop_nulls()
         row, value = next(each for each in given.iter_rows() if not _is_number(each[1], float))
         raise TableError(
             f"the column probability of {path} must hold numbers, and nothing where the row was "

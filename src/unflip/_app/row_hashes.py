@@ -57,6 +57,7 @@ def coded_texts(values: Any) -> tuple[NDArray[np.intp], list[str]]:
         A column of anything but numbers.
     """
     if isinstance(values, nw.Series):
+        values = values.alias("")  # polars takes names such as ^x$ for patterns
         missing = values.is_null().to_list()
         values = values.to_list()
     else:
@@ -72,6 +73,7 @@ def coded_texts(values: Any) -> tuple[NDArray[np.intp], list[str]]:
 def _cells(values: Any) -> tuple[Hashes, NDArray[np.intp]]:
     """Return the bits of every cell, of shape (n_rows, 2), and the positions of their kinds."""
     if isinstance(values, nw.Series):
+        values = values.alias("")  # polars takes names such as ^x$ for patterns
         if values.dtype.is_integer() and values.dtype not in (nw.Int128, nw.UInt128):
             whole = values.fill_null(0).to_numpy()
             return _whole(whole, np.asarray(values.is_null().to_numpy(), dtype=bool))

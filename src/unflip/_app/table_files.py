@@ -3,15 +3,23 @@
 CSV, TSV, Excel, Parquet, Arrow and JSON lines, by the ending of the name; text also compressed by
 gzip, and from standard input. A file that is no table is refused with :class:`TableError`, which
 says where and what to do.
+
+A table is read as two: the cells as the file holds them, which are written back unchanged, and the
+values that are inferred from them, which models learn from.
 """
 
 import codecs
+import csv
 import gzip
 import io
 import re
 import sys
+import warnings
 import zipfile
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import MAXYEAR, MINYEAR
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -47,6 +55,14 @@ CHUNK_BYTES = 2**20
 LONGEST_LINE = 2**24
 """Maximum length of a line in bytes: longer ones could exhaust the memory."""
 
+MAX_COLUMNS = 50_000
+"""Maximum number of columns. Three rows of as many take 0.3 GB, 6 kB a column, and 1 s to read
+(measured with polars 2.1); a text file of a million columns made polars abort the process."""
+
+MAX_EXCEL_CELLS = 10**8
+"""Maximum number of rows times columns of a worksheet: the empty ones take memory too, 8 bytes each
+while they are read, so that this is 0.8 GB."""
+
 LARGEST_UNPACKED = 4 * 2**30
 """Maximum size in bytes of what is unpacked, or piped in: a small file may hold any number."""
 
@@ -55,10 +71,38 @@ class TableError(ValueError):
     """A file or a column that cannot be used as asked."""
 
 
+@dataclass(frozen=True)
+class FileTable:
+    """A table that was read from a file, twice: what is written back, and what is learnt from.
+
+    Parameters
+    ----------
+    values : polars.DataFrame
+        Numbers, dates, booleans and text; missing values are null.
+    cells : polars.DataFrame
+        The same rows and columns as the file holds them: text for text files, typed values for
+        others.
+    """
+
+    values: "pl.DataFrame"
+    cells: "pl.DataFrame"
+
+    def take(self, rows: Any) -> "FileTable":
+        """Return some of the rows, given by a mask."""
+        return FileTable(self.values.filter(rows), self.cells.filter(rows))
+
+
 def read_table(
     path: Path, *, separator: str | None = None, encoding: str | None = None
 ) -> "pl.DataFrame":
-    """Return the table that a file holds.
+    """Return the values of a table, as :func:`read_file` infers them."""
+    return read_file(path, separator=separator, encoding=encoding).values
+
+
+def read_file(
+    path: Path, *, separator: str | None = None, encoding: str | None = None
+) -> FileTable:
+    """Return the table that a file holds: its cells, and the values inferred from them.
 
     Parameters
     ----------
@@ -72,17 +116,19 @@ def read_table(
     """
     ending = _ending(path)
     _check_encoding(path, ending, encoding)
+    values: pl.DataFrame | None = None
     try:
         if ending in (*TEXT, *JSON_LINES):
             with _text_of(path, encoding) as file:
                 _check_text(path, file)
                 _rewind(file)
                 if ending in TEXT:
-                    table = _read_text(path, file, TEXT[ending] if separator is None else separator)
+                    mark = TEXT[ending] if separator is None else separator
+                    values, cells = _read_text(path, file, mark)
                 else:
-                    table = pl.read_ndjson(file, infer_schema_length=None)
+                    cells = pl.read_ndjson(file, infer_schema_length=None)
         else:
-            table = _read_binary(path, ending)
+            cells = _read_binary(path, ending)
     except (pl.exceptions.PolarsError, OSError, EOFError) as error:
         reason = str(error).strip().split("\n")[0]
         if "more fields" in reason:
@@ -91,10 +137,48 @@ def read_table(
                 "hold the separator."
             )
         raise TableError(f"{path} cannot be read as {ending[1:]}: {reason}") from error
-    if not table.height:
+    _check_width(path, cells.width)
+    if not cells.height:
         raise TableError(f"{path} holds no rows.")
-    floats = [name for name, kind in table.schema.items() if kind.is_float()]
-    return table.with_columns(pl.col(floats).fill_nan(None))
+    if values is None:
+        values = cells
+    modelled = [_modelled(column).alias(column.name) for column in values]
+    return FileTable(pl.DataFrame(modelled), cells)
+
+
+def unnamed(column: "pl.Series") -> "pl.Series":
+    """Return a column without its name: polars takes names such as ^x$ for patterns in a series."""
+    return column.alias("")
+
+
+def _modelled(column: "pl.Series") -> "pl.Series":
+    """Return a column as models take it: without NaN, in 64 bits, dates of the years 1 to 9999."""
+    name, column = column.name, unnamed(column)
+    if column.dtype.is_float():
+        return column.fill_nan(None)
+    if column.dtype in (pl.Int128, pl.UInt128):
+        # an integer where it fits, so that labels and identifiers stay whole numbers
+        narrow = column.cast(pl.Int64, strict=False)
+        same = narrow.null_count() == column.null_count()
+        return narrow if same else column.cast(pl.Float64)
+    if column.dtype in (pl.Date, pl.Datetime):
+        years = column.dt.year()
+        if years.null_count() > column.null_count():
+            raise TableError(
+                f"column {name!r} holds dates out of range, more than 262 000 years away: "
+                "replace them by gaps, or store the column as text."
+            )
+        if not years.is_between(MINYEAR, MAXYEAR).fill_null(value=True).all():
+            return column.cast(pl.String)  # Python has no other dates
+    return column
+
+
+def _check_width(path: Path, n_columns: int) -> None:
+    if n_columns > MAX_COLUMNS:
+        raise TableError(
+            f"{path} has {n_columns:,} columns, and tables of more than {MAX_COLUMNS:,} are not "
+            "supported: leave some out. Are rows and columns exchanged?"
+        )
 
 
 def _ending(path: Path) -> str:
@@ -115,10 +199,12 @@ def _check_encoding(path: Path, ending: str, encoding: str | None) -> None:
     if encoding is None:
         return
     try:
-        codecs.lookup(encoding)
-    except LookupError:
+        # codecs such as zlib turn bytes into bytes
+        "".encode(encoding), b"".decode(encoding)
+    except (LookupError, ValueError):
         raise TableError(
-            f"--encoding {encoding!r} is not known: try utf-8, latin-1, cp1252 or utf-16."
+            f"--encoding {encoding!r} is not known as an encoding of text: try utf-8, latin-1, "
+            "cp1252 or utf-16."
         ) from None
     if ending not in (*TEXT, *JSON_LINES):
         raise TableError(f"--encoding is for text, and {path} is none: leave it out.")
@@ -143,6 +229,8 @@ def _text_of(path: Path, encoding: str | None) -> BinaryIO:
     except UnicodeDecodeError as error:
         line = 1 + data[: error.start].count(b"\n")
         raise TableError(f"line {line} of {path} is not {encoding}: {error.reason}.") from None
+    except UnicodeError as error:  # codecs such as idna raise it without a place
+        raise TableError(f"{path} is not {encoding}: {error}.") from None
 
 
 def _rewind(file: BinaryIO) -> None:
@@ -169,17 +257,105 @@ def _read_binary(path: Path, ending: str) -> "pl.DataFrame":
             return pl.read_parquet(file)
         if ending in ARROW:
             return pl.read_ipc(file)
-        try:
-            with zipfile.ZipFile(file) as book:
-                size = sum(member.file_size for member in book.infolist())
-            if size > LARGEST_UNPACKED:
-                raise TableError(f"{path} unpacks to {size / 2**30:.0f} GB: save it as .parquet.")
-            file.seek(0)
-            return pl.read_excel(io.BytesIO(file.read()), engine="openpyxl")
-        except ImportError as error:
-            raise ImportError("Excel files need openpyxl: pip install 'unflip[excel]'") from error
-        except (KeyError, zipfile.BadZipFile) as error:
-            raise TableError(f"{path} cannot be read as xlsx: {error}") from error
+        return _read_excel(path, file)
+
+
+def _read_excel(path: Path, file: BinaryIO) -> "pl.DataFrame":
+    """Return the first worksheet; its first row that is not empty holds the names."""
+    try:
+        from openpyxl import load_workbook
+    except ImportError as error:
+        raise ImportError("Excel files need openpyxl: pip install 'unflip[excel]'") from error
+    try:
+        with zipfile.ZipFile(file) as book:
+            size = sum(member.file_size for member in book.infolist())
+        if size > LARGEST_UNPACKED:
+            raise TableError(f"{path} unpacks to {size / 2**30:.0f} GB: save it as .parquet.")
+        file.seek(0)
+        sheets = load_workbook(file, read_only=True, data_only=True).worksheets
+        if not sheets:
+            raise TableError(f"{path} has no worksheet of cells, only charts.")
+        # a stray cell far away would make every row as wide as the sheet may be
+        sheets[0].reset_dimensions()
+        names, columns = _excel_columns(path, sheets[0].iter_rows(values_only=True))
+    except TableError:
+        raise
+    except Exception as error:  # openpyxl fails in many ways on a damaged file
+        reason = " ".join(str(error).split())[:200]
+        raise TableError(
+            f"{path} cannot be read as xlsx: the file is damaged ({type(error).__name__}: "
+            f"{reason}). Open it in a spreadsheet program and save it again."
+        ) from error
+    _check_distinct(path, names)
+    return pl.DataFrame(
+        [_excel_series(name, values) for name, values in zip(names, columns, strict=True)]
+    )
+
+
+def _excel_columns(
+    path: Path, rows: Iterator[Sequence[object]]
+) -> tuple[list[str], list[list[object]]]:
+    """Return the names and the cells of the columns that have a name; empty rows are left out."""
+    header = next((row for row in rows if any(cell is not None for cell in row)), ())
+    places = [k for k, name in enumerate(header) if name is not None]
+    columns: list[list[object]] = [[] for _ in places]
+    nameless = 0
+    for row in rows:
+        cells = [row[k] if k < len(row) else None for k in places]
+        n_filled = sum(cell is not None for cell in cells)
+        nameless += sum(cell is not None for cell in row) - n_filled
+        if not n_filled:
+            continue
+        for column, cell in zip(columns, cells, strict=True):
+            column.append(cell)
+        if len(places) * len(columns[0]) > MAX_EXCEL_CELLS:
+            raise TableError(
+                f"{path} has more than {MAX_EXCEL_CELLS:,} cells: save it as .parquet or .csv."
+            )
+    if nameless:
+        warnings.warn(
+            f"{path}: {nameless:,} cells are in columns without a name in the first row, and are "
+            "left out.",
+            stacklevel=2,
+        )
+    return [str(header[k]) for k in places], columns
+
+
+def _excel_series(name: str, values: list[object]) -> "pl.Series":
+    """Return cells as a column of their type; as text if they are of several."""
+    kinds = {type(value) for value in values if value is not None}
+    whole = [value for value in values if type(value) is int]
+    if kinds == {int} and all(-(2**63) <= value < 2**63 for value in whole):
+        return pl.Series(name, values, dtype=pl.Int64)
+    # above 2^53 a float does not hold every whole number
+    if kinds == {int, float} and all(abs(value) <= 2**53 for value in whole):
+        return pl.Series(name, values, dtype=pl.Float64, strict=False)
+    if len(kinds) <= 1 and kinds != {int}:
+        return pl.Series(name, values)
+    return pl.Series(name, [_excel_text(value) for value in values], dtype=pl.String)
+
+
+def _excel_text(value: object) -> str | None:
+    if isinstance(value, bool):
+        return str(value).lower()  # as polars writes it
+    return None if value is None else str(value)
+
+
+def for_format(table: FileTable, path: Path) -> "pl.DataFrame":
+    """Return the cells of a table as they are written to a file of this name.
+
+    Formats with types get a column of text in its inferred type where that loses nothing: where
+    every value, as text, is the cell that was read. `00501` and `0.60` stay text.
+    """
+    if path.suffix.lower() in TEXT:
+        return table.cells
+    return table.cells.with_columns(
+        values
+        for values, cells in zip(table.values, table.cells, strict=True)
+        if cells.dtype == pl.String
+        and values.dtype != pl.String
+        and unnamed(values).cast(pl.String).eq_missing(unnamed(cells)).all()
+    )
 
 
 def write_table(table: "pl.DataFrame", path: Path) -> None:
@@ -288,7 +464,8 @@ def _likely_encoding(chunk: bytes) -> str:
     return "cp1252" if special else "latin-1"
 
 
-def _read_text(path: Path, file: BinaryIO, separator: str) -> "pl.DataFrame":
+def _read_text(path: Path, file: BinaryIO, separator: str) -> tuple["pl.DataFrame", "pl.DataFrame"]:
+    """Return the values that are inferred from a text file, and the text of its cells."""
     if len(separator.encode()) != 1:
         raise TableError(f"the separator must be one character, got {separator!r}.")
     head = file.readline().decode(errors="replace").strip()
@@ -299,15 +476,55 @@ def _read_text(path: Path, file: BinaryIO, separator: str) -> "pl.DataFrame":
             f"not {separator!r}. Say so: --separator {others[0]!r}"
         )
     _rewind(file)
-    table = pl.read_csv(
-        file,
-        separator=separator,
-        null_values=MISSING_VALUES,
-        try_parse_dates=True,
-        infer_schema_length=None,
-    )
-    for name in table.columns:
-        twin = re.fullmatch(r"(.*)_duplicated_\d+", name)
-        if twin and twin[1] in table.columns:
-            raise TableError(f"{path} has two columns called {twin[1]!r}: rename one of them.")
-    return table
+    names = _header(path, file, separator)
+    _check_width(path, len(names))
+    _check_distinct(path, names)
+    _rewind(file)
+    cells = pl.read_csv(file, separator=separator, infer_schema=False)
+    # by position, since polars leaves the quotes of a name doubled
+    known = dict(zip(cells.columns, names, strict=False)) if len(names) == cells.width else {}
+    values = _inferred(file, separator, cells.columns)
+    return values.rename(known), cells.rename(known)
+
+
+def _inferred(file: BinaryIO, separator: str, names: Sequence[str]) -> "pl.DataFrame":
+    """Return the table with the types that its cells seem to have.
+
+    A column of which polars cannot read a cell in the type that it inferred is text: whole numbers
+    of more than 128 bits, and dates in several orders of day, month and year.
+    """
+    texts: dict[str, type[pl.String]] = {}
+    while True:
+        _rewind(file)
+        try:
+            return pl.read_csv(
+                file,
+                separator=separator,
+                null_values=MISSING_VALUES,
+                try_parse_dates=True,
+                infer_schema_length=None,
+                schema_overrides=texts,
+            )
+        except pl.exceptions.ComputeError as error:
+            place = re.search(r"could not parse .* \(column number (\d+)\)", str(error), re.DOTALL)
+            if place is None or names[int(place[1]) - 1] in texts:
+                raise
+            texts[names[int(place[1]) - 1]] = pl.String
+
+
+def _header(path: Path, file: BinaryIO, separator: str) -> list[str]:
+    """Return the names of the columns, as they are in the first line."""
+    lines = (line.decode("utf-8-sig", errors="replace") for line in file)
+    try:
+        return next((names for names in csv.reader(lines, delimiter=separator) if names), [])
+    except csv.Error as error:
+        raise TableError(
+            f"the first line of {path} cannot be read as names of columns: {error}."
+        ) from error
+
+
+def _check_distinct(path: Path, names: Sequence[str]) -> None:
+    """Refuse two columns of one name: options could not tell them apart."""
+    name, count = max(Counter(names).items(), key=lambda item: item[1], default=("", 0))
+    if count > 1:
+        raise TableError(f"{path} has two columns called {name!r}: rename one of them.")

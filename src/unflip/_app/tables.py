@@ -1,12 +1,14 @@
 """Tables of features and labels."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from unflip._app.table_files import TableError, listed
+from unflip._app.table_files import FileTable, TableError, for_format, listed, unnamed
 from unflip._label_checks import look_alike
 from unflip._typing import Array, Record
 from unflip._validation import did_you_mean
@@ -23,6 +25,11 @@ MAX_CLASSES = 50
 """Maximum number of distinct labels: a column with more holds numbers or names."""
 
 
+LONGEST_LABEL = 1000
+"""Maximum number of characters of a label. Labels are arrays of fixed width, 4 bytes a character:
+one long label would take this for every row."""
+
+
 @dataclass(frozen=True)
 class LabelledTable:
     """Features and labels of the same rows.
@@ -36,7 +43,9 @@ class LabelledTable:
     label : str
         Name of the label's column.
     whole : polars.DataFrame
-        The table as it was read.
+        All columns, with the types that were inferred.
+    cells : polars.DataFrame
+        The same rows and columns as the file holds them, to be written back.
     set_aside : tuple of str
         Columns that are not learnt from, besides the label.
     """
@@ -45,6 +54,7 @@ class LabelledTable:
     y: Array
     label: str
     whole: "pl.DataFrame"
+    cells: "pl.DataFrame"
     set_aside: tuple[str, ...] = ()
 
     @property
@@ -52,9 +62,22 @@ class LabelledTable:
         """The distinct labels, sorted."""
         return np.unique(self.y)
 
+    def for_format(self, path: Path) -> "pl.DataFrame":
+        """Return the cells as they are written to a file of this name."""
+        return for_format(FileTable(self.whole, self.cells), path)
+
+    def relabelled(self, codes: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return a row for each row whose label cell says the class with this code.
+
+        A row that keeps its class is its own, so that its label is written as it was read.
+        """
+        first = np.unique(self.y, return_index=True)[1]
+        same = np.searchsorted(self.classes, self.y) == codes
+        return np.where(same, np.arange(self.y.size), first[codes])
+
 
 def split_label(
-    table: "pl.DataFrame",
+    table: "FileTable | pl.DataFrame",
     label: str,
     *,
     drop: Sequence[str] = (),
@@ -65,8 +88,8 @@ def split_label(
 
     Parameters
     ----------
-    table : polars.DataFrame
-        Rows.
+    table : FileTable or polars.DataFrame
+        Rows; of a data frame the values are the cells.
     label : str
         The column of labels: two to 50 distinct values, and none missing.
     drop : sequence of str, default=()
@@ -76,29 +99,35 @@ def split_label(
     learnt_from : bool, default=True
         Whether there must be columns to learn from.
     """
+    whole, cells = (table.values, table.cells) if isinstance(table, FileTable) else (table, table)
     set_aside = tuple(dict.fromkeys([*([] if identifier is None else [identifier]), *drop]))
-    check_has_columns(table, [label, *set_aside])
+    check_has_columns(whole, [label, *set_aside])
     if label in set_aside:
         raise TableError(f"column {label!r} is the label: it cannot be dropped or be the id.")
-    features = table.drop(label, *set_aside)
+    features = without(whole, [label, *set_aside])
     if learnt_from:
         check_features(features)
-    return LabelledTable(features, _labels(table[label]), label, table, set_aside)
+    return LabelledTable(features, _labels(whole[label]), label, whole, cells, set_aside)
+
+
+def without(table: "pl.DataFrame", names: Collection[str]) -> "pl.DataFrame":
+    """Return the other columns: polars' own `drop` and `select` take `*` and `^x$` for patterns."""
+    return table.select(column for column in table if column.name not in names)
 
 
 def clean_labels(
-    table: "pl.DataFrame",
+    table: FileTable,
     label: str,
     *,
     skip_unlabelled: bool = False,
     merge_labels: bool = False,
     drop_classes: Sequence[str] = (),
-) -> "pl.DataFrame":
+) -> FileTable:
     """Return a table whose labels are put in order, as far as is asked for.
 
     Parameters
     ----------
-    table : polars.DataFrame
+    table : FileTable
         Rows.
     label : str
         The column of labels.
@@ -109,25 +138,31 @@ def clean_labels(
     drop_classes : sequence of str, default=()
         Leave out rows of these classes.
     """
-    check_has_columns(table, [label])
+    check_has_columns(table.values, [label])
     if skip_unlabelled:
-        table = table.filter(pl.col(label).is_not_null())
-    if merge_labels and table.schema[label] == pl.String:
-        counts = table[label].drop_nulls().value_counts(sort=True)
+        table = table.take(unnamed(table.values[label]).is_not_null())
+    if merge_labels and table.values.schema[label] == pl.String:
+        counts = table.values[label].alias("label").drop_nulls().value_counts(sort=True)
         spelling = {
             other: alike[0].strip()
-            for alike in look_alike(counts[label].to_list())
+            for alike in look_alike(counts["label"].to_list())
             for other in alike
         }
-        table = table.with_columns(pl.col(label).replace(spelling))
+        table = FileTable(
+            *(
+                frame.with_columns(unnamed(frame[label]).replace(spelling).alias(label))
+                for frame in (table.values, table.cells)
+            )
+        )
     for name in drop_classes:
-        kept = table.filter(pl.col(label).is_null() | (pl.col(label).cast(pl.String) != name))
-        if kept.height == table.height:
-            classes = table[label].drop_nulls().unique().sort().to_list()
+        given = unnamed(table.values[label])
+        kept = given.is_null() | (given.cast(pl.String) != name)
+        if kept.all():
+            classes = given.drop_nulls().unique().sort().to_list()
             raise TableError(
                 f"--drop-classes {name!r}: no row has this label. There are: {listed(classes)}."
             )
-        table = kept
+        table = table.take(kept)
     return table
 
 
@@ -151,7 +186,7 @@ def check_features(features: "pl.DataFrame") -> None:
                 f"column {name!r} holds {kind}, which is neither numbers, text nor dates: leave "
                 f"it out with --drop {name!r}, or flatten it."
             )
-        if kind.is_float() and features[name].is_infinite().any():
+        if kind.is_float() and unnamed(features[name]).is_infinite().any():
             raise TableError(
                 f"column {name!r} holds infinity: replace it by a number or by a gap, or leave "
                 f"the column out with --drop {name!r}."
@@ -198,7 +233,7 @@ def matched(table: "pl.DataFrame", kinds: dict[str, str], ignored: Sequence[str]
             "the columns differ from those the model was trained on:\n"
             + "\n".join(f"  {line}" for line in wrong)
         )
-    features = table.select(list(kinds))
+    features = table[list(kinds)]
     check_features(features)
     return features
 
@@ -221,42 +256,49 @@ def add_columns(table: "pl.DataFrame", columns: Record) -> "pl.DataFrame":
 
 def _labels(column: "pl.Series") -> Array:
     """Return the labels as numbers, booleans or strings, without gaps."""
+    name, column = column.name, unnamed(column)
     gaps = column.is_null()
     if gaps.any():
         rows = gaps.arg_true().to_list()
         raise TableError(
-            f"{len(rows)} of {len(column)} rows have no label in column {column.name!r} (rows "
+            f"{len(rows)} of {len(column)} rows have no label in column {name!r} (rows "
             f"{listed(rows, 5)}, counted from 0): fill them in, or leave these rows out with "
             "--skip-unlabelled."
         )
     kind = column.dtype
     if kind.is_nested() or kind in (pl.Binary, pl.Object, pl.Duration):
-        raise TableError(f"column {column.name!r} holds {kind}, which cannot be labels.")
+        raise TableError(f"column {name!r} holds {kind}, which cannot be labels.")
     n_classes = column.n_unique()
     if n_classes > MAX_CLASSES:
         raise TableError(
-            f"column {column.name!r} holds {n_classes} distinct values, and more than "
+            f"column {name!r} holds {n_classes} distinct values, and more than "
             f"{MAX_CLASSES} classes are not supported: is it a column of labels? Merge rare "
             "classes, or cut numbers into ranges."
         )
     if n_classes < 2:
         raise TableError(
-            f"column {column.name!r} holds one class only, {column[0]!r}: there is nothing to tell "
+            f"column {name!r} holds one class only, {column[0]!r}: there is nothing to tell "
             "apart. Look at how the rows were chosen."
         )
     if kind.is_numeric():
         if not kind.is_integer() and not (whole := column == column.round()).all():
             raise TableError(
-                f"column {column.name!r} holds fractions such as {column.filter(~whole)[0]}: "
+                f"column {name!r} holds fractions such as {column.filter(~whole)[0]}: "
                 "labels are classes, not measurements."
             )
         numbers = column.cast(pl.Int64, strict=False)
         if numbers.null_count():
             raise TableError(
-                f"column {column.name!r} holds {column.filter(numbers.is_null())[0]}, which is no "
+                f"column {name!r} holds {column.filter(numbers.is_null())[0]}, which is no "
                 "whole number of 64 bits: name the classes otherwise."
             )
         return numbers.to_numpy()
     if kind == pl.Boolean:
         return column.to_numpy()
-    return column.cast(pl.String).to_numpy().astype(str)
+    texts = column.cast(pl.String)
+    if texts.str.len_chars().max() > LONGEST_LABEL:  # type: ignore[operator]
+        raise TableError(
+            f"column {name!r} holds texts of more than {LONGEST_LABEL} characters, which "
+            "are no names of classes: is it the column of labels?"
+        )
+    return texts.to_numpy().astype(str)  # of fixed width, as scikit-learn takes labels

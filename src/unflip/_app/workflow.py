@@ -357,7 +357,7 @@ def read_matrix(path: Path, classes: Array) -> TransitionMatrix:
     columns = [classes.tolist().index(class_named(classes, name)) for name in named]
     matrix = np.zeros((classes.size, classes.size))
     try:
-        matrix[np.ix_(rows, columns)] = table.select(named).cast(pl.Float64).to_numpy()
+        matrix[np.ix_(rows, columns)] = table[named].cast(pl.Float64).to_numpy()
         return TransitionMatrix(matrix)
     except (ValueError, pl.exceptions.PolarsError) as error:
         raise TableError(f"{path} holds no rates: {error}") from error

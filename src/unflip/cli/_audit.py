@@ -82,7 +82,7 @@ def audit(
         data = source.read()
         if out is not None:
             _check_free_names(data.whole)
-            check_writable(data.whole, out)
+            check_writable(data.for_format(out), out)
         checked = None if reviewed is None else read_reviewed(reviewed, data)
         learnt = learn(data, reviewed=checked)
         shell.step("ranking the rows")
@@ -91,8 +91,8 @@ def audit(
             top = 0 if meaningless else round(learnt.found["expected_errors"])
         chosen, columns = _ranked(learnt.audit(), top, precision, learnt.reviewed.rows)
         if out is not None:
-            listed = add_columns(data.whole[chosen], columns)
-            write_table(listed.select(*columns, *data.whole.columns), out)
+            listed = add_columns(data.for_format(out)[chosen], columns)
+            write_table(listed[[*columns, *data.whole.columns]], out)
         shell.result(_as_json(out, columns, data.y[chosen], learnt.found))
         say_found(shell, learnt.found)
         say_checked(shell, learnt.found)
@@ -101,7 +101,7 @@ def audit(
             shell.say(_to_look_at(chosen.size, columns["p_wrong"].sum()))
         if out is None and chosen.size:
             shown = pl.DataFrame({**columns, data.label: data.y[chosen]})[:MOST_SHOWN]
-            shown = _beside_features(shown, data.whole[chosen[:MOST_SHOWN]], identifier)
+            shown = _beside_features(shown, data.cells[chosen[:MOST_SHOWN]], identifier)
             shell.console.print(_terminal_table(shown))
             if chosen.size > MOST_SHOWN:
                 shell.say(f"The first {MOST_SHOWN} are shown: --out audit.csv writes them all.")
@@ -167,7 +167,7 @@ def _beside_features(
     """Return the columns, and beside them the table's first ones, the identifier before all."""
     features = [name for name in rows.columns if name not in shown.columns]
     features.sort(key=lambda name: name != identifier)
-    return shown.hstack(rows.select(features[:MOST_FEATURES]))
+    return shown.hstack([rows[name] for name in features[:MOST_FEATURES]])
 
 
 def _terminal_table(table: pl.DataFrame) -> Table:

@@ -59,7 +59,7 @@ def fit(
         learn = method.learner(source, shell.step)
         data = source.read()
         if weights is not None and identifier is not None:
-            check_writable(data.whole.select(identifier), weights)
+            check_writable(data.for_format(weights)[[identifier]], weights)
         checked = None if reviewed is None else read_reviewed(reviewed, data)
         page = None
         with work(1 if report is None else 2):
@@ -72,7 +72,7 @@ def fit(
         provenance = _provenance(learnt, data, method, n_reviewed=len(learnt.reviewed))
         strangers = _save(out, learnt, provenance)
         if weights is not None:
-            write_table(_weights_table(learnt, data, identifier), weights)
+            write_table(_weights_table(learnt, data, identifier, weights), weights)
         if report is not None and page is not None:
             write_report(page, report)
         shell.result({**provenance, "model": str(out), "trust": strangers, "summary": learnt.found})
@@ -134,10 +134,12 @@ def _provenance(
     }
 
 
-def _weights_table(learnt: Learnt, data: LabelledTable, identifier: str | None) -> pl.DataFrame:
+def _weights_table(
+    learnt: Learnt, data: LabelledTable, identifier: str | None, path: Path
+) -> pl.DataFrame:
     """Return the weight of each row, under its name where it has one."""
     n_rows = data.y.size
-    names = {} if identifier is None else {identifier: data.whole[identifier]}
+    names = {} if identifier is None else {identifier: data.for_format(path)[identifier]}
     is_reviewed = np.isin(np.arange(n_rows), learnt.reviewed.rows)
     return pl.DataFrame(
         {**names, "row": range(n_rows), "weight": learnt.weights, "reviewed": is_reviewed}

@@ -49,18 +49,16 @@ def flip(
         if isinstance(asked, NoiseRates) and not asked.known:
             raise ValueError(f"--rates {rates!r}: to flip labels, both rates must be numbers.")
         data = source.read(noticing=False)
-        check_writable(data.whole, out)
+        whole = data.for_format(out)
+        check_writable(whole, out)
         by_class, positive_class = rates_by_class(asked, data.classes, positive)
         assert by_class is not None
         flipped = flip_labels(data.y, by_class, random_state=seed)
         changed = int(np.sum(flipped != data.y))
-        whole = data.whole
         if truth is not None:
-            whole = add_columns(whole, {truth: whole[label].to_list()})
-        # a row of each class stands for it, so that labels of any type keep it
-        rows = np.array([np.flatnonzero(data.y == label)[0] for label in data.classes])
-        codes = np.searchsorted(data.classes, flipped)
-        write_table(whole.with_columns(data.whole[label][rows[codes]]), out)
+            whole = add_columns(whole, {truth: whole[label]})
+        rows = data.relabelled(np.searchsorted(data.classes, flipped))
+        write_table(whole.with_columns(whole[label][rows]), out)
         shell.result(
             {
                 "table": str(out),

@@ -109,11 +109,11 @@ class Source(NamedTuple):
     def read(self, *, noticing: bool = True) -> "LabelledTable":
         """Return the table, split into features and labels; warn of what is odd about it."""
         from unflip._app.noticed import notice
-        from unflip._app.table_files import read_table
+        from unflip._app.table_files import read_file
         from unflip._app.tables import clean_labels, split_label
 
-        table = read_table(self.table, separator=self.separator, encoding=self.encoding)
-        n_rows = table.height
+        table = read_file(self.table, separator=self.separator, encoding=self.encoding)
+        n_rows = table.values.height
         table = clean_labels(
             table,
             self.label,
@@ -121,9 +121,10 @@ class Source(NamedTuple):
             merge_labels=self.merge_labels,
             drop_classes=self.drop_classes or (),
         )
-        if table.height < n_rows:
+        n_kept = table.values.height
+        if n_kept < n_rows:
             warnings.warn(
-                f"{n_rows - table.height:,} of {n_rows:,} rows are left out, as asked for; rows "
+                f"{n_rows - n_kept:,} of {n_rows:,} rows are left out, as asked for; rows "
                 "are counted without them.",
                 stacklevel=2,
             )

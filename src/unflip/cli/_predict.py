@@ -10,7 +10,7 @@ import typer
 
 from unflip._app.markup import plain
 from unflip._app.persistence import Model, ModelFileError, changed_versions, load_model
-from unflip._app.table_files import check_ending, check_writable, read_table, write_table
+from unflip._app.table_files import check_ending, check_writable, for_format, read_file, write_table
 from unflip._app.tables import add_columns, matched
 from unflip._files import check_outputs
 from unflip._progress import tick, work
@@ -44,10 +44,11 @@ def predict(
         changed = changed_versions(provenance)
         if changed and trust:  # unflip's own models do not hang on versions
             warnings.warn(f"other versions than in training: {', '.join(changed)}.", stacklevel=1)
-        rows = read_table(table, separator=separator, encoding=encoding)
+        read = read_file(table, separator=separator, encoding=encoding)
         ignored = [provenance["label"], *provenance["set_aside"]]
+        rows = for_format(read, out)
         check_writable(rows, out)
-        features = matched(rows, provenance["columns"], ignored)
+        features = matched(read.values, provenance["columns"], ignored)
         shell.step("predicting")
         try:
             columns = _predictions(pipeline, features)

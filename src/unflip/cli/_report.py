@@ -11,7 +11,7 @@ from unflip._app.markup import plain
 from unflip._app.persistence import versions
 from unflip._app.report import Report, make_report
 from unflip._app.table_files import check_ending
-from unflip._app.tables import LabelledTable, check_features, check_has_columns
+from unflip._app.tables import LabelledTable, check_features, check_has_columns, without
 from unflip._app.words import verdict
 from unflip._app.workflow import CannotEstimateError, Learnt
 from unflip._files import check_outputs, write_whole
@@ -104,7 +104,7 @@ def _check_by(names: Sequence[str], data: LabelledTable, proba: str | None) -> N
 
 def _noise_by(name: str, data: LabelledTable, seed: int) -> NoiseBySlice:
     """Return the noise in the parts that a column makes, learnt from the other columns."""
-    features = data.features.drop(name, strict=False)
+    features = without(data.features, [name])
     check_features(features)
     with silenced():  # the page shows these warnings beside the parts
         try:
@@ -121,10 +121,10 @@ def report_on(
     slices: Sequence[NoiseBySlice] = (),
 ) -> Report:
     """Return the report on what was learnt."""
-    shown = data.whole.drop(data.label)
+    shown = without(data.whole, [data.label])
     if source.identifier is not None:
         names = [source.identifier, *(n for n in shown.columns if n != source.identifier)]
-        shown = shown.select(names)
+        shown = shown[names]
     audit = learnt.audit()
     classifier, X = (learnt.classifier, learnt.X) if isinstance(learnt, Learnt) else (audit, None)
     return make_report(

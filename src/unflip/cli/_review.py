@@ -13,6 +13,7 @@ import typer
 
 from unflip._app.review import (
     ReviewTable,
+    RowsOfFile,
     check_name,
     check_review,
     export,
@@ -96,18 +97,19 @@ def review(
         store, folder = _paths(table, decisions, out)
         learn = method.auditor(source, shell.step)
         data = source.read()
+        rows = RowsOfFile(data.whole, data.cells)
         if only_export:
-            written = export(data.whole, label, store, folder, id_column=identifier)
+            written = export(rows, label, store, folder, id_column=identifier)
             shell.result(json.loads(json.dumps(asdict(written), default=str)))
             shell.written(written.corrected, written.reviewed, written.log)
             return
         # checked before the fit, which takes long
-        reviewed = ReviewTable(data.whole, label, id_column=identifier)
+        reviewed = ReviewTable(rows, label, id_column=identifier)
         check_review(store, folder, table=reviewed, images=images, port=port)
         learnt = learn(data)
         shell.step("ranking the rows")
         serve(
-            data.whole,
+            rows,
             label,
             learnt.audit(),
             store,

@@ -16,7 +16,7 @@ from unflip._app.review._sampled import Decision
 from unflip._app.review._server import check_review, serve
 from unflip._app.review._session import ReviewSession
 from unflip._app.review._store import Decisions, StaleDecisionError, check_name
-from unflip._app.review._table import ReviewTable
+from unflip._app.review._table import ReviewTable, RowsOfFile
 from unflip.checked import clopper_pearson
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "Queues",
     "ReviewSession",
     "ReviewTable",
+    "RowsOfFile",
     "SampleEstimate",
     "StaleDecisionError",
     "check_name",

@@ -181,6 +181,12 @@ def _reviewed(table: ReviewTable, known: dict[int, int], drawn: list[Draw]) -> s
 def _corrected_table(table: ReviewTable, known: dict[int, int]) -> str:
     """Return the table with the known labels, as CSV."""
     rows = np.array([row for row, label in known.items() if label != table.codes[row]], dtype=int)
+    if table.cells is not None and table.label_name in table.cells.columns:
+        # a row of each class stands for it, so that labels are written as the file writes them
+        first = np.unique(table.codes, return_index=True)[1]
+        places = np.arange(table.n_rows)
+        places[rows] = first[[known[row] for row in rows.tolist()]]
+        return table.cells.with_columns(table.cells[table.label_name][places]).write_csv()
     values = table.classes[[known[row] for row in rows.tolist()]]
     labels = table.classes[table.codes]
     labels[rows] = values

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
@@ -14,6 +14,9 @@ from unflip._app.review._fingerprint import Fingerprint
 from unflip._app.row_hashes import coded_texts, hash_rows
 from unflip._typing import ArrayLike, Codes, Floats, Record, Rows
 from unflip._validation import check_labels
+
+if TYPE_CHECKING:
+    import polars as pl
 
 LABEL = "label"
 """Name of the label column if the labels are not a column of the table."""
@@ -62,6 +65,22 @@ class Column:
         return [number_text(value) or "" for value in self.numbers.tolist()]
 
 
+@dataclass(frozen=True)
+class RowsOfFile:
+    """Rows that were read from a file: what is shown and compared, and what is exported.
+
+    Parameters
+    ----------
+    values : polars.DataFrame
+        The rows, with the types that were inferred.
+    cells : polars.DataFrame
+        The same rows and columns as the file holds them.
+    """
+
+    values: "pl.DataFrame"
+    cells: "pl.DataFrame"
+
+
 class ReviewTable:
     """A table and its labels, never changed.
 
@@ -99,6 +118,9 @@ class ReviewTable:
     """
 
     def __init__(self, table: Rows, label: ArrayLike, *, id_column: str | None = None) -> None:
+        self.cells: pl.DataFrame | None = None
+        if isinstance(table, RowsOfFile):
+            table, self.cells = table.values, table.cells
         series = named_columns(table)
         self.header = list(series)
         self.label_name = label if isinstance(label, str) else LABEL

@@ -1,0 +1,256 @@
+"""Written tables hold the cells that were read; only labels and added columns are new."""
+
+import csv
+import io
+import random
+import warnings
+
+import polars as pl
+import pytest
+from openpyxl import Workbook
+from openpyxl.chart import BarChart
+from typer.testing import CliRunner
+
+from unflip._app import table_files
+from unflip._app.review import Decisions, ReviewTable
+from unflip._app.table_files import TableError, for_format, read_file, write_table
+from unflip.cli import app
+
+CELLS = (
+    ["00501", "501", "004915112345", "1E5", "0.60", "-0", "+1", "1e-400", " 7"],
+    ["NA", "N/A", "nan", "null", "NULL", "", "", "x"],
+    ["true", "false", "True", "FALSE", "yes"],
+    ["12345678901234567890", "-99999999999999999999", "9" * 45, "9223372036854775808"],
+    ["2020-01-31", "2020-02-30", "-1-01-01", "9999-12-31T23:59:59", "31.12.1999", "10:30"],
+    [" padded ", "\t", "a,b", "c;d", 'say "x"', '"', "'", "two\nlines", "cr\rcell", "#", "=1+1"],
+    ["käse", "Ωmega", "日本", "\u00a0", "🙂"],
+)
+LATIN = (*CELLS[:6], ["käse", "über", "\u00a0"])
+NAMES = ["*", "^x$", "x", "2019", "name with blank", "a,b", 'q"', "^.*$", "x_duplicated_0"]
+
+
+def made(seed):
+    """Return a table of text, how it is written to a file, and the file's bytes."""
+    rng = random.Random(seed)  # noqa: S311
+    encoding = rng.choice(["utf-8", "utf-8-sig", "utf-16", "latin-1"])
+    groups = LATIN if encoding == "latin-1" else CELLS
+    names = rng.sample(NAMES, rng.randint(1, 4))
+    n_rows = rng.randint(2, 12)
+
+    def column():
+        # of one kind, so that a type is inferred, or of any
+        pool = rng.choice([*groups, [cell for group in groups for cell in group]])
+        return [rng.choice(pool) for _ in range(n_rows)]
+
+    columns = {name: column() for name in names}
+    columns["label"] = [rng.choice(["01", "1", "2"]) for _ in range(n_rows - 2)] + ["1", "2"]
+    separator = rng.choice([",", ";", "\t", "|"])
+    text = io.StringIO()
+    quoting = rng.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC])
+    ends = rng.choice(["\n", "\r\n"])
+    writer = csv.writer(text, delimiter=separator, quoting=quoting, lineterminator=ends)
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return columns, separator, encoding, text.getvalue().encode(encoding)
+
+
+def text_of(path, separator=","):
+    """Return the columns of a written text file, by a reader that infers nothing."""
+    with path.open(newline="", encoding="utf-8") as file:
+        header, *rows = csv.reader(file, delimiter=separator)
+    return {name: list(cells) for name, cells in zip(header, zip(*rows, strict=True), strict=True)}
+
+
+def as_text(table):
+    """Return the cells of a typed table as text, empty where they are missing."""
+    return {
+        column.name: ["" if cell is None else cell for cell in column.cast(pl.String).to_list()]
+        for column in table
+    }
+
+
+def check_files(seed, folder):
+    columns, separator, encoding, content = made(seed)
+    source = folder / "table.csv"
+    source.write_bytes(content)
+    table = read_file(source, separator=separator, encoding=encoding)
+    for ending, mark in ((".csv", ","), (".tsv", "\t")):
+        out = folder / f"out{ending}"
+        write_table(for_format(table, out), out)
+        assert text_of(out, mark) == columns, seed
+        assert as_text(read_file(out).cells) == columns, seed
+    for ending in (".parquet", ".arrow", ".jsonl"):
+        out = folder / f"out{ending}"
+        write_table(for_format(table, out), out)
+        assert as_text(read_file(out).cells) == columns, (seed, ending)
+
+
+def test_files_keep_every_cell(tmp_path):
+    for seed in range(150):
+        check_files(seed, tmp_path)
+
+
+@pytest.mark.slow
+def test_files_keep_every_cell_of_2000_tables(tmp_path):
+    for seed in range(2000):
+        check_files(seed, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def call():
+    def check(*arguments):
+        result = CliRunner().invoke(app, [str(one) for one in arguments])
+        assert result.exit_code == 0, result.output
+
+    return check
+
+
+def check_flip(seed, folder, call):
+    columns, separator, encoding, content = made(seed)
+    (folder / "table.csv").write_bytes(content)
+    call(
+        "flip", folder / "table.csv", "--label", "label", "--rates", "0.3,0.3", "--truth", "true",
+        "--out", folder / "out.csv", "--separator", separator, "--encoding", encoding, "--force",
+    )  # fmt: skip
+    found = text_of(folder / "out.csv")
+    assert found.pop("true") == columns["label"]
+    for now, then in zip(found.pop("label"), columns["label"], strict=True):
+        assert now == then or int(now) != int(then), seed
+    assert found == {name: cells for name, cells in columns.items() if name != "label"}, seed
+
+
+def check_review(seed, folder, call):
+    columns, separator, encoding, content = made(seed)
+    source = folder / f"{seed}.csv"
+    source.write_bytes(content)
+    values = read_file(source, separator=separator, encoding=encoding).values
+    table = ReviewTable(values, "label")
+    with Decisions(folder / f"{seed}.review.sqlite", table.fingerprint) as decisions:
+        decisions.decide(row=0, version=0, verdict="change", label=1 - int(table.codes[0]))
+    call(
+        "review", source, "--label", "label", "--export", "--out", folder / "export",
+        "--separator", separator, "--encoding", encoding,
+    )  # fmt: skip
+    found = text_of(folder / "export" / "corrected.csv")
+    changed, *others = found.pop("label")
+    assert int(changed) != int(columns["label"][0]), seed
+    assert others == columns["label"][1:], seed
+    assert found == {name: cells for name, cells in columns.items() if name != "label"}, seed
+
+
+@pytest.mark.parametrize("check", [check_flip, check_review])
+def test_flip_and_review_keep_every_cell(tmp_path, call, check):
+    for seed in range(12):
+        check(seed, tmp_path, call)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("check", [check_flip, check_review])
+def test_flip_and_review_keep_every_cell_of_200_tables(tmp_path, call, check):
+    for seed in range(200):
+        check(seed, tmp_path, call)
+
+
+def test_audit_predict_and_weights_keep_every_cell(tmp_path, call):
+    rng = random.Random(0)  # noqa: S311
+    rows = [(f"{k:05}", f"{rng.gauss(3 * (k % 2), 1):.2f}0", "NA", str(k % 2)) for k in range(120)]
+    source = tmp_path / "table.csv"
+    with source.open("w", newline="") as file:
+        csv.writer(file).writerows([("zip", "x", "country", "label"), *rows])
+    kept = ["zip", "x", "country", "label"]
+    common = (source, "--label", "label", "--id", "zip", "--rates", "0.1,0.1")
+    call("audit", *common, "--top", 120, "--out", tmp_path / "audit.csv")
+    found = text_of(tmp_path / "audit.csv")
+    for position, *cells in zip(found["row"], *(found[name] for name in kept), strict=True):
+        assert tuple(cells) == rows[int(position)]
+    model, weights = tmp_path / "model.skops", tmp_path / "weights.csv"
+    call("fit", *common, "--out", model, "--weights", weights)
+    assert text_of(weights)["zip"] == [row[0] for row in rows]
+    call("predict", model, source, "--out", tmp_path / "predicted.csv")
+    found = text_of(tmp_path / "predicted.csv")
+    assert list(zip(*(found[name] for name in kept), strict=True)) == rows
+
+
+def test_formats_with_types_get_them_where_no_text_is_lost(tmp_path):
+    (tmp_path / "t.csv").write_text("n,zip,d\n1,00501,2020-01-31\n,10115,\n")
+    table = for_format(read_file(tmp_path / "t.csv"), tmp_path / "t.parquet")
+    assert table.dtypes == [pl.Int64, pl.String, pl.Date]
+
+
+def test_nan_of_a_typed_file_is_written_and_is_a_gap_for_the_model(tmp_path):
+    pl.DataFrame({"x": [1.0, float("nan"), None]}).write_parquet(tmp_path / "t.parquet")
+    table = read_file(tmp_path / "t.parquet")
+    assert table.cells["x"].is_nan().to_list() == [False, True, None]
+    assert table.values["x"].to_list() == [1.0, None, None]
+
+
+def sheet(path, *rows, chart=False, stray=None):
+    book = Workbook()
+    if chart:
+        book.create_chartsheet(index=0).add_chart(BarChart())
+    for row in rows:
+        book.worksheets[0].append(row)
+    if stray is not None:
+        book.worksheets[0].cell(*stray, "stray")
+    book.save(path)
+
+
+@pytest.mark.parametrize("chart", [True, False])
+def test_excel_names_may_be_numbers_and_a_chart_may_come_first(tmp_path, chart):
+    sheet(tmp_path / "t.xlsx", [2019, "y"], [1, "00501"], [0.5, "b"], chart=chart)
+    table = read_file(tmp_path / "t.xlsx").cells
+    assert table.to_dict(as_series=False) == {"2019": [1.0, 0.5], "y": ["00501", "b"]}
+
+
+def test_excel_cells_of_several_kinds_become_text_and_none_is_lost(tmp_path):
+    sheet(tmp_path / "t.xlsx", ["a"], [1], ["x"], [True], [2.5])
+    assert read_file(tmp_path / "t.xlsx").cells["a"].to_list() == ["1", "x", "true", "2.5"]
+
+
+def test_a_stray_cell_in_the_last_corner_of_excel_is_left_out_with_a_word(tmp_path):
+    sheet(tmp_path / "t.xlsx", ["a", "y"], [1, "b"], stray=(1_048_576, 16_384))
+    with pytest.warns(UserWarning, match="without a name"):
+        assert read_file(tmp_path / "t.xlsx").cells.shape == (1, 2)
+
+
+def test_damaged_excel_is_refused_in_words(tmp_path):
+    sheet(tmp_path / "t.xlsx", ["a", "y"], [1, "b"])
+    content = (tmp_path / "t.xlsx").read_bytes()
+    for cut in (10, len(content) // 2, len(content) - 30):
+        (tmp_path / "cut.xlsx").write_bytes(content[:cut])
+        with pytest.raises(TableError, match="damaged"), warnings.catch_warnings():
+            read_file(tmp_path / "cut.xlsx")
+
+
+def test_too_many_columns_are_refused_before_they_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(pl, "read_csv", lambda *a, **k: pytest.fail("was read"))
+    names = ",".join(map(str, range(table_files.MAX_COLUMNS + 1)))
+    (tmp_path / "t.csv").write_text(f"{names}\n{names}\n")
+    with pytest.raises(TableError, match="columns"):
+        read_file(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("encoding", ["zlib", "rot13", "undefined"])
+def test_codecs_that_are_no_text_are_refused(tmp_path, encoding):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(TableError, match="encoding"):
+        read_file(tmp_path / "t.csv", encoding=encoding)
+
+
+def test_dates_out_of_range_are_text_or_refused(tmp_path):
+    days = pl.Series("a", [3_000_000, 2**31 - 1], dtype=pl.Int32).cast(pl.Date)
+    pl.DataFrame(days[:1]).write_parquet(tmp_path / "t.parquet")
+    assert read_file(tmp_path / "t.parquet").values["a"].to_list() == ["+10183-09-21"]
+    pl.DataFrame(days).write_parquet(tmp_path / "t.parquet")
+    with pytest.raises(TableError, match="out of range"):
+        read_file(tmp_path / "t.parquet")
+
+
+def test_a_long_text_is_no_label(tmp_path):
+    (tmp_path / "t.csv").write_text("x,label\n1," + "a" * 10**6 + "\n2,b\n")
+    result = CliRunner().invoke(
+        app, ["flip", str(tmp_path / "t.csv"), "--label", "label", "--rates", "0.1,0.1",
+              "--out", str(tmp_path / "o.csv")],
+    )  # fmt: skip
+    assert result.exit_code == 2
+    assert "characters" in result.output
