@@ -66,6 +66,7 @@ ALSO = ("_app.review.clopper_pearson", "review.sample_estimate", "datasets.make_
 
 NOT_CALLED = {
     "BaseDensityRatio": "abstract",
+    "ErrorRate": "a result",
     "Estimate": "a result",
     "EvidenceTest": "a result",
     "Picks": "a result",
@@ -79,6 +80,7 @@ NOT_CALLED = {
     "PosteriorRates": "abstract",
     "MislabelCalibration": "a result",
     "NoiseBySlice": "a result",
+    "NoiseEstimate": "a result",
     "PosteriorHistogram": "a result",
     "RateCurve": "a result",
     "Stages": "a result",

@@ -11,7 +11,7 @@ from unflip._diagnostics import Diagnostic
 from unflip._typing import Array, Codes, Floats
 from unflip.noise import Noise, RatesInterval, as_transition_matrix
 
-__all__ = ["ErrorRate", "HasNoiseEstimate", "NoiseEstimate"]
+__all__ = ["ErrorRate", "NoiseEstimate"]
 
 Bounds = tuple[float, float]
 
@@ -31,6 +31,12 @@ class ErrorRate(NamedTuple):
         the rates were given, or by an estimator whose interval takes a bootstrap.
     range : (low, high)
         Bounds that also allow for errors that depend on the sample.
+
+    Examples
+    --------
+    >>> from unflip.estimate import ErrorRate
+    >>> ErrorRate(value=0.12, interval=(0.08, 0.16), range=(0.0, 0.3)).value
+    0.12
     """
 
     value: float

@@ -177,7 +177,7 @@ def test_a_class_of_one_row_is_no_estimate(refused, tmp_path):
 
 def test_an_interval_of_nearly_everything_is_no_estimate(refused, noisy, monkeypatch):
     unsure = RatesInterval.from_pairs(positive=(0.02, 0.81), negative=(0.0, 0.3))
-    monkeypatch.setattr(ChannelRates, "interval_", unsure)
+    monkeypatch.setattr(ChannelRates, "interval", lambda self: unsure)
     said = refused("estimate", noisy, *COLUMNS, code=1)
     assert "The flip rate of 'yes' may be anything between 2% and 81%" in said
 

@@ -343,7 +343,7 @@ def test_predictions_by_blocks_are_those_of_all_rows_and_warn_once(
     table.write_csv(path)
     whole, parts = tmp_path / "whole.csv", tmp_path / "parts.csv"
     assert run("predict", model, path, "--out", whole).exit_code == 0
-    monkeypatch.setattr("unflip.cli._predict.BLOCK_ROWS", 90)
+    monkeypatch.setattr("unflip._app.persistence._predictors.BLOCK_BYTES", 4000)
     found = run("predict", model, path, "--out", parts)
     assert found.exit_code == 0, found.output
     assert found.stderr.count("column 'plan' holds what was not seen") == 1

@@ -126,7 +126,9 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
             Ignored.
         """
         found = [_fitted(column) for column in as_polars(table)]
-        self.columns_ = [column for column in found if column is not None and column.width]
+        told = [column for column in found if column is not None and column.width]
+        # numbers first: the noise model draws its centres by the order of the columns
+        self.columns_ = sorted(told, key=lambda column: not isinstance(column, NumberColumn))
         if not self.columns_:
             raise ValueError("every column to learn from holds nothing but gaps.")
         return self
