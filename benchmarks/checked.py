@@ -39,9 +39,9 @@ from unflip import (
     NoiseRates,
     flip_labels,
 )
-from unflip._estimators import fit_soft_labels
 from unflip._label_posterior import LabelPosterior
-from unflip._validation import check_labels
+from unflip._utils.estimators import fit_soft_labels
+from unflip._utils.validation import check_labels
 from unflip.baselines import IRBLClassifier
 from unflip.checked import LEAST_ROWS, Draws, recalibrate, teach
 from unflip.checked._betting import running_sequence

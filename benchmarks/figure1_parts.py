@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.figures import write_figures
 from unflip import ImportanceReweightingClassifier, NoiseRates, flip_labels, importance_weights
-from unflip._estimators import clone_seeded
+from unflip._utils.estimators import clone_seeded
 from unflip.baselines import UnbiasedLossClassifier
 from unflip.datasets import make_separable
 from unflip.learners import LinearClassifier

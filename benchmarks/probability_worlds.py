@@ -17,7 +17,7 @@ from scipy.special import softmax
 
 from benchmarks.real import Array, measured
 from unflip import TransitionMatrix
-from unflip._explanations import FittedRows, fit_alike
+from unflip._probabilities.hypotheses import FittedRows, fit_alike
 
 N_ROWS = 6000
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from benchmarks.case import SEED, Array, Case, Work, noisy_gaussians
-from unflip._gaussian_kernel import width_grid
+from unflip._utils.gaussian_kernel import width_grid
 from unflip.density_ratio import KLIEP, KMM, ULSIF, RuLSIF
 
 N_CENTERS = 100

@@ -22,8 +22,8 @@ from unflip._blocks._label_model import N_BINS, MislabelHistogram
 from unflip._blocks._rows import RowRequest, count_labels, fetch_rows
 from unflip._blocks._samples import ClassSamples
 from unflip._label_posterior import LabelPosterior
-from unflip._samples import TwoSamples
-from unflip._sampling import drawn_rows
+from unflip._utils.samples import TwoSamples
+from unflip._utils.sampling import drawn_rows
 from unflip.audit import LabelAudit
 from unflip.dask import DaskAudit, DaskBlocks, DaskReweighting
 from unflip.density_ratio import KLIEP, ULSIF

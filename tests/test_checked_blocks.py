@@ -7,7 +7,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 
 from unflip import CheckedLabels, LabelAudit, NoiseRates
-from unflip._validation import Labels
+from unflip._utils.validation import Labels
 from unflip.checked import teach
 from unflip.streaming import ArrayBatches, StreamingAudit, StreamingReweighting
 

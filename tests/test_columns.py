@@ -9,8 +9,8 @@ import pytest
 from unflip import NoiseRates, flip_labels
 from unflip._app.tables import split_label
 from unflip._app.workflow import learn
-from unflip._columns import ColumnEncoder
-from unflip._preprocessing import make_vectorizer
+from unflip._utils.columns import ColumnEncoder
+from unflip._utils.preprocessing import make_vectorizer
 
 N = 60
 START = datetime(2023, 11, 14, 22, 13, 20)

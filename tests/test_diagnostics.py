@@ -13,7 +13,7 @@ from unflip import (
     TransitionMatrix,
     flip_labels,
 )
-from unflip._diagnostics import (
+from unflip._diagnostics.findings import (
     SENTENCES,
     Diagnostic,
     judge_model,

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from unflip import LabelAudit, LabelNoiseWarning, TransitionMatrix, find_label_issues, flip_labels
-from unflip._held_out import pooled
+from unflip._probabilities.inputs import pooled
 
 NAMES = np.array(["cat", "dog", "owl"])
 

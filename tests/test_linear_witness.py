@@ -7,9 +7,9 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import KFold
 
 from unflip import LabelAudit, _from_features
-from unflip._linear_witness import pooled_with_linear
-from unflip._mistakes import fit_mistakes
-from unflip._validation import Labels
+from unflip._probabilities.label_errors import fit_mistakes
+from unflip._probabilities.linear import pooled_with_linear
+from unflip._utils.validation import Labels
 from unflip.posterior import ProbabilisticPosterior, fit_posterior
 
 FOLDS = KFold(4)

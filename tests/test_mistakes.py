@@ -9,10 +9,17 @@ from scipy.optimize import check_grad
 from scipy.special import softmax
 from sklearn.metrics import roc_auc_score
 
-from unflip import LabelAudit, TransitionMatrix, _explanations, _mistakes, flip_labels
-from unflip._explanations import Explanation, FittedRows, centred_logs, fit_alike, fit_by_class
-from unflip._mistakes import fit_mistakes
-from unflip._simplex import likeliest_mixture
+from unflip import LabelAudit, TransitionMatrix, flip_labels
+from unflip._probabilities import hypotheses, label_errors
+from unflip._probabilities.hypotheses import (
+    Explanation,
+    FittedRows,
+    centred_logs,
+    fit_alike,
+    fit_by_class,
+)
+from unflip._probabilities.label_errors import fit_mistakes
+from unflip._utils.simplex import likeliest_mixture
 
 SPARSE = TransitionMatrix(
     [[0.6, 0.4, 0.0, 0.0], [0.0, 0.9, 0.1, 0.0], [0.0, 0.0, 1.0, 0.0], [0.3, 0.0, 0.0, 0.7]]
@@ -43,14 +50,14 @@ def test_random_flips_are_found_and_their_number(noise):
 
 
 def test_explanations_count_as_a_hundred_rows_would_have_it_and_junk_by_its_own_odds():
-    found = _mistakes._weights(
+    found = label_errors._weights(
         np.array([-500.0, -530.0, -499.0]),
         np.array([0.5, 0.0, 0.0]),
         np.array([False, False, True]),
         1000.0,
     )
     junk = 1 / (1 + np.exp(-1.0))
-    first = 1 / (1 + np.exp(-(30 / 10 - _mistakes.NO_SURE_ROWS / 2)))
+    first = 1 / (1 + np.exp(-(30 / 10 - label_errors.NO_SURE_ROWS / 2)))
     np.testing.assert_allclose(found, [(1 - junk) * first, (1 - junk) * (1 - first), junk])
 
 
@@ -76,15 +83,15 @@ def test_blame_says_the_share_that_is_likely():
     believed, _ = one.beliefs(sample.logs, sample.shares)
     sharp = believed**2 / np.sum(believed**2, axis=1, keepdims=True)
     doubt, sharp_doubt = (np.mean(1 - rows[sample.own]) for rows in (believed, sharp))
-    least = _explanations.LEAST_BLAME
+    least = hypotheses.LEAST_BLAME
     by_noise = np.mean(1 - one.label_posterior(believed, true)[0][sample.own])
     by_noise = (by_noise - least * doubt) / (1 - least)
     for likely in rng.uniform(by_noise, sharp_doubt, 5):
-        blame = _mistakes._blame_for(likely, by_noise, doubt, sharp_doubt)
+        blame = label_errors._blame_for(likely, by_noise, doubt, sharp_doubt)
         found, _ = replace(one, blame=blame).label_posterior(believed, true)
         said = (np.mean(1 - found[sample.own]) - least * doubt) / (1 - least)
         assert said == pytest.approx(likely)
-    assert _mistakes._blame_for(by_noise / 2, by_noise, doubt, sharp_doubt) == 0
+    assert label_errors._blame_for(by_noise / 2, by_noise, doubt, sharp_doubt) == 0
 
 
 def test_noise_of_one_rate_is_told_from_noise_by_class():
@@ -136,10 +143,10 @@ def test_of_many_rows_some_are_drawn_and_of_many_classes_no_full_matrix_is_fitte
     given = np.asarray(flip_labels(true, noise, random_state=0))
     noisy = noise.noisy_posterior(clean)
     whole = fit_mistakes(noisy, given).apply(noisy, given).mislabel_proba
-    monkeypatch.setattr(_mistakes, "FITTED", 4000)
+    monkeypatch.setattr(label_errors, "FITTED", 4000)
     drawn = fit_mistakes(noisy, given).apply(noisy, given).mislabel_proba
     assert np.corrcoef(whole, drawn)[0, 1] > 0.95
-    monkeypatch.setattr(_mistakes, "MANY_CLASSES", 3)
+    monkeypatch.setattr(label_errors, "MANY_CLASSES", 3)
     assert len(fit_mistakes(noisy, given).explanations) == 1
 
 
@@ -147,7 +154,7 @@ def test_the_label_posterior_is_bayes_rule_but_for_what_is_blamed_on_labels():
     rng = np.random.default_rng(0)
     p, matrix = rng.dirichlet(np.ones(3), 50), rng.dirichlet(np.ones(3), 3)
     codes, shift = rng.integers(0, 3, 50), np.array([0.4, 0.0, -0.4])
-    least = _explanations.LEAST_BLAME
+    least = hypotheses.LEAST_BLAME
     for blame in (0.0, 0.3):
         one = Explanation(matrix, 1.5, shift, blame=blame)
         r, _ = one.beliefs(one.logs(p), np.full(3, 1 / 3))
@@ -175,7 +182,7 @@ def test_slopes_are_those_of_the_likelihood(monkeypatch, fit, junk):
         seen.append(check_grad(lambda x: loss(x)[0], lambda x: loss(x)[1], at))
         return start
 
-    monkeypatch.setattr(_explanations, "_minimum", check)
+    monkeypatch.setattr(hypotheses, "_minimum", check)
     start = Explanation(sample.noise(0.2), 1.5, np.zeros(3))
     if fit == "alike":
         fit_alike(sample, start, junk=junk)
@@ -191,7 +198,7 @@ def test_evidence_of_sure_rows_is_that_of_counts(monkeypatch):
     given = np.asarray(flip_labels(true, TransitionMatrix.uniform(3, 0.3), random_state=0))
     sure = np.full((600, 3), 1e-12)
     sure[np.arange(600), true] = 1.0
-    monkeypatch.setattr(_explanations, "FLOOR", 1e-12)
+    monkeypatch.setattr(hypotheses, "FLOOR", 1e-12)
     sample = FittedRows(centred_logs(sure), given, np.ones(600))
     found = fit_by_class(sample, 0.3, Explanation(sample.noise(0.3), 1.0, np.zeros(3)))
     prior = 2 * sample.noise(0.3)
@@ -323,9 +330,9 @@ def test_the_order_of_rows_does_not_matter_nor_does_copying():
 def test_noise_is_taken_out_exactly_where_it_can_be_and_by_likelihood_elsewhere():
     rng = np.random.default_rng(0)
     clean, matrix = rng.dirichlet(np.full(4, 2.0), 200) * 0.9 + 0.025, SPARSE.matrix
-    np.testing.assert_allclose(_explanations.taken_out(clean @ matrix, matrix), clean, atol=1e-9)
+    np.testing.assert_allclose(hypotheses.taken_out(clean @ matrix, matrix), clean, atol=1e-9)
     outside = rng.dirichlet(np.full(4, 0.3), 200)
-    found = _explanations.taken_out(outside, matrix)
+    found = hypotheses.taken_out(outside, matrix)
     np.testing.assert_allclose(found.sum(axis=1), 1)
     best = likeliest_mixture(outside, matrix)
 
@@ -339,7 +346,7 @@ def test_noise_is_taken_out_exactly_where_it_can_be_and_by_likelihood_elsewhere(
 def test_a_label_that_neither_noise_nor_model_can_give_stays_ruled_out():
     matrix = np.array([[0.9, 0.1, 0.0], [0.1, 0.9, 0.0], [0.0, 0.0, 1.0]])
     clean = np.array([[0.7, 0.3, 0.0], [0.2, 0.8, 0.0]])
-    np.testing.assert_allclose(_explanations.taken_out(clean @ matrix, matrix), clean, atol=1e-3)
+    np.testing.assert_allclose(hypotheses.taken_out(clean @ matrix, matrix), clean, atol=1e-3)
 
 
 def test_odds_of_no_class_rise_with_how_unusually_flat_a_row_is():

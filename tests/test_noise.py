@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unflip import InverseRates, NoiseRates, TransitionMatrix, flip_labels
-from unflip._simplex import scaled_rows
+from unflip._utils.simplex import scaled_rows
 from unflip.noise import as_transition_matrix
 
 probability = st.floats(0, 1)

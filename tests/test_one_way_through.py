@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from unflip import ImportanceReweightingClassifier, LabelAudit, NoiseRates, flip_labels
-from unflip._validation import check_labels
+from unflip._utils.validation import check_labels
 from unflip.noise_rates import ChannelRates, MinimumRates, SelectiveRates
 from unflip.posterior import SelectedPosterior, make_posterior
 

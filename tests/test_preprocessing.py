@@ -25,8 +25,8 @@ from unflip import (
     find_label_issues,
     flip_labels,
 )
-from unflip._columns import as_polars
-from unflip._preprocessing import fit_preprocessing, holds, noisy_proba_of
+from unflip._utils.columns import as_polars
+from unflip._utils.preprocessing import fit_preprocessing, holds, noisy_proba_of
 from unflip.inspection import NoiseRatesDisplay
 from unflip.posterior import ChannelPosterior
 

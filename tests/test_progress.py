@@ -8,7 +8,7 @@ from unflip import ImportanceReweightingClassifier
 from unflip._app.demo import run_demo
 from unflip._app.tables import split_label
 from unflip._app.workflow import learn
-from unflip._progress import heard, tick, work
+from unflip._utils.progress import heard, tick, work
 from unflip.noise import NoiseRates
 
 

@@ -28,7 +28,7 @@ from unflip import (
     flip_labels,
     importance_weights,
 )
-from unflip._compat import VERSION
+from unflip._utils.compat import VERSION
 from unflip.density_ratio import KLIEP
 from unflip.noise_rates import ChannelRates, MinimumRates, estimate_rates
 from unflip.paper import eiw, iw

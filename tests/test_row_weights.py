@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from unflip import ImportanceReweightingClassifier, NoiseRates, flip_labels
-from unflip._row_weights import common_unit, relative_weights
+from unflip._utils.row_weights import common_unit, relative_weights
 from unflip.audit import LabelAudit
 from unflip.noise_rates import ALIASES, CrossValidatedRates, make_rates
 

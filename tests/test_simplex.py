@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from unflip import TransitionMatrix
-from unflip._simplex import BARRIER, likeliest_mixture
+from unflip._utils.simplex import BARRIER, likeliest_mixture
 
 
 def made(n_rows, n_classes, seed, noise=0.4):
@@ -86,5 +86,5 @@ def test_no_two_different_rows_tie():
 def test_many_rows_are_solved_block_by_block(monkeypatch):
     rows, matrix = made(300, 4, seed=2)
     whole = likeliest_mixture(rows, matrix)
-    monkeypatch.setattr("unflip._simplex.SOLVED_AT_ONCE", 64)
+    monkeypatch.setattr("unflip._utils.simplex.SOLVED_AT_ONCE", 64)
     np.testing.assert_allclose(likeliest_mixture(rows, matrix), whole, atol=1e-9)

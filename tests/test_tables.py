@@ -10,7 +10,7 @@ from tests.cli.mixed import mixed_table
 from unflip._app import table_files
 from unflip._app.table_files import ENDINGS, TableError, read_table, write_table
 from unflip._app.tables import kind_of, matched, split_label
-from unflip._preprocessing import make_vectorizer
+from unflip._utils.preprocessing import make_vectorizer
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

@@ -11,8 +11,8 @@ import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from tests.cli.mixed import mixed_table
-from unflip import _threads
-from unflip._threads import by_threads, one_blas_thread, threads_for
+from unflip._utils import threads as _threads
+from unflip._utils.threads import by_threads, one_blas_thread, threads_for
 from unflip.density_ratio import KLIEP, ULSIF
 from unflip.posterior import KernelDensityPosterior
 

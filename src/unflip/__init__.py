@@ -1,6 +1,6 @@
 """unflip trains classifiers on labels that have been flipped."""
 
-from unflip._diagnostics import LabelNoiseWarning
+from unflip._diagnostics.findings import LabelNoiseWarning
 from unflip.audit import LabelAudit, find_label_issues
 from unflip.checked import CheckedLabels
 from unflip.inspection import noise_by_slice

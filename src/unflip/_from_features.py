@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unflip._folds import folds_within_classes
 from unflip._label_posterior import LabelPosterior
-from unflip._linear_witness import pooled_with_linear
+from unflip._probabilities.linear import pooled_with_linear
 from unflip._stages import Stages, fit_stages
-from unflip._typing import Floats
-from unflip._validation import Labels
+from unflip._utils.folds import folds_within_classes
+from unflip._utils.typing import Floats
+from unflip._utils.validation import Labels
 from unflip.noise import Noise, as_transition_matrix
 
 LINEAR_FOLDS = 5

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unflip._simplex import likeliest_mixture, scaled_rows
-from unflip._typing import Array, Floats
+from unflip._utils.simplex import likeliest_mixture, scaled_rows
+from unflip._utils.typing import Array, Floats
 from unflip.noise import TransitionMatrix, as_transition_matrix
 
 SLACK = 1e-12
@@ -25,36 +25,23 @@ SURE = 0.9
 
 @dataclass(frozen=True)
 class Totals:
-    """Sums over rows; those of two blocks are added by `+`.
-
-    Parameters
-    ----------
-    n_rows : int
-        Rows.
-    label_mass : ndarray of shape (n_classes,)
-        Sum of the sample weights, by given label.
-    taught_mass : ndarray of shape (n_classes,)
-        Sum of beta times the sample weights, by given label.
-    sure_mass : ndarray of shape (n_classes,)
-        Sum of the sample weights of rows that surely are of each class, whatever their label.
-    weight_squares, taught_squares : float
-        Sums of the squares of the sample weights, and of beta times those.
-    n_possible : int
-        Rows whose given label has a probability above 0.
-    n_clipped : int
-        Rows whose P(noisy y | x) the rates do not allow.
-    n_errors : float
-        Expected number of wrong labels, by the sample weights.
-    """
+    """Sums over rows; those of two blocks are added by `+`."""
 
     n_rows: int
+    # Sum of the sample weights, by given label.
     label_mass: Floats
+    # Sum of beta times the sample weights, by given label.
     taught_mass: Floats
+    # Sum of the sample weights of rows that surely are of each class, whatever their label.
     sure_mass: Floats
+    # Sums of the squares of the sample weights, and of beta times those.
     weight_squares: float
     taught_squares: float
+    # Rows whose given label has a probability above 0.
     n_possible: int
+    # Rows whose P(noisy y | x) the rates do not allow.
     n_clipped: int
+    # Expected number of wrong labels, by the sample weights.
     n_errors: float
 
     def __add__(self, other: "Totals") -> "Totals":
@@ -96,21 +83,6 @@ class LabelPosterior:
 
     q is the probability vector under which P(noisy | x) is likeliest, the largest
     sum_j P(noisy=j | x) log (q T)_j: P(noisy | x) T^-1 where that is a probability vector.
-
-    Parameters
-    ----------
-    noisy_posterior : ndarray of shape (n_samples, n_classes)
-        P(noisy | x). Rows that do not sum to one, as separately estimated density ratios have them,
-        are made to: of two classes the given label's probability is kept, as in the paper, and the
-        other one is what it leaves; of more classes all are scaled alike.
-    codes : ndarray of shape (n_samples,)
-        Positions of the given labels among the classes.
-    rates : NoiseRates or TransitionMatrix
-        The noise.
-    classes : ndarray of shape (n_classes,)
-        The labels, sorted.
-    proba : ndarray of shape (n_samples, n_classes), default=None
-        P(true | x, given label), where it is known from elsewhere.
 
     Notes
     -----
@@ -189,15 +161,7 @@ class LabelPosterior:
         return (clean < -SLACK) | (stays * clean > self.noisy_proba[self._own] + SLACK)
 
     def totals(self, sample_weight: Floats | None = None, beta: Floats | None = None) -> Totals:
-        """Return the sums over these rows.
-
-        Parameters
-        ----------
-        sample_weight : ndarray of shape (n_samples,), default=None
-            How much each row counts; None: once.
-        beta : ndarray of shape (n_samples,), default=None
-            Other weights than Lemma 1's.
-        """
+        """Return the sums over these rows."""
         return totals_of(
             self.codes,
             self.clean_proba,
@@ -232,21 +196,7 @@ def totals_of(
     n_possible: int,
     n_clipped: int,
 ) -> Totals:
-    """Return the sums over rows of what is known of each.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (n_samples,)
-        Positions of the given labels among the classes.
-    clean_proba : ndarray of shape (n_samples, n_classes)
-        P(true | x).
-    mislabel_proba, beta : ndarray of shape (n_samples,)
-        P(the label is wrong | x, the label), and the weights of the rows.
-    sample_weight : ndarray of shape (n_samples,), default=None
-        How much each row counts; None: once.
-    n_possible, n_clipped : int
-        As in :class:`Totals`.
-    """
+    """Return the sums over rows of what is known of each."""
     weight = np.ones(codes.size) if sample_weight is None else sample_weight
     taught = weight * beta
 

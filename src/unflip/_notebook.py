@@ -5,7 +5,7 @@ import html
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from unflip._diagnostics import range_sentence
+from unflip._diagnostics.findings import range_sentence
 from unflip.noise import as_transition_matrix
 
 MOST_CLASSES, MOST_ROWS = 10, 5
@@ -16,14 +16,6 @@ def with_findings(diagram: str, estimator: BaseEstimator) -> str:
     """Return scikit-learn's diagram, and below it the rates and the most suspicious rows.
 
     Before `fit` it is the diagram alone. To be called by an estimator's `_html_repr`.
-
-    Parameters
-    ----------
-    diagram : str
-        HTML of the estimator.
-    estimator : ImportanceReweightingClassifier or LabelAudit
-        Whose `noise_rates_`, `mislabel_proba_` and `classes_` are shown; rows by the index of the
-        table that it was fitted to.
     """
     wrong = getattr(estimator, "mislabel_proba_", None)
     if wrong is None:

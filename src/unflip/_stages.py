@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
-from unflip._diagnostics import Diagnostic, judge_model, judge_rates
-from unflip._label_checks import judge_classes
+from unflip._diagnostics.error_range import wrong_share_range
+from unflip._diagnostics.findings import Diagnostic, judge_model, judge_rates
+from unflip._diagnostics.labels import judge_classes
 from unflip._label_posterior import LabelPosterior, Totals
-from unflip._mistake_rates import MistakeRates
-from unflip._preprocessing import fit_preprocessing
-from unflip._typing import Array, Floats
-from unflip._validation import Labels
-from unflip._wrong_share import wrong_share_range
+from unflip._probabilities.rates import MistakeRates
+from unflip._utils.preprocessing import fit_preprocessing
+from unflip._utils.typing import Array, Floats
+from unflip._utils.validation import Labels
 from unflip.noise import NoiseRates, RatesInterval, as_transition_matrix
 from unflip.noise_rates import (
     BaseRates,
@@ -44,23 +44,15 @@ Bounds = tuple[float, float]
 
 @dataclass(frozen=True)
 class Stages:
-    """Stages 1 and 2 of a fit.
+    """Stages 1 and 2 of a fit."""
 
-    Parameters
-    ----------
-    posterior : BasePosterior
-        Fitted to all rows.
-    noisy_posterior : ndarray of shape (n_samples, n_classes)
-        P(noisy y | x) of the rows.
-    rates : NoiseRates or TransitionMatrix
-        NoiseRates of two classes, a TransitionMatrix of more.
-    estimator : BaseRates or None
-        What the rates were estimated by; None where they were given.
-    """
-
+    # Fitted to all rows.
     posterior: BasePosterior
+    # P(noisy y | x) of the rows.
     noisy_posterior: Floats
+    # NoiseRates of two classes, a TransitionMatrix of more.
     rates: Any
+    # What the rates were estimated by; None where they were given.
     estimator: BaseRates | None
     # whether the noise model estimated the posterior and the rates together
     joint: bool = False
@@ -73,21 +65,7 @@ def judge_estimate(
     estimator: BaseRates | None,
     posterior: BasePosterior | None = None,
 ) -> list[Diagnostic]:
-    """Return why rates may be far off, as data.
-
-    Parameters
-    ----------
-    totals : Totals
-        Sums over the rows.
-    classes : ndarray of shape (n_classes,)
-        The labels.
-    rates : NoiseRates or TransitionMatrix
-        The rates in use.
-    estimator : BaseRates or None
-        What they were estimated by; None where they were given.
-    posterior : BasePosterior, default=None
-        The fitted posterior; the noisy channel contradicts given rates that it finds unlikely.
-    """
+    """Return why rates may be far off, as data."""
     interval = channel_interval(estimator)
     found = judge_labels(totals, classes, estimated=estimator is not None)
     found += judge_rates(totals, classes, rates, estimated=estimator is not None, interval=interval)
@@ -114,17 +92,7 @@ def judge_estimate(
 
 
 def judge_labels(totals: Totals, classes: Array, *, estimated: bool) -> list[Diagnostic]:
-    """Return which classes look like one, and which are drowned by the others.
-
-    Parameters
-    ----------
-    totals : Totals
-        Sums over the rows.
-    classes : ndarray of shape (n_classes,)
-        The labels.
-    estimated : bool
-        Whether the rates were estimated: those that are given need no rows.
-    """
+    """Return which classes look like one, and which are drowned by the others."""
     counts = totals.noisy_prior * totals.n_rows
     # tiny tables are the caller's own choice
     found = judge_classes(classes, counts, least_rows=0)
@@ -146,15 +114,6 @@ def possible_wrong_share(
 
     By a checked channel, where there is one; else by the probabilities of the rows. Of rows that
     the posterior was fitted to, not held out, these are too sure, and the high end is low.
-
-    Parameters
-    ----------
-    label_posterior : LabelPosterior
-        The rows.
-    totals : Totals
-        Sums over them.
-    posterior : BasePosterior or None
-        What was fitted to them; None: probabilities were given.
     """
     if isinstance(posterior, CHANNELS) and posterior.check_ is not None:
         return posterior.wrong_share_range_
@@ -187,34 +146,7 @@ def fit_stages(
     estimate: str = "median",
     numbers: Any = None,
 ) -> Stages:
-    """Estimate P(noisy y | x) and the noise rates, in one go where the noisy channel does both.
-
-    Parameters
-    ----------
-    posterior : str, BasePosterior or classifier
-        See :func:`~unflip.posterior.make_posterior`. "auto" is the channel where it also gives the
-        rates, or they are known; else "probabilistic" for two classes and "selected" for more, so
-        that a way to estimate the rates is not handed another way's estimate.
-    noise_rates : str, NoiseRates, TransitionMatrix, array-like or rate estimator
-        See :func:`~unflip.noise_rates.estimate_rates`.
-    X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-        Rows, as many as labels.
-    labels : Labels
-        The noisy labels, checked.
-    sample_weight : array-like of shape (n_samples,), default=None
-        How often each row counts.
-    cv : int, cross-validation splitter or None, default=None
-        See :func:`~unflip.posterior.fit_posterior`.
-    random_state : int, RandomState instance or None, default=None
-        Seed of every part that has none of its own.
-    classifier : classifier, default=None
-        What "cv" trains at every pair of rates; unfitted.
-    estimate : {"median", "mean"}, default="median"
-        Which rates a channel takes that is given by name.
-    numbers : {ndarray, sparse matrix} of shape (n_samples, n_columns), default=None
-        The rows as numbers, for a posterior that is given by name; one of the user's own sees `X`.
-        None: `X` itself.
-    """
+    """Estimate P(noisy y | x) and the noise rates, in one go where the noisy channel does both."""
     n_classes = labels.classes.size
     numbers = X if numbers is None else numbers
     chosen = choose_posterior(
@@ -250,15 +182,7 @@ def choose_posterior(
     random_state: int | np.random.RandomState | None = None,
     estimate: str = "median",
 ) -> BasePosterior:
-    """Return the unfitted posterior that :func:`fit_stages` fits.
-
-    Parameters
-    ----------
-    posterior, noise_rates, random_state, estimate
-        As for :func:`fit_stages`.
-    n_classes : int
-        How many classes the labels have.
-    """
+    """Return the unfitted posterior that :func:`fit_stages` fits."""
     if isinstance(posterior, str) and posterior == "auto":
         by_channel = _is_for_the_channel(noise_rates)
         posterior = "channel" if by_channel else default_posterior(n_classes)
@@ -276,15 +200,7 @@ def rows_as_numbers(
     *,
     estimator: Any = None,
 ) -> tuple[Any, Pipeline | None]:
-    """Return the rows for :func:`fit_stages`, and what made numbers of them; None: nothing did.
-
-    Parameters
-    ----------
-    posterior, noise_rates, n_classes
-        As for :func:`choose_posterior`.
-    X, estimator
-        As for :func:`~unflip._preprocessing.fit_preprocessing`.
-    """
+    """Return the rows for :func:`fit_stages`, and what made numbers of them; None: nothing did."""
     if not _need_numbers(posterior, noise_rates, n_classes):
         return X, None
     return fit_preprocessing(X, estimator)

@@ -8,18 +8,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._compat import DiagramMixin
-from unflip._diagnostics import Diagnostic, judge_guess, judge_rates, raise_or_warn
-from unflip._estimators import stage_generator
-from unflip._folds import folds_within_classes
-from unflip._frames import audit_frame, row_index, split_label_column
+from unflip._diagnostics.error_range import range_of
+from unflip._diagnostics.findings import Diagnostic, judge_guess, judge_rates, raise_or_warn
 from unflip._from_features import evidence_from_features
-from unflip._held_out import held_out_labels, judge_held_out, pooled
 from unflip._label_posterior import LabelPosterior, totals_of
-from unflip._mistake_rates import MistakeRates
-from unflip._mistakes import fit_mistakes
 from unflip._notebook import with_findings
-from unflip._simplex import scaled_rows
+from unflip._probabilities.inputs import held_out_labels, judge_held_out, pooled
+from unflip._probabilities.label_errors import fit_mistakes
+from unflip._probabilities.rates import MistakeRates
 from unflip._stages import (
     goodness_of_fit,
     judge_estimate,
@@ -28,8 +24,13 @@ from unflip._stages import (
     quick_interval,
     rows_as_numbers,
 )
-from unflip._typing import Array, Floats
-from unflip._validation import (
+from unflip._utils.compat import DiagramMixin
+from unflip._utils.estimators import stage_generator
+from unflip._utils.folds import folds_within_classes
+from unflip._utils.frames import audit_frame, row_index, split_label_column
+from unflip._utils.simplex import scaled_rows
+from unflip._utils.typing import Array, Floats
+from unflip._utils.validation import (
     Labels,
     check_class_weights,
     check_enough_rows,
@@ -38,7 +39,6 @@ from unflip._validation import (
     check_table,
     check_weights,
 )
-from unflip._wrong_share import range_of
 from unflip.checked import CheckedLabels, Taught, teach
 from unflip.estimate import HasNoiseEstimate, NoiseEstimate
 from unflip.noise import NoiseRates, TransitionMatrix

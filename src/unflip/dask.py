@@ -31,7 +31,7 @@ from unflip._blocks import (
     first_rows,
     learns_by_blocks,
 )
-from unflip._typing import Array, Rows
+from unflip._utils.typing import Array, Rows
 from unflip.checked import CheckedLabels
 
 if TYPE_CHECKING:

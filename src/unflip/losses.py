@@ -27,7 +27,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import expit
 
-from unflip._typing import Array
+from unflip._utils.typing import Array
 
 
 class Loss(ABC):
@@ -181,13 +181,7 @@ class MarginLoss(Loss):
 
 
 def _clipped_half(t: Array) -> Array:
-    """P(y=+1) of losses whose minimiser is 2P - 1 on [-1, 1].
-
-    Returns
-    -------
-    ndarray
-        P(y=+1), one per decision value.
-    """
+    """P(y=+1) of losses whose minimiser is 2P - 1 on [-1, 1]."""
     return (np.clip(t, -1, 1) + 1) / 2
 
 

@@ -26,8 +26,8 @@ from sklearn.metrics import make_scorer
 from sklearn.utils import check_array
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from unflip._typing import Array, Floats, Rows
-from unflip._validation import (
+from unflip._utils.typing import Array, Floats, Rows
+from unflip._utils.validation import (
     FLOATS,
     check_classes,
     check_labels,
@@ -35,7 +35,7 @@ from unflip._validation import (
     check_weights,
     plain_labels,
 )
-from unflip._warn import warn
+from unflip._utils.warning import warn
 from unflip.checked import CheckedLabels
 from unflip.noise import KnownRates, as_transition_matrix
 

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from unflip._simplex import likeliest_mixture, onto_simplex, scaled_rows
-from unflip._typing import Array, Floats
-from unflip._validation import (
+from unflip._utils.simplex import likeliest_mixture, onto_simplex, scaled_rows
+from unflip._utils.typing import Array, Floats
+from unflip._utils.validation import (
     check_count,
     check_labels,
     check_level,

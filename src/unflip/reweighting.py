@@ -12,9 +12,19 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._compat import DiagramMixin
-from unflip._diagnostics import judge_weights, raise_or_warn
-from unflip._estimators import (
+from unflip._diagnostics.findings import judge_weights, raise_or_warn
+from unflip._from_features import evidence_from_features
+from unflip._label_posterior import LabelPosterior
+from unflip._notebook import with_findings
+from unflip._stages import (
+    goodness_of_fit,
+    judge_estimate,
+    possible_wrong_share,
+    quick_interval,
+    rows_as_numbers,
+)
+from unflip._utils.compat import DiagramMixin
+from unflip._utils.estimators import (
     check_is_estimator,
     clone_seeded,
     delegated,
@@ -23,20 +33,10 @@ from unflip._estimators import (
     optional_generator,
     weight_parameters,
 )
-from unflip._frames import native_frame, row_index
-from unflip._from_features import evidence_from_features
-from unflip._label_posterior import LabelPosterior
-from unflip._notebook import with_findings
-from unflip._preprocessing import default_classifier
-from unflip._stages import (
-    goodness_of_fit,
-    judge_estimate,
-    possible_wrong_share,
-    quick_interval,
-    rows_as_numbers,
-)
-from unflip._typing import Array, Classifier, Floats
-from unflip._validation import (
+from unflip._utils.frames import native_frame, row_index
+from unflip._utils.preprocessing import default_classifier
+from unflip._utils.typing import Array, Classifier, Floats
+from unflip._utils.validation import (
     Labels,
     check_choice,
     check_class_weights,

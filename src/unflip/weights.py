@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unflip._label_posterior import LabelPosterior
-from unflip._row_weights import effective_rows
-from unflip._simplex import scaled_rows
-from unflip._typing import Array, Floats
-from unflip._validation import (
+from unflip._utils.row_weights import effective_rows
+from unflip._utils.simplex import scaled_rows
+from unflip._utils.typing import Array, Floats
+from unflip._utils.validation import (
     check_labels,
     check_numbers,
     check_probability_per_class,

@@ -8,7 +8,7 @@ from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from unflip import TransitionMatrix, flip_labels
-from unflip._sampling import drawn_rows
+from unflip._utils.sampling import drawn_rows
 from unflip.posterior import MulticlassChannelPosterior
 from unflip.posterior._noisy_channel import ChannelFeatures, distinct_rows
 from unflip.posterior._softmax_channel import _choose, _determinant, shortest_ranges

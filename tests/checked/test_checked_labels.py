@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from unflip import CheckedLabels
-from unflip._validation import check_labels
+from unflip._utils.validation import check_labels
 from unflip.checked import NONE, UNSURE
 
 Y = np.array(["cat", "dog", "cat", "dog", "cat", "dog"])

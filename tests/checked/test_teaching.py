@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from unflip import CheckedLabels, ImportanceReweightingClassifier, LabelAudit, NoiseRates
-from unflip._validation import check_labels
+from unflip._utils.validation import check_labels
 from unflip.checked import Features, teach
 from unflip.checked._learning import (
     ErrorModel,

@@ -9,14 +9,14 @@ from scipy.optimize import linprog, nnls
 
 from tests.density_ratio.test_kliep import PROBLEMS, kkt_gap, two_samples
 from tests.density_ratio.test_lsif import brute_force_leave_one_out
-from unflip._gaussian_kernel import (
+from unflip._utils.gaussian_kernel import (
     GaussianBasis,
     GaussianDesign,
     gaussian_at_widths,
     weighted_sum,
     width_grid,
 )
-from unflip._samples import TwoSamples
+from unflip._utils.samples import TwoSamples
 from unflip.density_ratio import KLIEP, ULSIF, RuLSIF
 from unflip.density_ratio._kliep import SINGLE_ROWS
 from unflip.density_ratio._kmm import _dual_gap, _project
@@ -242,8 +242,8 @@ def test_newton_reaches_the_optimum(n, d, seed):
 def test_blocks_do_not_change_the_numbers(monkeypatch):
     X_num, X_den = two_samples(500, 3, 6)
     whole = KLIEP(1.5, random_state=0).fit(X_num, X_den).predict(X_den)
-    monkeypatch.setattr("unflip._gaussian_kernel.BLOCK_BYTES", 7 * 100 * 8)
-    monkeypatch.setattr("unflip._gaussian_kernel.CACHE_BYTES", 0)
+    monkeypatch.setattr("unflip._utils.gaussian_kernel.BLOCK_BYTES", 7 * 100 * 8)
+    monkeypatch.setattr("unflip._utils.gaussian_kernel.CACHE_BYTES", 0)
     design = GaussianDesign(X_den, X_num[:100], 1.5)
     assert max(block.shape[0] for _, block in design.blocks()) == 7
     np.testing.assert_allclose(

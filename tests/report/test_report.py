@@ -33,7 +33,7 @@ from unflip._app.words import (
     rate_sentences,
     verdict,
 )
-from unflip._diagnostics import range_sentence
+from unflip._diagnostics.findings import range_sentence
 from unflip.audit import LabelAudit
 from unflip.metrics import clean_accuracy_score
 

@@ -11,8 +11,8 @@ from unflip import CheckedLabels
 from unflip._app.review import Decisions, Opinion, QueueFilter, ReviewSession, ReviewTable
 from unflip._app.review import _learning as learning_module
 from unflip._app.review._learning import EVERY, FEWEST, Learning
-from unflip._simplex import scaled_rows
-from unflip._validation import Labels
+from unflip._utils.simplex import scaled_rows
+from unflip._utils.validation import Labels
 from unflip.checked import recalibrate
 
 TABLE = made_table()

@@ -9,7 +9,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from unflip._progress import tick, work
+from unflip._utils.progress import tick, work
 from unflip.noise import NoiseRates, as_transition_matrix, flip_labels
 from unflip.reweighting import ImportanceReweightingClassifier
 
@@ -28,17 +28,7 @@ class DemoResult:
 
 
 def run_demo(rates: NoiseRates, *, n_splits: int = 10, random_state: int | None = 0) -> DemoResult:
-    """Flip the training labels of the breast-cancer table and learn from them in three ways.
-
-    Parameters
-    ----------
-    rates : NoiseRates
-        How often to flip each class; of benign and malignant, malignant is the positive one.
-    n_splits : int, default=10
-        Random splits, 75 % for training, to average over.
-    random_state : int or None, default=0
-        Seed of splits and flips.
-    """
+    """Flip the training labels of the breast-cancer table and learn from them in three ways."""
     bunch = load_breast_cancer()
     X, y = bunch.data, bunch.target_names[bunch.target]
     model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))

@@ -12,8 +12,8 @@ from unflip._app.reviewed import checked_record
 from unflip._app.table_files import TableError, listed, read_table
 from unflip._app.tables import LabelledTable, check_has_columns
 from unflip._app.workflow import oriented, rates_by_class
-from unflip._typing import Array, Floats, Record
-from unflip._validation import check_labels
+from unflip._utils.typing import Array, Floats, Record
+from unflip._utils.validation import check_labels
 from unflip.audit import LabelAudit
 from unflip.checked import CheckedLabels
 from unflip.inspection import summary
@@ -25,26 +25,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Audited:
-    """What held-out probabilities say of a table's labels.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,)
-        The labels.
-    found : dict
-        :func:`~unflip.inspection.summary`, the rates in the order of the positive class.
-    fitted : LabelAudit
-        The audit.
-    reviewed : CheckedLabels
-        The rows that a person has checked.
-    X : ndarray of shape (n_samples, n_features) or None, default=None
-        The rows as numbers; not made here, as probabilities do without.
-    """
+    """What held-out probabilities say of a table's labels."""
 
     y: Array
+    # `~unflip.inspection.summary`, the rates in the order of the positive class.
     found: Record
     fitted: LabelAudit
+    # The rows that a person has checked.
     reviewed: CheckedLabels
+    # The rows as numbers; not made here, as probabilities do without.
     X: Floats | None = None
 
     def audit(self) -> LabelAudit:
@@ -62,25 +51,7 @@ def audit_probabilities(
     random_state: int = 0,
     say: Callable[[str], None] = lambda step: None,
 ) -> Audited:
-    """Audit a table's labels by probabilities.
-
-    Parameters
-    ----------
-    data : LabelledTable
-        The table.
-    proba : str
-        As for :func:`read_probabilities`.
-    rates : NoiseRates or Path, default=None
-        What is known of the rates, as for :func:`~unflip._app.workflow.learn`.
-    positive : str, default=None
-        The positive one of two classes, as text. None: the greater.
-    reviewed : CheckedLabels, default=None
-        The right labels of some rows.
-    random_state : int, default=0
-        Seed.
-    say : callable, default=None
-        Told what is being done, for progress.
-    """
+    """Audit a table's labels by probabilities."""
     known, positive_class = rates_by_class(rates, data.classes, positive)
     say("reading the probabilities")
     values = read_probabilities(proba, data)
@@ -102,17 +73,7 @@ def audit_probabilities(
 
 
 def read_probabilities(proba: str, data: LabelledTable) -> Floats:
-    """Return P(noisy y | x), one column per sorted class.
-
-    Parameters
-    ----------
-    proba : str
-        Columns of the table with commas between, or the name of a file of the same rows: .npy, or a
-        table. Columns whose names are those of the classes, or end in them as `p_cat` does, are put
-        in the classes' order; others must be in it.
-    data : LabelledTable
-        The table.
-    """
+    """Return P(noisy y | x), one column per sorted class."""
     path = Path(proba)
     names = [name.strip() for name in proba.split(",")]
     if all(name in data.whole.columns for name in names):

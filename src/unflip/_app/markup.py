@@ -18,11 +18,6 @@ ESCAPED = re.compile(r"\\" + MARK)
 def plain(text: str) -> str:
     r"""Return text from data such that it is shown as it is, on one line.
 
-    Parameters
-    ----------
-    text : str
-        Anything.
-
     Examples
     --------
     >>> from unflip._app.markup import plain
@@ -36,11 +31,6 @@ def plain(text: str) -> str:
 def unmarked(sentence: str) -> str:
     r"""Return a sentence without its marks, for where nothing is bold.
 
-    Parameters
-    ----------
-    sentence : str
-        A marked one.
-
     Examples
     --------
     >>> from unflip._app.markup import unmarked
@@ -52,11 +42,6 @@ def unmarked(sentence: str) -> str:
 
 def rounded(content: Any) -> Any:
     """Return numbers, lists and dictionaries with fractions in few significant digits.
-
-    Parameters
-    ----------
-    content : float, str, list, dict or None
-        What is to be written as JSON.
 
     Examples
     --------

@@ -7,7 +7,7 @@ import polars as pl
 
 from unflip._app.table_files import unnamed
 from unflip._app.tables import LabelledTable, without
-from unflip._diagnostics import Diagnostic, named
+from unflip._diagnostics.findings import Diagnostic, named
 
 LEAST_ROWS = 20
 """In fewer rows values differ by chance."""
@@ -27,13 +27,7 @@ MOST_COLUMNS = 5
 
 
 def notice(data: LabelledTable) -> list[Diagnostic]:
-    """Return which columns look like identifiers, and how many rows are copies of others.
-
-    Parameters
-    ----------
-    data : LabelledTable
-        Features and labels.
-    """
+    """Return which columns look like identifiers, and how many rows are copies of others."""
     names = [name for name in data.features.columns if is_identifier(data.features[name])]
     return [*_identifiers(names), *_copies(data, names)]
 
@@ -43,11 +37,6 @@ def is_identifier(column: pl.Series) -> bool:
 
     Every row has a value of its own: words without a blank between, or whole numbers that lie
     close together.
-
-    Parameters
-    ----------
-    column : polars.Series
-        A feature.
     """
     column = unnamed(column)
     if len(column) < LEAST_ROWS or column.null_count() or column.n_unique() < len(column):

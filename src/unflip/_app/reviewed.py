@@ -9,8 +9,8 @@ import numpy as np
 from unflip._app.row_hashes import hash_rows, hash_texts
 from unflip._app.table_files import TableError, listed, read_table
 from unflip._app.tables import LabelledTable
-from unflip._typing import Array, Floats, PlainLabel, Record
-from unflip._validation import Labels, find_class
+from unflip._utils.typing import Array, Floats, PlainLabel, Record
+from unflip._utils.validation import Labels, find_class
 from unflip.checked import NONE, UNSURE, CheckedLabels, Taught
 
 if TYPE_CHECKING:
@@ -18,18 +18,7 @@ if TYPE_CHECKING:
 
 
 def read_reviewed(path: Path, data: LabelledTable) -> CheckedLabels:
-    """Return the labels that a person has checked.
-
-    Parameters
-    ----------
-    path : Path
-        A table with the columns `row`, counted from 0, and `label`: a class, "none of these" or
-        "unsure". Where it has `probability`, rows with one were drawn at random; others were
-        picked by hand. Where it has `given`, the label that was reviewed, or `fingerprint`, the
-        hash of the row's cells, as an exported review has, the rows are checked against them.
-    data : LabelledTable
-        The table whose rows were reviewed.
-    """
+    """Return the labels that a person has checked."""
     table = read_table(path)
     lacking = [name for name in ("row", "label") if name not in table.columns]
     if lacking:
@@ -96,19 +85,7 @@ def _is_number(value: object, kind: type[int] | type[float]) -> bool:
 def checked_record(
     reviewed: CheckedLabels, labels: Labels, label_proba: Floats, taught: Taught
 ) -> Record:
-    """Return what checked rows count, beside what the labels alone say, ready for JSON.
-
-    Parameters
-    ----------
-    reviewed : CheckedLabels
-        The checked rows.
-    labels : Labels
-        The labels of the table.
-    label_proba : ndarray of shape (n_rows, n_classes)
-        P(true | x, given) by the labels alone, which narrows the intervals.
-    taught : Taught
-        What was learnt from them.
-    """
+    """Return what checked rows count, beside what the labels alone say, ready for JSON."""
     assert taught.wrong_share is not None
     said = float(1 - label_proba[np.arange(labels.codes.size), labels.codes].mean())
     rates = reviewed.noise_rates(labels.given, label_proba)

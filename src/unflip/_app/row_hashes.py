@@ -8,7 +8,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from unflip._typing import Array
+from unflip._utils.typing import Array
 
 Hashes = NDArray[np.uint64]
 
@@ -22,11 +22,6 @@ def hash_rows(columns: Mapping[str, Any]) -> Hashes:
     A cell is known by its column's name, so the order of the columns does not matter. Whole
     numbers are the same cell whether they are stored as integers or as floats, and missing cells
     are all alike.
-
-    Parameters
-    ----------
-    columns : mapping
-        From names to narwhals series or arrays, all of the same length.
     """
     hashes: Hashes | None = None
     for name, values in columns.items():
@@ -49,13 +44,7 @@ def hash_texts(hashes: Hashes) -> list[str]:
 
 
 def coded_texts(values: Any) -> tuple[NDArray[np.intp], list[str]]:
-    """Return the cells as positions among their distinct texts, -1 where missing, and the texts.
-
-    Parameters
-    ----------
-    values : narwhals series or array
-        A column of anything but numbers.
-    """
+    """Return the cells as positions among their distinct texts, -1 where missing, and the texts."""
     if isinstance(values, nw.Series):
         values = values.alias("")  # polars takes names such as ^x$ for patterns
         missing = values.is_null().to_list()

@@ -23,7 +23,7 @@ from datetime import MAXYEAR, MINYEAR
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from unflip._files import write_whole
+from unflip._utils.files import write_whole
 
 if TYPE_CHECKING:
     import polars as pl
@@ -73,18 +73,12 @@ class TableError(ValueError):
 
 @dataclass(frozen=True)
 class FileTable:
-    """A table that was read from a file, twice: what is written back, and what is learnt from.
+    """A table that was read from a file, twice: what is written back, and what is learnt from."""
 
-    Parameters
-    ----------
-    values : polars.DataFrame
-        Numbers, dates, booleans and text; missing values are null.
-    cells : polars.DataFrame
-        The same rows and columns as the file holds them: text for text files, typed values for
-        others.
-    """
-
+    # Numbers, dates, booleans and text; missing values are null.
     values: "pl.DataFrame"
+    # The same rows and columns as the file holds them: text for text files, typed values for
+    # others.
     cells: "pl.DataFrame"
 
     def take(self, rows: Any) -> "FileTable":
@@ -102,18 +96,7 @@ def read_table(
 def read_file(
     path: Path, *, separator: str | None = None, encoding: str | None = None
 ) -> FileTable:
-    """Return the table that a file holds: its cells, and the values inferred from them.
-
-    Parameters
-    ----------
-    path : Path
-        A file whose name ends in .csv, .tsv, .parquet, .arrow, .feather, .jsonl, .xlsx or the
-        like; .csv.gz and the like too; - is CSV from standard input.
-    separator : str, default=None
-        One character between the columns of a text file. None: a comma, or a tab in .tsv.
-    encoding : str, default=None
-        Of a text file, such as "latin-1". None: UTF-8.
-    """
+    """Return the table that a file holds: its cells, and the values inferred from them."""
     ending = _ending(path)
     _check_encoding(path, ending, encoding)
     values: pl.DataFrame | None = None
@@ -359,15 +342,7 @@ def for_format(table: FileTable, path: Path) -> "pl.DataFrame":
 
 
 def write_table(table: "pl.DataFrame", path: Path) -> None:
-    """Write a table in the format that the name ends in, whole or not at all.
-
-    Parameters
-    ----------
-    table : polars.DataFrame
-        What to write.
-    path : Path
-        Where to.
-    """
+    """Write a table in the format that the name ends in, whole or not at all."""
     ending = path.suffix.lower()
     check_ending(path)
     buffer = io.BytesIO()
@@ -386,13 +361,6 @@ def check_writable(table: "pl.DataFrame", path: Path) -> None:
     """Refuse a table with a column that the format of the name cannot hold.
 
     To be asked before long work, which would else be lost.
-
-    Parameters
-    ----------
-    table : polars.DataFrame
-        What is to be written.
-    path : Path
-        Where to.
     """
     ending = path.suffix.lower()
     for name, kind in table.schema.items():

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unflip._app.table_files import FileTable, TableError, for_format, listed, unnamed
-from unflip._label_checks import look_alike
-from unflip._typing import Array, Record
-from unflip._validation import did_you_mean
+from unflip._diagnostics.labels import look_alike
+from unflip._utils.typing import Array, Record
+from unflip._utils.validation import did_you_mean
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,29 +32,18 @@ one long label would take this for every row."""
 
 @dataclass(frozen=True)
 class LabelledTable:
-    """Features and labels of the same rows.
+    """Features and labels of the same rows."""
 
-    Parameters
-    ----------
-    features : polars.DataFrame
-        The columns to learn from.
-    y : ndarray of shape (n_samples,)
-        Labels.
-    label : str
-        Name of the label's column.
-    whole : polars.DataFrame
-        All columns, with the types that were inferred.
-    cells : polars.DataFrame
-        The same rows and columns as the file holds them, to be written back.
-    set_aside : tuple of str
-        Columns that are not learnt from, besides the label.
-    """
-
+    # The columns to learn from.
     features: "pl.DataFrame"
     y: Array
+    # Name of the label's column.
     label: str
+    # All columns, with the types that were inferred.
     whole: "pl.DataFrame"
+    # The same rows and columns as the file holds them, to be written back.
     cells: "pl.DataFrame"
+    # Columns that are not learnt from, besides the label.
     set_aside: tuple[str, ...] = ()
 
     @property
@@ -84,21 +73,7 @@ def split_label(
     identifier: str | None = None,
     learnt_from: bool = True,
 ) -> LabelledTable:
-    """Split a table into the label's column and the columns to learn from.
-
-    Parameters
-    ----------
-    table : FileTable or polars.DataFrame
-        Rows; of a data frame the values are the cells.
-    label : str
-        The column of labels: two to 50 distinct values, and none missing.
-    drop : sequence of str, default=()
-        Columns to leave out of the features.
-    identifier : str, default=None
-        A column that identifies the rows; it is not a feature.
-    learnt_from : bool, default=True
-        Whether there must be columns to learn from.
-    """
+    """Split a table into the label's column and the columns to learn from."""
     whole, cells = (table.values, table.cells) if isinstance(table, FileTable) else (table, table)
     set_aside = tuple(dict.fromkeys([*([] if identifier is None else [identifier]), *drop]))
     check_has_columns(whole, [label, *set_aside])
@@ -123,21 +98,7 @@ def clean_labels(
     merge_labels: bool = False,
     drop_classes: Sequence[str] = (),
 ) -> FileTable:
-    """Return a table whose labels are put in order, as far as is asked for.
-
-    Parameters
-    ----------
-    table : FileTable
-        Rows.
-    label : str
-        The column of labels.
-    skip_unlabelled : bool, default=False
-        Leave out rows without a label.
-    merge_labels : bool, default=False
-        Labels that differ by case and blanks only become the most frequent one of them.
-    drop_classes : sequence of str, default=()
-        Leave out rows of these classes.
-    """
+    """Return a table whose labels are put in order, as far as is asked for."""
     check_has_columns(table.values, [label])
     if skip_unlabelled:
         table = table.take(unnamed(table.values[label]).is_not_null())
@@ -206,17 +167,7 @@ def kind_of(column: "pl.Series") -> str:
 
 
 def matched(table: "pl.DataFrame", kinds: dict[str, str], ignored: Sequence[str]) -> "pl.DataFrame":
-    """Return the columns that a model was trained on; raise an error if they differ.
-
-    Parameters
-    ----------
-    table : polars.DataFrame
-        New rows.
-    kinds : dict
-        The name and the kind (:func:`kind_of`) of each column that the model learnt from.
-    ignored : sequence of str
-        Columns that may be there and are not used.
-    """
+    """Return the columns that a model was trained on; raise an error if they differ."""
     wrong = [f"missing: {name!r}" for name in kinds if name not in table.columns]
     wrong += [
         f"not seen in training: {name!r}"

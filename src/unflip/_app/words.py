@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from unflip._app.markup import plain
-from unflip._diagnostics import PROBABLY, strength
-from unflip._label_checks import look_alike
-from unflip._typing import Record
+from unflip._diagnostics.findings import PROBABLY, strength
+from unflip._diagnostics.labels import look_alike
+from unflip._utils.typing import Record
 
 LEAST_SHOWN = 0.0005
 """Smaller shares are shown as less than 0.1 %."""

@@ -25,16 +25,16 @@ from sklearn.svm import SVC
 from unflip._app.reviewed import checked_record, class_named
 from unflip._app.table_files import READ, TableError, listed, read_table
 from unflip._app.tables import LabelledTable
-from unflip._diagnostics import Diagnostic, judge_columns, judge_usefulness
-from unflip._estimators import clone_seeded, fit_soft_labels, weight_parameters
-from unflip._folds import folds_within_classes
-from unflip._label_checks import judge_classes, judge_table
-from unflip._preprocessing import make_vectorizer
-from unflip._progress import tick, work
-from unflip._simplex import scaled_rows
-from unflip._threads import threads_for
-from unflip._typing import Array, Classifier, Floats, PlainLabel, Record
-from unflip._validation import check_enough_rows, check_labels, find_class
+from unflip._diagnostics.findings import Diagnostic, judge_columns, judge_usefulness
+from unflip._diagnostics.labels import judge_classes, judge_table
+from unflip._utils.estimators import clone_seeded, fit_soft_labels, weight_parameters
+from unflip._utils.folds import folds_within_classes
+from unflip._utils.preprocessing import make_vectorizer
+from unflip._utils.progress import tick, work
+from unflip._utils.simplex import scaled_rows
+from unflip._utils.threads import threads_for
+from unflip._utils.typing import Array, Classifier, Floats, PlainLabel, Record
+from unflip._utils.validation import check_enough_rows, check_labels, find_class
 from unflip.audit import LabelAudit
 from unflip.checked import CheckedLabels, teach
 from unflip.inspection import summary
@@ -58,40 +58,27 @@ class CannotEstimateError(Exception):
 
 @dataclass(frozen=True)
 class Learnt:
-    """What was learnt from a table.
+    """What was learnt from a table."""
 
-    Parameters
-    ----------
-    model : Pipeline
-        From the table's columns to labels.
-    classifier : ImportanceReweightingClassifier
-        Its last step.
-    X : ndarray of shape (n_samples, n_features)
-        The rows as numbers.
-    y : ndarray of shape (n_samples,)
-        Their labels, as they were before any review.
-    weights : ndarray of shape (n_samples,)
-        What every row counted in training; 1 where it was reviewed.
-    found : dict
-        :func:`~unflip.inspection.summary`, the rates in the order of `positive`, with what is odd
-        about the table among its `warnings`, and `leaks`, the columns that are the label;
-        `checked`, what reviewed rows count, where some were drawn.
-    reviewed : CheckedLabels
-        The reviewed rows; none where there were none.
-    positive : label
-        The class whose rate comes first, of two.
-    seed : int
-        What all chance came from.
-    """
-
+    # From the table's columns to labels.
     model: Pipeline
+    # Its last step.
     classifier: ImportanceReweightingClassifier
+    # The rows as numbers.
     X: Floats
+    # Their labels, as they were before any review.
     y: Array
+    # What every row counted in training; 1 where it was reviewed.
     weights: Floats
+    # `~unflip.inspection.summary`, the rates in the order of `positive`, with what is odd about the
+    # table among its `warnings`, and `leaks`, the columns that are the label; `checked`, what
+    # reviewed rows count, where some were drawn.
     found: Record
+    # The reviewed rows; none where there were none.
     reviewed: CheckedLabels
+    # The class whose rate comes first, of two.
     positive: PlainLabel | None
+    # What all chance came from.
     seed: int
 
     def audit(self) -> LabelAudit:
@@ -116,30 +103,6 @@ def learn(
     say: Callable[[str], None] = lambda step: None,
 ) -> Learnt:
     """Learn rates, weights and a classifier from a table.
-
-    Parameters
-    ----------
-    data : LabelledTable
-        Features and noisy labels.
-    estimator : classifier, default=None
-        What to train. None: logistic regression.
-    posterior : str, posterior or classifier, default="auto"
-        What P(noisy y | x) is estimated by. Rates that are not known are read off it.
-    rates : NoiseRates or Path, default=None
-        What is known of the rates of two classes, that of `positive` first; or a file of the rates
-        of any number (:func:`read_matrix`).
-    positive : str, default=None
-        The positive one of two classes, as text. None: the greater.
-    reviewed : CheckedLabels, default=None
-        The right labels of some rows (:func:`read_reviewed`). In training they take the place of
-        the noisy ones, with the weight 1 of a clean row, and the others train by soft labels. What
-        is said of the rates is learnt from the labels as they were. Rows that were drawn at random
-        teach how the other labels go wrong; rows that were picked because they look wrong do not:
-        the noise of what is left would no longer be class-conditional.
-    random_state : int, default=0
-        Seed of everything.
-    say : callable, default=None
-        Told what is being done, for progress.
 
     Raises
     ------
@@ -243,14 +206,7 @@ def _train_again(
 
 
 def make_estimator(name: str) -> BaseEstimator:
-    """Return a classifier by its alias, or by the path of its class.
-
-    Parameters
-    ----------
-    name : str
-        "logistic", "boosting", "svm", or a path such as sklearn.ensemble.RandomForestClassifier,
-        whose class is made without arguments.
-    """
+    """Return a classifier by its alias, or by the path of its class."""
     if name in ESTIMATORS:
         return ESTIMATORS[name]()
     module, _, attribute = name.replace(":", ".").rpartition(".")
@@ -273,13 +229,7 @@ def make_estimator(name: str) -> BaseEstimator:
 
 
 def parse_posterior(name: str) -> Any:
-    """Return what estimates P(noisy y | x), by its name or by that of a classifier.
-
-    Parameters
-    ----------
-    name : str
-        One of :func:`~unflip.posterior.make_posterior`, or as for :func:`make_estimator`.
-    """
+    """Return what estimates P(noisy y | x), by its name or by that of a classifier."""
     if name in ("auto", *ALIASES):
         return name
     try:
@@ -296,12 +246,6 @@ def parse_posterior(name: str) -> Any:
 
 def parse_rates(text: str) -> NoiseRates | Path:
     """Read the rates of the positive and of the negative class, or tell the file that holds them.
-
-    Parameters
-    ----------
-    text : str
-        Two of these with a comma between: a number, bounds such as 0.1:0.3, or ? for unknown. Or a
-        file (:func:`read_matrix`).
 
     Examples
     --------
@@ -332,17 +276,7 @@ def parse_rates(text: str) -> NoiseRates | Path:
 
 
 def read_matrix(path: Path, classes: Array) -> TransitionMatrix:
-    """Return the rates of any number of classes that a file holds.
-
-    Parameters
-    ----------
-    path : Path
-        A table with a column for each class, named after it: how often a row of the true class of
-        this line is labelled so. A column besides names the true classes; without it they are in
-        the order of the columns.
-    classes : ndarray of shape (n_classes,)
-        The classes, sorted.
-    """
+    """Return the rates of any number of classes that a file holds."""
     table = read_table(path)
     named = [name for name in table.columns if find_class(classes, name) is not None]
     others = [name for name in table.columns if name not in named]
@@ -364,15 +298,7 @@ def read_matrix(path: Path, classes: Array) -> TransitionMatrix:
 
 
 def oriented(found: Record, positive: PlainLabel | None) -> Record:
-    """Return a summary whose rates are those of `positive` first, with intervals per class.
-
-    Parameters
-    ----------
-    found : dict
-        A summary, in which the greater of two classes is the positive one.
-    positive : label
-        The class that is positive instead; None for more than two.
-    """
+    """Return a summary whose rates are those of `positive` first, with intervals per class."""
     found = {**found, "positive_class": positive}
     interval = found.get("interval")
     if len(found["classes"]) != 2:
@@ -396,17 +322,7 @@ def oriented(found: Record, positive: PlainLabel | None) -> Record:
 def rates_by_class(
     rates: NoiseRates | Path | None, classes: Array, positive: str | None
 ) -> tuple[NoiseRates | TransitionMatrix | None, PlainLabel | None]:
-    """Return the rates, of two classes with the greater one positive, and the class asked for.
-
-    Parameters
-    ----------
-    rates : NoiseRates, Path or None
-        Rates of the class asked for, and of the other; or the file of all classes' rates.
-    classes : ndarray of shape (n_classes,)
-        The classes, sorted.
-    positive : str or None
-        The class asked for, as text. None: the greater of two.
-    """
+    """Return the rates, of two classes with the greater one positive, and the class asked for."""
     if classes.size > 2:
         if isinstance(rates, NoiseRates) or positive is not None:
             raise TableError(

@@ -16,12 +16,12 @@ from unflip._blocks._rows import (
 )
 from unflip._blocks._samples import ClassSamples, numbers
 from unflip._blocks._teaching import TaughtBlocks, teach_blocks
-from unflip._diagnostics import Diagnostic
+from unflip._diagnostics.findings import Diagnostic
 from unflip._label_posterior import Totals
-from unflip._sampling import drawn_rows
 from unflip._stages import CHANNELS, choose_posterior, fit_stages, judge_estimate
-from unflip._typing import RandomState
-from unflip._validation import MINIMUM_ROWS, check_count, check_labels
+from unflip._utils.sampling import drawn_rows
+from unflip._utils.typing import RandomState
+from unflip._utils.validation import MINIMUM_ROWS, check_count, check_labels
 from unflip.checked import CheckedLabels, rates_of
 from unflip.noise_rates import BaseRates, RatesLike, fit_rates, needs_rows
 from unflip.posterior import BasePosterior, DensityRatioPosterior, PosteriorLike
@@ -35,26 +35,17 @@ RATE_ROWS = 500_000
 
 @dataclass(frozen=True)
 class BlockFit:
-    """The stages fitted to all blocks.
+    """The stages fitted to all blocks."""
 
-    Parameters
-    ----------
-    model : LabelModel
-        The fitted posterior and rates.
-    rate_estimator : BaseRates or None
-        The fitted rate estimator; None if the rates were given.
-    totals : Totals
-        The sums over all rows.
-    diagnostics : list of Diagnostic
-        Reasons not to trust the rates.
-    taught : TaughtBlocks, default=None
-        What checked rows say.
-    """
-
+    # The fitted posterior and rates.
     model: LabelModel
+    # The fitted rate estimator; None if the rates were given.
     rate_estimator: BaseRates | None
+    # The sums over all rows.
     totals: Totals
+    # Reasons not to trust the rates.
     diagnostics: list[Diagnostic]
+    # What checked rows say.
     taught: TaughtBlocks | None = None
 
 
@@ -72,17 +63,6 @@ def fit_blocks(
     The first pass reads the labels and counts the rows of each class; the last one sums over all
     rows. In between, a density ratio that is a sum over rows makes a few passes for each class; any
     other posterior needs one pass that fetches the drawn rows.
-
-    Parameters
-    ----------
-    blocks : Blocks
-        The noisy data.
-    posterior, noise_rates, random_state
-        As for :func:`~unflip._stages.fit_stages`.
-    max_rows : int, default=20_000
-        Number of rows to draw. A channel uses its own `max_rows` instead.
-    checked : CheckedLabels, default=None
-        True labels of some rows: one more pass fetches them, and one counts what they teach.
     """
     if checked is not None and not isinstance(checked, CheckedLabels):
         raise TypeError(f"checked must be a CheckedLabels(rows, labels), got {checked!r}.")

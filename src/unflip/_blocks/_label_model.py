@@ -12,11 +12,11 @@ from sklearn.utils.validation import check_consistent_length
 
 from unflip._blocks._rows import block_weight, check_labelled, label_codes
 from unflip._blocks._teaching import TaughtBlocks
-from unflip._estimators import soft_copies
 from unflip._from_features import averaged_over_noise
 from unflip._label_posterior import LabelPosterior, Totals
-from unflip._typing import Array, Floats, Rows, Vector
-from unflip._validation import plain_labels
+from unflip._utils.estimators import soft_copies
+from unflip._utils.typing import Array, Floats, Rows, Vector
+from unflip._utils.validation import plain_labels
 from unflip.checked import joint_counts
 from unflip.noise import Noise
 from unflip.posterior import BasePosterior
@@ -194,14 +194,9 @@ class Suspects:
 
 @dataclass(frozen=True)
 class MislabelHistogram:
-    """Counts of rows by P(mislabelled), in bins of equal width; those of two blocks are added.
+    """Counts of rows by P(mislabelled), in bins of equal width; those of two blocks are added."""
 
-    Parameters
-    ----------
-    counts, sums : ndarray of shape (n_bins,)
-        Number of rows, and sum of their P(mislabelled), in ascending bins.
-    """
-
+    # Number of rows, and sum of their P(mislabelled), in ascending bins.
     counts: Floats
     sums: Floats
 
@@ -213,11 +208,6 @@ class MislabelHistogram:
 
         Of the bin where the mean falls below `precision`, as many rows are counted as could all be
         of the bin's mean: the result is too small by the rows that this misses, never too large.
-
-        Parameters
-        ----------
-        precision : float or None
-            The least mean of P(mislabelled). None: as many rows as there are expected errors.
         """
         if precision is None:
             return round(float(self.sums.sum()))

@@ -15,8 +15,8 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
-from unflip._typing import Array, Floats, PlainLabel, Rows, Vector
-from unflip._validation import MINIMUM_ROWS, check_labels, check_weights, plain_labels
+from unflip._utils.typing import Array, Floats, PlainLabel, Rows, Vector
+from unflip._utils.validation import MINIMUM_ROWS, check_labels, check_weights, plain_labels
 from unflip.posterior import BasePosterior
 
 S = TypeVar("S")
@@ -143,34 +143,20 @@ def first_rows(X: Rows) -> Rows:
 
 @dataclass(frozen=True)
 class LabelCounts:
-    """Row counts and total weight per class.
+    """Row counts and total weight per class."""
 
-    Parameters
-    ----------
-    classes : ndarray of shape (n_classes,)
-        The labels, sorted.
-    n_rows : ndarray of shape (n_blocks, n_classes)
-        Rows of positive weight in each block and class.
-    mass : ndarray of shape (n_classes,)
-        Total weight of each class.
-    n_all : int
-        Number of rows, including those of weight 0.
-    """
-
+    # The labels, sorted.
     classes: Array
+    # Rows of positive weight in each block and class.
     n_rows: NDArray[np.int64]
+    # Total weight of each class.
     mass: Floats
+    # Number of rows, including those of weight 0.
     n_all: int
 
 
 def count_labels(blocks: Blocks) -> LabelCounts:
-    """Return the label counts of all blocks, in one pass over the labels.
-
-    Parameters
-    ----------
-    blocks : Blocks
-        The noisy data.
-    """
+    """Return the label counts of all blocks, in one pass over the labels."""
     found = blocks.map_labels(_label_counts)
     n_counting = int(sum(part.n_rows.sum() for part in found))
     if n_counting < MINIMUM_ROWS:
@@ -229,34 +215,19 @@ def check_labelled(y: Vector | None) -> None:
 
 
 def label_codes(y: Vector, classes: Array) -> NDArray[np.intp]:
-    """Return the index into `classes` of every label of a block.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_rows,)
-        The labels.
-    classes : ndarray of shape (n_classes,)
-        The labels of all blocks, sorted.
-    """
+    """Return the index into `classes` of every label of a block."""
     return check_labels(y, classes=classes, binary=False)[1]
 
 
 @dataclass(frozen=True)
 class RowRequest:
-    """Rows to fetch: positions among the rows of positive weight, of all classes or of one.
+    """Rows to fetch: positions among the rows of positive weight, of all classes or of one."""
 
-    Parameters
-    ----------
-    positions : ndarray of shape (n,)
-        Positions across all blocks, in any order.
-    n_rows : ndarray of shape (n_blocks,)
-        Number of rows to count positions by, in each block.
-    label : object, default=None
-        The class; None for all classes.
-    """
-
+    # Positions across all blocks, in any order.
     positions: Array
+    # Number of rows to count positions by, in each block.
     n_rows: Array
+    # The class; None for all classes.
     label: PlainLabel | None = None
 
     def by_block(self) -> list["_BlockRequest"]:
@@ -297,15 +268,7 @@ class _BlockRequest:
 
 
 def check_same_rows(found: int, counted: int) -> None:
-    """Raise an error if the data changed between two passes.
-
-    Parameters
-    ----------
-    found : int
-        Rows of a later pass.
-    counted : int
-        Rows of the first pass.
-    """
+    """Raise an error if the data changed between two passes."""
     if found != counted:
         raise ValueError(
             f"Expected {counted} rows as in the first pass, found {found}: the data changed while "
@@ -325,17 +288,7 @@ class Fetched:
 def fetch_rows(
     blocks: Blocks, requests: Sequence[RowRequest], predictor: BasePosterior | None = None
 ) -> list[Fetched]:
-    """Fetch rows, in one pass for all requests.
-
-    Parameters
-    ----------
-    blocks : Blocks
-        The noisy data.
-    requests : sequence of RowRequest
-        The rows to fetch.
-    predictor : estimator, default=None
-        If given, its `predict_proba` of the rows is fetched in place of the rows.
-    """
+    """Fetch rows, in one pass for all requests."""
     by_block = list(zip(*(request.by_block() for request in requests), strict=True))
     parts = blocks.map_each(_fetch, by_block, predictor)
     results = []
@@ -386,15 +339,7 @@ def _stacked(parts: Sequence[Rows]) -> Rows:
 
 
 def block_weight(sample_weight: Vector | None, n_rows: int) -> Floats | None:
-    """Return the checked weights of a block; None if every row counts once.
-
-    Parameters
-    ----------
-    sample_weight : array-like of shape (n_rows,) or None
-        The weights of the block.
-    n_rows : int
-        Number of rows of the block.
-    """
+    """Return the checked weights of a block; None if every row counts once."""
     if sample_weight is None or not n_rows:
         return None
     return check_weights(sample_weight, n_rows, all_zero=True)

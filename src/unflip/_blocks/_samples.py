@@ -9,9 +9,9 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length
 
 from unflip._blocks._rows import Blocks, LabelCounts, RowRequest, fetch_rows, label_codes
-from unflip._samples import Samples, TwoSampleFunction, TwoSamples
-from unflip._typing import Array, Rows, Vector
-from unflip._validation import FLOATS, check_weights, within_range
+from unflip._utils.samples import Samples, TwoSampleFunction, TwoSamples
+from unflip._utils.typing import Array, Rows, Vector
+from unflip._utils.validation import FLOATS, check_weights, within_range
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -19,20 +19,13 @@ T = TypeVar("T")
 
 @dataclass
 class ClassSamples(Samples):
-    """The rows of one class as the numerator, all rows as the denominator.
+    """The rows of one class as the numerator, all rows as the denominator."""
 
-    Parameters
-    ----------
-    blocks : Blocks
-        The noisy data.
-    counts : LabelCounts
-        The label counts of the blocks.
-    k : int
-        Index of the class.
-    """
-
+    # The noisy data.
     blocks: Blocks
+    # The label counts of the blocks.
     counts: LabelCounts
+    # Index of the class.
     k: int
     _sparse: bool = False
 
@@ -86,13 +79,7 @@ class ClassSamples(Samples):
 
 
 def numbers(X: Rows) -> Rows:
-    """Return the rows as a dense or sparse array of floats.
-
-    Parameters
-    ----------
-    X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-        The rows.
-    """
+    """Return the rows as a dense or sparse array of floats."""
     rows = check_array(X, accept_sparse="csr", dtype=FLOATS, input_name="X")
     return within_range(rows, "X")
 

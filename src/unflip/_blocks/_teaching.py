@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from unflip._blocks._rows import Blocks, LabelCounts, RowRequest, fetch_rows, label_codes
-from unflip._diagnostics import LEVEL, Diagnostic
+from unflip._diagnostics.findings import LEVEL, Diagnostic
 from unflip._label_posterior import LabelPosterior, Totals
-from unflip._simplex import scaled_rows
-from unflip._typing import Array, Codes, Floats, Rows
-from unflip._validation import Labels
+from unflip._utils.simplex import scaled_rows
+from unflip._utils.typing import Array, Codes, Floats, Rows
+from unflip._utils.validation import Labels
 from unflip.checked import (
     LEAST_ROWS,
     CheckedLabels,
@@ -29,26 +29,17 @@ from unflip.posterior import BasePosterior
 
 @dataclass(frozen=True)
 class TaughtBlocks:
-    """What checked rows and noisy labels say together, of rows that come in blocks.
+    """What checked rows and noisy labels say together, of rows that come in blocks."""
 
-    Parameters
-    ----------
-    explained : Explained
-        How errors come about.
-    features : Features
-        What makes numbers of rows.
-    own_rates : NoiseRates or TransitionMatrix
-        The rates by the labels alone.
-    wrong_share : Estimate or None
-        The share of wrong labels by the drawn rows; None where too few were drawn.
-    doubts : list of Diagnostic
-        What a user should know.
-    """
-
+    # How errors come about.
     explained: Explained
+    # What makes numbers of rows.
     features: Features
+    # The rates by the labels alone.
     own_rates: Noise
+    # The share of wrong labels by the drawn rows; None where too few were drawn.
     wrong_share: Estimate | None
+    # What a user should know.
     doubts: list[Diagnostic]
 
     @property
@@ -57,19 +48,7 @@ class TaughtBlocks:
         return self.explained.shares
 
     def label_proba(self, X: Rows, noisy: Floats, codes: Codes, classes: Array) -> Floats:
-        """Return P(true = k | x, given label) of a block.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Rows.
-        noisy : ndarray of shape (n_rows, n_classes)
-            P(noisy y | x).
-        codes : ndarray of shape (n_rows,)
-            Positions of the given labels among the classes.
-        classes : ndarray of shape (n_classes,)
-            The labels.
-        """
+        """Return P(true = k | x, given label) of a block."""
         own = LabelPosterior(noisy, codes, self.own_rates, classes).proba
         x = self.features.transform(X)
         return self.explained.predict(Seen(own, scaled_rows(noisy), x, codes))
@@ -83,17 +62,7 @@ def teach_blocks(
     totals: Totals,
     checked: CheckedLabels,
 ) -> TaughtBlocks:
-    """Return what checked rows teach, which are fetched in one pass.
-
-    Parameters
-    ----------
-    blocks, counts
-        The noisy data, and how many rows they have.
-    posterior, rates, totals
-        P(noisy y | x), the rates, and the sums over all rows, by the labels alone.
-    checked : CheckedLabels
-        The checked rows, whose positions count across all blocks.
-    """
+    """Return what checked rows teach, which are fetched in one pass."""
     n_rows = counts.n_rows.sum(axis=1)
     if n_rows.sum() != counts.n_all:
         raise ValueError(

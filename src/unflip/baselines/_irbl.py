@@ -10,9 +10,9 @@ from sklearn.utils import Tags, _safe_indexing, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._estimators import clone_seeded, delegated, fit_weighted, optional_generator
-from unflip._typing import Array, Classifier, RandomState, Rows
-from unflip._validation import check_enough_rows, check_labels, check_table, check_weights
+from unflip._utils.estimators import clone_seeded, delegated, fit_weighted, optional_generator
+from unflip._utils.typing import Array, Classifier, RandomState, Rows
+from unflip._utils.validation import check_enough_rows, check_labels, check_table, check_weights
 from unflip.checked import CheckedLabels
 
 LEAST_PROBA = 1e-6

@@ -11,9 +11,9 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._estimators import clone_seeded, delegated, optional_generator
-from unflip._typing import Array, RandomState, Record, Rows
-from unflip._validation import (
+from unflip._utils.estimators import clone_seeded, delegated, optional_generator
+from unflip._utils.typing import Array, RandomState, Record, Rows
+from unflip._utils.validation import (
     check_class_weights,
     check_enough_rows,
     check_labels,

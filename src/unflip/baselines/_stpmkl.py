@@ -11,12 +11,12 @@ from sklearn.svm import SVC
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._compat import validate_data
-from unflip._estimators import optional_generator
-from unflip._gaussian_kernel import DistancesTo, gaussian, row_blocks, squared_distances
-from unflip._threads import one_blas_thread
-from unflip._typing import Array, Floats, Rows
-from unflip._validation import (
+from unflip._utils.compat import validate_data
+from unflip._utils.estimators import optional_generator
+from unflip._utils.gaussian_kernel import DistancesTo, gaussian, row_blocks, squared_distances
+from unflip._utils.threads import one_blas_thread
+from unflip._utils.typing import Array, Floats, Rows
+from unflip._utils.validation import (
     check_count,
     check_enough_rows,
     check_labels,
@@ -25,7 +25,7 @@ from unflip._validation import (
     new_rows,
     training_rows,
 )
-from unflip._warn import warn
+from unflip._utils.warning import warn
 from unflip.noise import NoiseRates
 from unflip.noise_rates import RatesLike, estimate_rates
 
@@ -293,17 +293,7 @@ def correct_kernels(kernels: Floats, flip_probability: float) -> Floats:
 
 
 def solve_kernel(kernel: Floats, signs: Floats, C: float) -> tuple[Floats, float]:
-    """Return alpha_i y_i and b of the support vector machine with this kernel.
-
-    Parameters
-    ----------
-    kernel : ndarray of shape (n_samples, n_samples)
-        Any positive semidefinite matrix.
-    signs : ndarray of shape (n_samples,)
-        Labels, 1 or -1.
-    C : float
-        Upper bound of alpha_i.
-    """
+    """Return alpha_i y_i and b of the support vector machine with this kernel."""
     machine = SVC(
         kernel="precomputed", C=C, tol=SOLVER_TOL, cache_size=500, max_iter=SOLVER_STEPS
     ).fit(kernel, signs)
@@ -320,19 +310,6 @@ def learn_kernel_weights(
     q_k = (alpha y)' K_k (alpha y), so that dJ / dtheta_k = -q_k / 2. Exponentiated gradient,
     theta_k <- theta_k exp(step q_k / (2 J)) / sum. The step is doubled after a success, and
     quartered if J decreases by less than its slope predicts. The gap is (max_k q_k - theta' q) / 2.
-
-    Parameters
-    ----------
-    kernels : ndarray of shape (n_kernels, n_samples, n_samples)
-        Positive semidefinite matrices.
-    signs : ndarray of shape (n_samples,)
-        Labels, 1 or -1.
-    C : float
-        Upper bound of alpha_i.
-    tol : float
-        Gap at which to stop, relative to J.
-    max_iter : int
-        Maximum number of theta tried.
     """
 
     def solve(theta: Floats, n_iter: int) -> tuple[SaddlePoint, Floats]:

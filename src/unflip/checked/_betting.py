@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unflip._typing import Floats
+from unflip._utils.typing import Floats
 from unflip.checked._draws import Draws
 
 STAKES = 0.9 * 0.5 ** np.arange(8)
@@ -51,21 +51,7 @@ def confidence_sequence(
     largest: float,
     level: float,
 ) -> tuple[float, float]:
-    """Return the values that no moment so far has ruled out.
-
-    Parameters
-    ----------
-    values, model : ndarray of shape (n_draws, 2)
-        a and b of the drawn rows: as checked, and as the model predicts them.
-    model_mean : ndarray of shape (2,)
-        The predictions' means over all rows of the table.
-    draws : Draws
-        How the rows were drawn.
-    largest : float
-        The largest value of a.
-    level : float
-        Confidence.
-    """
+    """Return the values that no moment so far has ruled out."""
     if not draws.rows.size:
         return 0.0, 1.0
     game = _game(values, model, model_mean, draws, largest)
@@ -100,15 +86,7 @@ def running_sequence(
     level: float,
     grid: Floats,
 ) -> Floats:
-    """Return the sequence after every draw, to the grid's precision, of shape (n_draws, 2).
-
-    Parameters
-    ----------
-    values, model, model_mean, draws, largest, level
-        As for :func:`confidence_sequence`.
-    grid : ndarray of shape (n_values,)
-        Equally spaced values, increasing.
-    """
+    """Return the sequence after every draw, to the grid's precision, of shape (n_draws, 2)."""
     game = _game(values, model, model_mean, draws, largest)
     capital = _log_capital(grid, game)
     best = np.maximum.accumulate(capital, axis=1).max(axis=0)

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import t as student
 
-from unflip._typing import Floats, Record
+from unflip._utils.typing import Floats, Record
 from unflip.checked._betting import confidence_sequence
 from unflip.checked._draws import Draws
 from unflip.checked._exact import finite_interval
@@ -120,21 +120,7 @@ def estimate_ratio(
     *,
     sequence: bool = True,
 ) -> Estimate:
-    """Return theta with its two intervals.
-
-    Parameters
-    ----------
-    ratio : Ratio
-        What is counted.
-    draws : Draws
-        The checked rows.
-    label_proba : ndarray of shape (n_rows, n_classes + 1) or None
-        The model's P(true = k | x, given label), the last column for none of the classes.
-    level : float
-        Confidence.
-    sequence : bool, default=True
-        Whether the confidence sequence is wanted, which takes most of the time; else it is [0, 1].
-    """
+    """Return theta with its two intervals."""
     predicted = [ratio.predicted(label_proba, draws.n_rows, draws.rows)]
     with_model = label_proba is not None
     return estimate_predicted([ratio], draws, predicted, level, with_model, sequence=sequence)
@@ -143,15 +129,7 @@ def estimate_ratio(
 def estimate_mean(
     ratios: list[Ratio], draws: Draws, label_proba: Floats | None, level: float
 ) -> Estimate:
-    """Return the mean of several ratios, such as recalls, with its two intervals.
-
-    Parameters
-    ----------
-    ratios : list of Ratio
-        What is averaged.
-    draws, label_proba, level
-        As for :func:`estimate_ratio`.
-    """
+    """Return the mean of several ratios, such as recalls, with its two intervals."""
     predicted = [ratio.predicted(label_proba, draws.n_rows, draws.rows) for ratio in ratios]
     return estimate_predicted(ratios, draws, predicted, level, label_proba is not None)
 
@@ -165,17 +143,7 @@ def estimate_predicted(
     *,
     sequence: bool = True,
 ) -> Estimate:
-    """Return the mean of several ratios, from what a model expects of each.
-
-    Parameters
-    ----------
-    ratios, draws, level, sequence
-        As for :func:`estimate_mean` and :func:`estimate_ratio`.
-    predicted : list of Predicted
-        For each ratio.
-    with_model : bool
-        Whether there is a model; else the predictions are zeros.
-    """
+    """Return the mean of several ratios, from what a model expects of each."""
     ends = _completions(ratios, draws, predicted)
     sure = draws.truth >= 0
     kept = draws._replace(

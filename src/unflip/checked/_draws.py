@@ -4,33 +4,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unflip._typing import Codes, Floats
+from unflip._utils.typing import Codes, Floats
 
 FLOOR = 0.7
 """Rows are drawn with at least this share of the probability of a plain random draw."""
 
 
 class Draws(NamedTuple):
-    """Rows that were drawn with known probabilities, in the order of the draws.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_draws,)
-        Their positions.
-    truth : ndarray of shape (n_draws,)
-        Positions of their true labels among the classes; n_classes: none of them, -1: unsure.
-    relative : ndarray of shape (n_draws,)
-        The probability of each draw, relative to that of a plain random draw from the rows left.
-    in_turn : bool
-        Whether the probabilities are those of single draws; else rows were included on their own.
-    n_rows, n_classes : int
-        Of the table.
-    """
+    """Rows that were drawn with known probabilities, in the order of the draws."""
 
     rows: Codes
+    # Positions of their true labels among the classes; n_classes: none of them, -1: unsure.
     truth: Codes
+    # The probability of each draw, relative to that of a plain random draw from the rows left.
     relative: Floats
+    # Whether the probabilities are those of single draws; else rows were included on their own.
     in_turn: bool
+    # Of the table.
     n_rows: int
     n_classes: int
 
@@ -77,13 +67,6 @@ def relative_probability(probability: Floats, n_rows: int) -> tuple[Floats, bool
 
     1 / P(drawn at its turn) has the number of rows left as its expectation, and
     1 / P(in the sample at all) sums to the number of rows: whichever is closer is meant.
-
-    Parameters
-    ----------
-    probability : ndarray of shape (n_draws,)
-        Of each row that was drawn.
-    n_rows : int
-        Rows of the table.
     """
     n_draws = probability.size
     left = n_rows - np.arange(n_draws, dtype=float)

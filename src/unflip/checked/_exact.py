@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 from scipy.stats import hypergeom
 
-from unflip._diagnostics import LEVEL
-from unflip._typing import Floats
-from unflip._validation import check_level, check_numbers
+from unflip._diagnostics.findings import LEVEL
+from unflip._utils.typing import Floats
+from unflip._utils.validation import check_level, check_numbers
 
 
 def clopper_pearson(found: ArrayLike, n: ArrayLike, level: float = LEVEL) -> Floats:
@@ -47,17 +47,6 @@ def finite_interval(found: int, n: int, n_rows: int, level: float = LEVEL) -> tu
     The shares under which so many, or so few, have a probability above (1 - level) / 2 when rows
     are drawn without replacement: narrower than :func:`clopper_pearson`, and the share itself once
     all rows were drawn.
-
-    Parameters
-    ----------
-    found : int
-        Number of successes.
-    n : int
-        Rows drawn; the interval of 0 rows is [0, 1].
-    n_rows : int
-        Rows that they were drawn from.
-    level : float, default=0.95
-        Confidence.
     """
     if not n:
         return 0.0, 1.0
@@ -74,15 +63,7 @@ def finite_interval(found: int, n: int, n_rows: int, level: float = LEVEL) -> tu
 
 
 def check_counts(values: ArrayLike, name: str) -> Floats:
-    """Return the counts, from 0 to 2^53, up to which floats are exact.
-
-    Parameters
-    ----------
-    values : array-like
-        Counts.
-    name : str
-        What the user calls them.
-    """
+    """Return the counts, from 0 to 2^53, up to which floats are exact."""
     numbers = check_numbers(values, name)
     wrong = ~((numbers >= 0) & (numbers <= 2.0**53))
     if wrong.any():

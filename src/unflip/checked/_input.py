@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unflip._typing import Array, Codes, Floats
-from unflip._validation import Labels, find_class, is_missing
+from unflip._utils.typing import Array, Codes, Floats
+from unflip._utils.validation import Labels, find_class, is_missing
 
 NONE = "none of these"
 """The answer that a row belongs to no class at all."""

@@ -6,8 +6,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unflip._typing import Array, Codes, Floats, PlainLabel, RandomState
-from unflip._validation import Labels, check_labels, check_level, check_probabilities, is_number
+from unflip._utils.typing import Array, Codes, Floats, PlainLabel, RandomState
+from unflip._utils.validation import (
+    Labels,
+    check_labels,
+    check_level,
+    check_probabilities,
+    is_number,
+)
 from unflip.checked import _ratios
 from unflip.checked._counting import Estimate, estimate_mean, estimate_ratio
 from unflip.checked._draws import Draws, relative_probability
@@ -532,15 +538,7 @@ def _label_proba(label_proba: ArrayLike, table: Labels, per_class: bool) -> Floa
 
 
 def label_proba_of(wrong: Floats, table: Labels) -> Floats:
-    """Return P(true = k | x, given label) by P(wrong) alone: one other class stands for all others.
-
-    Parameters
-    ----------
-    wrong : ndarray of shape (n_rows,)
-        P(the label is wrong).
-    table : Labels
-        The labels of the table.
-    """
+    """Return P(true = k | x, observed label) by P(wrong) alone: one class stands for all others."""
     n_rows, n_classes = table.codes.size, table.classes.size
     whole = np.zeros((n_rows, n_classes + 1))
     whole[np.arange(n_rows), table.codes] = 1 - wrong

@@ -26,8 +26,8 @@ from scipy.optimize import Bounds, minimize
 from scipy.special import log_softmax, logsumexp
 
 from unflip._label_posterior import LabelPosterior
-from unflip._threads import one_blas_thread
-from unflip._typing import Codes, Floats, Rows
+from unflip._utils.threads import one_blas_thread
+from unflip._utils.typing import Codes, Floats, Rows
 from unflip.noise import TransitionMatrix
 
 WIDTHS = (0.5, 5.0, 50.0)
@@ -50,48 +50,26 @@ SMALLEST = 1e-4
 
 
 class Seen(NamedTuple):
-    """What is known of rows without looking at them.
+    """What is known of rows without looking at them."""
 
-    Parameters
-    ----------
-    own : ndarray of shape (n_rows, n_classes)
-        P(true = k | x, given label) by the noisy labels alone.
-    held_out : ndarray of shape (n_rows, n_classes)
-        P(noisy | x) by a model that did not see the row's label.
-    x : dict of str to {ndarray, sparse matrix} of shape (n_rows, n_features)
-        The rows as numbers, by the name of each scale of the columns; empty where they are not
-        numbers.
-    codes : ndarray of shape (n_rows,)
-        Positions of the given labels among the classes.
-    """
-
+    # P(true = k | x, given label) by the noisy labels alone.
     own: Floats
+    # P(noisy | x) by a model that did not see the row's label.
     held_out: Floats
+    # The rows as numbers, by the name of each scale of the columns; empty where they are not
+    # numbers.
     x: dict[str, Rows]
+    # Positions of the given labels among the classes.
     codes: Codes
 
     def take(self, rows: Codes) -> "Seen":
-        """Return some of the rows.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-            Their positions.
-        """
+        """Return some of the rows."""
         x = {name: each[rows] for name, each in self.x.items()}
         return Seen(self.own[rows], self.held_out[rows], x, self.codes[rows])
 
 
 class Explained(NamedTuple):
-    """How errors come about: explanations, fitted to checked rows, and the weight of each.
-
-    Parameters
-    ----------
-    parts : list of estimators
-        The explanations.
-    weights : ndarray of shape (n_parts,)
-        Their weights.
-    """
+    """How errors come about: explanations, fitted to checked rows, and the weight of each."""
 
     parts: list["Explanation"]
     weights: Floats
@@ -102,13 +80,7 @@ class Explained(NamedTuple):
         return dict(zip((part.name for part in self.parts), self.weights.tolist(), strict=True))
 
     def predict(self, rows: Seen) -> Floats:
-        """Return P(true = k | x, given label).
-
-        Parameters
-        ----------
-        rows : Seen
-            The rows.
-        """
+        """Return P(true = k | x, given label)."""
         proba = np.zeros_like(rows.own)
         for weight, part in zip(self.weights, self.parts, strict=True):
             if weight > 0:
@@ -118,17 +90,7 @@ class Explained(NamedTuple):
 
 @one_blas_thread()
 def explain_errors(rows: Seen, truth: Codes, weight: Floats) -> Explained:
-    """Return how the errors of all rows come about, by rows whose true class is known.
-
-    Parameters
-    ----------
-    rows : Seen
-        The checked rows.
-    truth : ndarray of shape (n_checked,)
-        Positions of their true labels among the classes.
-    weight : ndarray of shape (n_checked,)
-        How far each speaks for other rows; 0 of rows that were picked by hand.
-    """
+    """Return how the errors of all rows come about, by rows whose true class is known."""
     speaking = np.flatnonzero(weight > 0)
     rows, truth, weight = rows.take(speaking), truth[speaking], weight[speaking]
     if speaking.size < LEAST_ROWS:
@@ -176,17 +138,7 @@ class RandomFlips:
 
 
 def flip_matrix(truth: Codes, codes: Codes, weight: Floats, n_classes: int) -> Floats:
-    """Return T[i, j] = P(given = j | true = i) from checked rows, shrunk a little to no flips.
-
-    Parameters
-    ----------
-    truth, codes : ndarray of shape (n_checked,)
-        True and given labels of rows that were drawn.
-    weight : ndarray of shape (n_checked,)
-        How far each speaks for other rows.
-    n_classes : int
-        How many classes.
-    """
+    """Return T[i, j] = P(given = j | true = i) from checked rows, shrunk a little to no flips."""
     counts = np.zeros((n_classes, n_classes))
     np.add.at(counts, (truth, codes), weight)
     counts += np.eye(n_classes) + 0.5 / n_classes
@@ -204,15 +156,7 @@ def _invertible(matrix: Floats) -> Floats:
 
 
 class ErrorModel:
-    """The small model of the errors, at one prior variance of v x.
-
-    Parameters
-    ----------
-    width : float, default=0
-        Prior variance of v x over the rows; 0: v is 0.
-    scale : str, default=""
-        Which scale of the columns: v has the same prior in each column.
-    """
+    """The small model of the errors, at one prior variance of v x."""
 
     def __init__(self, width: float = 0.0, scale: str = "") -> None:
         self.width, self.scale = width, scale

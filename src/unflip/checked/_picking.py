@@ -6,8 +6,8 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.utils import check_random_state
 
-from unflip._typing import Codes, Floats, RandomState
-from unflip._validation import check_choice, check_count
+from unflip._utils.typing import Codes, Floats, RandomState
+from unflip._utils.validation import check_choice, check_count
 from unflip.checked._counting import Estimate
 from unflip.checked._draws import FLOOR, Draws
 
@@ -62,25 +62,7 @@ def pick_rows(
     label_proba: Floats,
     random_state: RandomState,
 ) -> Picks:
-    """Return the rows to check next.
-
-    Parameters
-    ----------
-    goal : {"count", "find", "teach"}
-        What for.
-    n : int
-        How many; fewer where fewer are left.
-    draws : Draws
-        The rows drawn so far.
-    checked_rows : ndarray
-        All rows checked so far.
-    given : ndarray of shape (n_rows,)
-        Positions of the given labels among the classes.
-    label_proba : ndarray of shape (n_rows, n_classes + 1)
-        P(true = k | x, given label).
-    random_state : int, RandomState instance or None
-        Seed.
-    """
+    """Return the rows to check next."""
     check_choice(goal, ("count", "find", "teach"), "goal")
     check_count(n, "n", least=1)
     suspicion = 1 - label_proba[np.arange(given.size), given]
@@ -111,17 +93,7 @@ def pick_rows(
 
 
 def rows_needed(found: Estimate, n_rows: int, half_width: float) -> int:
-    """Return about how many more rows an interval needs; its width falls as sqrt(1/n - 1/N).
-
-    Parameters
-    ----------
-    found : Estimate
-        The estimate so far.
-    n_rows : int
-        Rows of the table.
-    half_width : float
-        Half the width that is wanted.
-    """
+    """Return about how many more rows an interval needs; its width falls as sqrt(1/n - 1/N)."""
     if found.n_rows < 2:
         # as many as a plain random sample of a share of a tenth
         variance = 0.09 * norm.ppf((1 + found.level) / 2) ** 2

@@ -9,66 +9,38 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unflip._typing import Codes, Floats
+from unflip._utils.typing import Codes, Floats
 
 Values = Callable[[Codes, Codes], tuple[Floats, Floats]]
 """From rows and their true labels (n_classes: none of them) to a and b."""
 
 
 class Predicted(NamedTuple):
-    """What a model expects of a and b.
+    """What a model expects of a and b."""
 
-    Parameters
-    ----------
-    a, b : ndarray of shape (n_drawn,)
-        At the drawn rows.
-    a_all, b_all : float
-        On average over all rows.
-    """
-
+    # At the drawn rows.
     a: Floats
     b: Floats
+    # On average over all rows.
     a_all: float
     b_all: float
 
 
 class Ratio(NamedTuple):
-    """theta = sum a / sum b over all rows of a table.
+    """theta = sum a / sum b over all rows of a table."""
 
-    Parameters
-    ----------
-    values : callable
-        a and b of rows, given their true labels.
-    largest : float
-        The largest value of a; b - a and a are never negative.
-    """
-
+    # a and b of rows, given their true labels.
     values: Values
+    # The largest value of a; b - a and a are never negative.
     largest: float = 1.0
 
     def predicted(self, label_proba: Floats | None, n_rows: int, drawn: Codes) -> Predicted:
-        """Return what a model expects at drawn rows, and of all; zeros without one.
-
-        Parameters
-        ----------
-        label_proba, n_rows
-            As for :meth:`expected`.
-        drawn : ndarray of shape (n_drawn,)
-            Positions of the drawn rows.
-        """
+        """Return what a model expects at drawn rows, and of all; zeros without one."""
         a, b = self.expected(label_proba, n_rows)
         return Predicted(a[drawn], b[drawn], float(a.mean()), float(b.mean()))
 
     def expected(self, label_proba: Floats | None, n_rows: int) -> tuple[Floats, Floats]:
-        """Return E[a] and E[b] of every row under a model; zeros without one.
-
-        Parameters
-        ----------
-        label_proba : ndarray of shape (n_rows, n_classes + 1) or None
-            P(true = k | x, given label); the last column: none of the classes.
-        n_rows : int
-            Rows of the table.
-        """
+        """Return E[a] and E[b] of every row under a model; zeros without one."""
         a, b = np.zeros(n_rows), np.zeros(n_rows)
         if label_proba is None:
             return a, b

@@ -7,11 +7,11 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
-from unflip._diagnostics import LEVEL, Diagnostic
-from unflip._folds import folds_within_classes
-from unflip._simplex import of_another_class
-from unflip._typing import Codes, Floats, RandomState, Rows
-from unflip._validation import Labels
+from unflip._diagnostics.findings import LEVEL, Diagnostic
+from unflip._utils.folds import folds_within_classes
+from unflip._utils.simplex import of_another_class
+from unflip._utils.typing import Codes, Floats, RandomState, Rows
+from unflip._utils.validation import Labels
 from unflip.checked._counting import Estimate
 from unflip.checked._draws import Draws
 from unflip.checked._labels import CheckedLabels
@@ -35,32 +35,21 @@ MANY_BY_HAND = 20
 
 @dataclass(frozen=True)
 class Taught:
-    """What checked rows and noisy labels say together.
+    """What checked rows and noisy labels say together."""
 
-    Parameters
-    ----------
-    label_proba : ndarray of shape (n_rows, n_classes)
-        P(true = k | x, given label); of a checked row, its true label.
-    mislabel_proba : ndarray of shape (n_rows,)
-        P(the label is wrong); of a checked row, 0 or 1.
-    counts : ndarray of shape (n_rows,)
-        0 of rows that belong to no class, which teach a classifier nothing; else 1.
-    rates : NoiseRates or TransitionMatrix
-        P(given | true) over all rows.
-    wrong_share : Estimate or None
-        The share of wrong labels by the drawn rows; None where too few were drawn.
-    shares : dict of str to float
-        The weight of each explanation of the errors.
-    doubts : list of Diagnostic
-        What a user should know.
-    """
-
+    # P(true = k | x, given label); of a checked row, its true label.
     label_proba: Floats
+    # P(the label is wrong); of a checked row, 0 or 1.
     mislabel_proba: Floats
+    # 0 of rows that belong to no class, which teach a classifier nothing; else 1.
     counts: Floats
+    # P(given | true) over all rows.
     rates: NoiseRates | TransitionMatrix
+    # The share of wrong labels by the drawn rows; None where too few were drawn.
     wrong_share: Estimate | None
+    # The weight of each explanation of the errors.
     shares: dict[str, float]
+    # What a user should know.
     doubts: list[Diagnostic]
 
     @property
@@ -69,13 +58,7 @@ class Taught:
         return self.wrong_share is not None
 
     def row_weight(self, sample_weight: Floats | None) -> Floats | None:
-        """Return how often each row counts in training; None: all once.
-
-        Parameters
-        ----------
-        sample_weight : ndarray of shape (n_rows,) or None
-            A user's own weights.
-        """
+        """Return how often each row counts in training; None: all once."""
         if self.counts.all():
             return sample_weight
         return self.counts if sample_weight is None else self.counts * sample_weight
@@ -91,26 +74,7 @@ def teach(
     *,
     posterior: BasePosterior | None = None,
 ) -> Taught:
-    """Return what checked rows and noisy labels say together.
-
-    Parameters
-    ----------
-    checked : CheckedLabels
-        The checked rows.
-    X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features) or None
-        All rows.
-    labels : Labels
-        Their noisy labels.
-    own : ndarray of shape (n_rows, n_classes)
-        P(true = k | x, given label) by the noisy labels alone.
-    held_out : ndarray of shape (n_rows, n_classes), default=None
-        P(noisy | x) by a model that did not see the row's label. None: by logistic regression, or
-        by `posterior` where rows are not all numbers.
-    random_state : int, RandomState instance or None, default=None
-        Seed of its folds.
-    posterior : BasePosterior, default=None
-        What takes such rows.
-    """
+    """Return what checked rows and noisy labels say together."""
     classes, codes = labels
     truth, draws = checked.truth(labels), checked.draws(labels)
     if held_out is None:
@@ -154,11 +118,6 @@ def recalibrate(
     of rows like them as drawn ones: all count alike, and how they were picked does not matter as
     far as the model of the errors is right. For a ranking, not for counting. Checked rows have
     their probability as if they were not.
-
-    Parameters
-    ----------
-    checked, X, labels, own, held_out
-        As for :func:`teach`.
     """
     truth = checked.truth(labels)
     known = np.flatnonzero((truth >= 0) & (truth < labels.classes.size))
@@ -169,15 +128,7 @@ def recalibrate(
 
 
 def explained_by(checked: CheckedLabels, truth: Codes, draws: Draws, rows: Seen) -> Explained:
-    """Explain errors by rows of known class; those that were drawn weigh by inverse probability.
-
-    Parameters
-    ----------
-    checked, truth, draws
-        The checked rows, their true labels, and those that were drawn.
-    rows : Seen
-        What is known of the checked rows without looking at them.
-    """
+    """Explain errors by rows of known class; those that were drawn weigh by inverse probability."""
     weight = np.zeros(truth.size)
     weight[checked.speak(draws.n_rows)] = draws.weight
     # by position: the same folds in whatever order the rows were checked
@@ -195,31 +146,17 @@ class Features:
 
     A ridge-penalised model of the checked rows does not leave their span, so that no more columns
     than rows are needed.
-
-    Parameters
-    ----------
-    scales : dict of str to (StandardScaler, ndarray of shape (n_features, n_axes) or None)
-        What scales the columns, and the span of the checked rows where there are more columns than
-        these: every column alike; as given, where spreads differ; and each column by the share of
-        its variance that the noisy labels explain, which text with a few telling components gains
-        from most. Empty where rows are not all finite numbers.
     """
 
+    # What scales the columns, and the span of the checked rows where there are more columns than
+    # these: every column alike; as given, where spreads differ; and each column by the share of its
+    # variance that the noisy labels explain, which text with a few telling components gains from
+    # most. Empty where rows are not all finite numbers.
     scales: dict[str, tuple[StandardScaler, Floats | None]]
 
     @classmethod
     def of(cls, X: Rows | None, checked_rows: Codes, noisy_proba: Floats) -> "Features":
-        """Return the features of these rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features) or None
-            Rows, by which the columns are scaled.
-        checked_rows : ndarray
-            Which of them were checked.
-        noisy_proba : ndarray of shape (n_rows, n_classes)
-            P(noisy | x) of the rows.
-        """
+        """Return the features of these rows."""
         x = _numbers(X)
         if x is None:
             return cls({})
@@ -237,13 +174,7 @@ class Features:
         return cls({name: (each, axes.get(name)) for name, each in scalers.items()})
 
     def transform(self, X: Rows | None) -> dict[str, Rows]:
-        """Return rows in each scale; a gap is as the mean of its column.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features) or None
-            Rows with the same columns.
-        """
+        """Return rows in each scale; a gap is as the mean of its column."""
         found = {}
         for name, (scaler, axes) in self.scales.items():
             x = scaler.transform(_as_numbers(X))
@@ -301,26 +232,12 @@ def _elsewhere(proba: Floats, codes: Codes) -> Floats:
 
 
 def joint_counts(proba: Floats, codes: Codes) -> Floats:
-    """Return sums of P(true = i | x, given) over rows of each given label j, at [i, j].
-
-    Parameters
-    ----------
-    proba : ndarray of shape (n_rows, n_classes)
-        P(true | x, given label).
-    codes : ndarray of shape (n_rows,)
-        The given labels.
-    """
+    """Return sums of P(true = i | x, given) over rows of each given label j, at [i, j]."""
     return np.stack([proba[codes == j].sum(axis=0) for j in range(proba.shape[1])], axis=1)
 
 
 def rates_of(joint: Floats) -> NoiseRates | TransitionMatrix:
-    """Return P(given = j | true = i).
-
-    Parameters
-    ----------
-    joint : ndarray of shape (n_classes, n_classes)
-        As :func:`joint_counts` gives them, of all rows.
-    """
+    """Return P(given = j | true = i)."""
     # a class without rows is not flipped
     noise = admissible_matrix(joint + 1e-9 * np.eye(len(joint)))
     return noise.rates if len(joint) == 2 else noise
@@ -329,17 +246,7 @@ def rates_of(joint: Floats) -> NoiseRates | TransitionMatrix:
 def doubts_of(
     checked: CheckedLabels, draws: Draws, share: Estimate | None, said: float
 ) -> list[Diagnostic]:
-    """Return what a user should know of checked rows.
-
-    Parameters
-    ----------
-    checked, draws
-        The checked rows, and those that were drawn.
-    share : Estimate or None
-        The share of wrong labels by those.
-    said : float
-        The same by the labels alone.
-    """
+    """Return what a user should know of checked rows."""
     if share is not None and not share.anytime[0] <= said <= share.anytime[1]:
         low, high = share.interval
         numbers = {"low": low, "high": high, "said": said, "n_rows": share.n_rows}

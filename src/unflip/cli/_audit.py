@@ -14,8 +14,8 @@ from unflip._app.reviewed import read_reviewed
 from unflip._app.table_files import TableError, check_ending, check_writable, write_table
 from unflip._app.tables import add_columns
 from unflip._app.words import to_mend
-from unflip._files import check_outputs
-from unflip._typing import Array, Record
+from unflip._utils.files import check_outputs
+from unflip._utils.typing import Array, Record
 from unflip.audit import LabelAudit
 from unflip.cli import _options as options
 from unflip.cli._estimate import say_checked, say_found

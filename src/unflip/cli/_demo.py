@@ -13,7 +13,7 @@ from sklearn.datasets import load_breast_cancer
 from unflip._app.demo import DemoResult, run_demo
 from unflip._app.table_files import check_ending, write_table
 from unflip._app.workflow import parse_rates
-from unflip._files import check_outputs
+from unflip._utils.files import check_outputs
 from unflip.cli import _options as options
 from unflip.cli._session import session
 

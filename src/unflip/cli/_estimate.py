@@ -12,7 +12,7 @@ from unflip._app.words import (
     to_mend,
     verdict,
 )
-from unflip._typing import Record
+from unflip._utils.typing import Record
 from unflip.cli import _options as options
 from unflip.cli._session import Session, session
 

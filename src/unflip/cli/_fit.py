@@ -14,9 +14,9 @@ from unflip._app.reviewed import read_reviewed
 from unflip._app.table_files import check_ending, check_writable, write_table
 from unflip._app.tables import LabelledTable, kind_of
 from unflip._app.workflow import Learnt
-from unflip._files import check_outputs
-from unflip._progress import tick, work
-from unflip._typing import Record
+from unflip._utils.files import check_outputs
+from unflip._utils.progress import tick, work
+from unflip._utils.typing import Record
 from unflip.cli import _options as options
 from unflip.cli._estimate import say_checked, say_found
 from unflip.cli._report import check_report_ending, report_on, write_report

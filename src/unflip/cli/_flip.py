@@ -11,8 +11,8 @@ from unflip._app.table_files import check_ending, check_writable, write_table
 from unflip._app.tables import add_columns
 from unflip._app.words import percent
 from unflip._app.workflow import parse_rates, rates_by_class
-from unflip._files import check_outputs
-from unflip._typing import Record
+from unflip._utils.files import check_outputs
+from unflip._utils.typing import Record
 from unflip.cli import _options as options
 from unflip.cli._session import session
 from unflip.noise import NoiseRates, TransitionMatrix, as_transition_matrix, flip_labels

@@ -12,9 +12,9 @@ from unflip._app.markup import plain
 from unflip._app.persistence import Model, ModelFileError, changed_versions, load_model
 from unflip._app.table_files import check_ending, check_writable, for_format, read_file, write_table
 from unflip._app.tables import add_columns, matched
-from unflip._files import check_outputs
-from unflip._progress import tick, work
-from unflip._typing import Floats, Record
+from unflip._utils.files import check_outputs
+from unflip._utils.progress import tick, work
+from unflip._utils.typing import Floats, Record
 from unflip.cli import _options as options
 from unflip.cli._session import session
 

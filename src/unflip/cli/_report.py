@@ -14,9 +14,9 @@ from unflip._app.table_files import check_ending
 from unflip._app.tables import LabelledTable, check_features, check_has_columns, without
 from unflip._app.words import verdict
 from unflip._app.workflow import CannotEstimateError, Learnt
-from unflip._files import check_outputs, write_whole
-from unflip._progress import tick, work
-from unflip._warn import silenced
+from unflip._utils.files import check_outputs, write_whole
+from unflip._utils.progress import tick, work
+from unflip._utils.warning import silenced
 from unflip.cli import _options as options
 from unflip.cli._estimate import say_doubts
 from unflip.cli._session import command_line, session, visible

@@ -11,7 +11,7 @@ from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from unflip._validation import check_choice
+from unflip._utils.validation import check_choice
 from unflip.cli import _options as options
 from unflip.cli._session import complain, visible
 from unflip.datasets import load_benchmark

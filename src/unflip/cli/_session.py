@@ -22,25 +22,13 @@ from rich.text import Text
 
 from unflip._app.markup import ESCAPED, rounded
 from unflip._app.workflow import CannotEstimateError
-from unflip._diagnostics import LabelNoiseWarning
-from unflip._progress import heard
-from unflip._typing import Record
+from unflip._diagnostics.findings import LabelNoiseWarning
+from unflip._utils.progress import heard
+from unflip._utils.typing import Record
 
 
 class Session:
-    """The output of a command.
-
-    Parameters
-    ----------
-    as_json : bool
-        Whether the result goes to stdout as JSON, and nothing else does.
-    quiet : bool
-        Whether words are left out.
-    progress : Progress
-        The line on stderr that says what is being done, and what share of all is.
-    out : file
-        Where the result goes.
-    """
+    """The output of a command."""
 
     def __init__(self, *, as_json: bool, quiet: bool, progress: Progress, out: IO[str]) -> None:
         self.as_json, self.out, self._progress = as_json, out, progress
@@ -177,11 +165,6 @@ def visible(text: str) -> str:
 
     A terminal would take them for commands: to hide text, to change the title, to answer. Bytes of
     file names that are not UTF-8 are written out too.
-
-    Parameters
-    ----------
-    text : str
-        Anything.
 
     Examples
     --------

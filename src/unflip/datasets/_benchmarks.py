@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import fetch_openml, get_data_home
 
-from unflip._files import write_whole
-from unflip._validation import check_choice
+from unflip._utils.files import write_whole
+from unflip._utils.validation import check_choice
 from unflip.datasets._convert import RECIPES, LabelledArrays, convert
 
 

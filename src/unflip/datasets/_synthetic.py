@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from unflip._validation import check_count
+from unflip._utils.validation import check_count
 
 
 def make_separable(

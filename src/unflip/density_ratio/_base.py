@@ -10,13 +10,19 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._compat import validate_data
-from unflip._gaussian_kernel import GaussianDesign
-from unflip._samples import Samples, TwoSamples
-from unflip._sampling import shuffled
-from unflip._threads import by_threads, one_blas_thread
-from unflip._typing import Array, Record, Rows
-from unflip._validation import LARGEST_SINGLE, check_count, check_weights, new_rows, training_rows
+from unflip._utils.compat import validate_data
+from unflip._utils.gaussian_kernel import GaussianDesign
+from unflip._utils.samples import Samples, TwoSamples
+from unflip._utils.sampling import shuffled
+from unflip._utils.threads import by_threads, one_blas_thread
+from unflip._utils.typing import Array, Record, Rows
+from unflip._utils.validation import (
+    LARGEST_SINGLE,
+    check_count,
+    check_weights,
+    new_rows,
+    training_rows,
+)
 
 
 class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):

@@ -6,11 +6,17 @@ from collections.abc import Callable
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from unflip._gaussian_kernel import GaussianDesign, median_distance, reached
-from unflip._samples import TwoSamples
-from unflip._typing import Array, Record
-from unflip._validation import check_choice, check_count, check_not_negative, check_width, is_number
-from unflip._warn import warn
+from unflip._utils.gaussian_kernel import GaussianDesign, median_distance, reached
+from unflip._utils.samples import TwoSamples
+from unflip._utils.typing import Array, Record
+from unflip._utils.validation import (
+    check_choice,
+    check_count,
+    check_not_negative,
+    check_width,
+    is_number,
+)
+from unflip._utils.warning import warn
 from unflip.density_ratio._base import KernelDensityRatio
 from unflip.density_ratio._newton import nonnegative_newton_target
 

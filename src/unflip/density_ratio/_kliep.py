@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-from unflip._gaussian_kernel import (
+from unflip._utils.gaussian_kernel import (
     SELECTION_ROWS,
     Design,
     GaussianBasis,
@@ -16,11 +16,17 @@ from unflip._gaussian_kernel import (
     reached,
     width_grid,
 )
-from unflip._samples import Samples, TwoSamples
-from unflip._sampling import shuffled
-from unflip._typing import Array, Record, Rows
-from unflip._validation import check_choice, check_count, check_positive, check_width, check_widths
-from unflip._warn import warn
+from unflip._utils.samples import Samples, TwoSamples
+from unflip._utils.sampling import shuffled
+from unflip._utils.typing import Array, Record, Rows
+from unflip._utils.validation import (
+    check_choice,
+    check_count,
+    check_positive,
+    check_width,
+    check_widths,
+)
+from unflip._utils.warning import warn
 from unflip.density_ratio._base import KernelDensityRatio
 from unflip.density_ratio._likelihood import (
     LikelihoodSums,

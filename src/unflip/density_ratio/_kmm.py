@@ -8,7 +8,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from unflip._gaussian_kernel import (
+from unflip._utils.gaussian_kernel import (
     DistancesTo,
     gaussian,
     median_distance,
@@ -17,16 +17,16 @@ from unflip._gaussian_kernel import (
     squared_distances,
     weighted_gram,
 )
-from unflip._samples import TwoSamples
-from unflip._typing import Array, Record, Rows
-from unflip._validation import (
+from unflip._utils.samples import TwoSamples
+from unflip._utils.typing import Array, Record, Rows
+from unflip._utils.validation import (
     check_choice,
     check_count,
     check_not_negative,
     check_positive,
     check_width,
 )
-from unflip._warn import warn
+from unflip._utils.warning import warn
 from unflip.density_ratio._base import BaseDensityRatio
 
 MIN_EPSILON = 1e-6

@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from unflip._gaussian_kernel import (
+from unflip._utils.gaussian_kernel import (
     GaussianBasis,
     row_blocks,
     weighted_gram,
     weighted_sum,
     worth_caching,
 )
-from unflip._samples import Samples, TwoSamples
-from unflip._threads import by_threads
-from unflip._typing import Array, Rows
+from unflip._utils.samples import Samples, TwoSamples
+from unflip._utils.threads import by_threads
+from unflip._utils.typing import Array, Rows
 from unflip.density_ratio._newton import nonnegative_newton_target
 
 LOG_TINY = float(np.log(1e-300))
@@ -138,21 +138,7 @@ class LikelihoodSums:
 
 
 class NumeratorRows:
-    """The relative basis values of the numerator in blocks, cached if small, else recomputed.
-
-    Parameters
-    ----------
-    X, weight : array-like of shape (n_num, n_features) and (n_num,)
-        The rows and their weights.
-    basis : GaussianBasis
-        phi / b.
-    dtype : dtype
-        Precision of the relative values.
-    blocks : sequence of RelativeBlock, default=()
-        The blocks, if already computed.
-    many_passes : bool, default=True
-        Whether to cache the values, if small enough.
-    """
+    """The relative basis values of the numerator in blocks, cached if small, else recomputed."""
 
     def __init__(
         self,
@@ -332,19 +318,6 @@ def maximise(
     Each step maximises a quadratic model of mean log r - sum alpha over alpha >= 0; at the
     solution the weights sum to one. A Hessian is reused as long as each step reduces the KKT gap to
     a tenth, as a gradient is much cheaper.
-
-    Parameters
-    ----------
-    sums : callable
-        `sums(alpha, with_hessian)` returns the :class:`LikelihoodSums`.
-    start : ndarray of shape (n_centers,)
-        Positive weights.
-    tol : float
-        KKT gap at which to stop.
-    max_iter : int
-        Maximum number of steps.
-    hessian : ndarray of shape (n_centers, n_centers), default=None
-        Hessian to start with, of a similar problem.
     """
     point = _Point(start, sums(start, False))
     if not point.sums.weight > 0:

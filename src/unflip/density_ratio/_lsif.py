@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
-from unflip._gaussian_kernel import (
+from unflip._utils.gaussian_kernel import (
     SELECTION_ROWS,
     GaussianDesign,
     gaussian_at_widths,
@@ -14,9 +14,9 @@ from unflip._gaussian_kernel import (
     weighted_sum,
     width_grid,
 )
-from unflip._samples import Samples, TwoSamples
-from unflip._typing import Array, Record, Rows
-from unflip._validation import (
+from unflip._utils.samples import Samples, TwoSamples
+from unflip._utils.typing import Array, Record, Rows
+from unflip._utils.validation import (
     check_choice,
     check_positive,
     check_positives,

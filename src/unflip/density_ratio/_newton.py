@@ -5,7 +5,7 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.linalg.lapack import dposv
 from scipy.optimize import nnls
 
-from unflip._typing import Array
+from unflip._utils.typing import Array
 
 MAX_EXCHANGES = 6
 """Maximum number of exchanges before non-negative least squares takes over."""

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from unflip._gaussian_kernel import gaussian_at_widths, reached, squared_distances
-from unflip._samples import TwoSamples
-from unflip._typing import Array
+from unflip._utils.gaussian_kernel import gaussian_at_widths, reached, squared_distances
+from unflip._utils.samples import TwoSamples
+from unflip._utils.typing import Array
 from unflip.density_ratio._likelihood import (
     LOG_TINY,
     LikelihoodSums,
@@ -28,21 +28,6 @@ class WidthScores:
     """Mean over folds of the held-out mean log r, minus log mean r of held-out X_den.
 
     Distances are computed once for all widths. The rows of `samples` are in random order.
-
-    Parameters
-    ----------
-    samples : TwoSamples
-        The rows.
-    centers : ndarray of shape (n_centers, n_features)
-        The centres.
-    n_folds : int
-        Number of folds.
-    hold_out_den : bool
-        Whether denominator rows are held out as well.
-    max_iter : int
-        Maximum number of Newton steps for a fold.
-    solver : callable, default=None
-        Solver of a fold in place of Newton's method.
     """
 
     def __init__(

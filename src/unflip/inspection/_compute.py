@@ -9,8 +9,8 @@ from sklearn.base import clone
 from sklearn.metrics import check_scoring
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from unflip._typing import Array, Floats
-from unflip._validation import (
+from unflip._utils.typing import Array, Floats
+from unflip._utils.validation import (
     check_choice,
     check_count,
     check_labels,
@@ -20,7 +20,7 @@ from unflip._validation import (
     check_weights,
     plain_labels,
 )
-from unflip._warn import silenced
+from unflip._utils.warning import silenced
 from unflip.noise import RatesInterval, as_transition_matrix
 from unflip.weights import effective_sample_size
 

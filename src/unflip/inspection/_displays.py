@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._preprocessing import noisy_proba_of
-from unflip._validation import plain_labels
+from unflip._utils.preprocessing import noisy_proba_of
+from unflip._utils.validation import plain_labels
 from unflip.inspection._compute import (
     MislabelCalibration,
     PosteriorHistogram,

@@ -5,7 +5,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unflip._validation import check_choice
+from unflip._utils.validation import check_choice
 from unflip.inspection._displays import COLOURS, MARKERS, _axes, _pyplot
 from unflip.inspection._slices import NoiseBySlice, noise_by_slice
 

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import expit, logit
 from scipy.stats import chi2
 
-from unflip._diagnostics import LEVEL
-from unflip._typing import Array, Floats
+from unflip._diagnostics.findings import LEVEL
+from unflip._utils.typing import Array, Floats
 from unflip.noise import LARGEST_TOTAL, NoiseRates
 
 N_POSTERIOR_BINS = 64
@@ -42,15 +42,7 @@ class SliceCounts:
 
     @classmethod
     def of(cls, clean: Floats, positive: Array) -> "SliceCounts":
-        """Count the rows.
-
-        Parameters
-        ----------
-        clean : ndarray of shape (n_samples,)
-            g(x) = P(true=+1 | x).
-        positive : ndarray of shape (n_samples,)
-            Whether each row is labelled positive.
-        """
+        """Count the rows."""
         log_odds = logit(np.clip(clean, SUREST, 1 - SUREST))
         bins = np.array_split(
             np.argsort(log_odds, kind="stable"), min(N_POSTERIOR_BINS, clean.size)
@@ -67,11 +59,6 @@ class SliceCounts:
         """Return the log-likelihood at pairs of rates, with the best shift of the log odds.
 
         By Fisher scoring, whose steps go uphill; a shift of many SHIFT_SCALE costs likelihood.
-
-        Parameters
-        ----------
-        rho_pos, rho_neg : ndarray of shape (n_pairs,)
-            Rates.
         """
         left, floor = (1 - rho_pos - rho_neg)[:, None], rho_neg[:, None]
         shift, n = np.zeros(rho_pos.size), self.positive + self.negative
@@ -92,15 +79,7 @@ class SliceCounts:
 
 
 def profile_of_all(slices: Sequence[SliceCounts], rho_pos: Floats, rho_neg: Floats) -> Profile:
-    """Return the log-likelihood of one pair of rates for all slices, each with its own shift.
-
-    Parameters
-    ----------
-    slices : sequence of SliceCounts
-        The rows.
-    rho_pos, rho_neg : ndarray of shape (n_pairs,)
-        Rates.
-    """
+    """Return the log-likelihood of one pair of rates for all slices, each with its own shift."""
     profiles = [counts.profile(rho_pos, rho_neg) for counts in slices]
     size = np.array([counts.n_rows for counts in slices])
     prior = np.average([each.prior for each in profiles], axis=0, weights=size)
@@ -112,37 +91,23 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True)
 class Region:
-    """Where the likelihood of the rates is near its maximum.
+    """Where the likelihood of the rates is near its maximum."""
 
-    Parameters
-    ----------
-    likelihood : float
-        The greatest log-likelihood.
-    rates : tuple of float
-        rho_pos and rho_neg there.
-    prior, share : float
-        The shares of true positives, and of wrong labels, there.
-    positive, negative, shares : (low, high)
-        95 % intervals of either rate and of the share of wrong labels: all values that some pair
-        of rates has whose likelihood is less than the greatest by no more than chi2's quantile.
-    """
-
+    # The greatest log-likelihood.
     likelihood: float
+    # rho_pos and rho_neg there.
     rates: tuple[float, float]
+    # The shares of true positives, and of wrong labels, there.
     prior: float
     share: float
+    # 95 % intervals of either rate and of the share of wrong labels: all values that some pair of
+    # rates has whose likelihood is less than the greatest by no more than chi2's quantile.
     positive: Interval
     negative: Interval
     shares: Interval
 
     def widened(self, spread: Floats) -> "Region":
-        """Return the region with more spread about the estimate, added in squares.
-
-        Parameters
-        ----------
-        spread : ndarray of shape (2, 2)
-            Half-widths to add: of rho_pos and rho_neg, downwards and upwards.
-        """
+        """Return the region with more spread about the estimate, added in squares."""
         scale = np.array([self.prior, 1 - self.prior])
         of_share = np.sqrt(((scale[:, None] * spread) ** 2).sum(axis=0))
         return replace(
@@ -161,13 +126,7 @@ def wider(centre: float, interval: Interval, spread: Floats) -> Interval:
 
 
 def likelihood_region(profile: Callable[[Floats, Floats], Profile]) -> Region:
-    """Return where the likelihood is near its maximum, on a grid that is narrowed to there.
-
-    Parameters
-    ----------
-    profile : callable
-        From arrays rho_pos and rho_neg to their :class:`Profile`.
-    """
+    """Return where the likelihood is near its maximum, on a grid that is narrowed to there."""
     low, high = np.zeros(2), np.full(2, LARGEST_TOTAL)
     drop = chi2.ppf(LEVEL, 1) / 2
     for n_points in GRIDS:
@@ -207,13 +166,6 @@ def spread_of_posterior(rates: NoiseRates, interval: Any, together: Region) -> F
     """Return by how much the rates are uncertain because g is, down and up, of shape (2, 2).
 
     The channel's interval knows of both uncertainties, the likelihood given g of one.
-
-    Parameters
-    ----------
-    rates, interval : NoiseRates
-        The channel's; None where there is no interval.
-    together : Region
-        Of one pair of rates for all rows, given g.
     """
     if interval is None:
         return np.zeros((2, 2))

@@ -7,8 +7,8 @@ import numpy as np
 from scipy.special import softmax
 from scipy.stats import chi2
 
-from unflip._diagnostics import LEVEL
-from unflip._typing import Codes, Floats
+from unflip._diagnostics.findings import LEVEL
+from unflip._utils.typing import Codes, Floats
 from unflip.inspection._slice_likelihood import (
     SHIFT_SCALE,
     SUREST,
@@ -29,13 +29,7 @@ SETTLED = 1e-4
 
 
 def direction_of(T: Floats) -> Floats:
-    """Return D = (T - I) / s with s the greatest rate; where there is none, flips go anywhere.
-
-    Parameters
-    ----------
-    T : ndarray of shape (n_classes, n_classes)
-        T[i, j] = P(noisy=j | true=i), of all rows.
-    """
+    """Return D = (T - I) / s with s the greatest rate; where there is none, flips go anywhere."""
     size = len(T)
     flips = T - np.eye(size)
     largest = float(-np.diag(flips).min())
@@ -54,17 +48,7 @@ class SliceRows:
 
     @classmethod
     def of(cls, clean: Floats, codes: Codes, direction: Floats) -> "SliceRows":
-        """Take the rows.
-
-        Parameters
-        ----------
-        clean : ndarray of shape (n_samples, n_classes)
-            P(true | x).
-        codes : ndarray of shape (n_samples,)
-            Positions of the labels.
-        direction : ndarray of shape (n_classes, n_classes)
-            D.
-        """
+        """Take the rows."""
         return cls(np.log(np.clip(clean, SUREST, None)), codes, direction)
 
     def profile(self, scales: Floats) -> Profile:
@@ -74,11 +58,6 @@ class SliceRows:
         b climb by the information that true labels would give, which is more than there is: steps
         are too short, and go uphill. `prior` is the mean of -D[k, k] over true classes, by which s
         becomes the share of wrong labels.
-
-        Parameters
-        ----------
-        scales : ndarray of shape (n_scales,)
-            Values of s.
         """
         size = len(self.direction)
         shift, found, flips = np.zeros(size), [], []
@@ -104,15 +83,7 @@ class SliceRows:
 
 
 def scale_of_all(slices: Sequence[SliceRows], scales: Floats) -> Profile:
-    """Return the log-likelihood of one s for all slices, each with its own shifts.
-
-    Parameters
-    ----------
-    slices : sequence of SliceRows
-        The rows.
-    scales : ndarray of shape (n_scales,)
-        Values of s.
-    """
+    """Return the log-likelihood of one s for all slices, each with its own shifts."""
     profiles = [rows.profile(scales) for rows in slices]
     size = np.array([rows.codes.size for rows in slices])
     flips = np.average([each.prior for each in profiles], axis=0, weights=size)
@@ -121,34 +92,19 @@ def scale_of_all(slices: Sequence[SliceRows], scales: Floats) -> Profile:
 
 @dataclass(frozen=True)
 class ScaleRegion:
-    """Where the likelihood of s is near its maximum.
+    """Where the likelihood of s is near its maximum."""
 
-    Parameters
-    ----------
-    likelihood : float
-        The greatest log-likelihood.
-    scale : float
-        s there.
-    share : float
-        The share of wrong labels there.
-    scales, shares : (low, high)
-        95 % intervals of both.
-    """
-
+    # The greatest log-likelihood.
     likelihood: float
     scale: float
+    # The share of wrong labels there.
     share: float
+    # 95 % intervals of both.
     scales: Interval
     shares: Interval
 
     def widened(self, spread: Floats) -> "ScaleRegion":
-        """Return the region with more spread about the share, down and up, added in squares.
-
-        Parameters
-        ----------
-        spread : ndarray of shape (2,)
-            Half-widths to add to the share of wrong labels.
-        """
+        """Return the region with more spread about the share, down and up, added in squares."""
         flips = self.share / self.scale if self.scale > 0 else 1.0
         return replace(
             self,
@@ -158,13 +114,7 @@ class ScaleRegion:
 
 
 def scale_region(profile: Callable[[Floats], Profile]) -> ScaleRegion:
-    """Return where the likelihood is near its maximum, on a grid that is narrowed to there.
-
-    Parameters
-    ----------
-    profile : callable
-        From values of s to their :class:`Profile`.
-    """
+    """Return where the likelihood is near its maximum, on a grid that is narrowed to there."""
     low, high = 0.0, LARGEST_TOTAL
     drop = chi2.ppf(LEVEL, 1) / 2
     for _ in range(N_NARROWED):
@@ -199,13 +149,6 @@ def spread_of_share(interval: Interval | None, together: ScaleRegion) -> Floats:
 
     So much that one share for all rows has the channel's interval, which knows of both
     uncertainties; where the channel's share is another one, that too is P(true | x)'s doing.
-
-    Parameters
-    ----------
-    interval : (low, high) or None
-        What the channel says of all rows.
-    together : ScaleRegion
-        Of one s for all rows, given P(true | x).
     """
     if interval is None:
         return np.zeros(2)

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import chi2
 
-from unflip._diagnostics import LEVEL, raise_or_warn
-from unflip._estimators import stage_generator
-from unflip._folds import folds_within_classes
+from unflip._diagnostics.findings import LEVEL, raise_or_warn
 from unflip._label_posterior import LabelPosterior
 from unflip._stages import Stages, channel_interval, fit_stages, judge_estimate, rows_as_numbers
-from unflip._typing import Array, Codes, Floats, Record
-from unflip._validation import check_choice, check_count, check_enough_rows, check_labels
+from unflip._utils.estimators import stage_generator
+from unflip._utils.folds import folds_within_classes
+from unflip._utils.typing import Array, Codes, Floats, Record
+from unflip._utils.validation import check_choice, check_count, check_enough_rows, check_labels
 from unflip.inspection._slice_likelihood import (
     Region,
     SliceCounts,

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._diagnostics import Diagnostic, judge_weight_summary, range_sentence
-from unflip._typing import Floats, Record
-from unflip._validation import check_labels, check_weights
-from unflip._wrong_share import true_shares
+from unflip._diagnostics.error_range import true_shares
+from unflip._diagnostics.findings import Diagnostic, judge_weight_summary, range_sentence
+from unflip._utils.typing import Floats, Record
+from unflip._utils.validation import check_labels, check_weights
 from unflip.checked import Estimate
 from unflip.noise import NoiseRates, RatesInterval, as_transition_matrix
 

@@ -12,12 +12,12 @@ from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._compat import validate_data
-from unflip._gaussian_kernel import row_blocks
-from unflip._threads import one_blas_thread
-from unflip._typing import Array, Rows
-from unflip._validation import check_choice, check_count, is_number, new_rows
-from unflip._warn import warn
+from unflip._utils.compat import validate_data
+from unflip._utils.gaussian_kernel import row_blocks
+from unflip._utils.threads import one_blas_thread
+from unflip._utils.typing import Array, Rows
+from unflip._utils.validation import check_choice, check_count, is_number, new_rows
+from unflip._utils.warning import warn
 from unflip.learners._linear import LossClassifier
 from unflip.learners._metric_lbfgs import KernelProblem, minimise
 from unflip.learners._solvers import LinearProblem, solve, starting_points

@@ -10,10 +10,10 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from unflip._compat import validate_data
-from unflip._threads import one_blas_thread
-from unflip._typing import Array, Rows
-from unflip._validation import (
+from unflip._utils.compat import validate_data
+from unflip._utils.threads import one_blas_thread
+from unflip._utils.typing import Array, Rows
+from unflip._utils.validation import (
     check_choice,
     check_class_weights,
     check_count,

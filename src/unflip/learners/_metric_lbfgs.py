@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from unflip._typing import Array
+from unflip._utils.typing import Array
 from unflip.losses import Loss
 
 MEMORY = 10

@@ -13,8 +13,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from unflip._typing import Array, Rows
-from unflip._warn import silenced, warn
+from unflip._utils.typing import Array, Rows
+from unflip._utils.warning import silenced, warn
 from unflip.losses import Hinge, Logistic, Loss, MarginLoss, Squared
 
 SCALE_ABOVE = 100.0

@@ -12,12 +12,18 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._diagnostics import LEVEL, Diagnostic, raise_or_warn
-from unflip._folds import folds_within_classes
+from unflip._diagnostics.findings import LEVEL, Diagnostic, raise_or_warn
 from unflip._label_posterior import LabelPosterior
-from unflip._row_weights import relative_weights
-from unflip._typing import Array, CrossValidation, Floats, RandomState, Rows
-from unflip._validation import Labels, check_enough_rows, check_labels, check_numbers, check_table
+from unflip._utils.folds import folds_within_classes
+from unflip._utils.row_weights import relative_weights
+from unflip._utils.typing import Array, CrossValidation, Floats, RandomState, Rows
+from unflip._utils.validation import (
+    Labels,
+    check_enough_rows,
+    check_labels,
+    check_numbers,
+    check_table,
+)
 from unflip.noise import (
     LARGEST_TOTAL,
     Noise,
@@ -327,20 +333,7 @@ def count_checked(
     rates: Noise,
     noisy_posterior: Floats | None = None,
 ) -> tuple[Noise, Counted | None]:
-    """Return the rates that checked rows count, where enough were drawn; else those estimated.
-
-    Parameters
-    ----------
-    checked : CheckedLabels or None
-        The checked rows.
-    labels : Labels
-        The noisy labels.
-    rates : NoiseRates or TransitionMatrix
-        The rates as estimated from these.
-    noisy_posterior : ndarray of shape (n_samples, n_classes), default=None
-        P(noisy y | x), from which with `rates` P(true y | x, given label) follows: it makes the
-        count more precise, and never biases it.
-    """
+    """Return the rates that checked rows count, where enough were drawn; else those estimated."""
     if checked is None:
         return rates, None
     if not hasattr(checked, "count_rates"):
@@ -366,24 +359,12 @@ def _counted_rates(checked: CountsRates, y: Array, label_proba: Floats | None, l
 
 
 def default_posterior(n_classes: int) -> str:
-    """Return the default posterior of rate estimators, which estimates no rates itself.
-
-    Parameters
-    ----------
-    n_classes : int
-        How many classes the labels have.
-    """
+    """Return the default posterior of rate estimators, which estimates no rates itself."""
     return "probabilistic" if n_classes == 2 else "selected"
 
 
 def admissible_rates(positive: float, negative: float) -> NoiseRates:
-    """Return estimates as NoiseRates, scaled back with a warning where they leave no information.
-
-    Parameters
-    ----------
-    positive, negative : float
-        Estimates of rho_pos and rho_neg, of any sum.
-    """
+    """Return estimates as NoiseRates, scaled back with a warning if they leave no information."""
     total = positive + negative
     if total > LARGEST_TOTAL:
         numbers = {
@@ -402,12 +383,6 @@ def admissible_matrix(matrix: ArrayLike) -> TransitionMatrix:
 
     The smallest real part of T's eigenvalues, for two classes 1 - rho_pos - rho_neg, is brought to
     at least 0.05, by (1 - a) I + a T with the largest such a: what :func:`admissible_rates` does.
-
-    Parameters
-    ----------
-    matrix : array-like of shape (n_classes, n_classes)
-        An estimate of T: entries >= 0 and rows that sum to more than zero, which are made to sum
-        to one.
     """
     estimate = np.asarray(matrix, dtype=np.float64)
     estimate = estimate / estimate.sum(axis=1, keepdims=True)

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import Tags
 
-from unflip._estimators import clone_seeded
-from unflip._typing import Rows
-from unflip._validation import check_enough_rows, check_labels, check_table
+from unflip._utils.estimators import clone_seeded
+from unflip._utils.typing import Rows
+from unflip._utils.validation import check_enough_rows, check_labels, check_table
 from unflip.noise import RatesInterval
 from unflip.noise_rates._base import BaseRates, CountsRates, count_checked
 from unflip.posterior import ChannelPosterior, EvidenceTest, MulticlassChannelPosterior

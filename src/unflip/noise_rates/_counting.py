@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from unflip._typing import Array, CrossValidation, Floats
-from unflip._validation import is_number
+from unflip._utils.typing import Array, CrossValidation, Floats
+from unflip._utils.validation import is_number
 from unflip.noise import TransitionMatrix
 from unflip.noise_rates._base import PosteriorRates, admissible_matrix
 from unflip.posterior import PosteriorLike

@@ -10,11 +10,11 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, indexable
 
-from unflip._estimators import clone_seeded, optional_generator
-from unflip._folds import check_splits, stratified_folds
-from unflip._row_weights import relative_weights
-from unflip._typing import Array, Classifier, CrossValidation, Floats, Rows
-from unflip._validation import (
+from unflip._utils.estimators import clone_seeded, optional_generator
+from unflip._utils.folds import check_splits, stratified_folds
+from unflip._utils.row_weights import relative_weights
+from unflip._utils.typing import Array, Classifier, CrossValidation, Floats, Rows
+from unflip._utils.validation import (
     MINIMUM_ROWS,
     check_choice,
     check_enough_rows,
@@ -23,7 +23,7 @@ from unflip._validation import (
     check_numbers,
     check_table,
 )
-from unflip._warn import silenced, warn
+from unflip._utils.warning import silenced, warn
 from unflip.noise import NoiseRates, RatesInterval
 from unflip.noise_rates._base import (
     BaseRates,

@@ -5,8 +5,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_array, get_tags
 
-from unflip._typing import Classifier, Rows
-from unflip._validation import Labels, check_labels
+from unflip._utils.typing import Classifier, Rows
+from unflip._utils.validation import Labels, check_labels
 from unflip.noise import Noise, NoiseRates, TransitionMatrix, as_transition_matrix, is_matrix
 from unflip.noise_rates._base import BaseRates, PosteriorRates
 from unflip.noise_rates._channel import ChannelRates
@@ -72,15 +72,7 @@ def fit_rates(
     noisy_posterior: ArrayLike | None = None,
     classifier: Classifier | None = None,
 ) -> tuple[Noise, BaseRates | None]:
-    """Return the rates and the fitted rate estimator, which is None if the rates were given.
-
-    Parameters
-    ----------
-    noise_rates, X, sample_weight, random_state, noisy_posterior, classifier
-        As for :func:`estimate_rates`.
-    labels : Labels
-        The noisy labels, checked.
-    """
+    """Return the rates and the fitted rate estimator, which is None if the rates were given."""
     n_classes = labels.classes.size
     given = given_rates(noise_rates, n_classes)
     if given is not None:
@@ -98,15 +90,7 @@ def fit_rates(
 
 
 def needs_rows(noise_rates: RatesLike, n_classes: int) -> bool:
-    """Return whether the estimator needs the rows, and not only P(noisy y | x).
-
-    Parameters
-    ----------
-    noise_rates
-        As for :func:`estimate_rates`.
-    n_classes : int
-        How many classes the labels have.
-    """
+    """Return whether the estimator needs the rows, and not only P(noisy y | x)."""
     if given_rates(noise_rates, n_classes) is not None:
         return False
     return not _takes_probabilities(_unfitted_estimator(noise_rates, None, n_classes))
@@ -122,15 +106,7 @@ def known_size(noise_rates: RatesLike) -> int | None:
 
 
 def given_rates(noise_rates: RatesLike, n_classes: int) -> Noise | None:
-    """Return the rates if all are known, checked against the number of classes; else None.
-
-    Parameters
-    ----------
-    noise_rates
-        As for :func:`estimate_rates`.
-    n_classes : int
-        How many classes the labels have.
-    """
+    """Return the rates if all are known, checked against the number of classes; else None."""
     if not (isinstance(noise_rates, (NoiseRates, TransitionMatrix)) or is_matrix(noise_rates)):
         return None
     if isinstance(noise_rates, NoiseRates) and n_classes == 2:

@@ -7,10 +7,10 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 from sklearn.utils import check_random_state
 
-from unflip._diagnostics import LEVEL
-from unflip._typing import Array, Floats, RandomState
-from unflip._validation import check_count, check_level
-from unflip._warn import silenced
+from unflip._diagnostics.findings import LEVEL
+from unflip._utils.typing import Array, Floats, RandomState
+from unflip._utils.validation import check_count, check_level
+from unflip._utils.warning import silenced
 
 DRAWS = 200
 """Resamples that `interval_` is taken from."""
@@ -33,21 +33,6 @@ def bootstrap_matrices(
     Rows are drawn with replacement, a row of weight w as w rows; P(noisy | x) is not fitted again,
     so that what its own estimation adds is not in the spread. A resample that leaves out a class,
     or from which no rates can be estimated, is drawn again.
-
-    Parameters
-    ----------
-    estimate : callable
-        From (noisy_posterior, codes, weight) to T.
-    noisy_posterior : ndarray of shape (n_samples, n_classes)
-        P(noisy y | x).
-    codes : ndarray of shape (n_samples,)
-        Positions of the labels among the classes.
-    weight : ndarray of shape (n_samples,)
-        How often each row counts, > 0.
-    n_draws : int, default=200
-        Resamples.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
     """
     check_count(n_draws, "n_draws", least=1)
     generator = check_random_state(random_state)
@@ -80,15 +65,6 @@ def corrected_interval(draws: Floats, estimate: ArrayLike, level: float = LEVEL)
 
     The quantiles are shifted by twice the normal score of the share of draws below the estimate:
     an estimate that takes the smallest of many shares is too low, and so are its resamples, again.
-
-    Parameters
-    ----------
-    draws : ndarray of shape (n_draws, ...)
-        What the resamples gave.
-    estimate : array-like of the shape of one draw
-        What the sample itself gave.
-    level : float, default=0.95
-        Confidence.
     """
     check_level(level)
     centre = np.asarray(estimate, dtype=float)

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from unflip._typing import Array, CrossValidation
-from unflip._validation import is_number
+from unflip._utils.typing import Array, CrossValidation
+from unflip._utils.validation import is_number
 from unflip.noise import NoiseRates, TransitionMatrix
 from unflip.noise_rates._base import PosteriorRates, admissible_matrix, admissible_rates
 from unflip.posterior import PosteriorLike

@@ -5,8 +5,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unflip._typing import Array, CrossValidation, Floats
-from unflip._validation import check_positive, is_number
+from unflip._utils.typing import Array, CrossValidation, Floats
+from unflip._utils.validation import check_positive, is_number
 from unflip.noise import NoiseRates
 from unflip.noise_rates._base import PosteriorRates, admissible_rates
 from unflip.noise_rates._scott import (
@@ -125,15 +125,6 @@ def best_bin_proportion(
     """Return the share of the mixture that is a copy of the component, in [0, 1).
 
     This is P(mixture >= c) / P(component >= c) at the c where :func:`bin_bounds` is smallest.
-
-    Parameters
-    ----------
-    component, mixture : array-like of shape (n_component,), (n_mixture,)
-        Scores of the two samples, high where the component is likely.
-    component_weight, mixture_weight : array-like, default=None
-        How often each score counts; None: once.
-    delta, gamma : float
-        Of the margin of error.
     """
     _, in_component, in_mixture = counts_above(component, mixture, component_weight, mixture_weight)
     in_component, in_mixture = in_component[in_component > 0], in_mixture[in_component > 0]

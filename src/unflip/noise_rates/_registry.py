@@ -9,9 +9,9 @@ from typing import Literal
 
 import numpy as np
 
-from unflip._estimators import clone_seeded
-from unflip._typing import RateEstimator
-from unflip._validation import check_choice
+from unflip._utils.estimators import clone_seeded
+from unflip._utils.typing import RateEstimator
+from unflip._utils.validation import check_choice
 from unflip.noise import KnownRates
 from unflip.noise_rates._base import BaseRates, PosteriorRates
 from unflip.noise_rates._channel import ChannelRates

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
-from unflip._typing import Array, CrossValidation, Floats
-from unflip._validation import is_number
+from unflip._utils.typing import Array, CrossValidation, Floats
+from unflip._utils.validation import is_number
 from unflip.noise import InverseRates, NoiseRates
 from unflip.noise_rates._base import PosteriorRates, admissible_rates
 from unflip.posterior import PosteriorLike
@@ -134,17 +134,7 @@ class ScottRates(PosteriorRates):
 def both_proportions(
     proportion: Callable[..., float], noisy_posterior: Array, codes: Array, weight: Array
 ) -> tuple[float, float]:
-    """Return kappa_pos and kappa_neg, each class looked for where its own probability is highest.
-
-    Parameters
-    ----------
-    proportion : callable
-        The largest share of a mixture that is a copy of a component, from the scores of both.
-    noisy_posterior : ndarray of shape (n_samples, 2)
-        P(noisy y | x).
-    codes, weight : ndarray of shape (n_samples,)
-        The labels, 0 or 1, and how often each row counts.
-    """
+    """Return kappa_pos and kappa_neg, each sought where its own probability is highest."""
     if not 0 < codes.mean() < 1:
         raise ValueError(
             "every row of one of the classes has sample_weight 0, and rows of both are needed: "
@@ -173,15 +163,6 @@ def mixture_proportion(
     """Return the largest share of the mixture that is a copy of the component, in [0, 1).
 
     This is the smallest slope from a point of the ROC curve to (1, 1).
-
-    Parameters
-    ----------
-    component, mixture : array-like of shape (n_component,), (n_mixture,)
-        Scores of the two samples, high where the component is likely.
-    component_weight, mixture_weight : array-like, default=None
-        How often each score counts; None: once.
-    delta : float or None, default=0.1
-        The shares' confidence limits of level 1 - delta, or the shares as they are.
     """
     _, in_component, in_mixture = counts_above(component, mixture, component_weight, mixture_weight)
     # the slope falls with more of the component and rises with more of the mixture, so it is

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unflip._typing import Array, CrossValidation, Floats
-from unflip._validation import is_number
+from unflip._utils.typing import Array, CrossValidation, Floats
+from unflip._utils.validation import is_number
 from unflip.noise import TransitionMatrix
 from unflip.noise_rates._base import PosteriorRates, admissible_matrix
 from unflip.noise_rates._scott import counts_above, upper_limit
@@ -125,18 +125,7 @@ def best_threshold(
     outside_weight: ArrayLike | None = None,
     delta: float | None = 0.1,
 ) -> tuple[float, float]:
-    """Return the threshold with the highest lower confidence limit of the share, and that limit.
-
-    Parameters
-    ----------
-    inside, outside : array-like of shape (n_inside,), (n_outside,)
-        Scores of the rows labelled with the class and of all others, high where it is likely.
-    inside_weight, outside_weight : array-like, default=None
-        How often each score counts; None: once.
-    delta : float or None, default=0.1
-        Probability that some share of the population is below its lower limit here. None: the
-        shares as they are, of at least one row in 200; the limit is then NaN.
-    """
+    """Return the threshold with the highest lower confidence limit of the share, and that limit."""
     scores, in_class, others = counts_above(inside, outside, inside_weight, outside_weight)
     total: Any = in_class + others
     if delta is None:

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_random_state
 
-from unflip._typing import Floats
-from unflip._validation import LARGEST_VALUE, check_probabilities, within_range
+from unflip._utils.typing import Floats
+from unflip._utils.validation import LARGEST_VALUE, check_probabilities, within_range
 from unflip.noise import NoiseRates
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from unflip._typing import Classifier
+from unflip._utils.typing import Classifier
 from unflip.density_ratio import KLIEP
 from unflip.noise_rates import CrossValidatedRates
 from unflip.posterior import DensityRatioPosterior

@@ -11,11 +11,11 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import ClassifierTags, Tags, _safe_indexing, indexable
 from sklearn.utils.validation import check_consistent_length
 
-from unflip._folds import check_splits, stratified_folds
-from unflip._progress import tick, work
-from unflip._row_weights import relative_weights
-from unflip._typing import Array, CrossValidation, Rows
-from unflip._validation import Labels, check_labels, check_rows_of, training_rows
+from unflip._utils.folds import check_splits, stratified_folds
+from unflip._utils.progress import tick, work
+from unflip._utils.row_weights import relative_weights
+from unflip._utils.typing import Array, CrossValidation, Rows
+from unflip._utils.validation import Labels, check_labels, check_rows_of, training_rows
 
 ASSUMED_FOLDS = 5
 """Of splits that do not say how many they are; for progress only."""

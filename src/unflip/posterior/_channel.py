@@ -11,12 +11,13 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from unflip._progress import tick, work
-from unflip._row_weights import relative_weights
-from unflip._sampling import drawn_rows
-from unflip._threads import one_blas_thread
-from unflip._typing import Floats
-from unflip._validation import (
+from unflip._diagnostics.error_range import wrong_share_bounds
+from unflip._utils.progress import tick, work
+from unflip._utils.row_weights import relative_weights
+from unflip._utils.sampling import drawn_rows
+from unflip._utils.threads import one_blas_thread
+from unflip._utils.typing import Floats
+from unflip._utils.validation import (
     check_choice,
     check_count,
     check_labels,
@@ -24,7 +25,6 @@ from unflip._validation import (
     check_table,
     training_rows,
 )
-from unflip._wrong_share import wrong_share_bounds
 from unflip.noise import NoiseRates, RatesInterval
 from unflip.posterior._base import BasePosterior
 from unflip.posterior._checked_range import checked_range

@@ -4,17 +4,11 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._wrong_share import channel_range
+from unflip._diagnostics.error_range import channel_range
 
 
 def checked_range(channel: Any) -> tuple[float, float]:
-    """Return (low, high) of the share of wrong labels, if mistakes may depend on the row.
-
-    Parameters
-    ----------
-    channel : ChannelPosterior or MulticlassChannelPosterior
-        A fitted one.
-    """
+    """Return (low, high) of the share of wrong labels, if mistakes may depend on the row."""
     check_is_fitted(channel)
     check = channel.check_
     if check is None:

@@ -9,17 +9,17 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._compat import validate_data
-from unflip._gaussian_kernel import (
+from unflip._utils.compat import validate_data
+from unflip._utils.gaussian_kernel import (
     SELECTION_ROWS,
     DistancesTo,
     gaussian_at_widths,
     row_blocks,
     smooth,
 )
-from unflip._threads import one_blas_thread
-from unflip._typing import Array, Rows
-from unflip._validation import check_choice, check_count, check_width, check_widths, new_rows
+from unflip._utils.threads import one_blas_thread
+from unflip._utils.typing import Array, Rows
+from unflip._utils.validation import check_choice, check_count, check_width, check_widths, new_rows
 from unflip.posterior._base import BasePosterior, check_rows
 from unflip.posterior._kde_grid import MOST_POINTS, KernelGrid, grid_shape
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
-from unflip._typing import Array
+from unflip._utils.typing import Array
 
 POINTS_PER_WIDTH = 8
 """Grid points per kernel width."""

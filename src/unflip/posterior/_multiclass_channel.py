@@ -9,12 +9,12 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from unflip._progress import tick, work
-from unflip._row_weights import relative_weights
-from unflip._sampling import drawn_rows
-from unflip._threads import by_threads, threads_for
-from unflip._typing import Array, Floats
-from unflip._validation import (
+from unflip._utils.progress import tick, work
+from unflip._utils.row_weights import relative_weights
+from unflip._utils.sampling import drawn_rows
+from unflip._utils.threads import by_threads, threads_for
+from unflip._utils.typing import Array, Floats
+from unflip._utils.validation import (
     check_choice,
     check_class_weights,
     check_count,

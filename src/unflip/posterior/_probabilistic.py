@@ -13,10 +13,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._estimators import fit_weighted
-from unflip._row_weights import relative_weights
-from unflip._typing import Array, Classifier, ProbabilisticClassifier, Rows
-from unflip._validation import check_labels, check_rows_of, check_table, training_rows
+from unflip._utils.estimators import fit_weighted
+from unflip._utils.row_weights import relative_weights
+from unflip._utils.typing import Array, Classifier, ProbabilisticClassifier, Rows
+from unflip._utils.validation import check_labels, check_rows_of, check_table, training_rows
 from unflip.posterior._base import BasePosterior
 
 

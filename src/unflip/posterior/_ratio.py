@@ -8,10 +8,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._compat import validate_data
-from unflip._samples import Samples, TwoSamples
-from unflip._typing import Array, Rows
-from unflip._validation import check_class_weights, new_rows
+from unflip._utils.compat import validate_data
+from unflip._utils.samples import Samples, TwoSamples
+from unflip._utils.typing import Array, Rows
+from unflip._utils.validation import check_class_weights, new_rows
 from unflip.density_ratio import KLIEP, BaseDensityRatio
 from unflip.posterior._base import BasePosterior, check_rows
 

@@ -9,9 +9,9 @@ from typing import Literal
 
 import numpy as np
 
-from unflip._estimators import clone_seeded
-from unflip._typing import ProbabilisticClassifier
-from unflip._validation import check_choice
+from unflip._utils.estimators import clone_seeded
+from unflip._utils.typing import ProbabilisticClassifier
+from unflip._utils.validation import check_choice
 from unflip.density_ratio import KLIEP, KMM, ULSIF, RuLSIF
 from unflip.posterior._base import BasePosterior, fit_posterior
 from unflip.posterior._channel import ChannelPosterior

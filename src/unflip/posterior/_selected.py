@@ -12,12 +12,12 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._estimators import clone_seeded
-from unflip._folds import check_splits, folds_within_classes, stratified_folds
-from unflip._row_weights import relative_weights
-from unflip._threads import threads_for
-from unflip._typing import Array, CrossValidation, Floats, ProbabilisticClassifier, Rows
-from unflip._validation import (
+from unflip._utils.estimators import clone_seeded
+from unflip._utils.folds import check_splits, folds_within_classes, stratified_folds
+from unflip._utils.row_weights import relative_weights
+from unflip._utils.threads import threads_for
+from unflip._utils.typing import Array, CrossValidation, Floats, ProbabilisticClassifier, Rows
+from unflip._utils.validation import (
     check_count,
     check_labels,
     check_rows_of,

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import TruncatedSVD
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._typing import Array, Floats
+from unflip._utils.typing import Array, Floats
 from unflip.posterior._noisy_channel import shuffled_keys
 
 MOST_COLUMNS = 100
@@ -43,11 +43,6 @@ class RidgeScores(TransformerMixin, BaseEstimator):
     leave out single rows would tell their labels: without any signal they are the mean of all other
     labels.) Copies of a row are left out together.
 
-    Parameters
-    ----------
-    n_components : int, default=30
-        Principal components of the standardised columns.
-
     Attributes
     ----------
     directions_ : ndarray of shape (n_features, n_scores + n_components)
@@ -60,41 +55,19 @@ class RidgeScores(TransformerMixin, BaseEstimator):
         self.n_components = n_components
 
     def fit(self, X: Floats, y: Array, sample_weight: Floats | None = None) -> Self:
-        """Find the directions.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Rows.
-        y : ndarray of shape (n_samples,)
-            Noisy labels: positions among the classes.
-        sample_weight : ndarray of shape (n_samples,), default=None
-            How often each row counts.
-        """
+        """Find the directions."""
         self._fit(X, y, sample_weight)
         return self
 
     def fit_transform(self, X: Floats, y: Array, sample_weight: Floats | None = None) -> Floats:
-        """Fit, and return what the rows become: out-of-fold scores where they took part.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As for `fit`.
-        """
+        """Fit, and return what the rows become: out-of-fold scores where they took part."""
         rows, scores = self._fit(X, y, sample_weight)
         reduced = self.transform(X)
         reduced[rows, : scores.shape[1]] = scores
         return reduced
 
     def transform(self, X: Floats) -> Floats:
-        """Return the scores and components of rows.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Rows.
-        """
+        """Return the scores and components of rows."""
         check_is_fitted(self)
         reduced = np.empty((len(X), self.directions_.shape[1]))
         for first in range(0, len(X), REDUCED_AT_ONCE):
@@ -142,17 +115,7 @@ def _targets(codes: Array, weight: Floats) -> Floats:
 
 
 def _best_penalty(left: Floats, values: Floats, targets: Floats, weight: Floats) -> float:
-    """Return the penalty of the least mean squared leave-one-out error.
-
-    Parameters
-    ----------
-    left, values : ndarray of shape (n_samples, n_values), ndarray of shape (n_values,)
-        Left singular vectors and squared singular values of the rows times root weights.
-    targets : ndarray of shape (n_samples, n_targets)
-        Centred, times root weights.
-    weight : ndarray of shape (n_samples,)
-        Weight of each row.
-    """
+    """Return the penalty of the least mean squared leave-one-out error."""
     projected = left.T @ targets
     errors = {}
     squares, own = left**2, weight / weight.sum()
@@ -166,21 +129,7 @@ def _best_penalty(left: Floats, values: Floats, targets: Floats, weight: Floats)
 
 
 def _out_of_fold(Z: Floats, targets: Floats, weight: Floats, penalty: float, fold: Array) -> Floats:
-    """Return the scores of each fold by ridge regression on the others.
-
-    Parameters
-    ----------
-    Z : ndarray of shape (n_samples, n_columns)
-        Rows, whose columns are orthogonal to each other by the weights.
-    targets : ndarray of shape (n_samples, n_targets)
-        Centred.
-    weight : ndarray of shape (n_samples,)
-        Weight of each row.
-    penalty : float
-        The penalty.
-    fold : ndarray of shape (n_samples,)
-        Fold of each row.
-    """
+    """Return the scores of each fold by ridge regression on the others."""
     scores = np.zeros_like(targets)
     squares = weight @ Z**2
     for k in np.unique(fold):
@@ -197,34 +146,14 @@ def _out_of_fold(Z: Floats, targets: Floats, weight: Floats, penalty: float, fol
 
 
 def fit_reducer(transformer: Any, rows: Any, codes: Array, weight: Floats) -> Any:
-    """Fit a transformer, and return what the rows become.
-
-    Parameters
-    ----------
-    transformer : transformer
-        What :func:`reducer` returned, or a user's.
-    rows : {ndarray, sparse matrix, dataframe} of shape (n_samples, n_columns)
-        The rows that count.
-    codes : ndarray of shape (n_samples,)
-        Noisy labels: positions among the classes.
-    weight : ndarray of shape (n_samples,)
-        How often each row counts.
-    """
+    """Fit a transformer, and return what the rows become."""
     if isinstance(transformer, RidgeScores):
         return transformer.fit_transform(rows, codes, weight)
     return transformer.fit_transform(rows, codes)
 
 
 def reducer(rows: Any, random_state: np.random.RandomState) -> Any:
-    """Return what brings rows to few columns; None where they have few.
-
-    Parameters
-    ----------
-    rows : {ndarray, sparse matrix} of shape (n_samples, n_columns)
-        The rows.
-    random_state : RandomState instance
-        Generator of the truncated SVD.
-    """
+    """Return what brings rows to few columns; None where they have few."""
     n_rows, n_columns = rows.shape
     if not issparse(rows):
         return RidgeScores() if n_columns > MOST_COLUMNS else None

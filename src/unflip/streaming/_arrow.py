@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unflip._typing import Array
-from unflip._validation import check_count
+from unflip._utils.typing import Array
+from unflip._utils.validation import check_count
 from unflip.streaming._batches import BATCH_ROWS, Batch, Batches, LabelBatch
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from unflip._blocks import (
     check_labelled,
     first_rows,
 )
-from unflip._typing import Rows, Vector
-from unflip._validation import check_count, check_rows_of
+from unflip._utils.typing import Rows, Vector
+from unflip._utils.validation import check_count, check_rows_of
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -182,15 +182,7 @@ class ArrayBatches(Batches):
 
 
 class RepeatedBatches(Batches):
-    """Batches that raise an error if a later pass differs from the first.
-
-    Parameters
-    ----------
-    data : Batches
-        The user's batches.
-    progress : bool, default=False
-        Whether to show how far every pass has come.
-    """
+    """Batches that raise an error if a later pass differs from the first."""
 
     def __init__(self, data: Batches, *, progress: bool = False) -> None:
         self._data = check_batches(data)
@@ -284,13 +276,7 @@ CHANGED = (
 
 
 def check_batches(data: object) -> Batches:
-    """Return `data`, or raise an error unless they are Batches.
-
-    Parameters
-    ----------
-    data : Batches
-        The user's batches.
-    """
+    """Return `data`, or raise an error unless they are Batches."""
     if not isinstance(data, Batches):
         raise TypeError(
             f"data must be batches, got {type(data).__name__}: ArrayBatches(X, y), "

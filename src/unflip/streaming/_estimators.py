@@ -17,9 +17,9 @@ from unflip._blocks import (
     classifier_has,
     learns_by_blocks,
 )
-from unflip._files import check_no_input, whole_file
 from unflip._label_posterior import LabelPosterior
-from unflip._typing import Array, Floats, Rows, Vector
+from unflip._utils.files import check_no_input, whole_file
+from unflip._utils.typing import Array, Floats, Rows, Vector
 from unflip.checked import CheckedLabels
 from unflip.streaming._arrow import arrow_modules
 from unflip.streaming._batches import Batches, RepeatedBatches, check_batches

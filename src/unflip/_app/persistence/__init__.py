@@ -41,8 +41,8 @@ from unflip._app.persistence._state import (
     read_gaps,
     read_labels,
 )
-from unflip._files import write_whole
-from unflip._typing import Record
+from unflip._utils.files import write_whole
+from unflip._utils.typing import Record
 
 __all__ = [
     "Model",
@@ -93,8 +93,7 @@ def save_model(path: Path, model: Pipeline, provenance: Record) -> list[str]:
     path : Path
         Where to.
     model : Pipeline
-        The fitted steps "table" (:func:`~unflip._preprocessing.make_vectorizer`) and "classifier",
-        an ImportanceReweightingClassifier.
+        The fitted steps "table", as `make_vectorizer` makes it, and "classifier", an ImportanceReweightingClassifier.
     provenance : dict
         What to know about it, ready for `json.dumps`: at least `label`, `columns` and
         `set_aside`, that is where the rows come from. Versions are added.

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy
 
-from unflip._typing import Array
+from unflip._utils.typing import Array
 
 NOTE = "unflip.json"
 
@@ -43,13 +43,7 @@ class BrokenFileError(ValueError):
 
 
 class Archive:
-    """The members of a model file.
-
-    Parameters
-    ----------
-    data : bytes
-        The file's content.
-    """
+    """The members of a model file."""
 
     def __init__(self, data: bytes) -> None:
         self.size = len(data)

@@ -8,8 +8,8 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
-from unflip._columns import ColumnEncoder
-from unflip._typing import Array, Floats
+from unflip._utils.columns import ColumnEncoder
+from unflip._utils.typing import Array, Floats
 
 BLOCK_BYTES = 16 * 2**20
 """Memory of the encoded rows, or of a kernel matrix, that are worked on at a time."""

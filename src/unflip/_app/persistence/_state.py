@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 from unflip._app.persistence._archive import Archive, BrokenFileError
 from unflip._app.persistence._predictors import Boosting, Gaps, Logistic, Predictor, Svm
 from unflip._app.tables import MAX_CLASSES
-from unflip._columns import (
+from unflip._utils.columns import (
     FORMATS,
     MOST_CATEGORIES,
     MOST_CHARACTERS,
@@ -29,7 +29,7 @@ from unflip._columns import (
     NumberColumn,
     TextColumn,
 )
-from unflip._typing import Array, Record
+from unflip._utils.typing import Array, Record
 
 MOST_NODES = 61
 """Nodes of a tree with 31 leaves, which is what `--estimator boosting` grows."""

@@ -11,14 +11,14 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._app.words import ASSUMPTIONS, next_steps
-from unflip._estimators import clone_seeded
-from unflip._folds import stratified_folds
-from unflip._preprocessing import default_classifier, noisy_proba_of
-from unflip._progress import tick, work
-from unflip._threads import threads_for
-from unflip._typing import Array, Record, Rows
-from unflip._validation import check_labels
-from unflip._warn import silenced
+from unflip._utils.estimators import clone_seeded
+from unflip._utils.folds import stratified_folds
+from unflip._utils.preprocessing import default_classifier, noisy_proba_of
+from unflip._utils.progress import tick, work
+from unflip._utils.threads import threads_for
+from unflip._utils.typing import Array, Record, Rows
+from unflip._utils.validation import check_labels
+from unflip._utils.warning import silenced
 from unflip.audit import LabelAudit
 from unflip.inspection import (
     LEAST_P,

@@ -17,7 +17,7 @@ from unflip._app.words import (
     verdict,
     weight_sentences,
 )
-from unflip._typing import Record
+from unflip._utils.typing import Record
 
 TITLE = "How far to believe these labels"
 
@@ -39,15 +39,7 @@ MOST_SERIES = 4
 
 
 def page_blocks(content: Record, *, drawn: bool = True) -> list[Block]:
-    """Return the whole page, from top to bottom.
-
-    Parameters
-    ----------
-    content : dict
-        What :func:`~unflip._app.report.findings` returns.
-    drawn : bool, default=True
-        Whether there are pictures, and what only explains one.
-    """
+    """Return the whole page, from top to bottom."""
     made = content["made"]
     blocks: list[Block] = [Heading(TITLE, 1)]
     if made.get("table"):
@@ -75,13 +67,7 @@ def page_blocks(content: Record, *, drawn: bool = True) -> list[Block]:
 
 
 def short_blocks(content: Record) -> list[Block]:
-    """Return the few blocks that a notebook shows.
-
-    Parameters
-    ----------
-    content : dict
-        What :func:`~unflip._app.report.findings` returns.
-    """
+    """Return the few blocks that a notebook shows."""
     blocks = _short(content)
     if not to_mend(content["summary"]):
         blocks += _accuracy_table(content["accuracy"])

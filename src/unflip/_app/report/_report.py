@@ -11,7 +11,7 @@ from unflip._app.markup import rounded
 from unflip._app.report._document import to_fragment, to_html, to_markdown
 from unflip._app.report._findings import findings
 from unflip._app.report._page import TITLE, page_blocks, short_blocks
-from unflip._typing import Record, Rows
+from unflip._utils.typing import Record, Rows
 
 
 @dataclass(frozen=True)

@@ -105,19 +105,7 @@ def draw_histogram(
 def draw_matrix(
     matrix: ArrayLike, names: Sequence[str], *, rows: str, columns: str, notes: Sequence[str] = ()
 ) -> str:
-    """Return a matrix of shares as SVG: the darker a cell, the larger its share of the row.
-
-    Parameters
-    ----------
-    matrix : array-like of shape (n_classes, n_classes)
-        Shares, each row of which sums to one.
-    names : sequence of str
-        Of the classes.
-    rows, columns : str
-        What the two sides are.
-    notes : sequence of str, default=()
-        What is said of each cell when it is pointed at, row by row.
-    """
+    """Return a matrix of shares as SVG: the darker a cell, the larger its share of the row."""
     shares = np.asarray(matrix, dtype=float)
     n = len(shares)
     side = max(26.0, min(64.0, 480 / n))
@@ -161,21 +149,7 @@ def draw_intervals(
     axis: str,
     band: tuple[float, float],
 ) -> str:
-    """Return shares with their intervals as SVG, one line each, over a band that they share.
-
-    Parameters
-    ----------
-    values : array-like of shape (n_lines,)
-        The shares.
-    intervals : array-like of shape (n_lines, 2)
-        Their lower and upper ends.
-    names : sequence of str
-        Of the lines, the first on top.
-    axis : str
-        What the shares are of.
-    band : (low, high)
-        What holds for all lines, if they do not differ.
-    """
+    """Return shares with their intervals as SVG, one line each, over a band that they share."""
     ends = np.asarray(intervals, dtype=float)
     largest = max(float(ends.max()), band[1], 0.01)
     tick = _step(100 * largest) / 100

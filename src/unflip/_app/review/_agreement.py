@@ -13,17 +13,6 @@ Answers = Mapping[int, Mapping[str, int | None]]
 def krippendorff_alpha(counts: ArrayLike) -> float:
     r"""Return 1 - D_o / D_e, observed over expected disagreement of nominal labels.
 
-    Parameters
-    ----------
-    counts : array-like of shape (n_rows, n_classes)
-        How many checkers gave a row each label; rows with fewer than two say nothing.
-
-    Returns
-    -------
-    float
-        1: they agree always, 0: as by chance. NaN where no two checkers saw a row, or all labels
-        are the same.
-
     References
     ----------
     Krippendorff (2011), "Computing Krippendorff's alpha-reliability".
@@ -45,15 +34,7 @@ def krippendorff_alpha(counts: ArrayLike) -> float:
 
 
 def agreement(answers: Answers, n_classes: int) -> tuple[float, int, list[int]]:
-    """Return alpha, the number of rows that two checkers named a label for, and the disputed ones.
-
-    Parameters
-    ----------
-    answers : mapping of row to mapping of checker to class index
-        What each checker said.
-    n_classes : int
-        Number of classes.
-    """
+    """Return alpha, the number of rows that two checkers labelled, and the disputed ones."""
     known = {
         row: [label for label in said.values() if label is not None]
         for row, said in answers.items()

@@ -16,7 +16,7 @@ from unflip._app.review._images import ImageError
 from unflip._app.review._queue import QUEUES, STATUSES, QueueFilter
 from unflip._app.review._session import ReviewSession, decision_dict
 from unflip._app.review._store import VERDICTS, StaleDecisionError
-from unflip._typing import Record
+from unflip._utils.typing import Record
 
 MAX_SEARCH = 200
 """Maximum number of characters of a search."""
@@ -35,17 +35,7 @@ class BadRequestError(Exception):
 
 
 def make_app(session: ReviewSession, *, token: str, host: str) -> App:
-    """Return the ASGI application of a review.
-
-    Parameters
-    ----------
-    session : ReviewSession
-        The review session.
-    token : str
-        The secret first part of every path.
-    host : str
-        The Host header to accept.
-    """
+    """Return the ASGI application of a review."""
     routes = [Route(path, _file(*file)) for path, file in PAGE_FILES.items()]
     reads: dict[str, Callable[[ReviewSession, Mapping[str, str]], Any]] = {
         "about": lambda session, _: session.about(),

@@ -7,9 +7,9 @@ import numpy as np
 
 from unflip._app.review._sampled import Draw
 from unflip._app.review._store import Decisions
-from unflip._diagnostics import LEVEL
-from unflip._typing import Codes, Floats, Record
-from unflip._validation import Labels
+from unflip._diagnostics.findings import LEVEL
+from unflip._utils.typing import Codes, Floats, Record
+from unflip._utils.validation import Labels
 from unflip.checked import (
     UNSURE,
     CheckedLabels,
@@ -32,19 +32,7 @@ HALF_WIDTH = 0.02
 
 
 class Counting:
-    """The draws of one review, and what they count.
-
-    Parameters
-    ----------
-    given : ndarray of shape (n_rows,)
-        Class index of each given label.
-    wrong : ndarray of shape (n_rows,)
-        The model's P(the label is wrong), made without the decisions.
-    store : Decisions
-        The stored decisions and draws.
-    random_state : int, default=None
-        Seed of the draws.
-    """
+    """The draws of one review, and what they count."""
 
     def __init__(
         self, given: Codes, wrong: Floats, store: Decisions, *, random_state: int | None = None
@@ -61,11 +49,6 @@ class Counting:
 
         Rows that were drawn for another goal stay in their places: what was drawn is to be
         answered, or the estimate would depend on who chose what to answer.
-
-        Parameters
-        ----------
-        goal : {"count", "teach"}
-            What more rows are drawn for.
         """
         draws, decisions = self._store.begin_draws(), self._store.all()
         n_open = sum(

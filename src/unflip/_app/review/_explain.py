@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from unflip._app.review._table import Column, ReviewTable, number_text
-from unflip._typing import Codes, Floats
+from unflip._utils.typing import Codes, Floats
 
 CATEGORY_DISTANCE = 2.0
 """Squared distance of two different categories: the expected squared difference of two independent
@@ -18,28 +18,17 @@ MAX_LEVELS = 1000
 
 @dataclass(frozen=True)
 class Difference:
-    """How one feature of a row differs from the rows of the same label.
-
-    Parameters
-    ----------
-    name : str
-        The feature.
-    value : str or None
-        The value of the row; None if missing.
-    score : float
-        Distance from the class mean in standard deviations. For a category, the number of standard
-        deviations that is as rare in a normal distribution.
-    typical : list of str or None
-        The mean or the most frequent category of the row's class, and of the class to compare
-        with.
-    share : list of float
-        Shares of these classes that have the same category; empty for numbers.
-    """
+    """How one feature of a row differs from the rows of the same label."""
 
     name: str
+    # The value of the row; None if missing.
     value: str | None
+    # Distance from the class mean in standard deviations. For a category, the number of standard
+    # deviations that is as rare in a normal distribution.
     score: float
+    # The mean or the most frequent category of the row's class, and of the class to compare with.
     typical: list[str | None]
+    # Shares of these classes that have the same category; empty for numbers.
     share: list[float]
 
 

@@ -17,8 +17,8 @@ from unflip._app.review._sampled import Draw
 from unflip._app.review._store import Decisions
 from unflip._app.review._table import ReviewTable, named_columns
 from unflip._app.row_hashes import hash_texts
-from unflip._files import check_free, write_whole
-from unflip._typing import ArrayLike, Rows
+from unflip._utils.files import check_free, write_whole
+from unflip._utils.typing import ArrayLike, Rows
 from unflip.checked import UNSURE
 
 EXPORTED_FILES = ("corrected", "reviewed", "log")

@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 
 from unflip._app.review._fingerprint import Fingerprint
-from unflip._files import check_free, sync_folder
-from unflip._typing import Record
+from unflip._utils.files import check_free, sync_folder
+from unflip._utils.typing import Record
 
 APPLICATION = 0x756E6672
 """SQLite's application_id of files of decisions."""
@@ -153,13 +153,6 @@ def make_file(path: Path, about: Record) -> None:
 
 class OpenFile:
     """An open file of decisions, which can check that it was not replaced.
-
-    Parameters
-    ----------
-    path : Path
-        The file; created if missing.
-    fingerprint : Fingerprint
-        The table under review; a file of version 1 is upgraded with it.
 
     Attributes
     ----------

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unflip._app.row_hashes import Hashes
-from unflip._typing import Record
+from unflip._utils.typing import Record
 
 RowKey = tuple[bytes, int]
 """The hash of a row's cells, and the number of earlier rows with the same hash."""

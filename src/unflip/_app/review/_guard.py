@@ -32,18 +32,7 @@ HEADERS = {
 
 
 class Guard:
-    """ASGI middleware that refuses a request or passes it on without the token.
-
-    Parameters
-    ----------
-    app : ASGI application
-        The application to protect; it sees paths without the token.
-    token : str
-        The secret first part of every path.
-    host : str
-        The Host header to accept, "127.0.0.1:port". A foreign name that resolves to this machine
-        has another one (DNS rebinding).
-    """
+    """ASGI middleware that refuses a request or passes it on without the token."""
 
     def __init__(self, app: App, *, token: str, host: str) -> None:
         self._app, self._token, self._host = app, token, host

@@ -54,13 +54,6 @@ class Images:
     may be a link, which is followed once, at the start; so may what is in it, as long as it leads
     to a place in the folder.
 
-    Parameters
-    ----------
-    folder : Path
-        The folder of the pictures.
-    columns : list of Column
-        The columns of the table; those whose cells name files in the folder hold pictures.
-
     Attributes
     ----------
     columns : dict of int to Column
@@ -104,15 +97,7 @@ class Images:
         return path
 
     def read(self, row: int, column: int) -> tuple[bytes, str]:
-        """Return a picture and its content type.
-
-        Parameters
-        ----------
-        row : int
-            The row.
-        column : int
-            The position of a column of pictures.
-        """
+        """Return a picture and its content type."""
         if column not in self.columns:
             raise ImageError(f"column {column} does not hold pictures")
         cell = self.columns[column].text(row)

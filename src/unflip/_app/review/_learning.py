@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from unflip._app.review._queue import Opinion
-from unflip._typing import Codes, Record, Rows
-from unflip._validation import Labels
+from unflip._utils.typing import Codes, Record, Rows
+from unflip._utils.validation import Labels
 from unflip.checked import LEAST_ROWS, CheckedLabels, recalibrate
 
 EVERY = 5
@@ -38,34 +38,18 @@ def short_turns() -> Iterator[None]:
 
 
 class Known(NamedTuple):
-    """An opinion, and the answers that it knows.
+    """An opinion, and the answers that it knows."""
 
-    Parameters
-    ----------
-    opinion : Opinion
-        The model's opinion of every row.
-    answers : dict
-        What it was learnt from.
-    version : int
-        How often it was learnt.
-    """
-
+    # The model's opinion of every row.
     opinion: Opinion
+    # What it was learnt from.
     answers: Answers
+    # How often it was learnt.
     version: int
 
 
 class Learning:
     """Learns P(true | x, given label) from the answers, in a thread, so that nobody waits for it.
-
-    Parameters
-    ----------
-    first : Opinion
-        The opinion without any answer.
-    given : ndarray of shape (n_rows,)
-        Class index of each given label.
-    features : {array-like, sparse matrix} of shape (n_rows, n_features) or None
-        The rows as numbers.
 
     Attributes
     ----------

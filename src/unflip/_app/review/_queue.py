@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from unflip._app.review._sampled import BLIND, DRAWN, Decision
 from unflip._app.review._table import ReviewTable
-from unflip._simplex import scaled_rows
-from unflip._typing import Floats
+from unflip._utils.simplex import scaled_rows
+from unflip._utils.typing import Floats
 from unflip.audit import LabelAudit
 
 Positions = NDArray[np.intp]

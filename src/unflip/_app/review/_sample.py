@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unflip._diagnostics import LEVEL
-from unflip._typing import Floats
-from unflip._validation import check_level
+from unflip._diagnostics.findings import LEVEL
+from unflip._utils.typing import Floats
+from unflip._utils.validation import check_level
 from unflip.checked import check_counts, clopper_pearson
 
 

@@ -50,20 +50,13 @@ class KnownRow(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """A row that was drawn from those not drawn before.
+    """A row that was drawn from those not drawn before."""
 
-    Parameters
-    ----------
-    row : int
-        Position in the table.
-    probability : float
-        The probability with which it was drawn at its turn.
-    goal : str
-        What it was drawn for: one of DRAWN, or "sample".
-    """
-
+    # Position in the table.
     row: int
+    # The probability with which it was drawn at its turn.
     probability: float
+    # What it was drawn for: one of DRAWN, or "sample".
     goal: str
 
 

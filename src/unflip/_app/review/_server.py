@@ -18,8 +18,8 @@ from unflip._app.review._queue import GOAL_QUEUES, Opinion
 from unflip._app.review._session import ReviewSession
 from unflip._app.review._store import Decisions
 from unflip._app.review._table import ReviewTable
-from unflip._typing import ArrayLike, Rows
-from unflip._validation import check_choice, check_count
+from unflip._utils.typing import ArrayLike, Rows
+from unflip._utils.validation import check_choice, check_count
 from unflip.audit import LabelAudit
 from unflip.inspection import summary
 

@@ -11,7 +11,7 @@ from typing import Self
 from unflip._app.review._file import OpenFile, OtherTableError, add_row, difference, unavailable
 from unflip._app.review._fingerprint import Fingerprint, RowKey
 from unflip._app.review._sampled import BLIND, Decision, KnownRow, SampledRows
-from unflip._typing import Record
+from unflip._utils.typing import Record
 
 VERDICTS = ("keep", "change", "unsure")
 """The possible verdicts on a label."""

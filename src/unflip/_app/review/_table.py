@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from unflip._app.review._fingerprint import Fingerprint
 from unflip._app.row_hashes import coded_texts, hash_rows
-from unflip._typing import ArrayLike, Codes, Floats, Record, Rows
-from unflip._validation import check_labels
+from unflip._utils.typing import ArrayLike, Codes, Floats, Record, Rows
+from unflip._utils.validation import check_labels
 
 if TYPE_CHECKING:
     import polars as pl

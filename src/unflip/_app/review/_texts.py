@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
 
 from unflip._app.review._table import Column
-from unflip._typing import Codes, Floats
+from unflip._utils.typing import Codes, Floats
 
 LEAST_CHARACTERS = 30
 """A column whose categories are this long on average is text."""
@@ -55,15 +55,6 @@ class WordMarks:
     A word's log odds ratio is log [n (R - r) / ((N - n) r)], with n of the N texts of the label
     and r of the R others that contain it, half a text added to each of the four counts (Haldane,
     Anscombe). The row itself is not counted: its words would speak for its own label.
-
-    Parameters
-    ----------
-    column : Column
-        The text.
-    codes : ndarray of shape (n_rows,)
-        Class index of each given label.
-    n_classes : int
-        Number of classes.
     """
 
     def __init__(self, column: Column, codes: Codes, n_classes: int) -> None:

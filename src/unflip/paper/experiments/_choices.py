@@ -7,7 +7,7 @@ references.
 
 import numpy as np
 
-from unflip._typing import Record
+from unflip._utils.typing import Record
 
 REPEATS = 10
 """Number of random splits of each data set, as in the paper."""

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import rankdata, wilcoxon
 from sklearn.isotonic import IsotonicRegression
 
-from unflip._typing import Floats
+from unflip._utils.typing import Floats
 from unflip.paper.experiments._config import ACCURACY_PAIRS, EXPERIMENTS, Pair
 from unflip.paper.experiments._protocol import Outcome, Run
 from unflip.paper.experiments._published import Published, published
@@ -315,13 +315,6 @@ def level_at(accuracy: float, levels: Floats, means: Floats) -> float:
     """Return the level at which a decreasing curve takes the value `accuracy`, by interpolation.
 
     Isotonic regression makes the curve monotone first. Values beyond the curve give its end.
-
-    Parameters
-    ----------
-    accuracy : float
-        The value.
-    levels, means : ndarray of shape (n_levels,)
-        The curve.
     """
     decreasing = IsotonicRegression(increasing=False).fit_transform(levels, means)
     return float(np.interp(-accuracy, -decreasing, levels))

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from unflip._app.report import Block, Cell, Heading, Picture, Table, Text
-from unflip._typing import Record
+from unflip._utils.typing import Record
 from unflip.paper.experiments._choices import (
     ALPHA,
     CROSS_VALIDATION_FOLDS,

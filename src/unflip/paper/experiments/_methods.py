@@ -25,21 +25,7 @@ from unflip.posterior import KernelDensityPosterior
 def make_classifier(
     method: str, learner: str, n_rows: int, known: NoiseRates | None, seed: int
 ) -> BaseEstimator:
-    """Return the unfitted classifier of an accuracy table or figure.
-
-    Parameters
-    ----------
-    method : str
-        "plain", "ld", "ub", "stpmkl", "eiw", "iw" or "cleanlab".
-    learner : str
-        "kernel-hinge", "kernel-logistic", "linear-hinge" or "linear-logistic".
-    n_rows : int
-        Number of training rows, for C = 1 / (alpha n).
-    known : NoiseRates or None
-        The true rates; None: the method estimates them as in the paper.
-    seed : int
-        Random seed of the method.
-    """
+    """Return the unfitted classifier of an accuracy table or figure."""
     model, loss = make_learner(learner), learner.split("-")[1]
     match method:
         case "plain":
@@ -68,20 +54,7 @@ def make_classifier(
 
 
 def make_rate_estimator(method: str, dataset: str, clean_prior: float, seed: int) -> BaseEstimator:
-    """Return the unfitted rate estimator of table 1 or 2.
-
-    Parameters
-    ----------
-    method : str
-        "cross-validation", "scott" or "liu-tao".
-    dataset : str
-        The minimum is taken over kernel densities for "synthetic-2d", else over KLIEP, as in the
-        paper.
-    clean_prior : float
-        P(true=+1), which the paper passes to Scott's method.
-    seed : int
-        Random seed of the method.
-    """
+    """Return the unfitted rate estimator of table 1 or 2."""
     match method:
         case "cross-validation":
             trained = UnbiasedLossClassifier(learner=LinearClassifier(alpha=ALPHA))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from unflip._typing import Array
+from unflip._utils.typing import Array
 from unflip.datasets import load_benchmark, make_separable
 from unflip.noise import NoiseRates, flip_labels
 from unflip.paper.experiments._choices import SYNTHETIC_ROWS, TRAINING_SHARE

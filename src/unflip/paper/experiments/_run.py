@@ -10,8 +10,8 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from unflip import __version__
-from unflip._files import write_whole
-from unflip._typing import Record
+from unflip._utils.files import write_whole
+from unflip._utils.typing import Record
 from unflip.paper.experiments._choices import stated_choices
 from unflip.paper.experiments._protocol import Outcome, Run, perform
 

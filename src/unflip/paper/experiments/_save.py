@@ -8,7 +8,7 @@ from pathlib import Path
 
 from unflip import __version__
 from unflip._app.report import Picture, to_html, to_markdown
-from unflip._files import write_whole
+from unflip._utils.files import write_whole
 from unflip.paper.experiments._choices import stated_choices
 from unflip.paper.experiments._compare import Measurement, Results
 from unflip.paper.experiments._document import REPRODUCTION_TITLE, reproduction_page

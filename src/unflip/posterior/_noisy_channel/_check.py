@@ -20,9 +20,9 @@ from scipy.stats import chi2, norm
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.tree import DecisionTreeClassifier
 
-from unflip._diagnostics import LEVEL
-from unflip._threads import SCIKIT_LEARN, threads_for
-from unflip._typing import Floats
+from unflip._diagnostics.findings import LEVEL
+from unflip._utils.threads import SCIKIT_LEARN, threads_for
+from unflip._utils.typing import Floats
 from unflip.noise import NoiseRates
 from unflip.posterior._noisy_channel._evidence import first_guess, fit_channel
 from unflip.posterior._noisy_channel._features import ChannelFeatures
@@ -231,13 +231,7 @@ def check_channel(
 
 
 def follows_a_rule(units: ChannelSample) -> bool:
-    """Return whether a small decision tree gives nearly all labels of rows it has not seen.
-
-    Parameters
-    ----------
-    units : ChannelSample
-        Rows, in random order.
-    """
+    """Return whether a small decision tree gives nearly all labels of rows it has not seen."""
     wrong = 0.0
     for others, fold in _folds(len(units.rows), 2):
         tree = DecisionTreeClassifier(max_leaf_nodes=MOST_LEAVES, random_state=0)
@@ -248,15 +242,7 @@ def follows_a_rule(units: ChannelSample) -> bool:
 
 
 def likelier_rates(channel: NoisyChannel, evidence: Evidence) -> tuple[float, float] | None:
-    """Return the rates at which the labels are likelier than at given ones, if much; else None.
-
-    Parameters
-    ----------
-    channel : NoisyChannel
-        The channel at the given rates.
-    evidence : Evidence
-        What it was fitted to.
-    """
+    """Return the rates at which the labels are likelier than at given ones, if much; else None."""
     part = max(channel.parts, key=lambda part: part.share)
     design = evidence.sample.head(N_GRID).design(part.features)
     given = fit_channel(design, channel.rates, part.fit)
@@ -269,18 +255,7 @@ def likelier_rates(channel: NoisyChannel, evidence: Evidence) -> tuple[float, fl
 
 
 def residual_score(units: ChannelSample, held_out: Floats, fitted: Floats) -> float:
-    """Return by how many standard errors trees predict the residuals of rows they have not seen.
-
-    Parameters
-    ----------
-    units : ChannelSample
-        Rows, in random order.
-    held_out : ndarray of shape (n_samples,)
-        P(noisy=+1 | x) of each without its own label.
-    fitted : ndarray of shape (n_samples,)
-        The same as a function of x, for the trees to see: on a plateau, what leaves a label out is
-        lower where that label is positive, and so tells it.
-    """
+    """Return by how many standard errors trees predict the residuals of rows they have not seen."""
     residual = units.positive - held_out
     columns = np.column_stack([units.rows, fitted])
 
@@ -366,15 +341,6 @@ def plateau_bounds(score: Floats, units: ChannelSample, sigmas: float = 2.5) -> 
     Wherever one looks, labels are the other one at least as often as a class is flipped. The
     bounds are the least upper confidence limits of that share over sets of rows with the highest,
     and with the lowest scores.
-
-    Parameters
-    ----------
-    score : ndarray of shape (n_samples,)
-        Held-out scores.
-    units : ChannelSample
-        The rows.
-    sigmas : float, default=2.5
-        Standard errors of the limits; several sets are tried.
     """
     order = np.argsort(score, kind="stable")
     bounds = []

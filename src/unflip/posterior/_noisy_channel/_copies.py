@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unflip._row_weights import common_unit, effective_rows
-from unflip._typing import Array, Bools, Floats
+from unflip._utils.row_weights import common_unit, effective_rows
+from unflip._utils.typing import Array, Bools, Floats
 from unflip.posterior._noisy_channel._features import row_keys, shuffled_keys
 
 MIN_MIXED_SHARE = 0.05
@@ -16,27 +16,18 @@ rows of few categories repeat by chance, and noise gives them several labels."""
 
 @dataclass(frozen=True)
 class DistinctRows:
-    """The distinct pairs of row and label, in random order.
+    """The distinct pairs of row and label, in random order."""
 
-    Parameters
-    ----------
-    first : ndarray of shape (n_pairs,)
-        The first row of each pair.
-    position : ndarray of shape (n_samples,)
-        The pair of each row.
-    weight : ndarray of shape (n_pairs,)
-        The weight of each pair.
-    unit : float or None
-        What the weights of the rows were divided by, so that each row counts; None where repeated
-        rows are copies, and weights were scaled to the effective number of distinct rows.
-    order : ndarray of shape (n_samples,)
-        The rows, sorted by their pairs.
-    """
-
+    # The first row of each pair.
     first: NDArray[np.intp]
+    # The pair of each row.
     position: NDArray[np.intp]
+    # The weight of each pair.
     weight: Floats
+    # What the weights of the rows were divided by, so that each row counts; None where repeated
+    # rows are copies, and weights were scaled to the effective number of distinct rows.
     unit: float | None
+    # The rows, sorted by their pairs.
     order: NDArray[np.intp]
 
 

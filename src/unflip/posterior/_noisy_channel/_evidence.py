@@ -20,7 +20,7 @@ from scipy.linalg import LinAlgError, solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.special import expit
 
-from unflip._typing import Floats, Singles
+from unflip._utils.typing import Floats, Singles
 
 LATENT_VARIANCE, LATENT_SPREAD = 9.0, 1.0
 """Median of the variance of t, and the standard deviation of its logarithm: logits of about +-3."""
@@ -48,23 +48,15 @@ MAX_LEVERAGE = 0.95
 
 @dataclass(frozen=True)
 class ChannelDesign:
-    """Features, noisy labels and weights.
+    """Features, noisy labels and weights."""
 
-    Parameters
-    ----------
-    features : ndarray of shape (n_samples, n_features)
-        F, whose first column is one.
-    block : ndarray of shape (n_features,)
-        The prior block of every column: 0 for the intercept, then 1, 2, ...
-    positive : ndarray of bool of shape (n_samples,)
-        Whether the noisy label is positive.
-    weight : ndarray of shape (n_samples,)
-        Weight of each row.
-    """
-
+    # F, whose first column is one.
     features: Floats
+    # The prior block of every column: 0 for the intercept, then 1, 2, ...
     block: NDArray[np.intp]
+    # Whether the noisy label is positive.
     positive: NDArray[np.bool_]
+    # Weight of each row.
     weight: Floats
 
     @cached_property
@@ -85,23 +77,14 @@ class ChannelDesign:
 
 @dataclass(frozen=True)
 class ChannelFit:
-    """The fit at one pair of rates.
-
-    Parameters
-    ----------
-    rates : ndarray of shape (2,)
-        rho_pos, rho_neg.
-    coef : ndarray of shape (n_features,)
-        w at its maximum.
-    variance : ndarray of shape (n_blocks,)
-        The prior variance of each block.
-    log_evidence : float
-        log P(noisy labels | rates), up to a constant independent of the rates.
-    """
+    """The fit at one pair of rates."""
 
     rates: Floats
+    # w at its maximum.
     coef: Floats
+    # The prior variance of each block.
     variance: Floats
+    # log P(noisy labels | rates), up to a constant independent of the rates.
     log_evidence: float
 
 
@@ -208,17 +191,6 @@ def fit_channel(
 
     Fisher scoring in w alternates with Newton's method for MacKay's fixed point of the variances.
     An information matrix is reused for several steps, as it is the most expensive part.
-
-    Parameters
-    ----------
-    design : ChannelDesign
-        The noisy data.
-    rates : array-like of shape (2,)
-        rho_pos, rho_neg.
-    start : ChannelFit
-        Start: a fit at similar rates, or :func:`first_guess`.
-    tol : float, default=0.02
-        Tolerance of the log-evidence.
     """
     updated = start.variance
     point = _ChannelPoint(design, np.asarray(rates, dtype=float), start.coef)
@@ -248,17 +220,7 @@ def fit_channel(
 def refit_coef(
     design: ChannelDesign, rates: Any, start: ChannelFit, tol: float = 1e-10, max_iter: int = 100
 ) -> ChannelFit:
-    """Maximise over w with fixed variances.
-
-    Parameters
-    ----------
-    design, rates, start : ChannelDesign, array-like, ChannelFit
-        As for :func:`fit_channel`.
-    tol : float, default=1e-10
-        Tolerance of the penalised log-likelihood.
-    max_iter : int, default=100
-        Maximum number of information matrices.
-    """
+    """Maximise over w with fixed variances."""
     precision = 1 / start.variance[design.block]
     point = _ChannelPoint(design, np.asarray(rates, dtype=float), start.coef)
     for _ in range(max_iter):
@@ -272,15 +234,7 @@ def refit_coef(
 
 
 def information_factor(design: ChannelDesign, fit: ChannelFit) -> Floats:
-    """Return L with L L' = A, the inverse covariance of w given the labels (Laplace).
-
-    Parameters
-    ----------
-    design : ChannelDesign
-        The data of the fit.
-    fit : ChannelFit
-        The fit.
-    """
+    """Return L with L L' = A, the inverse covariance of w given the labels (Laplace)."""
     point = _ChannelPoint(design, fit.rates, fit.coef)
     precision = 1 / fit.variance[design.block]
     return _factor(point.information(point.expected_curvature(), precision))
@@ -290,15 +244,6 @@ def mean_sigmoid(features: Floats, coef: Floats, factor: Floats) -> Floats:
     r"""Return the mean of sigmoid(F w) over w ~ N(coef, (L L')^-1).
 
     MacKay's approximation: sigmoid(t / sqrt(1 + pi v / 8)), v the variance of t.
-
-    Parameters
-    ----------
-    features : ndarray of shape (n_samples, n_features)
-        F.
-    coef : ndarray of shape (n_features,)
-        The mean of w.
-    factor : ndarray of shape (n_features, n_features)
-        L.
     """
     roots = solve_triangular(factor, features.T, lower=True, check_finite=False)
     variance = (roots**2).sum(axis=0)
@@ -310,15 +255,6 @@ def leave_one_out(units: ChannelDesign, fit: ChannelFit, factor: Floats) -> Floa
 
     One step of Newton's method from the fit: t_i - v_i r_i / (1 - c_i v_i), with v the variance of
     t, r the slope and c the expected curvature of a row's log-likelihood.
-
-    Parameters
-    ----------
-    units : ChannelDesign
-        Rows of the fit; those merged into one row of its design are each left out alone.
-    fit : ChannelFit
-        The fit.
-    factor : ndarray of shape (n_features, n_features)
-        Its :func:`information_factor`.
     """
     point = _ChannelPoint(units, fit.rates, fit.coef)
     roots = solve_triangular(factor, units.features.T, lower=True, check_finite=False)
@@ -441,20 +377,13 @@ def _changed(variance: Floats, step: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Slope:
-    """Derivatives of the evidence with respect to the rates.
+    """Derivatives of the evidence with respect to the rates."""
 
-    Parameters
-    ----------
-    gradient : ndarray of shape (2,)
-        d log-evidence / d (rho_pos, rho_neg), at given variances.
-    curvature : ndarray of shape (2, 2)
-        Minus the second derivative of the log-likelihood maximised over w.
-    path : ndarray of shape (n_features, 2)
-        dw / d (rho_pos, rho_neg) along that maximum.
-    """
-
+    # d log-evidence / d (rho_pos, rho_neg), at given variances.
     gradient: Floats
+    # Minus the second derivative of the log-likelihood maximised over w.
     curvature: Floats
+    # dw / d (rho_pos, rho_neg) along that maximum.
     path: Floats
 
 
@@ -464,13 +393,6 @@ def evidence_slope(design: ChannelDesign, fit: ChannelFit) -> Slope:
     w is at a maximum, so the likelihood contributes only its partial derivative. The
     log-determinant contributes -1/2 sum_i l_i dW_i, with l_i = F_i A^-1 F_i' and W_i the expected
     curvature, which depends on the rates and on w.
-
-    Parameters
-    ----------
-    design : ChannelDesign
-        The data of the fit.
-    fit : ChannelFit
-        The fit at these rates.
     """
     precision = 1 / fit.variance[design.block]
     point = _ChannelPoint(design, fit.rates, fit.coef)

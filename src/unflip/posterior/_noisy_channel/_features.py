@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from unflip._typing import Array, Floats
+from unflip._utils.typing import Array, Floats
 
 MIN_EIGENVALUE = 1e-6
 """Minimum eigenvalue of the kernel matrix, relative to the largest; smaller ones are dropped."""
@@ -96,13 +96,7 @@ class ChannelFeatures:
 
 
 def row_keys(X: Floats) -> NDArray[np.uint64]:
-    """Return a number for every row that tells it from other rows, whatever its position.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Rows.
-    """
+    """Return a number for every row that tells it from other rows, whatever its position."""
     bits = np.ascontiguousarray(X + 0.0, dtype=np.float64).view(np.uint64)  # -0.0 becomes 0.0
     bits = bits ^ (bits >> np.uint64(32))  # short numbers use only the upper half
     column = np.arange(1, X.shape[1] + 1, dtype=np.uint64)

@@ -11,8 +11,8 @@ from scipy.optimize import minimize_scalar
 from scipy.sparse import issparse
 from scipy.special import expit, logit
 
-from unflip._threads import by_threads
-from unflip._typing import Floats
+from unflip._utils.threads import by_threads
+from unflip._utils.typing import Floats
 from unflip.noise import LARGEST_TOTAL, NoiseRates
 from unflip.posterior._noisy_channel._copies import distinct_rows, starts_of_equal
 from unflip.posterior._noisy_channel._evidence import (
@@ -187,15 +187,7 @@ class NoisyChannel:
 
 
 def sharper(proba: Floats, factor: float) -> Floats:
-    """Return probabilities whose logits are multiplied by a factor.
-
-    Parameters
-    ----------
-    proba : ndarray
-        Probabilities.
-    factor : float
-        The factor.
-    """
+    """Return probabilities whose logits are multiplied by a factor."""
     return np.asarray(expit(factor * logit(np.maximum(proba, TINY))))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.interpolate import Akima1DInterpolator, CloughTocher2DInterpolator
 from scipy.stats import chi2
 
-from unflip._typing import Floats
+from unflip._utils.typing import Floats
 from unflip.noise import LARGEST_TOTAL
 from unflip.posterior._noisy_channel._evidence import (
     ChannelDesign,
@@ -53,17 +53,6 @@ def explore(
 
     The first pair is the nearest to the best known one. Each later one is a neighbour of the best
     pair that has any left, and its fits start at the nearest fits.
-
-    Parameters
-    ----------
-    designs : sequence of ChannelDesign
-        The noisy data, one design per model.
-    axes : pair of ndarrays
-        Values of rho_pos, and of rho_neg.
-    known : sequence of sequences of ChannelFit
-        Fits or guesses of the models at some rates.
-    tol : float
-        Tolerance of the log-evidence at its maximum; it increases further down.
     """
     admissible = np.add.outer(*axes) <= LARGEST_TOTAL + 1e-9
     pairs = [(int(i), int(j)) for i, j in np.argwhere(admissible)]
@@ -108,21 +97,7 @@ def total_evidence(fits: Sequence[ChannelFit]) -> float:
 def climb(
     design: ChannelDesign, start: ChannelFit, box: Box, tol: float = 0.01, max_iter: int = 12
 ) -> tuple[ChannelFit, Slope]:
-    """Maximise the evidence over the rates by Newton's method within their bounds.
-
-    Parameters
-    ----------
-    design : ChannelDesign
-        The noisy data.
-    start : ChannelFit
-        The start.
-    box : pair of pairs of floats
-        Bounds of the rates.
-    tol : float, default=0.01
-        Predicted gain of the log-evidence at which to stop.
-    max_iter : int, default=12
-        Maximum number of steps.
-    """
+    """Maximise the evidence over the rates by Newton's method within their bounds."""
     low, high = np.transpose(box)
     low = np.minimum(np.maximum(low, LAYER), high)
     fit = fit_channel(design, _within(start.rates, low, high), start)
@@ -166,15 +141,7 @@ def _positive(curvature: Floats, least: float = 10.0) -> Floats:
 
 
 class GridSurface:
-    """The log-evidence, interpolated between the pairs of a grid.
-
-    Parameters
-    ----------
-    pairs : ndarray of shape (n_pairs, 2)
-        Rates.
-    log_evidence : ndarray of shape (n_pairs,)
-        The log-evidence of each pair.
-    """
+    """The log-evidence, interpolated between the pairs of a grid."""
 
     def __init__(self, pairs: Floats, log_evidence: Floats) -> None:
         top = log_evidence.max()
@@ -296,17 +263,6 @@ class RatePosterior:
     The prior has probability 0.1 at (0, 0); of the rest, 0.25 is on equal rates and 0.75 uniform on
     the box. Parts outside the box are left out.
 
-    Parameters
-    ----------
-    surface : callable
-        The log-evidence as a function of points of shape (n_points, 2).
-    box : pair of pairs of floats
-        The range of each rate.
-    region : pair of pairs of floats
-        The part of the box where the evidence is not negligible.
-    origin : float or None
-        The log-evidence at (0, 0); None if the box excludes it.
-
     Attributes
     ----------
     noise_test : EvidenceTest or None
@@ -357,14 +313,7 @@ class RatePosterior:
             )
 
     def estimate(self, kind: str) -> tuple[float, float]:
-        """Return one pair of rates.
-
-        Parameters
-        ----------
-        kind : {"median", "mean"}
-            "mean" is the mean of each rate. "median" is (0, 0) if that has a probability above 1/2,
-            else the median of each rate given noise.
-        """
+        """Return one pair of rates."""
         if kind == "mean":
             means = [m @ _middles(e) for m, e in zip(self.masses, self.edges, strict=True)]
             return ((1 - self.p_origin) * float(means[0]), (1 - self.p_origin) * float(means[1]))

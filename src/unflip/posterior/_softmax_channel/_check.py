@@ -13,8 +13,8 @@ from scipy.stats import norm
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.tree import DecisionTreeClassifier
 
-from unflip._threads import SCIKIT_LEARN
-from unflip._typing import Bools, Codes, Floats
+from unflip._utils.threads import SCIKIT_LEARN
+from unflip._utils.typing import Bools, Codes, Floats
 from unflip.posterior._noisy_channel import (
     DOUBTED,
     LEAST_CHECKED,
@@ -51,17 +51,7 @@ that a model without noise disagrees with where they may."""
 
 
 def check_softmax_channel(rows: Floats, fit: SoftmaxFit, sharpness: float = 1.0) -> ModelCheck:
-    """Return how well a channel explains labels that it has not seen.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_samples, n_columns)
-        Distinct pairs of row and label in random order, equal rows side by side.
-    fit : SoftmaxFit
-        The channel's fit to them.
-    sharpness : float, default=1.0
-        What its t is multiplied by.
-    """
+    """Return how well a channel explains labels that it has not seen."""
     rows = rows[:MOST_CHECKED]
     codes, weight = fit.design.codes[: len(rows)], fit.design.weight[: len(rows)]
     held_out = leave_one_out(fit, len(rows), sharpness)
@@ -91,17 +81,7 @@ def check_softmax_channel(rows: Floats, fit: SoftmaxFit, sharpness: float = 1.0)
 
 
 def leave_one_out(fit: SoftmaxFit, most_rows: int | None = None, sharpness: float = 1.0) -> Floats:
-    """Return P(noisy | x) of every row without its own label: one step of Newton's method.
-
-    Parameters
-    ----------
-    fit : SoftmaxFit
-        The fit to all rows.
-    most_rows : int, default=None
-        Of more rows, so many first ones.
-    sharpness : float, default=1.0
-        What t is multiplied by.
-    """
+    """Return P(noisy | x) of every row without its own label: one step of Newton's method."""
     t = sharpness * held_out_logits(fit, most_rows)
     return np.asarray(softmax_over_classes(t.T).T @ fit.T)
 
@@ -110,15 +90,6 @@ def out_of_fold(rows: Floats, fit: SoftmaxFit, sharpness: float = 1.0) -> Floats
     """Return P(noisy | x) of the rows, each fold's with w from the others.
 
     Unlike the fit itself, and what leaves out single rows, it does not tell a row's label.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_samples, n_columns)
-        The first rows of the fit in random order, equal ones side by side.
-    fit : SoftmaxFit
-        The fit to all rows.
-    sharpness : float, default=1.0
-        What t is multiplied by.
     """
     design, fold = fit.design, folds_of(rows)[0]
     F, weight = design.features[: len(rows)], design.weight[: len(rows)]
@@ -133,13 +104,7 @@ def out_of_fold(rows: Floats, fit: SoftmaxFit, sharpness: float = 1.0) -> Floats
 
 
 def held_out_gain(plain: SoftmaxFit, noisy: SoftmaxFit) -> tuple[float, float]:
-    """Return by how much noise makes the labels likelier, each without its row, and the error.
-
-    Parameters
-    ----------
-    plain, noisy : SoftmaxFit
-        Fits to the same rows, without noise and with it.
-    """
+    """Return by how much noise makes the labels likelier, each without its row, and the error."""
     logs = []
     for each in (plain, noisy):
         held_out = leave_one_out(each, MOST_CHECKED)
@@ -157,11 +122,6 @@ def borne_out_evidence(peaks: list[Peak]) -> Floats:
     Classes that hardly overlap are likelier with some noise by Laplace's method, though not in
     truth: there, the function's distribution is far from normal. So noise is believed no more than
     labels of held-out rows bear out, give or take two standard errors.
-
-    Parameters
-    ----------
-    peaks : list of Peak
-        Maxima on the same rows.
     """
     evidence = np.array([peak.log_evidence for peak in peaks])
     best = int(np.argmax(evidence))
@@ -181,19 +141,7 @@ def _hardly_overlap(plain: SoftmaxFit) -> bool:
 
 
 def residual_score(rows: Floats, fitted: Floats, residual: Floats, weight: Floats) -> float:
-    """Return by how many standard errors trees predict the residuals of rows they have not seen.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_samples, n_columns)
-        Rows in random order, equal ones side by side.
-    fitted : ndarray of shape (n_samples, n_classes)
-        P(noisy | x) that does not know the rows' labels, for the trees to see beside the columns.
-    residual : ndarray of shape (n_samples, n_classes)
-        Labels less their probabilities without them.
-    weight : ndarray of shape (n_samples,)
-        How often each row counts.
-    """
+    """Return by how many standard errors trees predict the residuals of rows they have not seen."""
     columns, fold = np.column_stack([rows, fitted]), folds_of(rows)[0]
 
     def gains() -> Iterator[Floats]:

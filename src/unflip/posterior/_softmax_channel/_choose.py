@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from unflip._typing import Codes, Floats
+from unflip._utils.typing import Codes, Floats
 from unflip.posterior._noisy_channel import TINY, ChannelFeatures, starts_of_equal
 from unflip.posterior._softmax_channel._check import leave_one_out
 from unflip.posterior._softmax_channel._climb import Peak, climb
@@ -85,23 +85,14 @@ class SoftmaxSample:
 
 @dataclass(frozen=True)
 class Candidate:
-    """Features with the maxima of the structures that were tried, on some rows.
+    """Features with the maxima of the structures that were tried, on some rows."""
 
-    Parameters
-    ----------
-    name : str
-        What they are called.
-    features : ChannelFeatures or ForestFeatures
-        The features.
-    held_out : ndarray or None
-        The scores that a forest has for the rows of its fit.
-    found : dict of str to Peak
-        Maxima, by the names of their structures.
-    """
-
+    # What they are called.
     name: str
     features: Features
+    # The scores that a forest has for the rows of its fit.
     held_out: Floats | None
+    # Maxima, by the names of their structures.
     found: dict[str, Peak]
 
     @property
@@ -121,17 +112,7 @@ class Candidate:
 
 
 def with_columns(sample: SoftmaxSample, n_centers: int, known: Floats | None) -> Candidate:
-    """Return the columns as features, with maxima on some rows.
-
-    Parameters
-    ----------
-    sample : SoftmaxSample
-        The noisy data.
-    n_centers : int
-        Maximum number of bumps, for features that have any.
-    known : ndarray of shape (n_classes, n_classes) or None
-        T, where it is known.
-    """
+    """Return the columns as features, with maxima on some rows."""
     features = ChannelFeatures(None, n_centers).fit(*_head(sample))
     design = sample.design(features, _pilot_rows(sample, features))
     if known is None:
@@ -146,15 +127,6 @@ def may_bend(sample: SoftmaxSample, fit: SoftmaxFit, sharpness: float) -> bool:
 
     Few trees are asked whether they see more. Where there are too few rows to ask, or where targets
     may stand for what the columns cannot follow, it is always possible.
-
-    Parameters
-    ----------
-    sample : SoftmaxSample
-        The noisy data.
-    fit : SoftmaxFit
-        The fit to it in the columns alone.
-    sharpness : float
-        What its t is multiplied by.
     """
     some, structure = slice(SCOUTED_ROWS), fit.structure
     if len(sample.rows) < LEAST_SCOUTED or structure.n_ratios or structure.targets is not None:
@@ -178,21 +150,6 @@ def best_features(
     noise does, and from there with other features, which might. So features are compared with one
     rate, or at the T of few targets where that is best with the columns; and by the evidence with T
     integrated out, as a T that was found with the columns suits them best.
-
-    Parameters
-    ----------
-    sample : SoftmaxSample
-        The noisy data.
-    candidates : sequence of {"linear", "nystroem", "forest"}
-        Features that are compared.
-    columns : Candidate
-        The columns alone.
-    n_centers : int
-        Maximum number of bumps.
-    known : ndarray of shape (n_classes, n_classes) or None
-        T, where it is known.
-    random_state : RandomState instance
-        Generator of the forest's seed.
     """
     if len(candidates) > 1 and len(sample.rows) > MOST_BUMP_ROWS:
         candidates = [name for name in candidates if name != "nystroem"]

@@ -7,8 +7,8 @@ from typing import Self
 import numpy as np
 from scipy.linalg import eigh, solve_triangular
 
-from unflip._progress import tick
-from unflip._typing import Floats
+from unflip._utils.progress import tick
+from unflip._utils.typing import Floats
 from unflip.posterior._softmax_channel._design import SoftmaxDesign
 from unflip.posterior._softmax_channel._evidence import SoftmaxFit, fit_softmax
 from unflip.posterior._softmax_channel._structure import LOG_2_PI, NoiseStructure
@@ -97,24 +97,6 @@ def climb(
 
     A step seeks theta along with w, with the slope of the determinant as it was before the step,
     which has a small share in the evidence's own.
-
-    Parameters
-    ----------
-    design : SoftmaxDesign
-        The noisy data.
-    structure : NoiseStructure
-        Structure of T.
-    theta, variance, coef
-        Where to start.
-    T : ndarray of shape (n_classes, n_classes), default=None
-        T where it is known: the variances alone are sought.
-    held : bool, default=False
-        Whether the variances stay as they are.
-    tol : float, default=0.1
-        Gain of the log-evidence at which to stop.
-    top : float, default=-inf
-        The highest log-evidence of other structures on these rows: further below it, larger gains
-        are needed to go on.
     """
     fit = fit_softmax(design, structure, theta, variance, coef, T=T, tol=5 * tol)
     least = tol * max(1.0, fit.unscaled_coef.size / SMOOTH)

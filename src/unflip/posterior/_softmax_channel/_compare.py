@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import betaln, gammaln, xlogy
 from scipy.stats import chi2
 
-from unflip._typing import Floats
+from unflip._utils.typing import Floats
 from unflip.posterior._noisy_channel import NO_NOISE, EvidenceTest
 from unflip.posterior._softmax_channel._check import borne_out_evidence
 from unflip.posterior._softmax_channel._climb import Peak, climb
@@ -43,15 +43,7 @@ LITTLE = 0.85
 
 
 def counted_evidence(structure: NoiseStructure, counts: Floats) -> float:
-    """Return log P(labels | structure), were the true classes known.
-
-    Parameters
-    ----------
-    structure : NoiseStructure
-        The structure, with noise.
-    counts : ndarray of shape (n_classes, n_classes)
-        How often class k got the label j.
-    """
+    """Return log P(labels | structure), were the true classes known."""
     K = structure.n_classes
     flipped = counts[~np.eye(K, dtype=bool)].reshape(K, -1)
     by_class, stays = flipped.sum(axis=1), np.diag(counts)
@@ -70,13 +62,6 @@ def may_be_better(others: list[NoiseStructure], than: Peak) -> list[NoiseStructu
     It is judged by expected counts of true classes and labels, which are those that a free T would
     expect at the clean posterior of the other. Counts do not judge one target, with which a single
     other flip would be impossible.
-
-    Parameters
-    ----------
-    others : list of NoiseStructure
-        Structures.
-    than : Peak
-        The maximum of the other.
     """
     if not than.structure.n_parameters or than.structure.targets is not None:
         return others
@@ -105,17 +90,6 @@ def first_peaks(
     """Return the maxima of one rate, and of few targets unless no targets stand out.
 
     Where nothing is known, one target for each class is looked for first, which is found sooner.
-
-    Parameters
-    ----------
-    design : SoftmaxDesign
-        The noisy data.
-    starts : dict of str to Peak
-        Where to start, by the names of structures: maxima with these or other features.
-    variance : ndarray of shape (n_blocks,)
-        Variances to start at.
-    own : Peak, default=None
-        A maximum with these features to start at instead.
     """
     _, one, *others = _possible(design)
 
@@ -154,13 +128,7 @@ def _is_near(peaks: dict[str, Peak], names: Sequence[str]) -> bool:
 
 
 def compared(found: dict[str, Peak]) -> list[Peak]:
-    """Return the maxima of all structures that the rows may find, from those that are known.
-
-    Parameters
-    ----------
-    found : dict of str to Peak
-        Maxima, by the names of their structures.
-    """
+    """Return the maxima of all structures that the rows may find, from those that are known."""
     found = dict(found)
     scout = found.pop(ONE_TARGET, None)
     base = max(found.values(), key=_height)
@@ -171,15 +139,7 @@ def compared(found: dict[str, Peak]) -> list[Peak]:
 
 
 def refined(peaks: list[Peak], design: SoftmaxDesign) -> list[Peak]:
-    """Return the maxima on more rows, of the structures that may be the best there.
-
-    Parameters
-    ----------
-    peaks : list of Peak
-        Maxima on few rows.
-    design : SoftmaxDesign
-        More rows.
-    """
+    """Return the maxima on more rows, of the structures that may be the best there."""
     few = peaks[0].fit.design
     ordered = sorted(peaks, key=_height, reverse=True)
     least = _height(ordered[0]) - max(LEAST_GAP, GAP_PER_ROW * len(few.codes))
@@ -248,13 +208,7 @@ def _climbed(found: dict[str, Peak], structure: NoiseStructure, design: SoftmaxD
 
 
 def probabilities(peaks: list[Peak]) -> Floats:
-    """Return the probability of every structure given the labels.
-
-    Parameters
-    ----------
-    peaks : list of Peak
-        Maxima; of structures that are left out, the probability is 0.
-    """
+    """Return the probability of every structure given the labels."""
     possible = {structure.name for structure in _possible(peaks[0].fit.design)}
     n_noisy = len(possible | {peak.structure.name for peak in peaks}) - 1
     prior = [(1 - NO_NOISE) / n_noisy if p.structure.n_parameters else NO_NOISE for p in peaks]
@@ -264,15 +218,7 @@ def probabilities(peaks: list[Peak]) -> Floats:
 
 
 def tests(peaks: list[Peak], probability: Floats) -> tuple[EvidenceTest, EvidenceTest]:
-    """Return the tests of no noise, and of one rate for all classes.
-
-    Parameters
-    ----------
-    peaks : list of Peak
-        Maxima of the structures.
-    probability : ndarray of shape (n_peaks,)
-        Their probabilities.
-    """
+    """Return the tests of no noise, and of one rate for all classes."""
     K = peaks[0].fit.design.n_classes
     best: dict[str, float] = {}
     sizes: dict[str, int] = {}

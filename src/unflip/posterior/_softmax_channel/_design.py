@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from unflip._typing import Codes, Floats, Singles
+from unflip._utils.typing import Codes, Floats, Singles
 from unflip.posterior._noisy_channel import LATENT_VARIANCE, TINY, singles
 
 SHARE_VARIANCE = 4.0
@@ -15,26 +15,17 @@ SHARE_VARIANCE = 4.0
 
 @dataclass(frozen=True)
 class SoftmaxDesign:
-    """Features, noisy labels and weights.
+    """Features, noisy labels and weights."""
 
-    Parameters
-    ----------
-    features : ndarray of shape (n_samples, n_features)
-        F, whose first column is one.
-    block : ndarray of shape (n_features,)
-        The prior block of every column: 0 for the intercept, then 1, 2, ...
-    codes : ndarray of shape (n_samples,)
-        Positions of the noisy labels among the classes.
-    weight : ndarray of shape (n_samples,)
-        Weight of each row.
-    n_classes : int
-        Number of classes.
-    """
-
+    # F, whose first column is one.
     features: Floats
+    # The prior block of every column: 0 for the intercept, then 1, 2, ...
     block: NDArray[np.intp]
+    # Positions of the noisy labels among the classes.
     codes: Codes
+    # Weight of each row.
     weight: Floats
+    # Number of classes.
     n_classes: int
 
     def first_variance(self) -> Floats:
@@ -62,13 +53,7 @@ class SoftmaxDesign:
         )
 
     def some(self, most_rows: int) -> tuple[slice, Floats]:
-        """Return rows, at most twice as many, to stand for all, and their weights.
-
-        Parameters
-        ----------
-        most_rows : int
-            Of fewer rows, all.
-        """
+        """Return rows, at most twice as many, to stand for all, and their weights."""
         rows = slice(None, None, max(1, len(self.features) // most_rows))
         weight = self.weight[rows]
         return rows, weight * (self.weight.sum() / weight.sum())
@@ -77,19 +62,7 @@ class SoftmaxDesign:
 def likelihood(
     features: Floats, coef: Floats, if_class: Floats, weight: Floats
 ) -> tuple[float, Floats, Floats]:
-    """Return the log-likelihood, P(true | x, label) and g.
-
-    Parameters
-    ----------
-    features : ndarray of shape (n_samples, n_features)
-        F.
-    coef : ndarray of shape (n_features, n_classes)
-        w.
-    if_class : ndarray of shape (n_classes, n_samples)
-        Probability of every row's label in each class.
-    weight : ndarray of shape (n_samples,)
-        Weight of each row.
-    """
+    """Return the log-likelihood, P(true | x, label) and g."""
     g = softmax_over_classes(
         coef.T @ features.T
     )  # one line per class: sums over few classes are slow in rows
@@ -100,13 +73,7 @@ def likelihood(
 
 
 def softmax_over_classes(t: Floats) -> Floats:
-    """Return softmax(t) over the first axis, in its place.
-
-    Parameters
-    ----------
-    t : ndarray of shape (n_classes, n_samples)
-        Logits.
-    """
+    """Return softmax(t) over the first axis, in its place."""
     t -= t.max(axis=0)
     np.exp(t, out=t)
     t /= t.sum(axis=0)

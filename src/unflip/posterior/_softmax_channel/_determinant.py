@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from unflip._typing import Floats, Singles
+from unflip._utils.typing import Floats, Singles
 from unflip.posterior._noisy_channel import singles
 from unflip.posterior._softmax_channel._design import SoftmaxDesign, likelihood
 
@@ -14,29 +14,13 @@ MAX_CONJUGATE, CONJUGATE_TOL = 6, 1e-3
 
 
 def row_blocks(n_classes: int, n_rows: int) -> list[slice]:
-    """Return slices of rows to take at a time.
-
-    Parameters
-    ----------
-    n_classes, n_rows : int
-        How many classes and rows there are.
-    """
+    """Return slices of rows to take at a time."""
     size = max(1, BLOCK // (n_classes * (n_classes - 1)))
     return [slice(first, first + size) for first in range(0, n_rows, size)]
 
 
 def directed_products(directions: Singles, T: Singles, g: Singles) -> Singles:
-    """Return u_c' D T_j of rows, of shape (n_classes - 1, n_classes, n_samples).
-
-    Parameters
-    ----------
-    directions : ndarray of shape (n_classes, n_classes - 1)
-        u_c, in columns.
-    T : ndarray of shape (n_classes, n_classes)
-        T.
-    g : ndarray of shape (n_classes, n_samples)
-        P(true | x).
-    """
+    """Return u_c' D T_j of rows, of shape (n_classes - 1, n_classes, n_samples)."""
     K = len(T)
     return np.asarray((_directed(directions, T).T @ g).reshape(K - 1, K, -1))
 
@@ -47,15 +31,7 @@ def _directed(directions: Singles, T: Singles) -> Singles:
 
 
 def leverages(F: Singles, roots: Floats) -> Singles:
-    """Return the variance of every row's t along each direction.
-
-    Parameters
-    ----------
-    F : ndarray of shape (n_samples, n_features)
-        Features.
-    roots : ndarray of shape (n_classes - 1, n_features, n_features)
-        R_c, where R_c R_c' is the covariance of w along u_c.
-    """
+    """Return the variance of every row's t along each direction."""
     found = np.empty((len(roots), len(F)), dtype=np.float32)
     for along, R in zip(found, singles(roots), strict=True):
         spread = F @ R
@@ -66,23 +42,7 @@ def leverages(F: Singles, roots: Floats) -> Singles:
 def determinant_slopes(
     design: SoftmaxDesign, T: Floats, coef: Floats, directions: Floats, roots: Floats, root: Floats
 ) -> tuple[Floats, Floats]:
-    """Return d/dT of half the log-determinant, w following its maximum, and H^-1 d/dw.
-
-    Parameters
-    ----------
-    design : SoftmaxDesign
-        The data.
-    T : ndarray of shape (n_classes, n_classes)
-        T.
-    coef : ndarray of shape (n_features, n_classes)
-        w at its maximum.
-    directions : ndarray of shape (n_classes, n_classes - 1)
-        u_c, in columns.
-    roots : ndarray of shape (n_classes - 1, n_features, n_features)
-        R_c, where R_c R_c' is the covariance of w along u_c.
-    root : ndarray of shape (n_features,)
-        Prior standard deviation of every feature's w.
-    """
+    """Return d/dT of half the log-determinant, w following its maximum, and H^-1 d/dw."""
     around = _Around(design, T, coef, directions, roots, root)
     by_T, by_t = around.slopes()
     # dw/dT = H^-1 d(dL/dw)/dT, so that w's share is the change of dL/dT along H^-1 (slope in w)

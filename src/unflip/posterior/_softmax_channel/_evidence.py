@@ -20,7 +20,7 @@ from scipy.linalg import LinAlgError, eigh
 from scipy.linalg.lapack import dpotrf, dtrtri
 from scipy.optimize import Bounds, minimize
 
-from unflip._typing import Codes, Floats
+from unflip._utils.typing import Codes, Floats
 from unflip.posterior._noisy_channel import (
     LATENT_VARIANCE,
     MAX_VARIANCE,
@@ -51,32 +51,17 @@ CURVATURE = 0.1
 
 @dataclass(frozen=True)
 class SoftmaxFit:
-    """The maximum over w at one T, and the evidence there with its parts.
-
-    Parameters
-    ----------
-    design : SoftmaxDesign
-        The data.
-    structure : NoiseStructure
-        Structure of T.
-    theta : ndarray
-        Its parameters.
-    T : ndarray of shape (n_classes, n_classes)
-        T.
-    variance : ndarray of shape (n_blocks,)
-        Prior variance of each block.
-    unscaled_coef : ndarray of shape (n_features, n_classes)
-        w.
-    gain : float, default=0.0
-        What the search for it has gained.
-    """
+    """The maximum over w at one T, and the evidence there with its parts."""
 
     design: SoftmaxDesign
+    # Structure of T.
     structure: NoiseStructure
     theta: Floats
     T: Floats
+    # Prior variance of each block.
     variance: Floats
     unscaled_coef: Floats
+    # What the search for it has gained.
     gain: float = 0.0
 
     @property
@@ -235,13 +220,7 @@ class SoftmaxFit:
         return self.structure.gradient(self.counts - lost, self.theta) + slope
 
     def information(self, most_rows: int) -> Floats:
-        """Return the information about theta with w integrated out, and the prior's.
-
-        Parameters
-        ----------
-        most_rows : int
-            Of more rows, so many are taken to stand for all.
-        """
+        """Return the information about theta with w integrated out, and the prior's."""
         rows, weight = self.design.some(most_rows)
         g, p, F = self.clean[rows], self.noisy[rows], self.design.features[rows] * self.root
         K, J = self.design.n_classes, self.structure.jacobian(self.theta)
@@ -303,29 +282,7 @@ def fit_softmax(
     tol: float = 0.02,
     max_iter: int = 60,
 ) -> SoftmaxFit:
-    """Maximise over w at one T and given variances, or over w and T.
-
-    Parameters
-    ----------
-    design, structure, theta, variance
-        See :class:`SoftmaxFit`.
-    coef : ndarray of shape (n_features, n_classes), default=None
-        w to start at.
-    T : ndarray, default=None
-        A T that is known, instead of the structure's.
-    near : SoftmaxFit, default=None
-        A fit nearby, whose information about w makes the search shorter.
-    slope : ndarray of shape (n_classes, n_classes), default=None
-        The slope in T of what half the log-determinant takes from the evidence, at `near`. Given,
-        theta is sought along with w: since w follows its maximum, where the evidence has its
-        maximum over theta, the likelihood less slope . T has its maximum over both.
-    reach : float, default=2.0
-        The largest change of a parameter in theta.
-    tol : float, default=0.02
-        Gain of the log-likelihood at which to stop.
-    max_iter : int, default=60
-        Maximum number of steps.
-    """
+    """Maximise over w at one T and given variances, or over w and T."""
     if T is None:
         T = structure.matrix(theta)
     alone = _Search(design, variance, T, coef, near)
@@ -351,19 +308,7 @@ def fit_softmax(
 
 
 def fit_without(fit: SoftmaxFit, kept: Codes, weight: Floats, tol: float = 0.1) -> SoftmaxFit:
-    """Maximise over w on some of the rows; T and the variances are held.
-
-    Parameters
-    ----------
-    fit : SoftmaxFit
-        The fit to all rows.
-    kept : ndarray of shape (n_kept,)
-        Positions of the rows that stay.
-    weight : ndarray of shape (n_kept,)
-        Their weights.
-    tol : float, default=0.1
-        As for :func:`fit_softmax`.
-    """
+    """Maximise over w on some of the rows; T and the variances are held."""
     design = fit.design
     some = replace(design, features=design.features[kept], codes=design.codes[kept], weight=weight)
     start = fit.theta, fit.variance, fit.unscaled_coef
@@ -461,17 +406,7 @@ class _JointSearch:
 
 
 def mean_softmax(features: Floats, coef: Floats, directions: Floats, covariances: Floats) -> Floats:
-    """Return the mean of softmax(F w) over w, each t_k shrunk by its own variance (MacKay).
-
-    Parameters
-    ----------
-    features : ndarray of shape (n_samples, n_features)
-        F, scaled as w.
-    coef : ndarray of shape (n_features, n_classes)
-        Mean of w.
-    directions, covariances : ndarray, list of ndarrays
-        As of :class:`SoftmaxFit`.
-    """
+    """Return the mean of softmax(F w) over w, each t_k shrunk by its own variance (MacKay)."""
     t = coef.T @ features.T
     t -= t.mean(axis=0)
     variance = np.zeros_like(t)

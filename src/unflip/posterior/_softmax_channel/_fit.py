@@ -7,7 +7,7 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from unflip._typing import Floats
+from unflip._utils.typing import Floats
 from unflip.posterior._noisy_channel import EvidenceTest, ModelCheck, distinct_rows
 from unflip.posterior._softmax_channel._check import check_softmax_channel
 from unflip.posterior._softmax_channel._choose import (
@@ -311,15 +311,6 @@ def _estimates(peaks: list[Peak], probability: Floats, shares: Floats) -> tuple[
 
     The estimate is the mean given noise, and less by as much as the median share of wrong labels is
     less than their median given noise: nothing where noise has a probability below 1/2.
-
-    Parameters
-    ----------
-    peaks : list of Peak
-        Maxima of the structures.
-    probability : ndarray of shape (n_peaks,)
-        Their probabilities.
-    shares : ndarray of shape (n_draws,)
-        The share of wrong labels, drawn from its distribution; 0 without noise.
     """
     matrices = np.array([peak.mean_matrix for peak in peaks])
     mean = np.tensordot(probability, matrices, axes=1)

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 from sklearn.ensemble import ExtraTreesClassifier
 
-from unflip._threads import SCIKIT_LEARN
-from unflip._typing import Codes, Floats
+from unflip._utils.threads import SCIKIT_LEARN
+from unflip._utils.typing import Codes, Floats
 from unflip.posterior._noisy_channel import ChannelFeatures, starts_of_equal
 
 N_FOLDS, N_TREES, LEAF, DEPTH = 3, 30, 3, 12
@@ -30,24 +30,16 @@ SCORED_AT_ONCE = 2048
 
 @dataclass(frozen=True)
 class Trees:
-    """A forest as arrays, over the nodes of all trees.
+    """A forest as arrays, over the nodes of all trees."""
 
-    Parameters
-    ----------
-    feature, threshold : ndarray of shape (n_nodes,)
-        A row goes left where its column `feature` is at most `threshold`.
-    child : ndarray of shape (2 n_nodes,)
-        The nodes on the left and on the right; of a leaf, itself.
-    proba : ndarray of shape (n_nodes, n_classes)
-        Shares of the classes.
-    root : ndarray of shape (n_trees,)
-        The first node of each tree.
-    """
-
+    # A row goes left where its column `feature` is at most `threshold`.
     feature: NDArray[np.intp]
     threshold: Floats
+    # The nodes on the left and on the right; of a leaf, itself.
     child: NDArray[np.intp]
+    # Shares of the classes.
     proba: Floats
+    # The first node of each tree.
     root: NDArray[np.intp]
 
     @classmethod
@@ -90,11 +82,6 @@ class ForestFeatures:
     Rows that the forests are grown on have the probabilities of trees that saw neither them nor any
     copy of them, so that a row's features do not know its label. (Trees that saw a copy with
     another label would speak against a row's own.)
-
-    Parameters
-    ----------
-    columns : ChannelFeatures
-        The features without the forests', fitted.
     """
 
     def __init__(self, columns: ChannelFeatures) -> None:
@@ -103,21 +90,7 @@ class ForestFeatures:
     def fit(
         self, X: Floats, codes: Codes, weight: Floats, n_classes: int, random_state: int
     ) -> Floats:
-        """Grow the forests, and return the held-out scores of the first rows.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_columns)
-            Rows in random order, equal ones side by side.
-        codes : ndarray of shape (n_samples,)
-            Positions of the noisy labels among the classes.
-        weight : ndarray of shape (n_samples,)
-            How often each row counts.
-        n_classes : int
-            Number of classes.
-        random_state : int
-            Seed.
-        """
+        """Grow the forests, and return the held-out scores of the first rows."""
         n = min(len(X), FOREST_ROWS)
         self.share = _shares(codes, weight, n_classes)
         self.seed = random_state
@@ -128,15 +101,7 @@ class ForestFeatures:
         return np.asarray(logs / self.scale)
 
     def steadier(self, X: Floats, codes: Codes, weight: Floats, held_out: Floats) -> Floats:
-        """Return held-out scores of as many trees as a new row has: the rows are folded again.
-
-        Parameters
-        ----------
-        X, codes, weight
-            As for `fit`.
-        held_out : ndarray
-            What `fit` returned.
-        """
+        """Return held-out scores of as many trees as a new row has: the rows are folded again."""
         n, total = len(held_out), N_TREES + PRIOR_TREES
         mean = (total * softmax(held_out * self.scale, axis=1) - PRIOR_TREES * self.share) / N_TREES
         for k, fold in enumerate(folds_of(X[:n])[1:], start=1):
@@ -161,15 +126,7 @@ class ForestFeatures:
         return votes, forests
 
     def transform(self, X: Floats, held_out: Floats | None = None) -> Floats:
-        """Return the features of rows.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_columns)
-            Rows.
-        held_out : ndarray, default=None
-            What `fit` returned, where these are the first rows of the fit.
-        """
+        """Return the features of rows."""
         known = np.empty((0, self.share.size)) if held_out is None else held_out[: len(X)]
         votes = np.zeros((len(X) - len(known), self.share.size))
         for forest in self.forests:
@@ -187,13 +144,6 @@ def scouted_gain(X: Floats, codes: Codes, weight: Floats, noisy: Floats) -> floa
     """Return by how much few trees make labels that they have not seen likelier, per row.
 
     P(noisy | x)^b trees^a is compared with P(noisy | x)^b, each at its likeliest a and b.
-
-    Parameters
-    ----------
-    X, codes, weight
-        As for :meth:`ForestFeatures.fit`.
-    noisy : ndarray of shape (n_samples, n_classes)
-        P(noisy | x) of the rows without their own labels.
     """
     fold, n_classes = folds_of(X)[0], noisy.shape[1]
     share = _shares(codes, weight, n_classes)
@@ -226,13 +176,7 @@ def _shares(codes: Codes, weight: Floats, n_classes: int) -> Floats:
 
 
 def folds_of(X: Floats) -> list[Codes]:
-    """Return a fold for every row, in several ways, the same for equal rows, neighbours here.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_columns)
-        Rows in random order, equal ones side by side.
-    """
+    """Return a fold for every row, in several ways, the same for equal rows, neighbours here."""
     group = np.cumsum(starts_of_equal(X)) - 1
     ways = group * N_FOLDS // (group[-1] + 1), group % N_FOLDS, group // N_FOLDS % N_FOLDS
     return [np.asarray(way, dtype=np.intp) for way in ways]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
-from unflip._typing import Floats
+from unflip._utils.typing import Floats
 from unflip.posterior._noisy_channel import LEAST_GAIN, SHARPEST, TINY
 from unflip.posterior._softmax_channel._design import SoftmaxDesign, softmax_over_classes
 from unflip.posterior._softmax_channel._determinant import leverages
@@ -30,33 +30,18 @@ LARGEST_OWN = 0.9
 
 @dataclass(frozen=True)
 class Sharpened:
-    """What held-out labels say.
+    """What held-out labels say."""
 
-    Parameters
-    ----------
-    factor : float
-        a; 1 where they do not say more.
-    theta : ndarray
-        The parameters of T.
-    spread : ndarray
-        By how much they move with one standard deviation of log a.
-    """
-
+    # a; 1 where they do not say more.
     factor: float
+    # The parameters of T.
     theta: Floats
+    # By how much they move with one standard deviation of log a.
     spread: Floats
 
 
 def held_out_logits(fit: SoftmaxFit, most_rows: int | None = None) -> Floats:
-    """Return t of every row without its own label: one step of Newton's method.
-
-    Parameters
-    ----------
-    fit : SoftmaxFit
-        The fit to all rows.
-    most_rows : int, default=None
-        Of more rows, so many first ones.
-    """
+    """Return t of every row without its own label: one step of Newton's method."""
     some = slice(most_rows)
     F, U, given, clean = fit.design.features[some], fit.directions, fit.label_posterior, fit.clean
     given, clean = given[some], clean[some]
@@ -81,21 +66,7 @@ def sharpened(
     theta: Floats,
     T: Floats | None = None,
 ) -> Sharpened:
-    """Return a, and the parameters of T, at which held-out labels are likeliest.
-
-    Parameters
-    ----------
-    logits : ndarray of shape (n_samples, n_classes)
-        t of rows without their own labels.
-    design : SoftmaxDesign
-        Their labels and weights.
-    structure : NoiseStructure
-        Structure of T.
-    theta : ndarray
-        Its parameters, to start at.
-    T : ndarray, default=None
-        A T that stays as it is, instead of the structure's.
-    """
+    """Return a, and the parameters of T, at which held-out labels are likeliest."""
     t = np.ascontiguousarray(logits.T)
 
     def loss(x: Floats) -> tuple[float, Floats]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, expit, gammaln, logit, softmax
 
-from unflip._typing import Floats
+from unflip._utils.typing import Floats
 
 STAYS, FLIPS = 4.0, 1.0
 """The prior of a rate is Beta(1, 4): a fifth is flipped on average, and no noise is likeliest."""
@@ -36,28 +36,19 @@ LOG_2_PI = float(np.log(2 * np.pi))
 
 @dataclass(frozen=True)
 class NoiseStructure:
-    """T as a function of parameters, with their prior.
+    """T as a function of parameters, with their prior."""
 
-    Parameters
-    ----------
-    name : str
-        What it is called.
-    n_classes : int
-        Number of classes.
-    per_class : bool or None
-        Whether every class has a rate of its own; None: no noise.
-    concentration : float or None
-        Sum of the parameters of the targets' Dirichlet prior: 1 expects few targets, the number of
-        targets none in particular. None: all targets are alike.
-    targets : tuple of int, default=None
-        The one class that each class is taken for, every one of the others being as likely before
-        the data.
-    """
-
+    # What it is called.
     name: str
+    # Number of classes.
     n_classes: int
+    # Whether every class has a rate of its own; None: no noise.
     per_class: bool | None
+    # Sum of the parameters of the targets' Dirichlet prior: 1 expects few targets, the number of
+    # targets none in particular. None: all targets are alike.
     concentration: float | None = None
+    # The one class that each class is taken for, every one of the others being as likely before the
+    # data.
     targets: tuple[int, ...] | None = None
 
     @cached_property
@@ -132,15 +123,7 @@ class NoiseStructure:
         return found
 
     def gradient(self, counts: Floats, theta: Floats) -> Floats:
-        """Return d/dtheta of sum_kj counts_kj log T_kj.
-
-        Parameters
-        ----------
-        counts : ndarray of shape (n_classes, n_classes)
-            How often class k got the label j.
-        theta : ndarray of shape (n_parameters,)
-            The parameters.
-        """
+        """Return d/dtheta of sum_kj counts_kj log T_kj."""
         rates, targets = self.parts(theta)
         flipped = counts[self._off].reshape(self.n_classes, -1)
         by_class = flipped.sum(axis=1) - rates * counts.sum(axis=1)
@@ -206,11 +189,6 @@ class NoiseStructure:
 
         It is exact for the Dirichlet distributions that labels seen without x would leave: without
         data, for the prior, and nearly nothing where there are many.
-
-        Parameters
-        ----------
-        counts : ndarray of shape (n_classes, n_classes)
-            Expected number of rows of class k with label j.
         """
         if self.per_class is None:
             return 0.0
@@ -225,15 +203,7 @@ class NoiseStructure:
 
 
 def structures(n_classes: int, *, free: bool) -> list[NoiseStructure]:
-    """Return the structures that are compared, simple ones first.
-
-    Parameters
-    ----------
-    n_classes : int
-        Number of classes.
-    free : bool
-        Whether targets may differ.
-    """
+    """Return the structures that are compared, simple ones first."""
     found = [
         NoiseStructure("none", n_classes, None),
         NoiseStructure(ONE_RATE, n_classes, per_class=False),

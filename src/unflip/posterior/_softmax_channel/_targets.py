@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-from unflip._typing import Codes, Floats
+from unflip._utils.typing import Codes, Floats
 from unflip.posterior._softmax_channel._climb import Peak, climb
 from unflip.posterior._softmax_channel._design import SoftmaxDesign
 from unflip.posterior._softmax_channel._structure import (
@@ -36,17 +36,11 @@ MAX_TURNS = 4
 
 @dataclass(frozen=True)
 class TargetPeak(Peak):
-    """The maximum of the evidence with one target for every class.
+    """The maximum of the evidence with one target for every class."""
 
-    Parameters
-    ----------
-    log_chances : ndarray of shape (n_classes, n_classes)
-        Logarithms of the probability of each target given those of the other classes.
-    gain : float
-        What targets other than the best add to the log-evidence.
-    """
-
+    # Logarithms of the probability of each target given those of the other classes.
     log_chances: Floats
+    # What targets other than the best add to the log-evidence.
     gain: float
 
     @property
@@ -84,23 +78,7 @@ def climb_targets(
     tol: float = 0.1,
     top: float = -np.inf,
 ) -> TargetPeak:
-    """Return the maximum over rates and targets, from the maximum of another structure.
-
-    Parameters
-    ----------
-    design : SoftmaxDesign
-        The noisy data.
-    per_class : bool
-        Whether every class has a rate of its own.
-    start : Peak
-        The other maximum, on the same rows or on some of them.
-    targets : ndarray of shape (n_classes,), default=None
-        The first targets; None: the likeliest by the other maximum.
-    variance : ndarray of shape (n_blocks,), default=None
-        Variances that stay as they are; None: they are sought.
-    tol, top : float
-        As for :func:`climb`.
-    """
+    """Return the maximum over rates and targets, from the maximum of another structure."""
     if targets is None:
         targets = _likeliest_targets(start)
     best: TargetPeak | None = None
@@ -120,17 +98,7 @@ def climb_targets(
 def one_target_peaks(
     found: dict[str, Peak], design: SoftmaxDesign, known: Peak | None = None
 ) -> list[Peak]:
-    """Return the maxima with one target for each class, with one rate and with one per class.
-
-    Parameters
-    ----------
-    found : dict of str to Peak
-        Maxima of other structures, by their names: where few targets were found, or none sought.
-    design : SoftmaxDesign
-        The noisy data.
-    known : Peak, default=None
-        The maximum with one rate that was found from that of one rate without targets.
-    """
+    """Return the maxima with one target for each class, with one rate and with one per class."""
     if design.n_classes < 3:
         return []
     peaks = [] if known is None else [known]

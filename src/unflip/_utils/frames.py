@@ -6,17 +6,11 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from unflip._validation import did_you_mean
+from unflip._utils.validation import did_you_mean
 
 
 def row_index(*sources: Any) -> Any:
-    """Return the index of the first pandas object, "polars" of a polars one, or None.
-
-    Parameters
-    ----------
-    sources : any
-        Labels and rows, as users gave them.
-    """
+    """Return the index of the first pandas object, "polars" of a polars one, or None."""
     for source in sources:
         native = nw.from_native(source, allow_series=True, pass_through=True)
         if isinstance(native, (nw.DataFrame, nw.Series)):
@@ -28,15 +22,7 @@ def row_index(*sources: Any) -> Any:
 
 
 def split_label_column(X: Any, label: str) -> tuple[Any, Any]:
-    """Return a table without one of its columns, and that column.
-
-    Parameters
-    ----------
-    X : dataframe
-        Rows, with their labels in a column.
-    label : str
-        That column's name.
-    """
+    """Return a table without one of its columns, and that column."""
     frame = nw.from_native(X, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
         raise ValueError(
@@ -49,17 +35,7 @@ def split_label_column(X: Any, label: str) -> tuple[Any, Any]:
 
 
 def audit_frame(audit: Any, codes: NDArray[np.intp], index: Any) -> Any:
-    """Return a fitted audit as a table of pandas or polars.
-
-    Parameters
-    ----------
-    audit : LabelAudit
-        A fitted one.
-    codes : ndarray of shape (n_samples,)
-        Positions of the given labels.
-    index : pandas.Index, "polars" or None
-        As from :func:`row_index`.
-    """
+    """Return a fitted audit as a table of pandas or polars."""
     rows = np.arange(codes.size)
     first = audit.clean_proba_.argmax(axis=1)
     rest = audit.clean_proba_.copy()
@@ -82,15 +58,7 @@ def audit_frame(audit: Any, codes: NDArray[np.intp], index: Any) -> Any:
 
 
 def native_frame(columns: dict[str, NDArray[Any]], index: Any) -> Any:
-    """Return columns as a table of pandas, or of polars.
-
-    Parameters
-    ----------
-    columns : dict
-        Arrays by name, one value per row.
-    index : pandas.Index, "polars" or None
-        As from :func:`row_index`.
-    """
+    """Return columns as a table of pandas, or of polars."""
     if isinstance(index, str):
         import polars
 

@@ -13,17 +13,7 @@ ALL_LISTED = 2**24
 
 
 def shuffled(n_rows: int, size: int, random_state: np.random.RandomState) -> NDArray[np.intp]:
-    """Return the positions of `size` rows drawn without replacement, in random order.
-
-    Parameters
-    ----------
-    n_rows : int
-        How many rows there are.
-    size : int
-        How many to draw; of fewer rows, all.
-    random_state : RandomState instance
-        What draws.
-    """
+    """Return the positions of `size` rows drawn without replacement, in random order."""
     if n_rows <= max(ALL_LISTED, SPARSE * size):
         return random_state.permutation(n_rows)[:size]
     return sample_without_replacement(
@@ -38,15 +28,6 @@ def drawn_rows(
 
     Rows in memory, in files and on a cluster are drawn alike, so that they give the same estimates.
     Memory is in proportion to `size`.
-
-    Parameters
-    ----------
-    n_rows : int
-        How many rows there are.
-    size : int
-        How many to draw.
-    random_state : int, RandomState instance or None
-        Seed. None is a seed too.
     """
     if n_rows <= size:
         return np.arange(n_rows)

@@ -13,8 +13,8 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from unflip._compat import validate_data
-from unflip._typing import Array, PlainLabel, Rows, Vector
+from unflip._utils.compat import validate_data
+from unflip._utils.typing import Array, PlainLabel, Rows, Vector
 
 FLOATS = (np.float64, np.float32)
 """Precisions that are kept as they come."""
@@ -30,17 +30,11 @@ MINIMUM_ROWS = 10
 
 
 class Labels(NamedTuple):
-    """Labels that have been checked: what internal functions take in the place of `y`.
+    """Labels that have been checked: what internal functions take in the place of `y`."""
 
-    Parameters
-    ----------
-    classes : ndarray of shape (n_classes,)
-        The classes, sorted.
-    codes : ndarray of shape (n_samples,)
-        For every row, the position of its label among them.
-    """
-
+    # The classes, sorted.
     classes: Array
+    # For every row, the position of its label among them.
     codes: NDArray[np.intp]
 
     @property
@@ -52,19 +46,7 @@ class Labels(NamedTuple):
 def check_labels(
     y: ArrayLike, *, classes: ArrayLike | None = None, binary: bool = True, because: str = ""
 ) -> Labels:
-    """Return the sorted classes and, for every row, the position of its label among them.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,)
-        Labels of any type: numbers, strings, booleans, a pandas or polars series.
-    classes : array-like of shape (n_classes,), default=None
-        The classes, where `y` may not hold them all. None: the distinct values of `y`.
-    binary : bool, default=True
-        Whether there must be exactly two classes, or at least two.
-    because : str, default=""
-        What the limit to two classes comes from, for the message.
-    """
+    """Return the sorted classes and, for every row, the position of its label among them."""
     labels = plain_labels(y, "y")
     if not labels.size:
         raise ValueError("Found array with 0 sample(s): y is empty, and labels are needed.")
@@ -111,13 +93,6 @@ def plain_labels(y: Any, name: str = "y") -> Array:
     Strings that come as objects, categories or nullable types become numpy's own, so that what is
     made of a label is the same whatever held it. Missing labels are refused, with their rows. A
     column of shape (n, 1) is ravelled, with scikit-learn's warning.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,) or (n_samples, 1)
-        Labels in any container.
-    name : str, default="y"
-        What the user calls them.
     """
     if y is None:
         raise ValueError(f"requires {name} to be passed, but the target {name} is None.")
@@ -313,19 +288,7 @@ def training_rows(
     dtype: DTypeLike | list[type] = FLOATS,
     name: str = "X",
 ) -> Rows:
-    """Return rows to compute with: finite numbers of a size whose squares are finite too.
-
-    Parameters
-    ----------
-    X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-        Rows.
-    estimator : estimator, default=None
-        Whom the message is to name.
-    accept_sparse, dtype
-        As for :func:`~sklearn.utils.check_array`.
-    name : str, default="X"
-        What the user calls them.
-    """
+    """Return rows to compute with: finite numbers of a size whose squares are finite too."""
     rows = check_array(
         X, accept_sparse=accept_sparse, dtype=dtype, estimator=estimator, input_name=name
     )
@@ -346,29 +309,13 @@ def new_rows(
     accept_sparse: str | bool | list[str] = "csr",
     dtype: DTypeLike | list[type] = FLOATS,
 ) -> Rows:
-    """Return rows to predict, with the columns that the fitted `estimator` has seen.
-
-    Parameters
-    ----------
-    estimator : estimator
-        A fitted one.
-    X, accept_sparse, dtype
-        As for :func:`training_rows`.
-    """
+    """Return rows to predict, with the columns that the fitted `estimator` has seen."""
     rows = validate_data(estimator, X, reset=False, accept_sparse=accept_sparse, dtype=dtype)
     return within_range(rows, "X")
 
 
 def within_range(rows: Rows, name: str) -> Rows:
-    """Return rows as they are, or in double precision, or say which columns are too large.
-
-    Parameters
-    ----------
-    rows : {ndarray, sparse matrix} of shape (n_samples, n_features)
-        Finite numbers.
-    name : str
-        What the user calls them.
-    """
+    """Return rows as they are, or in double precision, or say which columns are too large."""
     values = rows.data if sparse.issparse(rows) else rows
     if values.dtype.kind != "f" or not values.size:
         return rows
@@ -426,13 +373,7 @@ def check_level(level: object) -> float:
 
 
 def check_precision_or_n(precision: object, n: object) -> None:
-    """Refuse a choice of rows other than by a share in (0, 1], by a number, or by neither.
-
-    Parameters
-    ----------
-    precision, n
-        As for :meth:`unflip.audit.LabelAudit.issues`.
-    """
+    """Refuse a choice of rows other than by a share in (0, 1], by a number, or by neither."""
     if precision is not None and n is not None:
         raise ValueError("give precision or n, not both.")
     if n is not None:

@@ -9,8 +9,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
-from unflip._threads import by_threads
-from unflip._typing import Array, Rows
+from unflip._utils.threads import by_threads
+from unflip._utils.typing import Array, Rows
 
 BLOCK_BYTES = 2**20
 """Size of one block of kernel values (1 MiB: 1310 rows of 100 centres in float64)."""

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
-from unflip._explanations import (
+from unflip._label_posterior import SURE
+from unflip._probabilities.hypotheses import (
     FEWEST_CLASSES,
     Explanation,
     FittedRows,
@@ -31,11 +32,10 @@ from unflip._explanations import (
     fit_by_class,
     row_sums,
 )
-from unflip._label_posterior import SURE
-from unflip._simplex import of_another_class, scaled_rows
-from unflip._threads import one_blas_thread
-from unflip._typing import Array, Floats
-from unflip._warn import silenced
+from unflip._utils.simplex import of_another_class, scaled_rows
+from unflip._utils.threads import one_blas_thread
+from unflip._utils.typing import Array, Floats
+from unflip._utils.warning import silenced
 from unflip.noise_rates import SelectiveRates
 
 FITTED = 80_000
@@ -87,49 +87,32 @@ EXPLAINED_AT_ONCE, ROWS_AT_ONCE = 1 << 16, 1 << 10
 
 @dataclass(frozen=True)
 class Applied:
-    """What explanations say of rows.
+    """What explanations say of rows."""
 
-    Parameters
-    ----------
-    clean_proba : ndarray of shape (n_samples, n_classes)
-        P(true | x), if x is of some class.
-    proba : ndarray of shape (n_samples, n_classes)
-        P(true | x, given label), if x is of some class.
-    none_proba : ndarray of shape (n_samples,)
-        P(x is of no class | x, given label).
-    mislabel_proba : ndarray of shape (n_samples,)
-        P(the label is wrong | x, the label): of another class, or of none.
-    given : ndarray of shape (n_samples,)
-        P(noisy=given label | x), recalibrated.
-    """
-
+    # P(true | x), if x is of some class.
     clean_proba: Floats
+    # P(true | x, given label), if x is of some class.
     proba: Floats
+    # P(x is of no class | x, given label).
     none_proba: Floats
+    # P(the label is wrong | x, the label): of another class, or of none.
     mislabel_proba: Floats
+    # P(noisy=given label | x), recalibrated.
     given: Floats
 
 
 @dataclass(frozen=True)
 class Mistakes:
-    """Explanations of the labels and how far each is to be believed.
+    """Explanations of the labels and how far each is to be believed."""
 
-    Parameters
-    ----------
-    explanations : tuple of Explanation
-        Those that count.
-    weights : ndarray of shape (n_explanations,)
-        Their probabilities given the labels; they sum to one.
-    sample : FittedRows
-        What was fitted to.
-    expected : (low, high)
-        The share of wrong labels if mistakes depend on the true class alone; low is 0 where most
-        of the doubt may as well be overlap.
-    """
-
+    # Those that count.
     explanations: tuple[Explanation, ...]
+    # Their probabilities given the labels; they sum to one.
     weights: Floats
+    # What was fitted to.
     sample: FittedRows
+    # The share of wrong labels if mistakes depend on the true class alone; low is 0 where most of
+    # the doubt may as well be overlap.
     expected: tuple[float, float]
 
     @property
@@ -145,15 +128,7 @@ class Mistakes:
         )
 
     def apply(self, noisy_posterior: Floats, codes: Array) -> Applied:
-        """Return what the explanations say of rows, those in single precision in the same.
-
-        Parameters
-        ----------
-        noisy_posterior : ndarray of shape (n_samples, n_classes)
-            P(noisy | x) of held-out rows.
-        codes : ndarray of shape (n_samples,)
-            Positions of the given labels among the classes.
-        """
+        """Return what the explanations say of rows, those in single precision in the same."""
         n_rows, n_classes = noisy_posterior.shape
         kind = np.float32 if noisy_posterior.dtype == np.float32 else np.float64
         clean, proba = (np.zeros((n_rows, n_classes), dtype=kind) for _ in range(2))
@@ -199,19 +174,7 @@ def fit_mistakes(
     weight: Floats | None = None,
     random_state: np.random.RandomState | None = None,
 ) -> Mistakes:
-    """Fit the explanations to the labels and weigh them by their evidence.
-
-    Parameters
-    ----------
-    noisy_posterior : ndarray of shape (n_samples, n_classes)
-        P(noisy | x) of held-out rows.
-    codes : ndarray of shape (n_samples,)
-        Positions of the given labels among the classes.
-    weight : ndarray of shape (n_samples,), default=None
-        How often each row counts; None: once.
-    random_state : RandomState instance, default=None
-        What draws the rows that are fitted to where there are many; None: always the same.
-    """
+    """Fit the explanations to the labels and weigh them by their evidence."""
     n_rows, n_classes = noisy_posterior.shape
     weight = np.ones(n_rows) if weight is None else weight
     most = max(FITTED // n_classes, 2000)

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from unflip._typing import Array, Floats
+from unflip._utils.typing import Array, Floats
 
 SIGMAS = 2.0
 """Standard errors that are added to an observed share."""
@@ -31,13 +31,6 @@ def wrong_share_bounds(
 
     pi_pos = (P(noisy=+1) - rho_neg) / (1 - rho_pos - rho_neg) is the share of true positives. The
     share of wrong labels is monotone in either rate, so that the corners bound it.
-
-    Parameters
-    ----------
-    positive, negative : (low, high)
-        Bounds of the rates.
-    noisy_prior : float
-        Share of positive labels.
     """
     shares = []
     for rho_pos, rho_neg in product(positive, negative):
@@ -52,26 +45,13 @@ def errors_by_label(matrix: Floats, label_mass: Floats) -> Floats:
 
     The sum over the given labels j is that over the true classes, n sum_i P(true=i) (1 - T[i, i]):
     what is said of labels adds up to what the rates say of classes.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (n_classes, n_classes)
-        T[i, j] = P(noisy=j | true=i).
-    label_mass : ndarray of shape (n_classes,)
-        How many rows have each label, or their weight.
     """
     joint = true_shares(matrix, label_mass)[:, None] * matrix * label_mass.sum()
     return np.asarray(joint.sum(axis=0) - np.diag(joint))
 
 
 def true_shares(matrix: Floats, label_mass: Floats) -> Floats:
-    """Return P(true), which solves P(noisy) = P(true) T, clipped where T contradicts the labels.
-
-    Parameters
-    ----------
-    matrix, label_mass
-        As for :func:`errors_by_label`.
-    """
+    """Return P(true), which solves P(noisy) = P(true) T, clipped where T contradicts the labels."""
     prior = np.linalg.solve(matrix.T, label_mass).clip(0.0)
     return np.asarray(prior / prior.sum())
 
@@ -91,21 +71,6 @@ def channel_range(
     supposes that each row has one true label and that the model has learnt it, but for the part of
     the mistakes that it has learnt too: one third. Where the labels follow a shape that a simple
     model does not see, that shape may be mistakes made by a rule, and the simple model is asked.
-
-    Parameters
-    ----------
-    disagreement : float
-        Share of labels that differ from the likeliest one given x, of rows held out.
-    n_rows : float
-        How many rows that share rests on.
-    at_random : (low, high)
-        Bounds of the share of wrong labels under random flips.
-    simple_disagreement : float, default=None
-        The same share for a simple model, where that does not explain the labels.
-    n_classes : int, default=2
-        Labels drawn at random from so many classes are wrong in all but one of as many.
-    by_a_rule : bool, default=False
-        Whether a rule gives nearly all labels, whose mistakes no model sees.
     """
     share = BENT * disagreement
     if simple_disagreement is not None:
@@ -138,17 +103,6 @@ def wrong_share_range(
     - High end: no class overlaps another, and where classes are hard to tell apart a label says no
       more than the model does: a label is wrong with probability 1 - P(noisy=y | x).
 
-    Parameters
-    ----------
-    noisy_posterior : ndarray of shape (n_samples, n_classes)
-        P(noisy | x) of rows that the model was not fitted to, calibrated on the labels.
-    codes : ndarray of shape (n_samples,)
-        Positions of the given labels among the classes.
-    expected : (low, high)
-        Interval of the share of wrong labels if mistakes depend on the true class alone.
-    sample_weight : ndarray of shape (n_samples,), default=None
-        How much each row counts; None: once.
-
     Notes
     -----
     Mistakes that a model learns, such as those of a rule that it can repeat, leave no trace in the
@@ -164,17 +118,7 @@ def range_of(
     expected: tuple[float, float],
     sample_weight: Floats | None = None,
 ) -> tuple[float, float]:
-    """Return the same from P(noisy=given | x) and whether another class is likelier.
-
-    Parameters
-    ----------
-    own : ndarray of shape (n_samples,)
-        P(noisy=y | x), calibrated on the labels.
-    disagrees : ndarray of shape (n_samples,)
-        Whether the given label is not the likeliest.
-    expected, sample_weight
-        As for :func:`wrong_share_range`.
-    """
+    """Return the same from P(noisy=given | x) and whether another class is likelier."""
     unlikely = float(np.average(1 - own, weights=sample_weight))
     disagree = float(np.average(disagrees, weights=sample_weight))
     return 0.0, min(1.0, max(expected[1], unlikely, LEARNT * disagree))

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from unflip._diagnostics import LEVEL
-from unflip._explanations import FittedRows, fit_again
-from unflip._mistakes import Mistakes
-from unflip._simplex import scaled_rows
-from unflip._threads import one_blas_thread
-from unflip._typing import Array, Floats
-from unflip._validation import check_level
+from unflip._diagnostics.findings import LEVEL
+from unflip._probabilities.hypotheses import FittedRows, fit_again
+from unflip._probabilities.label_errors import Mistakes
+from unflip._utils.simplex import scaled_rows
+from unflip._utils.threads import one_blas_thread
+from unflip._utils.typing import Array, Floats
+from unflip._utils.validation import check_level
 from unflip.noise import NoiseRates, RatesInterval, TransitionMatrix, as_transition_matrix
 from unflip.noise_rates import BaseRates
 
@@ -32,19 +32,6 @@ recalibrate any model exactly (`python -m benchmarks.probability_worlds`)."""
 
 class MistakeRates(BaseRates):
     """The rates of the explanations of labels, with intervals by the bootstrap.
-
-    Parameters
-    ----------
-    mistakes : Mistakes
-        Fitted explanations.
-    classes : ndarray of shape (n_classes,)
-        The labels, sorted.
-    rates : NoiseRates or TransitionMatrix
-        The rates that are used.
-    n_rows : float
-        How many rows there are, of which some were fitted to.
-    said : float
-        The expected share of wrong labels.
 
     Notes
     -----
@@ -72,13 +59,7 @@ class MistakeRates(BaseRates):
         raise ValueError("these rates come from probabilities: use LabelAudit().fit_posterior.")
 
     def interval(self, level: float = LEVEL) -> RatesInterval:
-        """Return bounds of each rate and of the share of wrong labels.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Confidence.
-        """
+        """Return bounds of each rate and of the share of wrong labels."""
         width = float(ndtri((1 + check_level(level)) / 2))
         spread, share_spread = self._spreads
         lowest, highest = self._hull

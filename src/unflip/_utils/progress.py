@@ -33,13 +33,7 @@ _current: ContextVar[_Work | None] = ContextVar("work", default=None)
 
 @contextmanager
 def heard(tell: Callable[[float], None]) -> Iterator[None]:
-    """Listen: `tell` is called with the share of the work inside that is done.
-
-    Parameters
-    ----------
-    tell : callable
-        Takes a share, which is never smaller than the one before.
-    """
+    """Listen: `tell` is called with the share of the work inside that is done."""
     last = 0.0
 
     def told(share: float) -> None:
@@ -59,14 +53,9 @@ def heard(tell: Callable[[float], None]) -> Iterator[None]:
 def work(weights: int | Sequence[float]) -> Iterator[None]:
     """Say what the current unit of work consists of; :func:`tick` says that a part is done.
 
-    Parameters
-    ----------
-    weights : int or sequence of float
-        How many parts there are, or how long each takes beside the others.
-
     Examples
     --------
-    >>> from unflip._progress import heard, tick, work
+    >>> from unflip._utils.progress import heard, tick, work
     >>> with heard(print), work([1, 3]):
     ...     tick()
     ...     with work(2):

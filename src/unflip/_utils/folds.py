@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
 
-from unflip._typing import Array, ArrayLike, CrossValidation, Splitter
+from unflip._utils.typing import Array, ArrayLike, CrossValidation, Splitter
 
 C = TypeVar("C", bound=CrossValidation)
 

@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 import numpy as np
 import polars as pl
 
-from unflip._typing import Floats
+from unflip._utils.typing import Floats
 
 MOST_CATEGORIES = 40
 """Columns of text with as many values, or fewer, are categories; those with more are text."""

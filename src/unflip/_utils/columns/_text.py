@@ -11,9 +11,9 @@ from scipy import sparse
 from sklearn.decomposition import TruncatedSVD
 from sklearn.preprocessing import normalize
 
-from unflip._columns._kinds import cleaned
-from unflip._threads import one_blas_thread
-from unflip._typing import Floats
+from unflip._utils.columns._kinds import cleaned
+from unflip._utils.threads import one_blas_thread
+from unflip._utils.typing import Floats
 
 Keys = NDArray[np.uint64]
 

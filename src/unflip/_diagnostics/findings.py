@@ -12,8 +12,8 @@ from typing import Any, Literal
 import numpy as np
 
 from unflip._label_posterior import Totals
-from unflip._typing import Array, Floats
-from unflip._warn import warn
+from unflip._utils.typing import Array, Floats
+from unflip._utils.warning import warn
 from unflip.noise import NoiseRates, RatesInterval, TransitionMatrix, as_transition_matrix
 
 LEVEL = 0.95
@@ -203,20 +203,13 @@ class LabelNoiseWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One reason for doubt; `str` says it in English.
+    """One reason for doubt; `str` says it in English."""
 
-    Parameters
-    ----------
-    code : str
-        A key of `SENTENCES`.
-    severity : {"note", "warning", "error"}
-        Notes stand in summaries, warnings are also given by `fit`, and errors are raised by it.
-    numbers : dict
-        What the sentence is filled with.
-    """
-
+    # A key of `SENTENCES`.
     code: str
+    # Notes stand in summaries, warnings are also given by `fit`, and errors are raised by it.
     severity: Severity = "warning"
+    # What the sentence is filled with.
     numbers: dict[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
@@ -224,15 +217,7 @@ class Diagnostic:
 
 
 def raise_or_warn(diagnostics: Iterable[Diagnostic], *, stacklevel: int = 2) -> list[str]:
-    """Raise a ValueError for the first error, warn of the warnings, and return all as text.
-
-    Parameters
-    ----------
-    diagnostics : iterable of Diagnostic
-        What was found.
-    stacklevel : int, default=2
-        Where the warnings point to: 2 is the caller of the function that calls this one.
-    """
+    """Raise a ValueError for the first error, warn of the warnings, and return all as text."""
     found = sorted(diagnostics, key=lambda diagnostic: diagnostic.severity != "error")
     for diagnostic in found:
         if diagnostic.severity == "error":
@@ -254,19 +239,6 @@ def judge_rates(
 
     A rate is read off the plateau that noise leaves: among rows that surely belong to a class, the
     labels are wrong as often as it is flipped. Without such rows the shape of the model decides.
-
-    Parameters
-    ----------
-    totals : Totals
-        Sums over the rows.
-    classes : ndarray of shape (n_classes,)
-        The labels.
-    rates : NoiseRates or TransitionMatrix
-        The rates in use.
-    estimated : bool
-        Whether they were estimated, or given.
-    interval : RatesInterval, default=None
-        Bounds of the rates, where the noisy channel has estimated them.
     """
     found = []
     if estimated:
@@ -322,14 +294,9 @@ def _poorly_identified(classes: Array, interval: RatesInterval) -> list[Diagnost
 def named(parts: Iterable[str]) -> str:
     """Return the parts of a list in a sentence, the first ones of many.
 
-    Parameters
-    ----------
-    parts : iterable of str
-        Such as names of classes.
-
     Examples
     --------
-    >>> from unflip._diagnostics import named
+    >>> from unflip._diagnostics.findings import named
     >>> named(["a", "b", "c"])
     'a, b and c'
     """
@@ -348,18 +315,9 @@ def range_sentence(
 
     It stands wherever a rate or that share is shown.
 
-    Parameters
-    ----------
-    at_random : (low, high)
-        Bounds of the share of wrong labels, if labels were flipped at random within each class.
-    possible : (low, high) or None
-        The range of that share, if mistakes may depend on the row.
-    n_rows : int, default=None
-        How many rows there are to check; None: many.
-
     Examples
     --------
-    >>> from unflip._diagnostics import range_sentence
+    >>> from unflip._diagnostics.findings import range_sentence
     >>> print(range_sentence((0.0, 0.003), (0.0, 0.132)))
     If labels were flipped at random within each class, less than 1% are wrong; if mistakes depend
     on the row, up to 14% may be. Checking about 100 rows would tell.
@@ -370,13 +328,7 @@ def range_sentence(
 
 
 def enough_rows(n_rows: int | None) -> str:
-    """Return how many rows to check by hand, in words.
-
-    Parameters
-    ----------
-    n_rows : int or None
-        How many there are; None: many.
-    """
+    """Return how many rows to check by hand, in words."""
     return f"about {CHECKED_ROWS} rows" if n_rows is None or n_rows >= CHECKED_ROWS else "all rows"
 
 
@@ -408,25 +360,7 @@ def judge_model(
     at_random: tuple[float, float],
     possible: tuple[float, float],
 ) -> list[Diagnostic]:
-    """Return why the noisy channel may not describe the labels at all.
-
-    Parameters
-    ----------
-    verdict : {"believed", "doubted", "refuted", "rule"}
-        Of the check of the channel.
-    statistic : float
-        Its statistic.
-    disagreement : float
-        Share of labels that the channel disagrees with.
-    rates : NoiseRates or TransitionMatrix
-        The estimate.
-    totals : Totals
-        Sums over the rows.
-    at_random : (low, high)
-        Bounds of the share of wrong labels under random flips.
-    possible : (low, high)
-        The range of that share, if mistakes may depend on the row.
-    """
+    """Return why the noisy channel may not describe the labels at all."""
     numbers: dict[str, Any] = _range_words(at_random, possible, totals.n_rows)
     if verdict == "rule":
         return [Diagnostic("labels_by_a_rule", numbers=numbers)]
@@ -448,17 +382,6 @@ def judge_guess(
 
     It is where more of it than `LEAST_HIDDEN` rests on blaming labels for doubt that no T explains,
     or where overlap may hide as much.
-
-    Parameters
-    ----------
-    disagreement : float
-        Share of labels that the model disagrees with.
-    totals : Totals
-        Sums over the rows.
-    at_random : float
-        The least share of wrong labels under random flips.
-    possible : (low, high)
-        The range of that share, if mistakes may depend on the row.
     """
     said = totals.error_share
     if said - at_random <= _least_hidden(totals) and not _hides(disagreement, totals):
@@ -481,17 +404,7 @@ def _least_hidden(totals: Totals) -> float:
 
 
 def judge_weights(totals: Totals, classes: Array, rates: Any) -> list[Diagnostic]:
-    """Return what speaks against learning with the weights.
-
-    Parameters
-    ----------
-    totals : Totals
-        Sums over the rows.
-    classes : ndarray of shape (n_classes,)
-        The labels.
-    rates : NoiseRates or TransitionMatrix
-        The rates that the weights come from.
-    """
+    """Return what speaks against learning with the weights."""
     if not totals.n_possible:
         return [Diagnostic("impossible_labels", "error")]
     found = []
@@ -513,17 +426,7 @@ def judge_weights(totals: Totals, classes: Array, rates: Any) -> list[Diagnostic
 def judge_weight_summary(
     effective_size: float, effective_share: float, clipped_share: float, mean: float
 ) -> list[Diagnostic]:
-    """Return what a summary notes of the weights, beyond what `fit` warned of.
-
-    Parameters
-    ----------
-    effective_size, effective_share : float
-        (sum w)^2 / sum w^2 of the training weights, and its share of the rows.
-    clipped_share : float
-        Share of rows whose weights were clipped.
-    mean : float
-        The mean weight.
-    """
+    """Return what a summary notes of the weights, beyond what `fit` warned of."""
     found = []
     if effective_size < LEAST_EFFECTIVE_ROWS:
         n_rows = effective_size / effective_share
@@ -542,17 +445,7 @@ def judge_weight_summary(
 def judge_usefulness(
     classes: Array, rates: Any, *, interval: RatesInterval | None = None
 ) -> Diagnostic | None:
-    """Return why estimated rates are not to be used at all, or None.
-
-    Parameters
-    ----------
-    classes : ndarray of shape (n_classes,)
-        The labels.
-    rates : NoiseRates or TransitionMatrix
-        The estimate.
-    interval : RatesInterval, default=None
-        Bounds of the rates.
-    """
+    """Return why estimated rates are not to be used at all, or None."""
     left = rates.information_left
     if left < NO_INFORMATION:
         return Diagnostic("no_information", "error", {"left": left})
@@ -567,14 +460,7 @@ def judge_usefulness(
 
 
 def judge_columns(rank_scores: Floats) -> Diagnostic | None:
-    """Return that the columns do not tell the labels apart, or None.
-
-    Parameters
-    ----------
-    rank_scores : ndarray of shape (n_classes,)
-        For every class, by how many standard errors held-out probabilities rank its rows above the
-        others.
-    """
+    """Return that the columns do not tell the labels apart, or None."""
     if max(rank_scores) < LEAST_RANK_SCORE:
         return Diagnostic("columns_say_nothing", "error")
     return None
@@ -585,13 +471,6 @@ def strength(p_value: float, probability: float) -> Literal["clear", "likely", "
 
     Both its p-value and its probability given the labels must be small, so that what is said of
     one is not contradicted by the other.
-
-    Parameters
-    ----------
-    p_value : float
-        Of the hypothesis.
-    probability : float
-        Of the hypothesis given the labels.
     """
     largest = max(p_value, probability)
     if largest < CLEARLY:

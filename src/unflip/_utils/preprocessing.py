@@ -11,20 +11,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from unflip._typing import Array, Floats
+from unflip._utils.typing import Array, Floats
 
 GAPS, MIXED = "gaps", "mixed"
 """What rows may hold besides numbers: numbers that are missing; text, categories and dates."""
 
 
 def holds(X: Any) -> str | None:
-    """Return what rows hold besides numbers: "gaps", "mixed", or None where they are numbers.
-
-    Parameters
-    ----------
-    X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-        Rows; or a sequence of texts, which are mixed too.
-    """
+    """Return what rows hold besides numbers: "gaps", "mixed", or None where they are numbers."""
     if sparse.issparse(X):
         return None
     frame = nw.from_native(X, allow_series=True, pass_through=True)
@@ -72,11 +66,6 @@ def default_classifier(X: Any) -> BaseEstimator:
 
     Of columns that are no numbers numbers are made first, and gaps are filled, as by the command
     line.
-
-    Parameters
-    ----------
-    X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-        The rows it is to be trained on.
     """
     kind = holds(X)
     if kind is None:
@@ -92,13 +81,6 @@ def fit_preprocessing(X: Any, estimator: Any) -> tuple[Any, Pipeline | None]:
     By the first steps of the classifier's own Pipeline, up to the first one that needs labels:
     its rows would know them. Where these do not make numbers, or there are none, by the
     vectoriser of the command line.
-
-    Parameters
-    ----------
-    X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-        Rows.
-    estimator : classifier or None
-        What is to be trained on the rows, unfitted, with its seeds.
     """
     kind = holds(X)
     if kind is None:
@@ -111,15 +93,7 @@ def fit_preprocessing(X: Any, estimator: Any) -> tuple[Any, Pipeline | None]:
 
 
 def noisy_proba_of(estimator: Any, X: Any) -> Floats:
-    """Return P(noisy y | x) of rows as they are given to a fitted classifier.
-
-    Parameters
-    ----------
-    estimator : ImportanceReweightingClassifier
-        A fitted one.
-    X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-        Rows.
-    """
+    """Return P(noisy y | x) of rows as they are given to a fitted classifier."""
     preprocessing = getattr(estimator, "preprocessing_", None)
     rows = X if preprocessing is None else preprocessing.transform(X)
     return np.asarray(estimator.posterior_.predict_proba(rows), dtype=float)
@@ -145,12 +119,11 @@ def _by_own_steps(X: Any, estimator: Any) -> tuple[Any, list[tuple[str, Any]]]:
 def make_vectorizer() -> Pipeline:
     """Return what turns columns of any kind into numbers without gaps.
 
-    After :class:`~unflip._columns.ColumnEncoder` the mean fills the gaps, with a column that says
-    where they were, and every column is centred: what works in single precision, such as a forest,
+    After the `ColumnEncoder` the mean fills the gaps, with a column that says where they were, and every column is centred: what works in single precision, such as a forest,
     loses nothing where values are large and close together. It does not look at labels, and
     nothing in it is random.
     """
-    from unflip._columns import ColumnEncoder  # needs polars
+    from unflip._utils.columns import ColumnEncoder  # needs polars
 
     return Pipeline([("columns", ColumnEncoder()), *_without_gaps()])
 

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_random_state
 
-from unflip._typing import Array, Floats, RandomState, Rows
+from unflip._utils.typing import Array, Floats, RandomState, Rows
 
 MOST_COPIES, LEAST_PROBA = 4, 0.01
 """Soft labels repeat a row for at most so many classes, each of at least this probability."""
@@ -68,17 +68,7 @@ def clone_seeded(estimator: E, random_state: RandomState) -> E:
 
 
 def delegated(method: str, *, to: str, unfitted: str) -> Callable[[BaseEstimator], bool]:
-    """Return the condition that a meta-estimator has a method: that its part has it.
-
-    Parameters
-    ----------
-    method : str
-        The method's name.
-    to : str
-        The attribute that holds the fitted part.
-    unfitted : str
-        The name of the method that returns the part before `fit`.
-    """
+    """Return the condition that a meta-estimator has a method: that its part has it."""
 
     def check(self: BaseEstimator) -> bool:
         part = getattr(self, to) if hasattr(self, to) else getattr(self, unfitted)()
@@ -96,21 +86,7 @@ def fit_weighted(
     *,
     row_weight: ArrayLike | None = None,
 ) -> BaseEstimator:
-    """Fit `estimator` (in place) with weights for its loss, and return it.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Anything whose `fit` takes `sample_weight`; of a Pipeline, the last step; of a search, the
-        estimator that it tunes.
-    X, y : array-like
-        Rows and labels.
-    sample_weight : array-like of shape (n_samples,)
-        Weights of the rows in the loss.
-    row_weight : array-like of shape (n_samples,), default=None
-        How often each row counts, for the steps of a Pipeline before the last: importance weights
-        change what is learnt from a row, not how many rows there are.
-    """
+    """Fit `estimator` (in place) with weights for its loss, and return it."""
     parameters = weight_parameters(estimator)
     weights = {name: sample_weight if last else row_weight for name, last in parameters.items()}
     weights = {name: weight for name, weight in weights.items() if weight is not None}
@@ -131,19 +107,6 @@ def fit_soft_labels(
 
     A row is repeated for its likeliest classes, at most `MOST_COPIES` of them and none below
     `LEAST_PROBA`; their weights are scaled to the weight of the row.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Anything whose `fit` takes `sample_weight`.
-    X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-        Rows.
-    proba : ndarray of shape (n_samples, n_classes)
-        Probabilities of the classes.
-    classes : ndarray of shape (n_classes,)
-        The labels.
-    row_weight : ndarray of shape (n_samples,), default=None
-        How often each row counts.
     """
     copies = soft_copies(X, proba, classes, row_weight)
     return fit_weighted(estimator, copies.X, copies.y, copies.weight, row_weight=copies.row_weight)
@@ -159,13 +122,7 @@ class Copies(NamedTuple):
 
 
 def soft_copies(X: Rows, proba: Floats, classes: Array, row_weight: Floats | None = None) -> Copies:
-    """Return the rows as :func:`fit_soft_labels` trains on them.
-
-    Parameters
-    ----------
-    X, proba, classes, row_weight
-        As for :func:`fit_soft_labels`.
-    """
+    """Return the rows as :func:`fit_soft_labels` trains on them."""
     kept = np.where(proba >= LEAST_PROBA, proba, 0.0)
     if proba.shape[1] > MOST_COPIES:
         lowest = np.partition(kept, -MOST_COPIES, axis=1)[:, -MOST_COPIES, None]

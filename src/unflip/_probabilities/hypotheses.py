@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import betaln, gammaln
 
-from unflip._simplex import scaled_rows
-from unflip._typing import Array, Floats
+from unflip._utils.simplex import scaled_rows
+from unflip._utils.typing import Array, Floats
 
 FLOOR = 1e-9
 """Probabilities below are taken as this: single and half precision have zeros."""
@@ -44,38 +44,24 @@ FEWEST_CLASSES = 3
 
 @dataclass(frozen=True)
 class Explanation:
-    """P(true | x) = softmax(a log p + b), then y by T, or by the labels' shares where x is junk.
+    """P(true | x) = softmax(a log p + b), then y by T, or by the labels' shares where x is junk."""
 
-    Parameters
-    ----------
-    matrix : ndarray of shape (n_classes, n_classes)
-        T, without zeros: its mean given the labels, as far as a Dirichlet prior goes.
-    scale : float
-        a: above 1 where the probabilities are too timid, or smeared by noise.
-    shift : ndarray of shape (n_classes,)
-        b.
-    taken_out : ndarray of shape (n_classes, n_classes) or None
-        The T that p = q T is solved by first, p then being q; None: p as given.
-    evidence : float
-        Logarithm of the probability of the labels, T integrated out (Cheeseman and Stutz).
-    blame : float
-        How much of the doubt that T leaves, because classes overlap, is taken for mistakes.
-    junk : float
-        Odds of being of no class, at a row half as flat as the labels' shares; see :func:`_none`.
-    usual : float
-        The flatness up to which rows are of some class.
-    is_alike : bool
-        Whether T has one rate for all classes.
-    """
-
+    # T, without zeros: its mean given the labels, as far as a Dirichlet prior goes.
     matrix: Floats
+    # a: above 1 where the probabilities are too timid, or smeared by noise.
     scale: float
     shift: Floats
+    # The T that p = q T is solved by first, p then being q; None: p as given.
     taken_out: Floats | None = None
+    # Logarithm of the probability of the labels, T integrated out (Cheeseman and Stutz).
     evidence: float = 0.0
+    # How much of the doubt that T leaves, because classes overlap, is taken for mistakes.
     blame: float = 0.0
+    # Odds of being of no class, at a row half as flat as the labels' shares; see `_none`.
     junk: float = 0.0
+    # The flatness up to which rows are of some class.
     usual: float = 0.0
+    # Whether T has one rate for all classes.
     is_alike: bool = False
 
     def logs(self, noisy_posterior: Floats) -> Floats:
@@ -161,17 +147,7 @@ class FittedRows:
 def fit_alike(
     sample: FittedRows, start: Explanation | None = None, *, junk: bool = False
 ) -> Explanation:
-    """Fit a, b, one rate of wrong labels for all classes, and junk where asked for.
-
-    Parameters
-    ----------
-    sample : FittedRows
-        What is fitted to.
-    start : Explanation, default=None
-        Where the fit starts.
-    junk : bool, default=False
-        Whether rows may be of no class.
-    """
+    """Fit a, b, one rate of wrong labels for all classes, and junk where asked for."""
     others = sample.noise(1.0).T[sample.codes]
     total, n_classes = sample.weight.sum(), sample.shares.size
     a, b = RATE_PRIOR
@@ -205,19 +181,7 @@ def fit_alike(
 def fit_again(
     sample: FittedRows, one: Explanation, *, junk: bool, rate: float = RATE_PRIOR[0] / 2
 ) -> Explanation:
-    """Fit an explanation of the same kind, from where another fit ended.
-
-    Parameters
-    ----------
-    sample : FittedRows
-        What is fitted to; its logarithms are those of `one`.
-    one : Explanation
-        Where the fit starts.
-    junk : bool
-        Whether rows may be of no class.
-    rate : float, default=0.1
-        Of the prior T.
-    """
+    """Fit an explanation of the same kind, from where another fit ended."""
     if one.is_alike:
         found = fit_alike(sample, one, junk=junk)
     else:
@@ -228,19 +192,7 @@ def fit_again(
 def fit_by_class(
     sample: FittedRows, rate: float, start: Explanation, *, junk: bool = False
 ) -> Explanation:
-    """Fit a, b, T, whose rows have a Dirichlet prior of as many rows as it has free entries.
-
-    Parameters
-    ----------
-    sample : FittedRows
-        What is fitted to.
-    rate : float
-        Of the prior T.
-    start : Explanation
-        Where the fit starts.
-    junk : bool, default=False
-        Whether rows may be of no class.
-    """
+    """Fit a, b, T, whose rows have a Dirichlet prior of as many rows as it has free entries."""
     n_classes, total = sample.shares.size, sample.weight.sum()
     prior_rows = (n_classes - 1) * sample.noise(rate)
     model = _Rows(sample, start if junk else None)
@@ -361,13 +313,6 @@ def taken_out(p: Floats, matrix: Floats) -> Floats:
     """Return q of p = q T, nearly, by a few steps of EM for the likeliest mixture.
 
     What is left of the error, recalibration takes up.
-
-    Parameters
-    ----------
-    p : ndarray of shape (n_samples, n_classes)
-        P(noisy | x).
-    matrix : ndarray of shape (n_classes, n_classes)
-        T.
     """
     q = np.maximum(p @ np.linalg.inv(matrix), SMALLEST_START)
     q /= row_sums(q)[:, None]
@@ -377,13 +322,7 @@ def taken_out(p: Floats, matrix: Floats) -> Floats:
 
 
 def centred_logs(p: Floats) -> Floats:
-    """Return log p less its mean over the classes.
-
-    Parameters
-    ----------
-    p : ndarray of shape (n_samples, n_classes)
-        Probabilities.
-    """
+    """Return log p less its mean over the classes."""
     logs = np.log(np.maximum(p, FLOOR))
     logs -= (row_sums(logs) / p.shape[1])[:, None]
     return np.asarray(logs)

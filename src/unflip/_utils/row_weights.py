@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unflip._typing import Floats
-from unflip._validation import check_weights
+from unflip._utils.typing import Floats
+from unflip._utils.validation import check_weights
 
 RESTS_ON_ONE_ROW = 2.0
 """Weights of 200 rows or more that leave fewer effective rows rest on a single row."""
@@ -20,13 +20,6 @@ def relative_weights(sample_weight: ArrayLike | None, n_samples: int) -> Floats:
     Whole numbers are numbers of copies, up to a common factor: 2, 2 and 4 are 1, 1 and 2 rows.
     Fractions that are small multiples of a common unit are too, as 0.2, 0.2 and 0.4. All other
     weights sum to their effective number of rows, (sum w)^2 / sum w^2.
-
-    Parameters
-    ----------
-    sample_weight : array-like of shape (n_samples,) or None
-        Weights >= 0. None: every row counts once.
-    n_samples : int
-        How many rows there are.
     """
     weight = check_weights(sample_weight, n_samples)
     if sample_weight is None:

@@ -7,8 +7,8 @@ import narwhals as nw
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from unflip._typing import Floats
-from unflip._validation import is_missing
+from unflip._utils.typing import Floats
+from unflip._utils.validation import is_missing
 
 NEEDED = "columns of text, categories or dates need polars: pip install 'unflip[cli]'"
 
@@ -20,7 +20,7 @@ else:
     except ImportError as error:
         raise ImportError(NEEDED) from error
 
-from unflip._columns._kinds import (  # noqa: E402  (they need polars, which has been looked for)
+from unflip._utils.columns._kinds import (  # noqa: E402  (they need polars, which has been looked for)
     FORMATS,
     MOST_CATEGORIES,
     MOST_CHARACTERS,
@@ -32,7 +32,7 @@ from unflip._columns._kinds import (  # noqa: E402  (they need polars, which has
     holds_numbers,
     is_number,
 )
-from unflip._columns._text import N_COMPONENTS, TextColumn  # noqa: E402
+from unflip._utils.columns._text import N_COMPONENTS, TextColumn  # noqa: E402
 
 __all__ = [
     "FORMATS",

@@ -16,9 +16,9 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.tree import DecisionTreeClassifier
 
-from unflip._diagnostics import Diagnostic, named
-from unflip._typing import Array, Codes, Floats
-from unflip._validation import check_labels
+from unflip._diagnostics.findings import Diagnostic, named
+from unflip._utils.typing import Array, Codes, Floats
+from unflip._utils.validation import check_labels
 
 LEAST_CLASS_ROWS = 10
 """Of a class with fewer rows it cannot be told how often it is mislabelled."""
@@ -52,15 +52,7 @@ MOST_COLUMNS, MOST_NAMED = 30, 3
 
 
 def judge_table(X: Any, y: Any) -> list[Diagnostic]:
-    """Return what is odd about rows and labels, whatever the noise.
-
-    Parameters
-    ----------
-    X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-        Rows, of numbers, categories and gaps.
-    y : array-like of shape (n_samples,)
-        Labels.
-    """
+    """Return what is odd about rows and labels, whatever the noise."""
     classes, codes = check_labels(y, binary=False)
     return [*judge_classes(classes, np.bincount(codes)), *judge_rules(X, codes, classes)]
 
@@ -68,15 +60,7 @@ def judge_table(X: Any, y: Any) -> list[Diagnostic]:
 def judge_classes(
     classes: Array, counts: Array, *, least_rows: int = LEAST_CLASS_ROWS
 ) -> list[Diagnostic]:
-    """Return which classes look like one, and which have too few rows.
-
-    Parameters
-    ----------
-    classes, counts : ndarray of shape (n_classes,)
-        The labels, and how many rows have each.
-    least_rows : int, default=10
-        A class of fewer rows has too few however many the others have.
-    """
+    """Return which classes look like one, and which have too few rows."""
     found = []
     alike = [", ".join(map(repr, group)) for group in look_alike(classes.tolist())]
     if alike:
@@ -98,13 +82,7 @@ def judge_classes(
 
 
 def look_alike(labels: Sequence[Any]) -> list[list[str]]:
-    """Return groups of labels that differ in case, blanks or the way a number is written only.
-
-    Parameters
-    ----------
-    labels : sequence
-        Distinct labels.
-    """
+    """Return groups of labels that differ in case, blanks or the way a number is written only."""
     # letters are classes of their own right where there are many of them
     if len(labels) > 4 and all(len(str(label)) == 1 for label in labels):
         return []
@@ -129,15 +107,6 @@ def judge_rules(X: Any, codes: Codes, classes: Array) -> list[Diagnostic]:
 
     A rule is learnt on one half of a sample and judged on the other, so that a column of numbers
     that name the rows determines nothing.
-
-    Parameters
-    ----------
-    X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-        Rows.
-    codes : ndarray of shape (n_samples,)
-        Positions of the labels among the classes.
-    classes : ndarray of shape (n_classes,)
-        The labels.
     """
     sample = _TableSample.draw(codes, classes.size)
     if sample is None:

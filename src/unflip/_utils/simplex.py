@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from unflip._typing import Array, Floats
+from unflip._utils.typing import Array, Floats
 
 BARRIER = 1e-10
 """Weight of the log-barrier that keeps mixtures off the faces: what is ruled out is ranked."""
@@ -22,40 +22,20 @@ SOLVED_AT_ONCE = 1 << 21
 
 
 def onto_simplex(values: Floats) -> Floats:
-    """Return the values with negative ones at 0, scaled to sum to one along the last axis.
-
-    Parameters
-    ----------
-    values : ndarray of shape (..., n_classes)
-        Any numbers. Where none is positive nothing is known, and all are made equal.
-    """
+    """Return the values with negative ones at 0, scaled to sum to one along the last axis."""
     positive = np.maximum(values, 0.0)
     positive[positive.sum(axis=-1) <= 0] = 1.0
     return np.asarray(positive / positive.sum(axis=-1, keepdims=True))
 
 
 def scaled_rows(values: Floats) -> Floats:
-    """Return rows scaled to sum to one; rows of zeros stay.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_samples, n_classes)
-        Numbers >= 0.
-    """
+    """Return rows scaled to sum to one; rows of zeros stay."""
     total = values.sum(axis=1, keepdims=True)
     return np.asarray(values / np.where(total > 0, total, 1))
 
 
 def of_another_class(proba: Floats, codes: NDArray[np.intp]) -> Floats:
-    """Return the probability that each row is not of a given class.
-
-    Parameters
-    ----------
-    proba : ndarray of shape (n_samples, n_classes)
-        Probabilities; their sums may exceed one by rounding.
-    codes : ndarray of shape (n_samples,)
-        The class of each row.
-    """
+    """Return the probability that each row is not of a given class."""
     return np.clip(1 - proba[np.arange(codes.size), codes], 0.0, 1.0)
 
 
@@ -65,15 +45,6 @@ def likeliest_mixture(rows: Floats, matrix: Floats, inverted: Floats | None = No
     That is p T^-1 where all its entries are above 0; elsewhere q lies on the boundary. A vanishing
     barrier, `BARRIER` sum_k log q_k, takes it just off there: no entry is 0, and of two entries
     that are all but ruled out the less likely one is smaller.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_samples, n_classes)
-        p: numbers >= 0 that sum to one. Where all are 0 nothing is known, and so is nothing of q.
-    matrix : ndarray of shape (n_classes, n_classes)
-        T: rows that sum to one, with an inverse.
-    inverted : ndarray of shape (n_samples, n_classes), default=None
-        p T^-1, where it is known already.
 
     Notes
     -----

@@ -10,9 +10,9 @@ from typing import TypeVar
 import numpy as np
 from scipy.sparse import issparse
 
-from unflip._sampling import shuffled
-from unflip._threads import by_threads
-from unflip._typing import Array, Rows
+from unflip._utils.sampling import shuffled
+from unflip._utils.threads import by_threads
+from unflip._utils.typing import Array, Rows
 
 S = TypeVar("S")
 T = TypeVar("T")

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from unflip._mistakes import fit_mistakes
-from unflip._simplex import scaled_rows
-from unflip._typing import Floats
-from unflip._validation import Labels
+from unflip._probabilities.label_errors import fit_mistakes
+from unflip._utils.simplex import scaled_rows
+from unflip._utils.typing import Floats
+from unflip._utils.validation import Labels
 from unflip.posterior import cross_fit, make_posterior
 
 LEAST_WEIGHT = 0.01
@@ -37,23 +37,6 @@ def pooled_with_linear(
     u = P(true | x, given label) by the noisy channel, v by an audit of a linear model's held-out
     probabilities. Where labels surely are flipped at random, the channel knows better; where it
     sees nothing of the kind, both are asked alike.
-
-    Parameters
-    ----------
-    label_proba : ndarray of shape (n_samples, n_classes)
-        u.
-    no_noise : float
-        How likely it is, given the labels, that none is flipped at random.
-    X : {ndarray, sparse matrix} of shape (n_samples, n_columns)
-        Rows, as numbers.
-    labels : Labels
-        The noisy labels.
-    sample_weight : ndarray of shape (n_samples,), default=None
-        How often each row counts.
-    cv : cross-validation splitter
-        Folds of the linear model.
-    random_state : RandomState instance, default=None
-        Seed of the folds, and of the rows that the audit draws.
     """
     share = no_noise / 2
     if share < LEAST_WEIGHT:

@@ -86,11 +86,6 @@ def threads_for(n_rows: int) -> Iterator[None]:
 
     Many small fits, as of trees on folds, mostly wait for each other's threads: on a busy machine a
     fit of 600 rows may take minutes instead of a tenth of a second.
-
-    Parameters
-    ----------
-    n_rows : int
-        How many rows there are.
     """
     if n_rows >= LEAST_ROWS:
         yield
@@ -105,15 +100,6 @@ def by_threads(work: Callable[[slice], T], n_items: int, n_rows: int) -> list[T]
 
     There are at most as many threads as BLAS may use, which is kept to one in each of them. The
     slices do not depend on how many, so that neither do the results, to the last bit.
-
-    Parameters
-    ----------
-    work : callable
-        What to do with some items; numpy works on them in parallel.
-    n_items : int
-        How many items there are: rows, or blocks of rows.
-    n_rows : int
-        How many rows they have: few of them are left to one thread.
     """
     with one_blas_thread():
         n_slices = max(1, min(n_items, n_rows // LEAST_ROWS))

@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment, minimize
 from scipy.special import softmax
 
-from unflip._diagnostics import Diagnostic
-from unflip._typing import Array, Floats
-from unflip._validation import check_labels, plain_labels
+from unflip._diagnostics.findings import Diagnostic
+from unflip._utils.typing import Array, Floats
+from unflip._utils.validation import check_labels, plain_labels
 
 LARGEST_SUM_ERROR = 0.02
 """How far a row's sum may be from one: half precision and rounded text are let through."""
@@ -30,19 +30,7 @@ POOLED = 300_000
 def held_out_labels(
     pred_probs: Any, y: ArrayLike, classes: ArrayLike | None, *, normalized: bool = True
 ) -> tuple[Array, NDArray[np.intp], list[Floats]]:
-    """Return the sorted classes, the labels' positions among them, and each model's probabilities.
-
-    Parameters
-    ----------
-    pred_probs : array-like of shape (n_samples, n_classes), or list of them
-        P(noisy y | x) of held-out rows, by one model or several.
-    y : array-like of shape (n_samples,)
-        Noisy labels.
-    classes : array-like of shape (n_classes,) or None
-        The class of each column; None: the sorted labels.
-    normalized : bool, default=True
-        Whether every row must sum to one: density ratios, estimated separately, need not.
-    """
+    """Return the sorted classes, the labels' positions, and each model's probabilities."""
     known, codes = check_labels(y, classes=classes, binary=False)
     order = None if classes is None else _column_order(classes, known)
     several = isinstance(pred_probs, (list, tuple)) and any(np.ndim(one) == 2 for one in pred_probs)
@@ -61,17 +49,7 @@ def held_out_labels(
 def judge_held_out(
     probabilities: Floats, codes: NDArray[np.intp], classes: Array
 ) -> list[Diagnostic]:
-    """Refuse columns in another order than the classes, and doubt probabilities of seen labels.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n_samples, n_classes)
-        P(noisy y | x).
-    codes : ndarray of shape (n_samples,)
-        Positions of the labels.
-    classes : ndarray of shape (n_classes,)
-        The labels, sorted.
-    """
+    """Refuse columns in another order than the classes, and doubt probabilities of seen labels."""
     if codes.size < SMALLEST_SAMPLE:
         return []
     guess = probabilities.argmax(axis=1)
@@ -103,13 +81,6 @@ def pooled(models: list[Floats], codes: NDArray[np.intp]) -> Floats:
     softmax(sum_m a_m log p_m + b); and the mean of those recalibrated ones, by weights. All are
     fitted to half of the labels by likelihood, and the one under which the other half is likeliest
     is taken.
-
-    Parameters
-    ----------
-    models : list of ndarray of shape (n_samples, n_classes)
-        P(noisy y | x) by each.
-    codes : ndarray of shape (n_samples,)
-        Positions of the labels.
     """
     if len(models) == 1:
         return models[0]

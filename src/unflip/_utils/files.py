@@ -90,15 +90,6 @@ def check_outputs(
     """Refuse names under which files cannot be written, or only over another one of the command.
 
     To be asked before long work, which would else be lost.
-
-    Parameters
-    ----------
-    outputs : mapping of str to Path or None
-        Where to write, by the option that says so; None: it is not asked for.
-    inputs : iterable of Path or None, default=()
-        What is read. None of it is written over, even with `force`.
-    force : bool
-        Whether other files may be replaced.
     """
     asked = [(option, path) for option, path in outputs.items() if path is not None]
     read = [path for path in inputs if path is not None]
@@ -134,15 +125,7 @@ def check_free(path: Path, *, force: bool) -> None:
 
 
 def check_no_input(path: Path, inputs: Iterable[str | Path]) -> None:
-    """Refuse to write over a file that is read, by whatever name or link.
-
-    Parameters
-    ----------
-    path : Path
-        Where to write.
-    inputs : iterable of str or Path
-        What is read.
-    """
+    """Refuse to write over a file that is read, by whatever name or link."""
     for read in inputs:
         if same_file(path, Path(read)):
             raise FileExistsError(f"{path} is read from, so it is not written to: name another.")

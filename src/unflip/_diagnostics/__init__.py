@@ -1,0 +1,1 @@
+"""Findings about an estimate: codes, thresholds and sentences."""

@@ -1,0 +1,1 @@
+"""Evidence from held-out probabilities of any model."""

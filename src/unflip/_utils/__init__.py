@@ -1,0 +1,1 @@
+"""Validation, types, files, frames, threads, progress: what every package may import."""
