@@ -16,12 +16,13 @@ from sklearn.linear_model import LogisticRegression
 
 from tests.test_streaming import SMALL
 from tests.test_streaming import table as two_classes
-from unflip import ImportanceReweightingClassifier, NoiseRates, _sampling, flip_labels
+from unflip import ImportanceReweightingClassifier, NoiseRates, flip_labels
 from unflip._blocks import _fit
 from unflip._blocks._label_model import N_BINS, MislabelHistogram
 from unflip._blocks._rows import RowRequest, count_labels, fetch_rows
 from unflip._blocks._samples import ClassSamples
 from unflip._label_posterior import LabelPosterior
+from unflip._utils import sampling
 from unflip._utils.samples import TwoSamples
 from unflip._utils.sampling import drawn_rows
 from unflip.audit import LabelAudit
@@ -139,7 +140,7 @@ def test_posteriors_that_are_no_sums_are_fitted_to_drawn_rows(posterior):
     data = ArrayBatches(X, y, batch_rows=600)
     options = {"posterior": posterior, "noise_rates": "minimum"}
     model = StreamingReweighting(max_rows=400, **options).fit(data)
-    some = _sampling.drawn_rows(len(y), 400, None)
+    some = sampling.drawn_rows(len(y), 400, None)
     expected = ImportanceReweightingClassifier(**options).fit(X[some], y[some])
     assert model.noise_rates_ == expected.noise_rates_
 
@@ -216,10 +217,10 @@ def first_column(X, y, sample_weight, factor):
 
 
 def test_some_of_very_many_rows_are_drawn_without_listing_all():
-    drawn = _sampling.shuffled(10**12, 1000, np.random.RandomState(0))
+    drawn = sampling.shuffled(10**12, 1000, np.random.RandomState(0))
     assert len(set(drawn.tolist())) == 1000
     assert (np.diff(drawn) < 0).any()
-    few = _sampling.shuffled(50, 1000, np.random.RandomState(0))
+    few = sampling.shuffled(50, 1000, np.random.RandomState(0))
     np.testing.assert_array_equal(few, np.random.RandomState(0).permutation(50))
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.ensemble import RandomForestClassifier
@@ -20,7 +21,7 @@ from unflip._app.review import clopper_pearson, sample_estimate
 from unflip.audit import LabelAudit, find_label_issues
 from unflip.baselines import LabelDependentCostClassifier, UnbiasedLossClassifier
 from unflip.density_ratio import KLIEP, KMM, ULSIF, BasuDivergence, BregmanRatio, RuLSIF
-from unflip.inspection import posterior_histogram
+from unflip.inspection import noise_by_slice, posterior_histogram
 from unflip.learners import KernelClassifier, LinearClassifier
 from unflip.noise_rates import CrossValidatedRates, MinimumRates, ScottRates, SelectiveRates
 from unflip.paper.bounds import linear_rademacher_bound
@@ -315,3 +316,12 @@ def test_rows_whose_squares_are_zero_are_refused_in_training_only() -> None:
     np.testing.assert_allclose(
         fitted.decision_function(X * 1e-200), fitted.decision_function(np.zeros_like(X))
     )
+
+
+@pytest.mark.parametrize("fit", [LabelAudit().fit, ImportanceReweightingClassifier().fit])
+def test_two_columns_of_one_name_are_refused_by_their_name(fit):
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=["a", "b", "a"])
+    with pytest.raises(ValueError, match="two columns called 'a'"):
+        fit(X, np.arange(40) % 2)
+    with pytest.raises(ValueError, match="two columns called 'a'"):
+        noise_by_slice(X, np.arange(40) % 2, by="b")

@@ -181,7 +181,13 @@ class MarginLoss(Loss):
 
 
 def _clipped_half(t: Array) -> Array:
-    """P(y=+1) of losses whose minimiser is 2P - 1 on [-1, 1]."""
+    """P(y=+1) of losses whose minimiser is 2P - 1 on [-1, 1].
+
+    Returns
+    -------
+    ndarray
+        P(y=+1), one per decision value.
+    """
     return (np.clip(t, -1, 1) + 1) / 2
 
 

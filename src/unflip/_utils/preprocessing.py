@@ -119,9 +119,9 @@ def _by_own_steps(X: Any, estimator: Any) -> tuple[Any, list[tuple[str, Any]]]:
 def make_vectorizer() -> Pipeline:
     """Return what turns columns of any kind into numbers without gaps.
 
-    After the `ColumnEncoder` the mean fills the gaps, with a column that says where they were, and every column is centred: what works in single precision, such as a forest,
-    loses nothing where values are large and close together. It does not look at labels, and
-    nothing in it is random.
+    After the `ColumnEncoder` the mean fills the gaps, with a column that says where they were, and
+    every column is centred: what works in single precision, such as a forest, loses nothing where
+    values are large and close together. It does not look at labels, and nothing in it is random.
     """
     from unflip._utils.columns import ColumnEncoder  # needs polars
 

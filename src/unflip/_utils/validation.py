@@ -1,5 +1,6 @@
 """The one door for what users pass in: labels, probabilities, weights, parameters."""
 
+from collections import Counter
 from collections.abc import Sequence
 from difflib import get_close_matches
 from numbers import Real
@@ -351,6 +352,10 @@ def check_rows_of(X: Rows, y: ArrayLike) -> None:
         raise ValueError("X is None: rows are needed, of shape (n_samples, n_features).")
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None.")
+    counts = Counter(map(str, getattr(X, "columns", ())))
+    repeated = [name for name, count in counts.items() if count > 1]
+    if repeated:
+        raise ValueError(f"X has two columns called {repeated[0]!r}: rename one of them.")
     check_consistent_length(X, y)
 
 

@@ -93,7 +93,8 @@ def save_model(path: Path, model: Pipeline, provenance: Record) -> list[str]:
     path : Path
         Where to.
     model : Pipeline
-        The fitted steps "table", as `make_vectorizer` makes it, and "classifier", an ImportanceReweightingClassifier.
+        The fitted steps "table", as `make_vectorizer` makes it, and "classifier", an
+        ImportanceReweightingClassifier.
     provenance : dict
         What to know about it, ready for `json.dumps`: at least `label`, `columns` and
         `set_aside`, that is where the rows come from. Versions are added.
