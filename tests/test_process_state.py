@@ -1,6 +1,7 @@
 """Fits leave the process as they found it, and data that change between passes are refused."""
 
 import warnings
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -29,6 +30,22 @@ def test_fits_in_threads_leave_blas_and_warning_filters_as_they_were():
             assert len(list(fits)) == 16
         assert blas_threads() == before
         assert warnings.filters == filters
+
+
+def test_fits_in_threads_give_the_warnings_that_each_gives_alone():
+    def said(fits):
+        return Counter(str(warning.message) for warning in fits)
+
+    audits = [LabelAudit(random_state=0) for _ in range(8)]
+    noise = RNG.integers(2, size=Y.size)  # labels that say nothing of the samples: a warning
+    with warnings.catch_warnings(record=True) as alone:
+        warnings.simplefilter("always")
+        LabelAudit(random_state=0).fit(X, noise)
+    with warnings.catch_warnings(record=True) as together, ThreadPoolExecutor(4) as pool:
+        warnings.simplefilter("always")
+        list(pool.map(lambda each: each.fit(X, noise), audits))
+    assert alone
+    assert said(together) == {message: 8 * n for message, n in said(alone).items()}
 
 
 @pytest.mark.filterwarnings("ignore::unflip.LabelNoiseWarning")

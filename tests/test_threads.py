@@ -53,6 +53,48 @@ def test_where_blas_may_have_one_thread_there_is_no_other(three_threads):
     assert seen == [(slice(k, k + 1), threading.get_ident()) for k in range(10)]
 
 
+@pytest.mark.parametrize("first_out", ["first in", "last in"])
+def test_the_last_thread_to_leave_gives_blas_its_own_number_again(three_threads, first_out):
+    entered, leave, seen = threading.Barrier(2), threading.Event(), {}
+
+    def first():
+        with one_blas_thread():
+            entered.wait()
+            if first_out == "last in":
+                leave.wait()
+        seen["first"] = blas_threads()
+        leave.set()
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    with one_blas_thread():
+        entered.wait()
+        if first_out == "first in":
+            leave.wait()
+        seen["last"] = blas_threads()
+    leave.set()
+    thread.join()
+    assert set(seen["last"]) == {1}
+    assert set(seen["first"]) == ({1} if first_out == "first in" else {3})
+    assert set(blas_threads()) == {3}
+
+
+def test_a_thread_limits_blas_even_if_another_one_did_so_before(three_threads):
+    # threadpoolctl leaves the control to the first thread that asks for it
+    limit = threadpool_limits(3, user_api="blas")
+    seen = []
+
+    def fit():
+        with one_blas_thread():
+            seen.extend(blas_threads())
+
+    thread = threading.Thread(target=fit)
+    thread.start()
+    thread.join()
+    limit.restore_original_limits()
+    assert set(seen) == {1}
+
+
 def test_blas_has_one_thread_in_each_and_its_own_number_afterwards(three_threads):
     assert {n for part in by_threads(lambda items: blas_threads(), 10, 1000) for n in part} == {1}
     assert set(blas_threads()) == {3}

@@ -1,7 +1,5 @@
 """Rates by cross-validation: which criterion finds them, what it costs, what it refuses."""
 
-import warnings
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -11,6 +9,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import LinearSVC
 
 from unflip import ImportanceReweightingClassifier, NoiseRates, flip_labels
+from unflip._utils.warning import warn
 from unflip.noise_rates import CrossValidatedRates, make_rates
 
 GRID = [(0.0, 0.0), (0.1, 0.3), (0.3, 0.1), (0.2, 0.2)]
@@ -21,10 +20,6 @@ TABLE_1_TWO_DIMENSIONS = {
     (0.1, 0.3): (0.322, 0.352),
     (0.2, 0.2): (0.424, 0.352),
 }
-
-
-# CrossValidatedRates silences unflip's own warnings only: those of other packages are theirs
-pytestmark = pytest.mark.filterwarnings("ignore:.*contradicts the data:UserWarning")
 
 
 class Thresholded(ClassifierMixin, BaseEstimator):
@@ -51,7 +46,7 @@ class Scripted(ClassifierMixin, BaseEstimator):
         self.says = says
 
     def fit(self, X, y, sample_weight=None):
-        warnings.warn(f"{self.noise_rates} contradicts the data", UserWarning, stacklevel=2)
+        warn(f"{self.noise_rates} contradicts the data", UserWarning, stacklevel=2)
         if self.noise_rates.both() in self.refused:
             raise ValueError(f"cannot learn under {self.noise_rates}")
         self.classes_ = np.unique(y)

@@ -10,7 +10,7 @@ from itertools import pairwise
 from threading import RLock
 from typing import Any, TypeVar
 
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import OpenBLASController, ThreadpoolController
 
 T = TypeVar("T")
 
@@ -45,19 +45,36 @@ class _OneBlasThread:
         with self.lock:
             if self.n_users == 0:
                 self.n_before = _n_blas_threads()
-                self.limit = _blas().limit(limits=1)
+                with _control_of_openblas():
+                    self.limit = _blas().limit(limits=1)
             self.n_users += 1
 
     def __exit__(self, *error: object) -> None:
         with self.lock:
             self.n_users -= 1
             if self.n_users == 0:
-                self.limit.restore_original_limits()
+                with _control_of_openblas():
+                    self.limit.restore_original_limits()
 
     def n_allowed(self) -> int:
         """Return how many threads BLAS has when nobody limits it here."""
         with self.lock:
             return self.n_before if self.n_users else _n_blas_threads()
+
+
+@contextmanager
+def _control_of_openblas() -> Iterator[None]:
+    """Let this thread set the number of threads that OpenBLAS may use.
+
+    Since 3.8 threadpoolctl ignores every thread but the first that sets it, for as long as that one
+    lives. Here the thread that restores the number need not be the one that limited it.
+    """
+    release = getattr(OpenBLASController, "clear_controlling_thread", lambda force: None)
+    release(force=True)
+    try:
+        yield
+    finally:
+        release(force=True)
 
 
 _one_blas_thread = _OneBlasThread()

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from unflip._utils.estimators import clone_seeded
 from unflip._utils.folds import check_splits, folds_within_classes, stratified_folds
 from unflip._utils.row_weights import relative_weights
-from unflip._utils.threads import threads_for
+from unflip._utils.threads import SCIKIT_LEARN, threads_for
 from unflip._utils.typing import Array, CrossValidation, Floats, ProbabilisticClassifier, Rows
 from unflip._utils.validation import (
     check_count,
@@ -131,7 +131,7 @@ class SelectedPosterior(BasePosterior):
             # an iterator of splits can be used only once
             splits = folds if folds is None else check_splits(folds)
             folds = list(check_cv(splits).split(X, codes))
-        with threads_for(codes.size):
+        with threads_for(codes.size), SCIKIT_LEARN:
             if np.bincount(codes).min() > 1:
                 scores = self._scores(candidates, X, codes, sample_weight, folds, random)
             elif isinstance(folds, int):
