@@ -7,7 +7,6 @@ from scipy.sparse import csr_matrix
 from scipy.special import expit
 from sklearn.decomposition import TruncatedSVD
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import PredefinedSplit
 from sklearn.preprocessing import PolynomialFeatures
 
 from unflip import NoiseRates, flip_labels
@@ -602,11 +601,3 @@ def test_numbers_whose_squares_overflow_are_refused():
     X, y = separated(100, NoiseRates(0.1, 0.1), seed=0)
     with pytest.raises(ValueError, match="their squares overflow"):
         ChannelPosterior().fit(X * [1e200, 1], y)
-
-
-def test_copies_that_leave_no_row_to_learn_from_are_predicted_by_the_prior():
-    X = np.repeat([[1.0, 3.0], [2.0, 1.0], [3.0, 3.0], [4.0, 1.0]], 4, axis=0)
-    y = np.repeat([0, 1, 0, 1], 4)
-    folds = PredefinedSplit([1, 1, 1, 0] * 4)  # copies are held out together, with the last one
-    proba = ChannelPosterior(known=NoiseRates(0.3, 0.1)).cross_predict_proba(X, y, None, folds)
-    assert proba[:, 1] == pytest.approx(np.full(16, (0.7 + 0.1) / 2), abs=1e-3)

@@ -158,7 +158,7 @@ def test_two_classes_far_apart_are_as_sharp_as_held_out_labels_say():
     positive = evidence.units.positive
 
     def height(channel):
-        p = channel.held_out(evidence)
+        p = NoiseRates(0.2, 0.2).noisy_posterior(channel.held_out(evidence))
         return np.log(np.where(positive, p, 1 - p)).sum()
 
     factors = np.exp(np.linspace(0, np.log(4), 200))

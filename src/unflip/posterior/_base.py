@@ -203,7 +203,9 @@ def cross_fit(
     y = labels.given
     by_number = isinstance(cv, (int, np.integer))
     if isinstance(cv, (int, np.integer)):
-        if not posterior.out_of_fold:
+        if posterior.out_of_fold:
+            cv = None
+        else:
             cv = stratified_folds(int(cv), classes, codes, random_state, none_allowed=True)
     elif cv is not None:
         cv = check_splits(cv)

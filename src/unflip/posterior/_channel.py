@@ -1,13 +1,11 @@
 """P(noisy y | x) as the clean posterior passed through a noisy channel."""
 
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.decomposition import TruncatedSVD
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
@@ -43,15 +41,6 @@ from unflip.posterior._noisy_channel import (
     fit_scored_channel,
 )
 from unflip.posterior._wide_rows import RidgeScores, fit_reducer, reducer
-
-
-@dataclass(frozen=True)
-class _FittedRows:
-    """The rows of a fit: their positions, what of them is evidence, P(true=+1 | x) held out."""
-
-    rows: NDArray[np.intp]
-    evidence: Evidence
-    held_out: Floats | None
 
 
 class ChannelPosterior(BasePosterior):
@@ -179,8 +168,10 @@ class ChannelPosterior(BasePosterior):
         self._fit(X, y, sample_weight)
         return self
 
-    def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> _FittedRows:
-        """Fit, and return the rows that took part."""
+    def _fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[NDArray[np.intp], Floats]:
+        """Fit, and return the positions of the rows that took part, and P(true=+1 | x) held out."""
         check_count(self.n_centers, "n_centers", least=1)
         check_count(self.max_rows, "max_rows", least=N_GRID)
         check_choice(self.estimate, ("median", "mean"), "estimate")
@@ -209,58 +200,29 @@ class ChannelPosterior(BasePosterior):
         self.classes_, self.rates_ = classes, NoiseRates(*channel.rates)
         self._channel, self._transformer, self.check_ = channel, transformer, check
         self._noisy_prior = float(np.average(sample.positive, weights=sample.weight))
-        if held_out is None and isinstance(transformer, RidgeScores):
-            held_out = channel.clean_posterior(sample.rows)  # by out-of-fold scores
-        return _FittedRows(counts, evidence, held_out)
+        return counts, held_out
 
     def fit_predict_proba(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> NDArray[np.float64]:
-        """Fit, and return P(noisy y | x) of the rows; from trees, each held out in its fold."""
-        fitted = self._fit(X, y, sample_weight)
-        proba = self.predict_proba(X)
-        if fitted.held_out is not None:
-            proba[fitted.rows] = self._noisy_proba(fitted.held_out)
-        return proba
-
-    def cross_predict_proba(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, folds: StratifiedKFold
-    ) -> Floats:
-        """Fit, and return P(noisy y | x) of the rows, each held out from the coefficients.
+        """Fit, and return P(noisy y | x) of the rows, each without its own label.
 
         The rates and the prior are those of all rows, and so are the directions of wide rows, in
-        which a row's own scores are out of fold. Rows that were not drawn for the fit are held out
-        already. What a transformer of the user's learns of the labels is held out too.
+        which a row's own scores are out of fold.
         """
-        if not isinstance(self.features, str):
-            return super().cross_predict_proba(X, y, sample_weight, folds)
-        fitted, n_rows = self._fit(X, y, sample_weight), np.shape(y)[0]
-        tick()
-        clean = fitted.held_out
-        if isinstance(self._channel, NoisyChannel):
-            units, place = fitted.evidence.units, fitted.evidence.place
-            of_row, of_unit = np.empty(n_rows, int), np.empty(len(units.rows), int)
-            for k, (_, test) in enumerate(folds.split(of_row, y)):
-                of_row[test] = k
-            of_unit[place] = of_row[fitted.rows]  # copies of a row are held out together
-            masks = [(of_unit != k, of_unit == k) for k in np.unique(of_unit)]
-            with one_blas_thread():
-                clean = self._channel.out_of_fold(units, masks)[place]
-        for _ in range(folds.get_n_splits()):
-            tick()  # none of them takes long
-        assert clean is not None
-        proba, drawn = np.empty((n_rows, 2)), np.zeros(n_rows, dtype=bool)
-        drawn[fitted.rows] = True
-        if not drawn.all():
-            proba[~drawn] = self.predict_proba(_safe_indexing(X, np.flatnonzero(~drawn)))
-        proba[fitted.rows] = self._noisy_proba(clean)
+        rows, held_out = self._fit(X, y, sample_weight)
+        own = self._noisy_proba(held_out)
+        if rows.size == np.shape(y)[0]:
+            return own
+        proba = self.predict_proba(X)  # rows that were not drawn for the fit are held out already
+        proba[rows] = own
         return proba
 
     @work((1.0, 1.0))
     def _fit_evidence(
         self, evidence: Evidence, transformer: Any
-    ) -> tuple[NoisyChannel | ScoredChannel, ModelCheck | None, Floats | None]:
-        """Return the channel, its check, and P(true=+1 | x) of rows that trees have not seen."""
+    ) -> tuple[NoisyChannel | ScoredChannel, ModelCheck | None, Floats]:
+        """Return the channel, its check, and P(true=+1 | x) of rows without their own labels."""
         by_name = isinstance(self.features, str)
         channel = fit_noisy_channel(
             evidence,
@@ -280,9 +242,10 @@ class ChannelPosterior(BasePosterior):
             scored, check = check_channel(channel, evidence, *settings)
         elif by_name and self.features == "trees":
             scored = fit_scored_channel(channel, evidence, *settings)
-        if scored is None:
-            return channel if is_wide else channel.sharpened(evidence), check, None
-        return scored.channel, check, scored.held_out[evidence.place]
+        if scored is not None:
+            return scored.channel, check, scored.held_out[evidence.place]
+        channel = channel if is_wide else channel.sharpened(evidence)
+        return channel, check, channel.held_out(evidence)[evidence.place]
 
     def predict_proba(self, X: Any) -> Floats:
         """Return P(noisy y | x), one column per class in the order of `classes_`."""
@@ -354,13 +317,13 @@ class ChannelPosterior(BasePosterior):
         """Return the same channel with the rates as they were estimated on all rows."""
         features = self.features
         if isinstance(features, str) and features == "auto":
-            features = "trees" if self.out_of_fold else "nystroem"
+            features = "trees" if isinstance(self._channel, ScoredChannel) else "nystroem"
         return clone(self).set_params(features=features, known=self.rates_)
 
     @property
     def out_of_fold(self) -> bool:
-        """Whether the rows' own probabilities, once fitted, are held out."""
-        return isinstance(getattr(self, "_channel", None), ScoredChannel)
+        """Whether a row's own label has no part in what `fit_predict_proba` returns of it."""
+        return isinstance(self.features, str)
 
     def _noisy_proba(self, clean: Floats) -> Floats:
         noisy = self.rates_.noisy_posterior(clean)

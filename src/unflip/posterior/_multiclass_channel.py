@@ -5,11 +5,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from unflip._utils.progress import tick, work
+from unflip._utils.progress import work
 from unflip._utils.row_weights import relative_weights
 from unflip._utils.sampling import drawn_rows
 from unflip._utils.threads import by_threads, threads_for
@@ -140,8 +139,6 @@ class MulticlassChannelPosterior(BasePosterior):
            [0.3, 0. , 0.7]])
     """
 
-    _fold_length = 0.1
-
     rates_: TransitionMatrix
     structure_probability_: dict[str, float]
     features_: Any
@@ -178,44 +175,26 @@ class MulticlassChannelPosterior(BasePosterior):
         self._fit(X, y, sample_weight)
         return self
 
+    @property
+    def out_of_fold(self) -> bool:
+        """Whether a row's own label has no part in what `fit_predict_proba` returns of it."""
+        return isinstance(self.features, str)
+
     def fit_predict_proba(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Floats:
-        """Fit, and return P(noisy y | x) of the rows it was fitted to.
+        """Fit, and return P(noisy y | x) of the rows, each without its own label.
 
-        Where a forest is among the features, a row's scores come from trees that did not see it.
+        T and the variances are those of all rows; a forest's scores are those of the trees that did
+        not see the row.
         """
         rows, fitted = self._fit(X, y, sample_weight)
-        clean = fitted.clean_posterior()
+        clean = fitted.held_out()
         if rows.size == len(clean) == _n_rows(X):
             proba = np.empty_like(clean)
         else:
             proba = self.predict_proba(X)
         proba[rows] = clean @ self.rates_.matrix
-        return proba
-
-    def cross_predict_proba(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, folds: StratifiedKFold
-    ) -> Floats:
-        """Fit, and return P(noisy y | x) of the rows, each held out from the coefficients.
-
-        T, the prior and the forests, of which a row has the trees that did not see it, are those of
-        all rows. Rows that were not drawn for the fit are held out already.
-        """
-        rows, fitted = self._fit(X, y, sample_weight)
-        tick()
-        place = np.full(_n_rows(X), -1)
-        place[rows] = np.arange(rows.size)
-        weight = np.ones(len(place)) if sample_weight is None else np.asarray(sample_weight)
-        proba = np.empty((len(place), self.classes_.size))
-        if rows.size < len(place):
-            proba[place < 0] = self.predict_proba(_safe_indexing(X, np.flatnonzero(place < 0)))
-        with threads_for(rows.size):
-            for train, test in folds.split(place, y):
-                train, test = (part[part >= 0] for part in (place[train], place[test]))
-                clean = fitted.held_out(train, test, weight[rows])
-                proba[rows[test]] = clean @ self.rates_.matrix
-                tick()
         return proba
 
     def _fit(

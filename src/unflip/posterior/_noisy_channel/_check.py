@@ -188,7 +188,7 @@ def check_channel(
         Point estimate of the rates.
     """
     units = evidence.units
-    held_out = channel.held_out(evidence)
+    held_out = _noisy(channel.rates, channel.held_out(evidence))
     wrong = _disagreement(units, held_out)
     simple = wrong
     if wrong < FEW_DISAGREE:

@@ -259,9 +259,10 @@ def leave_one_out(units: ChannelDesign, fit: ChannelFit, factor: Floats) -> Floa
     point = _ChannelPoint(units, fit.rates, fit.coef)
     roots = solve_triangular(factor, units.features.T, lower=True, check_finite=False)
     variance = (roots**2).sum(axis=0)
-    left = 1 - np.minimum(units.weight * point.expected_curvature() * variance, MAX_LEVERAGE)
+    own = np.minimum(units.weight, 1.0)  # one row, however often it counts
+    left = 1 - np.minimum(own * point.expected_curvature() * variance, MAX_LEVERAGE)
     variance /= left
-    t = units.features @ fit.coef - variance * units.weight * (point.gamma - point.g)
+    t = units.features @ fit.coef - variance * own * (point.gamma - point.g)
     return np.asarray(expit(t / np.sqrt(1 + np.pi / 8 * variance)))
 
 

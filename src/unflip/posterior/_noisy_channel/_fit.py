@@ -136,11 +136,11 @@ class NoisyChannel:
         return self.distribution.interval(level)
 
     def held_out(self, evidence: "Evidence") -> Floats:
-        """Return P(noisy=+1 | x) of the rows of the fit, each without its own label."""
+        """Return P(true=+1 | x) of the rows of the fit, each without its own label."""
         clean = np.zeros(len(evidence.units.rows))
         for part in self.parts:
             clean += part.share * part.held_out(evidence.sample, evidence.units)
-        return NoiseRates(*self.rates).noisy_posterior(self._sharpened(clean))
+        return self._sharpened(clean)
 
     def sharpened(self, evidence: "Evidence") -> "NoisyChannel":
         """Return the channel with the clean posterior as sharp as held-out labels say it is.
@@ -149,7 +149,7 @@ class NoisyChannel:
         larger ones explain the labels as well, but for the prior.
         """
         units, rates = evidence.units, NoiseRates(*self.rates)
-        clean = replace(self, rates=(0.0, 0.0)).held_out(evidence)
+        clean = self.held_out(evidence)
 
         def height(log_factor: float) -> float:
             noisy = rates.noisy_posterior(sharper(clean, np.exp(log_factor)))

@@ -405,10 +405,12 @@ class _JointSearch:
         return value, np.append(by_w, -self.scale * by_theta)
 
 
-def mean_softmax(features: Floats, coef: Floats, directions: Floats, covariances: Floats) -> Floats:
-    """Return the mean of softmax(F w) over w, each t_k shrunk by its own variance (MacKay)."""
-    t = coef.T @ features.T
-    t -= t.mean(axis=0)
+def mean_softmax(
+    logits: Floats, features: Floats, directions: Floats, covariances: Floats
+) -> Floats:
+    """Return the mean of softmax(t) over w, each t_k shrunk by its own variance (MacKay)."""
+    t = np.ascontiguousarray(logits.T)
+    t = t - t.mean(axis=0)
     variance = np.zeros_like(t)
     for u, C in zip(directions.T, covariances, strict=True):
         along = np.einsum("if,if->i", features @ C, features)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,10 @@ from unflip.posterior._softmax_channel._compare import (
     refined,
     tests,
 )
+from unflip.posterior._softmax_channel._design import softmax_over_classes
 from unflip.posterior._softmax_channel._evidence import (
     SoftmaxFit,
     fit_softmax,
-    fit_without,
     mean_softmax,
 )
 from unflip.posterior._softmax_channel._forest import ForestFeatures
@@ -98,14 +98,16 @@ class SoftmaxChannel:
 
     def clean_posterior(self, rows: Floats) -> Floats:
         """Return P(true | x) of new rows."""
-        return _clean(self.features.transform(rows), self.coef, self.moderation)
+        F = self.features.transform(rows)
+        return _clean(F @ self.coef, F, self.moderation)
 
 
-def _clean(F: Floats, coef: Floats, moderation: Moderation | None) -> Floats:
+def _clean(logits: Floats, F: Floats, moderation: Moderation | None) -> Floats:
+    """Return P(true | x), averaged over w where its uncertainty is known."""
     if moderation is None:
-        return mean_softmax(F, coef, np.empty((coef.shape[1], 0)), np.empty((0, 0, 0)))
+        return softmax_over_classes(np.ascontiguousarray(logits.T)).T
     root, directions, covariances = moderation
-    return mean_softmax(F * root, coef / root[:, None], directions, covariances)
+    return mean_softmax(logits, F * root, directions, covariances)
 
 
 @dataclass(frozen=True)
@@ -138,41 +140,17 @@ class FittedRows:
     features: Features
     scores: Floats | None
 
-    @cached_property
-    def _left(self) -> Floats:
-        """The features by which pairs are predicted."""
-        if not isinstance(self.features, ForestFeatures) or self.scores is None:
-            return self.fit.design.features
-        s = self.sample
-        steadier = self.features.steadier(s.rows, s.codes, s.weight, self.scores)
-        left = self.fit.design.features.copy()
-        left[: len(steadier), -self.sample.n_classes :] = steadier
-        return left
-
-    def clean_posterior(self) -> Floats:
-        """Return P(true | x) of the rows."""
-        fit = self.fit
-        coef = self.sharpness * fit.unscaled_coef
-        return _clean(fit.design.features, coef, self.moderation)[self.position]
-
-    def held_out(self, train: NDArray[np.intp], test: NDArray[np.intp], weight: Floats) -> Floats:
-        """Return P(true | x) of some rows, with w from others; T and the variances are held.
-
-        Parameters
-        ----------
-        train, test : ndarray
-            Positions of rows.
-        weight : ndarray of shape (n_samples,)
-            Weight of each row.
-        """
-        fit, design = self.fit, self.fit.design
-        n_pairs = len(design.codes)
-        seen = np.bincount(self.position[train], weight[train], minlength=n_pairs)
-        share = seen / np.bincount(self.position, weight, minlength=n_pairs)
-        kept = np.flatnonzero(share)
-        found = fit_without(fit, kept, (design.weight * share)[kept])
-        coef = self.sharpness * found.unscaled_coef
-        return _clean(self._left[self.position[test]], coef, self.moderation)
+    def held_out(self) -> Floats:
+        """Return P(true | x) of the rows, each without its own label; T and variances are held."""
+        fit, sample = self.fit, self.sample
+        F, logits = fit.design.features, held_out_logits(fit)
+        if isinstance(self.features, ForestFeatures) and self.scores is not None:
+            # held-out scores of a part of the trees vary more than those that predict new rows
+            steadier = self.features.steadier(sample.rows, sample.codes, sample.weight, self.scores)
+            before, F = F, F.copy()
+            F[: len(steadier), -sample.n_classes :] = steadier
+            logits += (F - before) @ fit.unscaled_coef
+        return _clean(self.sharpness * logits, F, self.moderation)[self.position]
 
 
 def fit_softmax_channel(
