@@ -17,6 +17,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.tree import DecisionTreeClassifier
 
 from unflip._diagnostics.findings import Diagnostic, named
+from unflip._utils.frames import column_values
 from unflip._utils.typing import Array, Codes, Floats
 from unflip._utils.validation import check_labels
 
@@ -262,7 +263,7 @@ def _columns(X: Any, rows: Codes) -> Iterator[tuple[Any, Array]]:
     elif hasattr(X, "columns") and len(set(X.columns)) == len(X.columns):
         frame = nw.from_native(X, eager_only=True)[rows.tolist()]
         for column in frame.iter_columns():
-            yield column.name, _numbers_or_text(column.to_numpy())
+            yield column.name, _numbers_or_text(column_values(column))
         return
     else:
         X = np.asarray(X)[rows]

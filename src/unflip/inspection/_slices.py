@@ -16,6 +16,7 @@ from unflip._label_posterior import LabelPosterior
 from unflip._stages import Stages, channel_interval, fit_stages, judge_estimate, rows_as_numbers
 from unflip._utils.estimators import stage_generator
 from unflip._utils.folds import folds_within_classes
+from unflip._utils.frames import column_values
 from unflip._utils.typing import Array, Codes, Floats, Record
 from unflip._utils.validation import check_choice, check_count, check_enough_rows, check_labels
 from unflip.inspection._slice_likelihood import (
@@ -332,7 +333,7 @@ def _taken_out(X: Any, by: Any, n_rows: int) -> tuple[Any, Array, str, str | Non
                 f"by={by!r} is not the name of a column of X: {known}. Name one of a dataframe, "
                 "or give a value for every row."
             )
-        return frame.drop(by).to_native(), frame[by].to_numpy(), repr(by), backend
+        return frame.drop(by).to_native(), column_values(frame[by]), repr(by), backend
     values = _as_array(by)
     if values.shape != (n_rows,):
         raise ValueError(
