@@ -5,8 +5,10 @@ import tracemalloc
 import numpy as np
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 from unflip import LabelAudit, NoiseRates, flip_labels, noise_by_slice
+from unflip.cli import app
 
 RATES = NoiseRates(positive=0.1, negative=0.1)
 LONG = "word " * 200_000
@@ -37,6 +39,17 @@ def table():
     y = rng.integers(0, 2, 300)
     texts = [f"{('late', 'fine')[k]} {n}" for n, k in enumerate(y)]
     return pl.DataFrame({"x": rng.normal(2 * y, 1), "note": [LONG, *texts[1:]]}), y
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("command", ["audit", "report", "fit"])
+def test_commands_on_a_long_cell(peak, table, tmp_path, command):
+    path, out = tmp_path / "table.csv", tmp_path / ("out.html" if command == "report" else "o.csv")
+    table[0].with_columns(label=table[1]).write_csv(path)
+    words = [command, path, "--label", "label", "--rates", "0.1,0.1", "--out", out]
+    runs = []
+    assert peak(lambda: runs.append(CliRunner().invoke(app, [*map(str, words)]))) < ALLOWED
+    assert runs[0].exit_code == 0, runs[0].output
 
 
 @pytest.mark.filterwarnings("ignore")
