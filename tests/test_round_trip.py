@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from openpyxl import Workbook
 from openpyxl.chart import BarChart
+from openpyxl.worksheet.table import Table
 from typer.testing import CliRunner
 
 from unflip._app import table_files
@@ -237,6 +238,20 @@ def test_a_stray_cell_in_the_last_corner_of_excel_is_left_out_with_a_word(tmp_pa
     sheet(tmp_path / "t.xlsx", ["a", "y"], [1, "b"], stray=(1_048_576, 16_384))
     with pytest.warns(UserWarning, match="without a name"):
         assert read_file(tmp_path / "t.xlsx").cells.shape == (1, 2)
+
+
+@pytest.mark.parametrize("totals", [0, 1])
+def test_a_table_of_excel_is_read_without_what_is_around_it(tmp_path, totals):
+    book = Workbook()
+    rows = [["Sales of 2019"], [], [None, "a", "y", "note"], [None, 1, "no"], [None, 2, "yes"]]
+    for row in [*rows, [None, 3, "sum"], [], ["from the archive"]]:
+        book.worksheets[0].append(row)
+    table = Table(displayName="Sales", ref="B3:C6", totalsRowCount=totals)
+    book.worksheets[0].add_table(table)
+    book.save(tmp_path / "t.xlsx")
+    found = read_file(tmp_path / "t.xlsx").cells.to_dict(as_series=False)
+    labels = ["no", "yes", "sum"]
+    assert found == {"a": [1, 2, 3][: 3 - totals], "y": labels[: 3 - totals]}
 
 
 def test_damaged_excel_is_refused_in_words(tmp_path):
