@@ -123,3 +123,13 @@ def test_categories_that_were_not_seen_are_named_with_their_column():
     ) as said:
         encoder.transform(new)
     assert len(said) == 1
+
+
+@pytest.mark.parametrize("name", ["^x$", "*", "^.*$", ""])
+@pytest.mark.parametrize("values", [["a", "b"] * 30, ["2020-01-31", "2021-02-01"] * 30])
+def test_a_name_is_no_pattern(name, values):
+    table = pl.DataFrame({name: values, "z": range(60)})
+    encoder = ColumnEncoder().fit(table)
+    assert {column.name for column in encoder.columns_} == {name, "z"}
+    plain = ColumnEncoder().fit_transform(table.rename({name: "x"}))
+    assert (encoder.transform(table) == plain).all()

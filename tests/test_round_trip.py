@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from openpyxl import Workbook
 from openpyxl.chart import BarChart
+from openpyxl.worksheet.table import Table
 from typer.testing import CliRunner
 
 from unflip._app import table_files
@@ -151,24 +152,50 @@ def test_flip_and_review_keep_every_cell_of_200_tables(tmp_path, call, check):
         check(seed, tmp_path, call)
 
 
+def learnable(seed):
+    """Return a table as `made` makes it, of rows and a column from which labels can be learnt."""
+    columns, separator, encoding, _ = made(seed)
+    rng = random.Random(seed)  # noqa: S311
+    n_rows = 60
+    whole = {name: [rng.choice(cells) for _ in range(n_rows)] for name, cells in columns.items()}
+    whole["label"] = [f"{k % 2}" for k in range(n_rows)]
+    whole["number"] = [f"{rng.gauss(3 * (k % 2), 1):.2f}0" for k in range(n_rows)]
+    whole["zip"] = [f"{k:05}" for k in range(n_rows)]
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=separator)
+    writer.writerow(whole)
+    writer.writerows(zip(*whole.values(), strict=True))
+    return whole, separator, encoding, text.getvalue().encode(encoding)
+
+
+def check_learning(seed, folder, call):
+    columns, separator, encoding, content = learnable(seed)
+    source, model, weights = folder / "table.csv", folder / "model", folder / "weights.csv"
+    source.write_bytes(content)
+    reading = ("--separator", separator, "--encoding", encoding, "--force")
+    common = ("--label", "label", "--id", "zip", "--rates", "0.1,0.1", *reading)
+    call("audit", source, *common, "--top", 60, "--out", folder / "audit.csv")
+    found = text_of(folder / "audit.csv")
+    rows = [int(row) for row in found["row"]]
+    assert {name: found[name] for name in columns} == {
+        name: [cells[row] for row in rows] for name, cells in columns.items()
+    }, seed
+    call("fit", source, *common, "--out", model, "--weights", weights)
+    assert text_of(weights)["zip"] == columns["zip"], seed
+    call("predict", model, source, *reading, "--out", folder / "predicted.csv")
+    found = text_of(folder / "predicted.csv")
+    assert {name: found[name] for name in columns} == columns, seed
+
+
 def test_audit_predict_and_weights_keep_every_cell(tmp_path, call):
-    rng = random.Random(0)  # noqa: S311
-    rows = [(f"{k:05}", f"{rng.gauss(3 * (k % 2), 1):.2f}0", "NA", str(k % 2)) for k in range(120)]
-    source = tmp_path / "table.csv"
-    with source.open("w", newline="") as file:
-        csv.writer(file).writerows([("zip", "x", "country", "label"), *rows])
-    kept = ["zip", "x", "country", "label"]
-    common = (source, "--label", "label", "--id", "zip", "--rates", "0.1,0.1")
-    call("audit", *common, "--top", 120, "--out", tmp_path / "audit.csv")
-    found = text_of(tmp_path / "audit.csv")
-    for position, *cells in zip(found["row"], *(found[name] for name in kept), strict=True):
-        assert tuple(cells) == rows[int(position)]
-    model, weights = tmp_path / "model.skops", tmp_path / "weights.csv"
-    call("fit", *common, "--out", model, "--weights", weights)
-    assert text_of(weights)["zip"] == [row[0] for row in rows]
-    call("predict", model, source, "--out", tmp_path / "predicted.csv")
-    found = text_of(tmp_path / "predicted.csv")
-    assert list(zip(*(found[name] for name in kept), strict=True)) == rows
+    for seed in range(4):
+        check_learning(seed, tmp_path, call)
+
+
+@pytest.mark.slow
+def test_audit_predict_and_weights_keep_every_cell_of_200_tables(tmp_path, call):
+    for seed in range(200):
+        check_learning(seed, tmp_path, call)
 
 
 def test_formats_with_types_get_them_where_no_text_is_lost(tmp_path):
@@ -211,6 +238,20 @@ def test_a_stray_cell_in_the_last_corner_of_excel_is_left_out_with_a_word(tmp_pa
     sheet(tmp_path / "t.xlsx", ["a", "y"], [1, "b"], stray=(1_048_576, 16_384))
     with pytest.warns(UserWarning, match="without a name"):
         assert read_file(tmp_path / "t.xlsx").cells.shape == (1, 2)
+
+
+@pytest.mark.parametrize("totals", [0, 1])
+def test_a_table_of_excel_is_read_without_what_is_around_it(tmp_path, totals):
+    book = Workbook()
+    rows = [["Sales of 2019"], [], [None, "a", "y", "note"], [None, 1, "no"], [None, 2, "yes"]]
+    for row in [*rows, [None, 3, "sum"], [], ["from the archive"]]:
+        book.worksheets[0].append(row)
+    table = Table(displayName="Sales", ref="B3:C6", totalsRowCount=totals)
+    book.worksheets[0].add_table(table)
+    book.save(tmp_path / "t.xlsx")
+    found = read_file(tmp_path / "t.xlsx").cells.to_dict(as_series=False)
+    labels = ["no", "yes", "sum"]
+    assert found == {"a": [1, 2, 3][: 3 - totals], "y": labels[: 3 - totals]}
 
 
 def test_damaged_excel_is_refused_in_words(tmp_path):

@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import MAXYEAR, MINYEAR
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -244,7 +245,11 @@ def _read_binary(path: Path, ending: str) -> "pl.DataFrame":
 
 
 def _read_excel(path: Path, file: BinaryIO) -> "pl.DataFrame":
-    """Return the first worksheet; its first row that is not empty holds the names."""
+    """Return the table of the first worksheet.
+
+    It is the one that Excel calls a table if there is exactly one; otherwise, the first row that is
+    not empty holds the names.
+    """
     try:
         from openpyxl import load_workbook
     except ImportError as error:
@@ -252,15 +257,19 @@ def _read_excel(path: Path, file: BinaryIO) -> "pl.DataFrame":
     try:
         with zipfile.ZipFile(file) as book:
             size = sum(member.file_size for member in book.infolist())
-        if size > LARGEST_UNPACKED:
-            raise TableError(f"{path} unpacks to {size / 2**30:.0f} GB: save it as .parquet.")
-        file.seek(0)
-        sheets = load_workbook(file, read_only=True, data_only=True).worksheets
-        if not sheets:
-            raise TableError(f"{path} has no worksheet of cells, only charts.")
+            if size > LARGEST_UNPACKED:
+                raise TableError(f"{path} unpacks to {size / 2**30:.0f} GB: save it as .parquet.")
+            sheets = load_workbook(file, read_only=True, data_only=True).worksheets
+            if not sheets:
+                raise TableError(f"{path} has no worksheet of cells, only charts.")
+            tables = _excel_tables(book, sheets[0]._worksheet_path)
         # a stray cell far away would make every row as wide as the sheet may be
         sheets[0].reset_dimensions()
-        names, columns = _excel_columns(path, sheets[0].iter_rows(values_only=True))
+        rows = sheets[0].iter_rows(values_only=True)
+        if len(tables) == 1:
+            left, top, right, bottom = tables[0]
+            rows = (row[left - 1 : right] for row in islice(rows, top - 1, bottom))
+        names, columns = _excel_columns(path, rows)
     except TableError:
         raise
     except Exception as error:  # openpyxl fails in many ways on a damaged file
@@ -273,6 +282,26 @@ def _read_excel(path: Path, file: BinaryIO) -> "pl.DataFrame":
     return pl.DataFrame(
         [_excel_series(name, values) for name, values in zip(names, columns, strict=True)]
     )
+
+
+def _excel_tables(book: zipfile.ZipFile, sheet: str) -> list[tuple[int, int, int, int]]:
+    """Return where the tables of a sheet are that have names: left, top, right and bottom cell."""
+    from openpyxl.packaging.relationship import get_dependents, get_rels_path
+    from openpyxl.utils import range_boundaries
+    from openpyxl.worksheet.table import Table
+    from openpyxl.xml.functions import fromstring
+
+    relations = get_rels_path(sheet)
+    if relations not in book.namelist():
+        return []
+    found = []
+    for relation in get_dependents(book, relations):
+        if relation.Type.endswith("/table"):
+            table = Table.from_tree(fromstring(book.read(relation.target)))
+            left, top, right, bottom = range_boundaries(table.ref)
+            if table.headerRowCount != 0:
+                found.append((left, top, right, bottom - (table.totalsRowCount or 0)))
+    return found
 
 
 def _excel_columns(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from unflip._app.table_files import FileTable, TableError, for_format, listed, unnamed
 from unflip._diagnostics.labels import look_alike
 from unflip._utils.typing import Array, Record
-from unflip._utils.validation import did_you_mean
+from unflip._utils.validation import did_you_mean, plain_labels
 
 if TYPE_CHECKING:
     import polars as pl
@@ -202,7 +202,13 @@ def add_columns(table: "pl.DataFrame", columns: Record) -> "pl.DataFrame":
             f"the table has a column {taken[0]!r} already, and one of that name is to be added: "
             "rename it, or start from a table without it."
         )
-    return table.with_columns(pl.Series(name, values) for name, values in columns.items())
+    return table.with_columns(_series(name, values) for name, values in columns.items())
+
+
+def _series(name: str, values: "Array | pl.Series") -> "pl.Series":
+    """Return a column; objects are texts, of which there may be none to tell it by."""
+    is_text = isinstance(values, np.ndarray) and values.dtype == object
+    return pl.Series(name, values, dtype=pl.String if is_text else None)
 
 
 def _labels(column: "pl.Series") -> Array:
@@ -252,4 +258,4 @@ def _labels(column: "pl.Series") -> Array:
             f"column {name!r} holds texts of more than {LONGEST_LABEL} characters, which "
             "are no names of classes: is it the column of labels?"
         )
-    return texts.to_numpy().astype(str)  # of fixed width, as scikit-learn takes labels
+    return plain_labels(texts.to_numpy())

@@ -131,7 +131,7 @@ def learn(
     with _told_of_classes(classes, counts):
         if counts.min() < 2:
             raise CannotEstimateError(
-                f"class {classes[np.argmin(counts)].item()!r} has one row only, and a model that "
+                f"class {classes.item(np.argmin(counts))!r} has one row only, and a model that "
                 "is checked on held-out rows needs more: merge it with another class, or leave it "
                 "out."
             )
@@ -331,7 +331,7 @@ def rates_by_class(
                 "leave them out, and they are estimated."
             )
         return None if rates is None else read_matrix(rates, classes), None
-    chosen = classes[-1].item() if positive is None else class_named(classes, positive)
+    chosen = classes.item(-1) if positive is None else class_named(classes, positive)
     if isinstance(rates, Path):
         return read_matrix(rates, classes).rates, chosen
     if rates is None or chosen == classes[-1]:

@@ -149,7 +149,7 @@ def _draw(
     if missing.size:
         raise ValueError(
             f"None of the {len(y)} rows drawn to estimate P(noisy y | x) has the class "
-            f"{missing[0].item()!r}: it is too rare. Raise max_rows, drop that class, or merge it "
+            f"{missing.item(0)!r}: it is too rare. Raise max_rows, drop that class, or merge it "
             "with another."
         )
     return Fetched(few.X, y, few.weight)

@@ -17,6 +17,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.tree import DecisionTreeClassifier
 
 from unflip._diagnostics.findings import Diagnostic, named
+from unflip._utils.frames import column_values
 from unflip._utils.typing import Array, Codes, Floats
 from unflip._utils.validation import check_labels
 
@@ -69,7 +70,7 @@ def judge_classes(
     # a class that no row has, and that was named, is missed by nobody
     few = np.flatnonzero(((counts < least_rows) | rare) & (counts > 0))
     if few.size:
-        labels = named(f"{classes[k].item()!r} ({counts[k]:.0f})" for k in few)
+        labels = named(f"{classes.item(k)!r} ({counts[k]:.0f})" for k in few)
         remedy = "Add rows."
         if classes.size - few.size >= 2:
             remedy = (
@@ -233,7 +234,7 @@ class _Column:
 
     @classmethod
     def of(cls, name: Any, values: Array, sample: _TableSample) -> "_Column":
-        is_text = values.dtype.kind == "U"
+        is_text = values.dtype.kind == "O"
         distinct, places = np.unique(values, return_inverse=True)
         few = is_text or distinct.size <= FEW_VALUES
         if not few:
@@ -262,7 +263,7 @@ def _columns(X: Any, rows: Codes) -> Iterator[tuple[Any, Array]]:
     elif hasattr(X, "columns") and len(set(X.columns)) == len(X.columns):
         frame = nw.from_native(X, eager_only=True)[rows.tolist()]
         for column in frame.iter_columns():
-            yield column.name, _numbers_or_text(column.to_numpy())
+            yield column.name, _numbers_or_text(column_values(column))
         return
     else:
         X = np.asarray(X)[rows]
@@ -278,9 +279,10 @@ def _numbers_or_text(values: Array) -> Array:
         try:
             values = values.astype(float)
         except (TypeError, ValueError):
-            return np.array(["" if value is None else str(value) for value in values])
+            # objects: numpy's own strings would all take the room of the longest cell
+            return np.array(["" if value is None else str(value) for value in values], dtype=object)
     if values.dtype.kind not in "biuf":
-        return values.astype(str)
+        return values.astype(object)
     numbers = np.nan_to_num(values.astype(float), nan=np.nan, posinf=1e300, neginf=-1e300)
     numbers = numbers.clip(-1e30, 1e30)  # what a tree's single precision can hold
     gaps = np.isnan(numbers)

@@ -63,8 +63,8 @@ def judge_held_out(
         raise ValueError(
             "the columns of pred_probs seem to be in another order than the classes: the labels "
             f"are the likeliest class in {agree:.0%} of the rows, and would be in {permuted:.0%} "
-            f"if the column of {classes[columns[moved]].item()!r} were that of "
-            f"{classes[rows[moved]].item()!r}, and so on. Columns follow the sorted labels, "
+            f"if the column of {classes.item(columns[moved])!r} were that of "
+            f"{classes.item(rows[moved])!r}, and so on. Columns follow the sorted labels, "
             f"{_some(classes)}; give classes=[...] in the order of your columns."
         )
     own = probabilities[np.arange(codes.size), codes]
@@ -181,7 +181,7 @@ def _checked(
     if array.ndim == 1 and classes.size == 2:
         raise ValueError(
             f"{name} has shape {array.shape}, {expected}. Where p is the probability of "
-            f"{classes[1].item()!r}, give np.column_stack([1 - p, p])."
+            f"{classes.item(1)!r}, give np.column_stack([1 - p, p])."
         )
     if array.ndim != 2 or array.shape[0] != n_rows:
         raise ValueError(f"{name} has shape {array.shape}, {expected}.")

@@ -53,7 +53,7 @@ def stratified_folds(
         if counts[rarest] > 1:
             remedies.insert(0, f"cv={counts[rarest]} or fewer")
         raise ValueError(
-            f"class {classes[rarest].item()!r} has {counts[rarest]} rows, fewer than the "
+            f"class {classes.item(rarest)!r} has {counts[rarest]} rows, fewer than the "
             f"cv={n_folds} folds, so some folds would lack it. Use {', or '.join(remedies)}; or "
             "leave out the rows of that class, or merge it with another."
         )

@@ -21,6 +21,16 @@ def row_index(*sources: Any) -> Any:
     return None
 
 
+def column_values(column: "nw.Series[Any]") -> NDArray[Any]:
+    """Return a column as an array, text as objects.
+
+    Of polars' text narwhals makes numpy's own strings, all of which take the room of the longest.
+    """
+    if column.dtype in (nw.String, nw.Categorical, nw.Enum):
+        return np.array(column.to_list(), dtype=object)
+    return column.to_numpy()
+
+
 def split_label_column(X: Any, label: str) -> tuple[Any, Any]:
     """Return a table without one of its columns, and that column."""
     frame = nw.from_native(X, pass_through=True)

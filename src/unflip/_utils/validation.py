@@ -26,6 +26,9 @@ LARGEST_VALUE = 1e150
 LARGEST_SINGLE = 1e15
 """Rows in single precision that hold larger numbers are computed with in double, alike."""
 
+LARGEST_STRINGS = 64 * 2**20
+"""Bytes that labels may take as an array of numpy's strings: a table of this size is not large."""
+
 MINIMUM_ROWS = 10
 """Noise rates are not estimated on fewer."""
 
@@ -92,7 +95,8 @@ def plain_labels(y: Any, name: str = "y") -> Array:
     """Return labels as a one-dimensional array of numbers, strings or booleans.
 
     Strings that come as objects, categories or nullable types become numpy's own, so that what is
-    made of a label is the same whatever held it. Missing labels are refused, with their rows. A
+    made of a label is the same whatever held it; only where one long string among many would make
+    such an array large do they stay objects. Missing labels are refused, with their rows. A
     column of shape (n, 1) is ravelled, with scikit-learn's warning.
     """
     if y is None:
@@ -105,7 +109,7 @@ def plain_labels(y: Any, name: str = "y") -> Array:
     if labels.dtype.kind == "f":
         _refuse_missing(np.isnan(labels), name)
         check_array(labels, ensure_2d=False, ensure_min_samples=0, dtype=None, input_name=name)
-    if labels.dtype.kind not in "biufU":
+    if labels.dtype.kind not in "biufOU":
         raise ValueError(
             f"{name} has the type {labels.dtype}, and labels are numbers, strings or booleans. "
             "Convert them, for example to strings."
@@ -126,7 +130,7 @@ def _without_objects(labels: Array, name: str) -> Array:
     if types and not all(issubclass(each, str) for each in types):
         _refuse_missing(np.fromiter(map(is_missing, labels), bool, labels.size), name)
     if all(issubclass(each, str) for each in types):
-        return labels.astype(str)
+        return _as_strings(labels)
     if all(issubclass(each, (bool, np.bool_, Real)) for each in types):
         plain = np.array(labels.tolist())
         if plain.dtype.kind in "biuf" and (plain == labels).all():  # no digit is lost
@@ -136,6 +140,14 @@ def _without_objects(labels: Array, name: str) -> Array:
         f"{name} holds labels of type {' and '.join(names)}, and they must be all numbers, all "
         "strings or all booleans. Convert them, for example to strings."
     )
+
+
+def _as_strings(labels: Array) -> Array:
+    """Return strings as numpy's own, all of which take the room of the longest, or as objects."""
+    longest = max(map(len, labels), default=0)
+    if labels.size * longest * np.dtype("U1").itemsize > LARGEST_STRINGS:
+        return labels.astype(object)
+    return labels.astype(str)
 
 
 def is_missing(label: object) -> bool:
@@ -214,7 +226,7 @@ def check_class_weights(weight: Array, codes: Array, classes: Array) -> None:
     mass = np.bincount(codes, weight, minlength=classes.size)
     if not mass.all():
         raise ValueError(
-            f"all rows of class {classes[np.argmin(mass)].item()!r} have sample_weight zero, so "
+            f"all rows of class {classes.item(np.argmin(mass))!r} have sample_weight zero, so "
             "that nothing tells what it is like. Give some of them a weight, or leave them out."
         )
 

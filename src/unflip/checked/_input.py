@@ -150,7 +150,7 @@ def check_given(path: Any, rows: list[int], given: list[str | None], table: Labe
     for row, text in zip(rows, given, strict=True):
         if not text or row >= table.codes.size:
             continue
-        now = table.classes[table.codes[row]].item()
+        now = table.classes.item(table.codes[row])
         if as_class(text, table.classes) != now:
             raise ValueError(
                 f"{path} was made of another table: row {row} had the label {text!r} when it was "

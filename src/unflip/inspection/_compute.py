@@ -130,7 +130,7 @@ def posterior_histogram(
     counts.append(np.histogram(posterior[codes == k], edges)[0])
     ends = None if interval is None else _ends_of_column(interval, known.size, k)
     return PosteriorHistogram(
-        known, known[k].item(), edges, np.array(counts), matrix[:, k].copy(), ends
+        known, known.item(k), edges, np.array(counts), matrix[:, k].copy(), ends
     )
 
 
@@ -473,7 +473,7 @@ def _curve(
         values.append(value)
     order = np.argsort(rates)
     scores, sizes, means = np.array(values)[order].T
-    label = classes[k].item()
+    label = classes.item(k)
     name = ("rho_neg", "rho_pos")[k] if classes.size == 2 else f"flip rate of {label}"
     return RateCurve(label, name, own, np.array(rates)[order], scores, sizes, means)
 

@@ -16,6 +16,7 @@ from unflip._label_posterior import LabelPosterior
 from unflip._stages import Stages, channel_interval, fit_stages, judge_estimate, rows_as_numbers
 from unflip._utils.estimators import stage_generator
 from unflip._utils.folds import folds_within_classes
+from unflip._utils.frames import column_values
 from unflip._utils.typing import Array, Codes, Floats, Record
 from unflip._utils.validation import check_choice, check_count, check_enough_rows, check_labels
 from unflip.inspection._slice_likelihood import (
@@ -332,8 +333,8 @@ def _taken_out(X: Any, by: Any, n_rows: int) -> tuple[Any, Array, str, str | Non
                 f"by={by!r} is not the name of a column of X: {known}. Name one of a dataframe, "
                 "or give a value for every row."
             )
-        return frame.drop(by).to_native(), frame[by].to_numpy(), repr(by), backend
-    values = np.asarray(by)
+        return frame.drop(by).to_native(), column_values(frame[by]), repr(by), backend
+    values = _as_array(by)
     if values.shape != (n_rows,):
         raise ValueError(
             f"by has shape {values.shape}, expected ({n_rows},): one value for every row, or the "
@@ -341,6 +342,14 @@ def _taken_out(X: Any, by: Any, n_rows: int) -> tuple[Any, Array, str, str | Non
         )
     name = getattr(by, "name", None)
     return X, values, "the given values" if name is None else repr(name), backend
+
+
+def _as_array(by: Any) -> Array:
+    """Return values as an array, text as objects: numpy's strings take the longest one's room."""
+    if hasattr(by, "to_numpy"):
+        return np.asarray(by.to_numpy())
+    has_text = isinstance(by, list | tuple) and any(isinstance(value, str) for value in by)
+    return np.array(by, dtype=object) if has_text else np.asarray(by)
 
 
 def _cut(values: Array, bins: int, max_slices: int) -> tuple[list[str], Codes]:
@@ -351,7 +360,7 @@ def _cut(values: Array, bins: int, max_slices: int) -> tuple[list[str], Codes]:
     if ordered and np.unique(told).size > max_slices:
         names, places = _intervals(told, bins)
     else:
-        names, places = _commonest(told if ordered else told.astype(str), max_slices)
+        names, places = _commonest(told if ordered else _texts(told), max_slices)
     if missing.any():
         names.append(MISSING)
     if len(names) < 2:
@@ -362,6 +371,13 @@ def _cut(values: Array, bins: int, max_slices: int) -> tuple[list[str], Codes]:
     all_places = np.full(values.size, len(names) - 1)
     all_places[~missing] = places
     return names, all_places
+
+
+def _texts(values: Array) -> Array:
+    """Return values as strings, each of its own length where they come as objects."""
+    if values.dtype.kind != "O":
+        return values.astype(str)
+    return np.array([str(value) for value in values], dtype=object)
 
 
 def _intervals(values: Array, bins: int) -> tuple[list[str], Codes]:

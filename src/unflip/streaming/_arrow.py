@@ -307,11 +307,10 @@ def _numbers(column: "pa.Array") -> Array:
 
 
 def _labels(column: "pa.Array") -> Array:
-    """Return labels as a numpy array, text as strings rather than objects."""
+    """Return labels as a numpy array, text as objects."""
     if hasattr(column, "dictionary_decode"):
         column = column.dictionary_decode()
-    values = column.to_numpy(zero_copy_only=False)
-    return values.astype(str) if values.dtype == object else values
+    return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
 def arrow_modules() -> tuple[ModuleType, ModuleType]:

@@ -13,7 +13,6 @@ import stat
 import warnings
 import zipfile
 from collections.abc import Sequence
-from io import BytesIO
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,10 +21,9 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from unflip._app.persistence._archive import (
-    BYTES_PER_BYTE,
-    LEAST_BYTES,
     NOTE,
     OTHER,
+    SCHEMA,
     Archive,
     BrokenFileError,
     as_npy,
@@ -111,9 +109,9 @@ def save_model(path: Path, model: Pipeline, provenance: Record) -> list[str]:
     arrays["gaps_centre"] = table["centre"].mean_
     own, others, needed = classifier_state(classifier), {}, []
     if own is None:
-        state = {"kind": "other"}
         others[OTHER] = _dumped(classifier)
-        needed = _types(others[OTHER])
+        needed = _types(Archive(others[OTHER]))
+        state = {"kind": "other", "types": needed}
     else:
         state, fitted = own
         arrays |= {f"classifier_{name}": array for name, array in fitted.items()}
@@ -125,11 +123,7 @@ def save_model(path: Path, model: Pipeline, provenance: Record) -> list[str]:
     note["model"] = {"columns": columns, "labels": labels, "classifier": state}
     members = {NOTE: json.dumps(note, indent=1).encode(), **others}
     members |= {f"{name}.npy": as_npy(array) for name, array in arrays.items()}
-    data = pack(members.items(), compression=zipfile.ZIP_DEFLATED).getvalue()
-    if sum(map(len, members.values())) > LEAST_BYTES + BYTES_PER_BYTE * len(data):
-        # so well compressed that it would be taken for one that is meant to fill the memory
-        data = pack(members.items()).getvalue()
-    write_whole(path, data)
+    write_whole(path, _packed(members))
     return needed
 
 
@@ -163,6 +157,20 @@ def load_model(path: Path, *, trusted: Sequence[str] = ()) -> tuple[Model, Recor
     return model, provenance
 
 
+def _packed(members: dict[str, bytes]) -> bytes:
+    """Return the bytes of a file, compressed unless it would then exceed the limits of reading."""
+    data = pack(members.items(), compression=zipfile.ZIP_DEFLATED).getvalue()
+    try:
+        archive = Archive(data)
+        archive.read_json(NOTE)
+        if OTHER in members:
+            archive.inner(OTHER).read_json(SCHEMA)
+    except BrokenFileError:
+        # so well compressed that it would be taken for one that is meant to fill the memory
+        return pack(members.items()).getvalue()
+    return data
+
+
 def _model(state: Any, archive: Archive, names: set[str], trusted: Sequence[str]) -> Model:
     """Return what the state and the arrays of a file say."""
     if not isinstance(state, dict):
@@ -171,8 +179,8 @@ def _model(state: Any, archive: Archive, names: set[str], trusted: Sequence[str]
     gaps = read_gaps(archive, sum(column.width for column in encoder.columns_))
     labels = read_labels(state.get("labels"))
     kind = state.get("classifier")
-    if kind == {"kind": "other"}:
-        return Model(encoder, gaps, labels, _loaded(archive.read(OTHER), trusted))
+    if isinstance(kind, dict) and kind.get("kind") == "other":
+        return Model(encoder, gaps, labels, _loaded(kind.get("types"), archive, trusted))
     classifier = read_classifier(kind, archive, gaps.centre.size, labels.size)
     return Model(encoder, gaps, labels, classifier)
 
@@ -189,9 +197,21 @@ def _dumped(classifier: Any) -> bytes:
         ) from error
 
 
-def _loaded(data: bytes, trusted: Sequence[str]) -> Any:
+def _loaded(stated: Any, archive: Archive, trusted: Sequence[str]) -> Any:
     """Return the classifier of another package, if all that it asks for is trusted."""
-    names = _types(data)
+    if not isinstance(stated, list) or not stated or not all(map(_matches(TYPE), stated)):
+        raise BrokenFileError("its classifier has no name of a type")
+    _check_trusted(stated, trusted)  # before skops reads anything of the file
+    inner = archive.inner(OTHER)
+    names = _types(inner)
+    _check_trusted(names, trusted)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # other versions are told by changed_versions
+        return _skops().loads(inner.stored(), trusted=names)
+
+
+def _check_trusted(names: Sequence[str], trusted: Sequence[str]) -> None:
+    """Refuse types that nobody has named as trusted."""
     strangers = [name for name in names if name not in trusted]
     if strangers:
         raise ModelFileError(
@@ -199,17 +219,13 @@ def _loaded(data: bytes, trusted: Sequence[str]) -> Any:
             f"code of the file: {_listed(strangers)}. If you know where the file comes from, say "
             f"so: {trust_options(strangers)}"
         )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # other versions are told by changed_versions
-        return _skops().loads(data, trusted=names)
 
 
-def _types(data: bytes) -> list[str]:
+def _types(archive: Archive) -> list[str]:
     """Return the type of a classifier, and what in it skops does not trust by itself."""
-    with zipfile.ZipFile(BytesIO(data)) as archive:
-        schema = json.loads(archive.read("schema.json"))
+    schema = archive.read_json(SCHEMA)
     names = {f"{schema['__module__']}.{schema['__class__']}"}
-    names |= set(_skops().get_untrusted_types(data=data))
+    names |= set(_skops().get_untrusted_types(data=archive.stored()))
     if not all(map(_matches(TYPE), names)):
         raise BrokenFileError("its classifier has no name of a type")
     return sorted(names)

@@ -31,8 +31,19 @@ BYTES_PER_VALUE = 8
 """A JSON text may hold so many values, and one more for each of these bytes of the file: a value
 takes up to 80 bytes of memory."""
 
+LEAST_MEMBERS = 10_000
+BYTES_PER_MEMBER = 200
+"""An archive may have so many members, and one more for each of these bytes of the file: zipfile
+takes about 700 bytes of memory for each, and an entry of the directory as few as 46 of the file."""
+
+ENTRY = b"PK\x01\x02"
+"""How an entry of the archive's directory begins."""
+
 OTHER = "classifier.skops"
-"""The member that holds a classifier of another package."""
+"""The member that holds a classifier of another package, an archive of skops."""
+
+SCHEMA = "schema.json"
+"""The member of an archive of skops that says of which objects it consists."""
 
 MEMBER = re.compile(r"unflip\.json|classifier\.skops|[a-z0-9_]{1,60}\.npy", re.ASCII)
 """Names of members: no folders, no way up, nothing to be read in another way."""
@@ -43,11 +54,14 @@ class BrokenFileError(ValueError):
 
 
 class Archive:
-    """The members of a model file."""
+    """The members of a model file, or of an archive in it, for which the file's size counts."""
 
-    def __init__(self, data: bytes) -> None:
-        self.size = len(data)
+    def __init__(self, data: bytes, size: int | None = None) -> None:
+        self.size = len(data) if size is None else size
         self._read: set[str] = set()
+        # zipfile reads the whole directory at once, whatever the number of entries that it states
+        n_members = data.count(ENTRY)
+        self.check("members", n_members, LEAST_MEMBERS + self.size // BYTES_PER_MEMBER)
         self._zip = zipfile.ZipFile(io.BytesIO(data))
         members = self._zip.infolist()
         self._members = {member.filename: member for member in members}
@@ -83,6 +97,14 @@ class Archive:
         if len(content) != member.file_size:
             raise BrokenFileError(f"member {name} ends too early")
         return content
+
+    def inner(self, name: str) -> "Archive":
+        """Return the archive that a member is."""
+        return Archive(self.read(name), self.size)
+
+    def stored(self) -> bytes:
+        """Return the archive with its members as they are: who reads them cannot unpack more."""
+        return pack((name, self.read(name)) for name in self._members).getvalue()
 
     def read_json(self, name: str) -> Any:
         """Return the values of a member in JSON."""

@@ -168,8 +168,8 @@ def _suspects(
         suspects.append(
             {
                 "row": k,
-                "label": labels[k].item(),
-                "suggested": audit.suggested_label_[k].item(),
+                "label": labels.item(k),
+                "suggested": audit.suggested_label_.item(k),
                 "unclear": bool(audit.unclear_[k]),
                 "p_wrong": float(audit.mislabel_proba_[k]),
                 "p_none": float(audit.none_proba_[k]),

@@ -19,7 +19,7 @@ MAX_COUNTED, MAX_WORDS = 20_000, 20_000
 """Rows whose words are counted, and the most frequent words that are kept."""
 
 MAX_SHOWN = 20_000
-"""Maximum number of characters shown of a text."""
+"""Maximum number of characters shown of a text, and of those whose words are counted."""
 
 Z = 2.576
 """Standard errors of log odds beyond which a word is marked: one neutral word in a hundred."""
@@ -61,12 +61,12 @@ class WordMarks:
         self._column, self._codes = column, codes
         step = -(-codes.size // MAX_COUNTED)
         rows = np.arange(0, codes.size, step)
-        texts = [column.text(row) or "" for row in rows.tolist()]
+        texts = [self._text(row) for row in rows.tolist()]
         self._step = step
         self._n_texts: Floats = np.bincount(codes[rows], minlength=n_classes).astype(float)
         self._vocabulary: dict[str, int] = {}
         self._counts: Floats = np.zeros((n_classes, 0))
-        if any(words_of(text) for text in texts):
+        if any(WORD.search(text) for text in texts):
             counter = CountVectorizer(analyzer=words_of, binary=True, max_features=MAX_WORDS)
             found = counter.fit_transform(texts)
             self._vocabulary = counter.vocabulary_

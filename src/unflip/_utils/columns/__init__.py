@@ -1,6 +1,7 @@
 """Columns of any kind as numbers in double precision."""
 
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import narwhals as nw
@@ -150,7 +151,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         width = sum(column.width for column in self.columns_)
         encoded, start = np.empty((table.height, width)), 0
         for column in self.columns_:
-            encoded[:, start : start + column.width] = column.encode(table[column.name])
+            encoded[:, start : start + column.width] = column.encode(_nameless(table[column.name]))
             start += column.width
         return encoded
 
@@ -159,7 +160,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         for column in self.columns_:
             if not isinstance(column, CategoryColumn):
                 continue
-            strange = column.strange(table[column.name])
+            strange = column.strange(_nameless(table[column.name]))
             if len(strange):
                 some = ", ".join(map(repr, strange.unique().sort().head(3).to_list()))
                 warnings.warn(
@@ -173,8 +174,19 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         return hasattr(self, "columns_")
 
 
+def _nameless(column: "pl.Series") -> "pl.Series":
+    """Return a column without its name: polars takes names such as ^x$ for patterns in a series."""
+    return column.alias("")
+
+
 def _fitted(column: "pl.Series") -> Column | None:
     """Return how to encode a column; None where it has no values."""
+    found = _kind(_nameless(column))
+    return None if found is None else replace(found, name=column.name)
+
+
+def _kind(column: "pl.Series") -> Column | None:
+    """Return how to encode a column without a name; None where it has no values."""
     if is_number(column.dtype):
         return None if np.isnan(as_floats(column)).all() else NumberColumn(column.name)
     if column.null_count() == len(column):

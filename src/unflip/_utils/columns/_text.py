@@ -28,7 +28,7 @@ characters, and 2**17 x 30 components in single precision take 16 MB."""
 MOST_COUNTED = 2**20
 """N-grams that are counted at a time (16 MB). If there are more, the rarer half is forgotten."""
 
-BLOCK_CHARACTERS = 2**19
+BLOCK_CHARACTERS = 2**18
 """Characters whose n-grams are made at a time, which takes about 100 bytes for each."""
 
 SPACE = ord(" ")
