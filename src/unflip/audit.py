@@ -29,6 +29,7 @@ from unflip._utils.estimators import stage_generator
 from unflip._utils.folds import folds_within_classes
 from unflip._utils.frames import audit_frame, row_index, split_label_column
 from unflip._utils.simplex import scaled_rows
+from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Floats
 from unflip._utils.validation import (
     Labels,
@@ -153,6 +154,7 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
         self.cv = cv
         self.random_state = random_state
 
+    @one_blas_thread()
     def fit(
         self,
         X: Any,
@@ -210,6 +212,7 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
         check_table(self, X, reset=True)
         return self
 
+    @one_blas_thread()
     def fit_posterior(
         self,
         pred_probs: Any,
@@ -426,7 +429,7 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
             if checked.wrong_share is not None:
                 rates, estimator = checked.rates, None
                 error_range = error_interval = checked.wrong_share.interval
-        self.diagnostics_ = raise_or_warn(doubts, stacklevel=4)
+        self.diagnostics_ = raise_or_warn(doubts)
         self.noise_ = NoiseEstimate(
             classes=classes,
             codes=codes,

@@ -206,7 +206,6 @@ def clean_precision_score(
             f"y_pred never predicts {sample.classes[never].tolist()}, where precision is undefined "
             "and counts as 0.",
             UndefinedMetricWarning,
-            stacklevel=2,
         )
     hits = sample.stand_in * predicted
     # 0 over a positive number is 0, as it is without noise

@@ -35,6 +35,7 @@ from unflip._utils.estimators import (
 )
 from unflip._utils.frames import native_frame, row_index
 from unflip._utils.preprocessing import default_classifier
+from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Classifier, Floats
 from unflip._utils.validation import (
     Labels,
@@ -195,6 +196,7 @@ class ImportanceReweightingClassifier(
         self.cv = cv
         self.random_state = random_state
 
+    @one_blas_thread()
     def fit(
         self,
         X: Any,
@@ -373,6 +375,7 @@ class ImportanceReweightingClassifier(
         }
         return native_frame(columns, self._index)
 
+    @one_blas_thread()
     def predict(self, X: Any) -> Array:
         """Return the most likely true label of every row.
 
@@ -384,6 +387,7 @@ class ImportanceReweightingClassifier(
         return np.asarray(self._fitted_for(X).predict(X))
 
     @available_if(_estimator_has("predict_proba"))
+    @one_blas_thread()
     def predict_proba(self, X: Any) -> Array:
         """Return P(true y | x), one column per class in the order of `classes_`.
 
@@ -395,6 +399,7 @@ class ImportanceReweightingClassifier(
         return np.asarray(self._fitted_for(X).predict_proba(X))
 
     @available_if(_estimator_has("predict_log_proba"))
+    @one_blas_thread()
     def predict_log_proba(self, X: Any) -> Array:
         """Return log P(true y | x), one column per class in the order of `classes_`.
 
@@ -406,6 +411,7 @@ class ImportanceReweightingClassifier(
         return np.asarray(self._fitted_for(X).predict_log_proba(X))
 
     @available_if(_estimator_has("decision_function"))
+    @one_blas_thread()
     def decision_function(self, X: Any) -> Array:
         """Return the classifier's score of every row; of two classes, > 0 for the positive one.
 

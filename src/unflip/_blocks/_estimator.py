@@ -183,7 +183,6 @@ class BlockwiseReweighting(BlockwiseEstimator):
         model = found.model
         diagnostics = raise_or_warn(
             [*judge_weights(found.totals, model.classes, model.rates), *found.diagnostics],
-            stacklevel=3,
         )
         if estimator is not None:
             estimator = self._trained(estimator, blocks, model)
@@ -252,7 +251,7 @@ class BlockwiseAudit(BlockwiseEstimator):
 
     def _fit(self, blocks: Blocks, checked: CheckedLabels | None) -> Self:
         found = self._fit_blocks(blocks, stage_generator(self.random_state), checked)
-        self._take(blocks, found, raise_or_warn(found.diagnostics, stacklevel=3))
+        self._take(blocks, found, raise_or_warn(found.diagnostics))
         return self
 
     def _issues(self, blocks: Blocks, precision: float | None, n: int | None) -> Suspects:

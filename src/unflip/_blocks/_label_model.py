@@ -15,6 +15,7 @@ from unflip._blocks._teaching import TaughtBlocks
 from unflip._from_features import averaged_over_noise
 from unflip._label_posterior import LabelPosterior, Totals
 from unflip._utils.estimators import soft_copies
+from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Floats, Rows, Vector
 from unflip._utils.validation import plain_labels
 from unflip.checked import joint_counts
@@ -48,6 +49,7 @@ class LabelModel:
     # the mean of T, where no noise is the most probable hypothesis
     mean_rates: Noise | None = None
 
+    @one_blas_thread()
     def label_posterior(self, X: Rows, y: Vector) -> LabelPosterior:
         """Return P(true | x, given label) of the rows."""
         check_labelled(y)
@@ -100,6 +102,7 @@ def block_weights(X: Rows, y: Vector, sample_weight: Vector | None, model: Label
     return beta if weight is None else beta * weight
 
 
+@one_blas_thread()
 def block_partial_fit(
     estimator: BaseEstimator, X: Rows, y: Vector, sample_weight: Vector | None, model: LabelModel
 ) -> BaseEstimator:
@@ -117,6 +120,7 @@ def block_partial_fit(
     return estimator.partial_fit(X, plain_labels(y), classes=model.classes, sample_weight=weights)
 
 
+@one_blas_thread()
 def block_predictions(
     X: Rows,
     y: Vector | None,

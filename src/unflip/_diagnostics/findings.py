@@ -216,14 +216,14 @@ class Diagnostic:
         return SENTENCES[self.code].format(**self.numbers)
 
 
-def raise_or_warn(diagnostics: Iterable[Diagnostic], *, stacklevel: int = 2) -> list[str]:
+def raise_or_warn(diagnostics: Iterable[Diagnostic]) -> list[str]:
     """Raise a ValueError for the first error, warn of the warnings, and return all as text."""
     found = sorted(diagnostics, key=lambda diagnostic: diagnostic.severity != "error")
     for diagnostic in found:
         if diagnostic.severity == "error":
             raise ValueError(str(diagnostic))
         if diagnostic.severity == "warning":
-            warn(str(diagnostic), LabelNoiseWarning, stacklevel=stacklevel + 1)
+            warn(str(diagnostic), LabelNoiseWarning)
     return [str(diagnostic) for diagnostic in found]
 
 

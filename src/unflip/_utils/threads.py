@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import cache
 from itertools import pairwise
@@ -90,8 +90,10 @@ if hasattr(os, "register_at_fork"):  # a process forked from a thread must not i
 def one_blas_thread() -> Iterator[None]:
     """Keep BLAS to one thread; :func:`by_threads` may have as many as BLAS had.
 
-    Matrices of a hundred columns are too small for more: threads would mostly wait for each other,
-    and where other programs use the processor too, for long.
+    With more threads BLAS adds up in another order, so that the last bits of a result would depend
+    on their number: every public fit and prediction is within this context. Little is lost by it.
+    Matrices of a hundred columns are too small for more threads, which would mostly wait for each
+    other, and where other programs use the processor too, for long.
     """
     with _one_blas_thread:
         yield
@@ -99,16 +101,14 @@ def one_blas_thread() -> Iterator[None]:
 
 @contextmanager
 def threads_for(n_rows: int) -> Iterator[None]:
-    """Keep BLAS and OpenMP to one thread where there are few rows.
+    """Keep BLAS to one thread, and OpenMP too where there are few rows.
 
     Many small fits, as of trees on folds, mostly wait for each other's threads: on a busy machine a
     fit of 600 rows may take minutes instead of a tenth of a second.
     """
-    if n_rows >= LEAST_ROWS:
-        yield
-        return
     # OpenMP counts by thread, so that a limit needs no lock: each thread restores its own number
-    with one_blas_thread(), _openmp().limit(limits=1):
+    trees = nullcontext() if n_rows >= LEAST_ROWS else _openmp().limit(limits=1)
+    with one_blas_thread(), trees:
         yield
 
 

@@ -1,5 +1,6 @@
 """unflip's own warnings, which one thread can silence without changing those of another."""
 
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,10 +9,15 @@ from contextvars import ContextVar
 _silenced: ContextVar[bool] = ContextVar("silenced", default=False)
 
 
-def warn(message: str, category: type[Warning], *, stacklevel: int) -> None:
-    """Do what `warnings.warn` does, except inside :func:`silenced`."""
-    if not _silenced.get():
-        warnings.warn(message, category, stacklevel=stacklevel + 1)
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn at the line that called unflip, except inside :func:`silenced`."""
+    if _silenced.get():
+        return
+    frame, level = sys._getframe(), 1
+    # decorators such as `one_blas_thread()` put a call of contextlib between two of unflip's
+    while frame.f_back and frame.f_globals["__name__"].split(".")[0] in ("unflip", "contextlib"):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._utils.estimators import clone_seeded, delegated, fit_weighted, optional_generator
+from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Classifier, RandomState, Rows
 from unflip._utils.validation import check_enough_rows, check_labels, check_table, check_weights
 from unflip.checked import CheckedLabels
@@ -74,6 +75,7 @@ class IRBLClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.estimator = estimator
         self.random_state = random_state
 
+    @one_blas_thread()
     def fit(
         self,
         X: Rows,
@@ -145,6 +147,7 @@ class IRBLClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         proba[:, places] = estimator.predict_proba(_safe_indexing(X, rows))
         return proba
 
+    @one_blas_thread()
     def predict(self, X: Rows) -> Array:
         """Return the most likely true label of every row.
 
@@ -156,6 +159,7 @@ class IRBLClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return np.asarray(self._fitted_for(X).predict(X))
 
     @available_if(delegated("predict_proba", to="estimator_", unfitted="_base_estimator"))
+    @one_blas_thread()
     def predict_proba(self, X: Rows) -> Array:
         """Return P(true y | x), one column per class in the order of `classes_`.
 
@@ -167,6 +171,7 @@ class IRBLClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return np.asarray(self._fitted_for(X).predict_proba(X))
 
     @available_if(delegated("decision_function", to="estimator_", unfitted="_base_estimator"))
+    @one_blas_thread()
     def decision_function(self, X: Rows) -> Array:
         """Return the classifier's score of every row; of two classes, > 0 for the positive one.
 

@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._utils.estimators import clone_seeded, delegated, optional_generator
+from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, RandomState, Record, Rows
 from unflip._utils.validation import (
     check_class_weights,
@@ -116,6 +117,7 @@ class _RatesClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     noise_rates_: NoiseRates
     learner_: BaseEstimator
 
+    @one_blas_thread()
     def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Estimate the rates that are not known, then train the learner.
 

@@ -202,7 +202,6 @@ class StPMKL(ClassifierMixin, BaseEstimator):
                 f"the relative duality gap is {solution.gap:.2g} after {solution.n_iter} support "
                 f"vector machines, above tol={tol:g}. Raise max_iter, or tol.",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         validate_data(self, X, skip_check_array=True)
         self.classes_, self.noise_rates_, self.widths_ = classes, rates, widths
@@ -295,7 +294,12 @@ def correct_kernels(kernels: Floats, flip_probability: float) -> Floats:
 def solve_kernel(kernel: Floats, signs: Floats, C: float) -> tuple[Floats, float]:
     """Return alpha_i y_i and b of the support vector machine with this kernel."""
     machine = SVC(
-        kernel="precomputed", C=C, tol=SOLVER_TOL, cache_size=500, max_iter=SOLVER_STEPS
+        kernel="precomputed",
+        C=C,
+        tol=SOLVER_TOL,
+        cache_size=500,
+        max_iter=SOLVER_STEPS,
+        random_state=0,  # it draws a seed that it does not need, without this from numpy's own
     ).fit(kernel, signs)
     coef = np.zeros(signs.size)
     coef[machine.support_] = machine.dual_coef_[0]

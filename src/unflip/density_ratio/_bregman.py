@@ -316,7 +316,6 @@ class BregmanRatio(KernelDensityRatio):
                 f"BregmanRatio stopped after {self.max_iter} Newton steps at a KKT gap of "
                 f"{kkt_gap:.2g}, above {TOLERANCE:g}. Raise max_iter, or use a wider bandwidth.",
                 ConvergenceWarning,
-                stacklevel=5,
             )
         return {
             "bandwidth_": bandwidth,

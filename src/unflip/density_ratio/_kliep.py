@@ -229,7 +229,6 @@ class KLIEP(KernelDensityRatio):
                 f"{solution.kkt_gap:.2g}, above tol={tol:.2g}. Raise max_iter or tol, or use "
                 "a wider bandwidth.",
                 ConvergenceWarning,
-                stacklevel=6,
             )
         coef = np.zeros(usable.size)
         coef[usable] = solution.alpha / mean

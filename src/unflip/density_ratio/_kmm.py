@@ -187,7 +187,6 @@ class KMM(BaseDensityRatio):
                 f"KMM stopped after {self.max_iter} steps at an optimality gap of {max(gaps):.2g}, "
                 f"above tol={self.tol:.2g}. Raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         support = order[: self.block_size]
         return {

@@ -17,6 +17,7 @@ from unflip._stages import Stages, channel_interval, fit_stages, judge_estimate,
 from unflip._utils.estimators import stage_generator
 from unflip._utils.folds import folds_within_classes
 from unflip._utils.frames import column_values
+from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Codes, Floats, Record
 from unflip._utils.validation import check_choice, check_count, check_enough_rows, check_labels
 from unflip.inspection._slice_likelihood import (
@@ -166,6 +167,7 @@ class NoiseBySlice:
             ) from error
 
 
+@one_blas_thread()
 def noise_by_slice(
     X: Any,
     y: ArrayLike,

@@ -227,7 +227,6 @@ def _best_start(
             f"stopped after {max_iter} L-BFGS steps before tol={tol:g} was reached. Raise "
             "max_iter, alpha or tol.",
             ConvergenceWarning,
-            stacklevel=3,
         )
     return point[0, :-1], float(point[0, -1]), gap, max(1, n_iter)
 
@@ -256,6 +255,7 @@ def _libsvm(
         tol=min(1e-3, 10 * tol),
         cache_size=500,
         max_iter=LIBSVM_STEPS * max_iter,  # without a bound it may not terminate
+        random_state=0,  # it draws a seed that it does not need, without this from numpy's own
     )
     svc.fit(K[position][:, position], signs, sample_weight=share)
     rows = np.zeros(signs.size)

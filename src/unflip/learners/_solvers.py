@@ -190,7 +190,6 @@ def _lbfgs(problem: LinearProblem, start: Array, tol: float, max_iter: int) -> t
             f"stopped after {max_iter} L-BFGS steps before tol={tol:g} was reached. Scale the "
             "features, or raise max_iter, alpha or tol.",
             ConvergenceWarning,
-            stacklevel=5,
         )
     return parameters, int(result.nit)
 
@@ -250,7 +249,6 @@ def _smoothed_hinge(problem: LinearProblem, tol: float, max_iter: int) -> Linear
             f"the hinge stopped at a relative duality gap of {gap:.2g}, above tol={tol:g}. Scale "
             "the features, or raise max_iter or tol.",
             ConvergenceWarning,
-            stacklevel=4,
         )
     return LinearSolution(parameters[:-1], float(parameters[-1]), n_iter, float(gap))
 

@@ -16,6 +16,7 @@ from unflip._diagnostics.findings import LEVEL, Diagnostic, raise_or_warn
 from unflip._label_posterior import LabelPosterior
 from unflip._utils.folds import folds_within_classes
 from unflip._utils.row_weights import relative_weights
+from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, CrossValidation, Floats, RandomState, Rows
 from unflip._utils.validation import (
     Labels,
@@ -154,6 +155,7 @@ class PosteriorRates(BaseRates):
     cv: CrossValidation
     random_state: RandomState
 
+    @one_blas_thread()
     def fit(
         self,
         X: Rows,
@@ -196,6 +198,7 @@ class PosteriorRates(BaseRates):
         check_table(self, X, reset=True)
         return self
 
+    @one_blas_thread()
     def fit_posterior(
         self,
         noisy_posterior: ArrayLike,
@@ -373,7 +376,7 @@ def admissible_rates(positive: float, negative: float) -> NoiseRates:
             "total": total,
             "largest": LARGEST_TOTAL,
         }
-        raise_or_warn([Diagnostic("rates_scaled_back", numbers=numbers)], stacklevel=5)
+        raise_or_warn([Diagnostic("rates_scaled_back", numbers=numbers)])
         positive, negative = (rate * LARGEST_TOTAL / total for rate in (positive, negative))
     return NoiseRates(positive=positive, negative=negative)
 
@@ -396,6 +399,6 @@ def admissible_matrix(matrix: ArrayLike) -> TransitionMatrix:
             "share": share,
             "least": 1 - LARGEST_TOTAL,
         }
-        raise_or_warn([Diagnostic("matrix_scaled_back", numbers=numbers)], stacklevel=5)
+        raise_or_warn([Diagnostic("matrix_scaled_back", numbers=numbers)])
         estimate = share * estimate + (1 - share) * np.eye(estimate.shape[0])
     return TransitionMatrix(estimate)

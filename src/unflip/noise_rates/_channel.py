@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import Tags
 
 from unflip._utils.estimators import clone_seeded
+from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Rows
 from unflip._utils.validation import check_enough_rows, check_labels, check_table
 from unflip.noise import RatesInterval
@@ -92,6 +93,7 @@ class ChannelRates(BaseRates):
         rates._take(posterior)
         return rates
 
+    @one_blas_thread()
     def fit(
         self,
         X: Rows,

@@ -13,6 +13,7 @@ from sklearn.utils import _safe_indexing, indexable
 from unflip._utils.estimators import clone_seeded, optional_generator
 from unflip._utils.folds import check_splits, stratified_folds
 from unflip._utils.row_weights import relative_weights
+from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Classifier, CrossValidation, Floats, Rows
 from unflip._utils.validation import (
     MINIMUM_ROWS,
@@ -132,6 +133,7 @@ class CrossValidatedRates(BaseRates):
         self.cv = cv
         self.random_state = random_state
 
+    @one_blas_thread()
     def fit(
         self,
         X: Rows,
@@ -326,7 +328,6 @@ def _splits(
             f"to train on, and at least {MINIMUM_ROWS} are required. The pairs of rates are "
             "compared on the rows that the classifier was trained on.",
             UserWarning,
-            stacklevel=3,
         )
         return [(counts, counts)]
     return splits

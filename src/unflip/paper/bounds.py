@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_random_state
 
+from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Floats
 from unflip._utils.validation import LARGEST_VALUE, check_probabilities, within_range
 from unflip.noise import NoiseRates
@@ -421,6 +422,7 @@ def kernel_rademacher_bound(
     return float(2 * scale * np.sqrt(diagonal.sum()) / diagonal.size)
 
 
+@one_blas_thread()
 def linear_rademacher(
     X: ArrayLike,
     radius: float,
@@ -472,6 +474,7 @@ def linear_rademacher(
     return _mean_over_signs(norm, rows.shape[0], scale, n_draws, random_state)
 
 
+@one_blas_thread()
 def kernel_rademacher(
     K: ArrayLike,
     radius: float,

@@ -251,6 +251,7 @@ class ChannelPosterior(BasePosterior):
         """Return P(noisy y | x), one column per class in the order of `classes_`."""
         return self._noisy_proba(self.predict_clean_proba(X)[:, 1])
 
+    @one_blas_thread()
     def predict_clean_proba(self, X: Any) -> Floats:
         """Return P(true y | x), one column per class in the order of `classes_`.
 

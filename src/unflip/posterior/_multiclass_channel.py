@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from unflip._utils.progress import work
 from unflip._utils.row_weights import relative_weights
 from unflip._utils.sampling import drawn_rows
-from unflip._utils.threads import by_threads, threads_for
+from unflip._utils.threads import by_threads, one_blas_thread, threads_for
 from unflip._utils.typing import Array, Floats
 from unflip._utils.validation import (
     check_choice,
@@ -242,10 +242,12 @@ class MulticlassChannelPosterior(BasePosterior):
         self._label_counts = np.bincount(codes[counts], weight[counts], minlength=classes.size)
         return counts, fitted
 
+    @one_blas_thread()
     def predict_proba(self, X: Any) -> Floats:
         """Return P(noisy y | x), one column per class in the order of `classes_`."""
         return np.asarray(self.predict_clean_proba(X) @ self.rates_.matrix)
 
+    @one_blas_thread()
     def predict_clean_proba(self, X: Any) -> Floats:
         """Return P(true y | x), one column per class in the order of `classes_`.
 

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unflip._utils.estimators import fit_weighted
 from unflip._utils.row_weights import relative_weights
+from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Classifier, ProbabilisticClassifier, Rows
 from unflip._utils.validation import check_labels, check_rows_of, check_table, training_rows
 from unflip.posterior._base import BasePosterior
@@ -71,6 +72,7 @@ class ProbabilisticPosterior(BasePosterior):
         self.calibration = calibration
         self.cv = cv
 
+    @one_blas_thread()
     def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the classifier to the noisy labels.
 
@@ -108,6 +110,7 @@ class ProbabilisticPosterior(BasePosterior):
         self.classes_, self.estimator_ = classes, estimator
         return self
 
+    @one_blas_thread()
     def predict_proba(self, X: Rows) -> Array:
         """Return P(noisy y | x), one column per class in the order of `classes_`."""
         check_is_fitted(self)

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unflip._utils.compat import validate_data
 from unflip._utils.samples import Samples, TwoSamples
+from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Rows
 from unflip._utils.validation import check_class_weights, new_rows
 from unflip.density_ratio import KLIEP, BaseDensityRatio
@@ -61,6 +62,7 @@ class DensityRatioPosterior(BasePosterior):
         self.ratio = ratio
         self.normalize = normalize
 
+    @one_blas_thread()
     def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit one density ratio per noisy class.
 
@@ -98,6 +100,7 @@ class DensityRatioPosterior(BasePosterior):
             )
         return clone(KLIEP() if self.ratio is None else self.ratio)
 
+    @one_blas_thread()
     def predict_proba(self, X: Rows) -> Array:
         """Return P(noisy y | x), one column per class in the order of `classes_`."""
         check_is_fitted(self)

@@ -158,6 +158,8 @@ def pack(
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", compression) as archive:
         for name, content in members:
-            archive.writestr(name, content)
+            member = zipfile.ZipInfo(name)  # without the time, the same fit writes the same bytes
+            member.external_attr = 0o600 << 16  # as zipfile has it: whoever unpacks may read it
+            archive.writestr(member, content, compress_type=compression)
     buffer.seek(0)
     return buffer

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from unflip._utils.columns import ColumnEncoder
+from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Floats
 
 BLOCK_BYTES = 16 * 2**20
@@ -149,6 +150,7 @@ class Model:
         """Return rows as the numbers that the classifier takes."""
         return self.gaps.fill(self.encoder.encode(table))
 
+    @one_blas_thread()
     def predict(self, rows: Floats) -> tuple[Array, Floats | None]:
         """Return labels, and probabilities where the classifier has them."""
         if not isinstance(self.classifier, Predictor):

@@ -1,6 +1,5 @@
 """The methods of the tables, built from the library's parts."""
 
-import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler
@@ -91,5 +90,4 @@ def _scaled(classifier: BaseEstimator) -> Pipeline:
 def _clean_learning(classifier: BaseEstimator, seed: int) -> BaseEstimator:
     from cleanlab.classification import CleanLearning
 
-    np.random.seed(seed)  # noqa: NPY002  (cleanlab draws from the global generator)
     return CleanLearning(classifier, seed=seed, find_label_issues_kwargs={"n_jobs": 1})

@@ -3,6 +3,7 @@
 import time
 import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,7 +119,7 @@ def perform(run: Run) -> Outcome:
         model = make_classifier(run.method, run.learner, len(y_noisy), known, seed=run.repeat)
         if run.method == "cleanlab":  # accepts only 0 and 1
             y_noisy, y_test = (y_noisy + 1) // 2, (y_test + 1) // 2
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _global_seed(run.repeat):
         # the published estimates sometimes contradict the data, and the methods warn
         warnings.simplefilter("ignore", UserWarning)
         started = time.process_time()
@@ -129,6 +130,17 @@ def perform(run: Run) -> Outcome:
     if not experiment.measures_rates:
         accuracy = 100 * float(np.mean(model.predict(X_test) == y_test))
     return Outcome(accuracy, positive, negative, seconds)
+
+
+@contextmanager
+def _global_seed(seed: int) -> Iterator[None]:
+    """Seed numpy's global generator, from which cleanlab draws, and leave it as it was."""
+    before = np.random.get_state()  # noqa: NPY002
+    np.random.seed(seed)  # noqa: NPY002
+    try:
+        yield
+    finally:
+        np.random.set_state(before)  # noqa: NPY002
 
 
 def noisy_split(
