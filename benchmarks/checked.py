@@ -39,11 +39,10 @@ from unflip import (
     NoiseRates,
     flip_labels,
 )
-from unflip._label_posterior import LabelPosterior
 from unflip._utils.estimators import fit_soft_labels
 from unflip._utils.validation import check_labels
 from unflip.baselines import IRBLClassifier
-from unflip.checked import LEAST_ROWS, Draws, recalibrate, teach
+from unflip.checked import LEAST_ROWS, Draws, correct, recalibrate
 from unflip.checked._betting import running_sequence
 from unflip.checked._counting import estimate_ratio
 from unflip.checked._picking import pick_rows
@@ -320,7 +319,6 @@ def trained(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         plain.fit(X, y)
-        own = LabelPosterior(plain.noisy_proba_, labels.codes, plain.noise_rates_, labels.classes)
         before = plain.score(X_test, y_test)
         n_checked = min(n, y.size)
         figures = []
@@ -330,8 +328,8 @@ def trained(
             right = y.copy()
             right[rows] = true[rows]
             # what fit(X, y, checked=checked) does after the stages, which are the same every time
-            taught = teach(checked, X, labels, own.proba, random_state=0)
-            here = fit_soft_labels(model(), X, taught.label_proba, labels.classes)
+            corrected = correct(plain.noise_, checked, X)
+            here = fit_soft_labels(model(), X, corrected.soft_labels[0], labels.classes)
             rates = checked.rates(y)
             figures.append(
                 [

@@ -18,8 +18,8 @@ from sklearn.base import clone
 from benchmarks.multiclass import MODELS
 from benchmarks.multiclass_families import AT_RANDOM, FAMILIES, MulticlassWorld
 from unflip import ImportanceReweightingClassifier
-from unflip._label_posterior import LabelPosterior
 from unflip._utils.estimators import fit_soft_labels, fit_weighted
+from unflip.weights import LabelPosterior
 
 TRAIN, TEST = 1000, 2000
 

@@ -21,7 +21,6 @@ from unflip._blocks import _fit
 from unflip._blocks._label_model import N_BINS, MislabelHistogram
 from unflip._blocks._rows import RowRequest, count_labels, fetch_rows
 from unflip._blocks._samples import ClassSamples
-from unflip._label_posterior import LabelPosterior
 from unflip._utils import sampling
 from unflip._utils.samples import TwoSamples
 from unflip._utils.sampling import drawn_rows
@@ -31,6 +30,7 @@ from unflip.density_ratio import KLIEP, ULSIF
 from unflip.density_ratio._kliep import SINGLE_ROWS
 from unflip.posterior import DensityRatioPosterior, KernelDensityPosterior
 from unflip.streaming import ArrayBatches, Batches, StreamingAudit, StreamingReweighting
+from unflip.weights import LabelPosterior
 
 PUBLISHED = KLIEP(1.0, n_centers=10, solver="projected_gradient", random_state=0)
 

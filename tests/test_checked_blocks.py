@@ -8,7 +8,8 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 
 from unflip import CheckedLabels, LabelAudit, NoiseRates
 from unflip._utils.validation import Labels
-from unflip.checked import teach
+from unflip.checked import correct
+from unflip.estimate import NoiseEstimate
 from unflip.streaming import ArrayBatches, StreamingAudit, StreamingReweighting
 
 N = 3000
@@ -33,7 +34,7 @@ def test_checked_rows_teach_what_the_labels_do_not_tell() -> None:
     assert model.checked_ is None
     after = np.concatenate(list(model.fit(batches(), checked=CHECKED).predict(batches())))
     assert (after == TRUE).mean() > (before == TRUE).mean() + 0.15
-    low, high = model.checked_.wrong_share.interval
+    low, high = model.checked_.error_rate.interval
     assert low < (Y != TRUE).mean() < high
     assert model.n_errors_ / N == pytest.approx((Y != TRUE).mean(), abs=0.04)
     stays = [np.mean(Y[k == TRUE] == k) for k in ("no", "yes")]
@@ -46,10 +47,11 @@ def test_the_audit_by_batches_says_what_checked_rows_teach_in_memory() -> None:
     proba = streamed.posterior_.predict_proba(X)
     labels = Labels(np.array(["no", "yes"]), (Y == "yes").astype(int))
     own = np.eye(2)[labels.codes]  # no noise is what the labels alone say
-    taught = teach(CHECKED, X, labels, own, proba)
+    alone = NoiseEstimate(*labels, NoiseRates(0.0, 0.0), proba, proba, own, error_range=(0.0, 1.0))
+    taught = correct(alone, CHECKED, X)
     # the share of errors is the same to the last digit: the model's part comes as a sum
-    assert_allclose(streamed.checked_.wrong_share.interval, taught.wrong_share.interval)
-    assert_allclose(streamed.checked_.wrong_share.anytime, taught.wrong_share.anytime)
+    assert_allclose(streamed.checked_.error_rate.interval, taught.counted.interval)
+    assert_allclose(streamed.checked_.error_rate.anytime, taught.counted.anytime)
     suspects = streamed.issues(batches(), n=N)
     said = np.empty(N)
     said[suspects.position] = suspects.mislabel_proba
@@ -65,7 +67,7 @@ def test_rows_picked_by_hand_and_few_rows_say_nothing_of_others() -> None:
     with pytest.warns(UserWarning, match="picked by hand"):
         audit.fit(batches(), checked=CheckedLabels(ROWS, TRUE[ROWS]))
     assert audit.n_errors_ == alone
-    assert audit.checked_.wrong_share is None
+    assert audit.checked_.error_rate is None
     audit.fit(batches(), checked=CheckedLabels(ROWS[:9], TRUE[ROWS[:9]], 0.1))
     assert audit.n_errors_ == alone
 
@@ -100,7 +102,7 @@ def test_a_cluster_says_the_same_as_batches() -> None:
     suspects = streamed.issues(batches(), n=N)
     said = audit.mislabel_proba(rows, labels).compute()
     assert_allclose(said[suspects.position], suspects.mislabel_proba)
-    assert audit.checked_.wrong_share == streamed.checked_.wrong_share
+    assert audit.checked_.error_rate == streamed.checked_.error_rate
     model = DaskReweighting(
         SGDClassifier(loss="log_loss", random_state=0), n_epochs=5, random_state=0, **PARTS
     ).fit(rows, labels, checked=CHECKED)

@@ -26,12 +26,12 @@ from unflip._diagnostics.findings import (
     range_sentence,
     strength,
 )
-from unflip._label_posterior import LabelPosterior
 from unflip._stages import judge_estimate
 from unflip.audit import LabelAudit
 from unflip.inspection import summary
 from unflip.noise import RatesInterval
 from unflip.noise_rates import ChannelRates
+from unflip.weights import LabelPosterior
 
 CLASSES = np.array(["ham", "spam"])
 

@@ -13,7 +13,7 @@ from unflip import (
     TransitionMatrix,
     flip_labels,
 )
-from unflip._label_posterior import LabelPosterior
+from unflip.weights import LabelPosterior
 
 RATES = NoiseRates(positive=0.3, negative=0.1)
 POSTERIORS = ["channel", "probabilistic", "selected", "kde", "kliep", "ulsif", "rulsif", "kmm"]

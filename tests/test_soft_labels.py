@@ -6,8 +6,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from unflip import ImportanceReweightingClassifier, TransitionMatrix, flip_labels
-from unflip._label_posterior import LabelPosterior
 from unflip._utils.estimators import MOST_COPIES, fit_soft_labels
+from unflip.weights import LabelPosterior
 
 
 class Recorder(DecisionTreeClassifier):

@@ -49,7 +49,7 @@ def _suspicious_rows(estimator: BaseEstimator) -> str:
     suggested = getattr(estimator, "suggested_label_", None)
     columns = {
         "row": names,
-        "label": estimator.classes_[estimator._codes[first]],
+        "label": estimator.noise_.observed[first],
         **({} if suggested is None else {"suggested": suggested[first]}),
         "P(wrong)": [f"{share:.2f}" for share in wrong[first]],
     }

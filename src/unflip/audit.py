@@ -1,6 +1,6 @@
 """Which labels are probably wrong, and what they should be."""
 
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,26 +9,21 @@ from sklearn.utils import ClassifierTags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._diagnostics.error_range import range_of
-from unflip._diagnostics.findings import Diagnostic, judge_guess, judge_rates, raise_or_warn
-from unflip._from_features import evidence_from_features
-from unflip._label_posterior import LabelPosterior, totals_of
+from unflip._diagnostics.findings import judge_guess, judge_rates, raise_or_warn
+from unflip._features import (
+    diagnose_labels,
+    encode,
+    estimate_from_features,
+    estimate_from_posterior,
+)
 from unflip._notebook import with_findings
 from unflip._probabilities.inputs import held_out_labels, judge_held_out, pooled
 from unflip._probabilities.label_errors import fit_mistakes
 from unflip._probabilities.rates import MistakeRates
-from unflip._stages import (
-    goodness_of_fit,
-    judge_estimate,
-    judge_labels,
-    possible_wrong_share,
-    quick_interval,
-    rows_as_numbers,
-)
 from unflip._utils.compat import DiagramMixin
 from unflip._utils.estimators import stage_generator
 from unflip._utils.folds import folds_within_classes
 from unflip._utils.frames import audit_frame, row_index, split_label_column
-from unflip._utils.simplex import scaled_rows
 from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Floats
 from unflip._utils.validation import (
@@ -40,17 +35,17 @@ from unflip._utils.validation import (
     check_table,
     check_weights,
 )
-from unflip.checked import CheckedLabels, Taught, teach
+from unflip.checked import CheckedLabels, correct
 from unflip.estimate import HasNoiseEstimate, NoiseEstimate
-from unflip.noise import NoiseRates, TransitionMatrix
+from unflip.noise import as_noise
 from unflip.noise_rates import (
     BaseRates,
     RatesLike,
     admissible_matrix,
-    fit_rates,
     needs_rows,
 )
-from unflip.posterior import BasePosterior, PosteriorLike, as_posterior
+from unflip.posterior import PosteriorLike, as_posterior
+from unflip.weights import totals_of
 
 
 class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
@@ -110,8 +105,8 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
         None where they were given.
     diagnostics_ : list of str
         Why the result may not be trusted, in words, as `fit` warned.
-    checked_ : Taught or None
-        What checked rows say, as of :class:`~unflip.ImportanceReweightingClassifier`.
+    checked_ : CheckedEvidence or None
+        What checked samples contributed, as of :class:`~unflip.ImportanceReweightingClassifier`.
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
 
@@ -137,8 +132,6 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
     """
 
     rate_estimator_: BaseRates | None
-    diagnostics_: list[str]
-    checked_: Taught | None
     classes_: Array
 
     def __init__(
@@ -188,8 +181,8 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
         weight = None if sample_weight is None else check_weights(sample_weight, codes.size)
         if weight is not None:
             check_class_weights(weight, codes, classes)
-        numbers, _ = rows_as_numbers(self.posterior, self.noise_rates, X, classes.size)
-        found = evidence_from_features(
+        numbers, _ = encode(self.posterior, self.noise_rates, X, classes.size)
+        found = estimate_from_features(
             self.posterior,
             self.noise_rates,
             X,
@@ -198,16 +191,9 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
             cv=folds_within_classes(self.cv, codes),
             random_state=stage_generator(self.random_state),
             numbers=numbers,
+            checked=checked,
         )
-        self._take(
-            found.label_posterior,
-            found.label_proba,
-            found.stages.rates,
-            found.stages.estimator,
-            weight,
-            found.stages.posterior,
-            _Teacher(checked, weight, numbers),
-        )
+        self._keep(found.noise, found.rate_estimator)
         self._index = row_index(y, X)
         check_table(self, X, reset=True)
         return self
@@ -267,54 +253,59 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
         >>> bool((y_noisy[worst] != y[worst]).mean() > 0.95)
         True
         """
-        names, codes, models = held_out_labels(
-            pred_probs, y, classes, normalized=self._is_estimated_from_probabilities()
-        )
+        by_evidence = isinstance(self.noise_rates, str) and self.noise_rates == "auto"
+        classes_, codes, models = held_out_labels(pred_probs, y, classes, normalized=by_evidence)
         weight = None if sample_weight is None else check_weights(sample_weight, codes.size)
-        if self._is_estimated_from_probabilities():
-            self._explain(pooled(models, codes), codes, names, weight, _Teacher(checked, weight))
+        random_state, labels = stage_generator(self.random_state), Labels(classes_, codes)
+        noisy_proba = pooled(models, codes)
+        if by_evidence:
+            noise, estimator = self._explain(noisy_proba, labels, weight, random_state)
         else:
-            self._invert(pooled(models, codes), codes, names, weight, _Teacher(checked, weight))
+            self._check_needs_no_samples(classes_.size)
+            found = estimate_from_posterior(
+                None, self.noise_rates, None, noisy_proba, labels, weight, random_state
+            )
+            noise, estimator = found.noise, found.rate_estimator
+        self._keep(correct(noise, checked), estimator)
         self._index = row_index(y)
         return self
 
+    def _check_needs_no_samples(self, n_classes: int) -> None:
+        """Raise an error if the rates cannot be estimated from probabilities alone."""
+        if needs_rows(self.noise_rates, n_classes):
+            raise ValueError(
+                f"noise_rates={self.noise_rates!r} estimates the rates from samples, and there are "
+                "only probabilities. Use noise_rates='auto' or 'selective', give the rates you "
+                "know, or fit(X, y)."
+            )
+
     def _view(self, classifier: Any, checked: CheckedLabels | None = None) -> Self:
         """Show the estimate of a fitted classifier, corrected by checked samples."""
-        noise = classifier.noise_
-        self._keep(
-            noise.codes,
-            noise.classes,
-            noise.noise_rates,
-            classifier.rate_estimator_,
-            list(noise.findings),
-            _Teacher(checked, noise.sample_weight),
-            noisy_proba=noise.noisy_proba,
-            clean_proba=noise.clean_proba,
-            label_proba=noise.label_proba,
-            error_range=noise.error_range,
-            fit=noise.goodness_of_fit,
-        )
+        self._keep(correct(classifier.noise_, checked), classifier.rate_estimator_)
         self._index = classifier._index
         return self
 
-    def _is_estimated_from_probabilities(self) -> bool:
-        return isinstance(self.noise_rates, str) and self.noise_rates == "auto"
+    def _keep(self, noise: NoiseEstimate, estimator: BaseRates | None) -> None:
+        """Keep the estimate, and warn of what is doubtful about it."""
+        raise_or_warn(noise.findings)
+        self.classes_, self.noise_ = noise.classes, noise
+        self.rate_estimator_ = estimator if noise.counted is None else None
 
     def _explain(
         self,
         noisy_proba: Floats,
-        codes: NDArray[np.intp],
-        classes: Array,
+        labels: Labels,
         weight: Floats | None,
-        teacher: "_Teacher",
-    ) -> None:
+        random_state: np.random.RandomState | None,
+    ) -> tuple[NoiseEstimate, BaseRates | None]:
         """Audit probabilities by the explanations of `_mistakes`."""
+        classes, codes = labels
         doubts = judge_held_out(noisy_proba, codes, classes)
-        mistakes = fit_mistakes(noisy_proba, codes, weight, stage_generator(self.random_state))
+        mistakes = fit_mistakes(noisy_proba, codes, weight, random_state)
         found = mistakes.apply(noisy_proba, codes)
-        noise = admissible_matrix(mistakes.matrix)
-        rates = noise.rates if classes.size == 2 else noise
-        beta = (1 - found.mislabel_proba) / noise.matrix[codes, codes]
+        matrix = admissible_matrix(mistakes.matrix)
+        rates = as_noise(matrix, classes.size)
+        beta = (1 - found.mislabel_proba) / matrix.matrix[codes, codes]
         totals = totals_of(
             codes,
             found.clean_proba,
@@ -324,7 +315,7 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
             n_possible=codes.size,
             n_clipped=0,
         )
-        doubts += judge_labels(totals, classes, estimated=True)
+        doubts += diagnose_labels(totals, classes, estimated=True)
         doubts += judge_rates(totals, classes, rates, estimated=True)
         disagrees = noisy_proba.argmax(axis=1) != codes
         possible = range_of(found.given, disagrees, mistakes.expected, weight)
@@ -334,119 +325,22 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
             at_random=mistakes.expected[0],
             possible=possible,
         )
-        self._keep(
-            codes,
-            classes,
-            rates,
-            MistakeRates(mistakes, classes, rates, totals.label_mass.sum(), totals.error_share),
-            doubts,
-            teacher,
-            noisy_proba=noisy_proba,
-            clean_proba=found.clean_proba,
-            label_proba=found.proba * (1 - found.none_proba)[:, None].astype(found.proba.dtype),
-            error_range=possible,
+        estimator = MistakeRates(
+            mistakes, classes, rates, totals.label_mass.sum(), totals.error_share
         )
-
-    def _invert(
-        self,
-        noisy_proba: Floats,
-        codes: NDArray[np.intp],
-        classes: Array,
-        weight: Floats | None,
-        teacher: "_Teacher",
-    ) -> None:
-        """Audit probabilities by rates that are given, or estimated from them."""
-        if needs_rows(self.noise_rates, classes.size):
-            raise ValueError(
-                f"noise_rates={self.noise_rates!r} estimates the rates from rows, and there are "
-                "only probabilities. Use noise_rates='auto' or 'selective', give the rates you "
-                "know, or fit(X, y)."
-            )
-        rates, estimator = fit_rates(
-            self.noise_rates,
-            None,
-            Labels(classes, codes),
-            weight,
-            stage_generator(self.random_state),
-            noisy_posterior=noisy_proba,
-        )
-        label_posterior = LabelPosterior(noisy_proba, codes, rates, classes)
-        self._take(label_posterior, label_posterior.proba, rates, estimator, weight, None, teacher)
-
-    def _take(
-        self,
-        label_posterior: LabelPosterior,
-        label_proba: Floats,
-        rates: NoiseRates | TransitionMatrix,
-        estimator: BaseRates | None,
-        weight: Floats | None,
-        posterior: BasePosterior | None,
-        teacher: "_Teacher",
-    ) -> None:
-        """Keep what inverting T says of the rows, and what is said of their true labels."""
-        classes, totals = label_posterior.classes, label_posterior.totals(weight)
-        self._keep(
-            label_posterior.codes,
-            classes,
-            rates,
-            estimator,
-            judge_estimate(totals, classes, rates, estimator, posterior),
-            teacher,
-            noisy_proba=label_posterior.noisy_proba,
-            clean_proba=label_posterior.clean_proba,
-            label_proba=label_proba,
-            error_range=possible_wrong_share(label_posterior, totals, posterior),
-            fit=goodness_of_fit(posterior, estimator),
-        )
-
-    def _keep(
-        self,
-        codes: NDArray[np.intp],
-        classes: Array,
-        rates: NoiseRates | TransitionMatrix,
-        estimator: BaseRates | None,
-        doubts: list[Diagnostic],
-        teacher: "_Teacher",
-        *,
-        noisy_proba: Floats,
-        clean_proba: Floats,
-        label_proba: Floats,
-        error_range: tuple[float, float],
-        fit: Any = None,
-    ) -> None:
-        """Keep the estimate, corrected by the checked samples where there are some."""
-        checked = error_interval = None
-        if teacher.checked is not None and len(teacher.checked):
-            checked = teach(
-                teacher.checked,
-                teacher.X,
-                Labels(classes, codes),
-                scaled_rows(label_proba),
-                scaled_rows(noisy_proba),
-            )
-            label_proba = checked.label_proba * checked.counts[:, None]
-            doubts = checked.doubts if checked.speaks else doubts + checked.doubts
-            if checked.wrong_share is not None:
-                rates, estimator = checked.rates, None
-                error_range = error_interval = checked.wrong_share.interval
-        self.diagnostics_ = raise_or_warn(doubts)
-        self.noise_ = NoiseEstimate(
+        noise = NoiseEstimate(
             classes=classes,
             codes=codes,
             noise_rates=rates,
             noisy_proba=noisy_proba,
-            clean_proba=clean_proba,
-            label_proba=label_proba,
-            error_range=error_range,
+            clean_proba=found.clean_proba,
+            label_proba=found.proba * (1 - found.none_proba)[:, None].astype(found.proba.dtype),
+            error_range=possible,
             findings=tuple(doubts),
-            sample_weight=teacher.weight,
-            estimated=estimator is not None or error_interval is not None,
-            goodness_of_fit=fit,
-            error_interval=error_interval,
-            interval=quick_interval(estimator),
+            sample_weight=weight,
+            interval=estimator.interval,
         )
-        self.classes_, self.rate_estimator_, self.checked_ = classes, estimator, checked
-        self._codes = codes
+        return noise, estimator
 
     @property
     def none_proba_(self) -> Floats:
@@ -472,7 +366,7 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
             In the order of the rows.
         """
         check_is_fitted(self)
-        return audit_frame(self, self._codes, self._index)
+        return audit_frame(self, self.noise_.codes, self._index)
 
     def issues(self, *, precision: float | None = None, n: int | None = None) -> NDArray[np.intp]:
         """Return the rows whose labels to look at, the most suspicious first.
@@ -513,14 +407,6 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
         tags.target_tags.one_d_labels = True
         tags.classifier_tags = ClassifierTags()
         return tags
-
-
-class _Teacher(NamedTuple):
-    """Checked rows, the rows' own weights, and the rows, where there are such."""
-
-    checked: CheckedLabels | None
-    weight: Floats | None
-    X: Any = None
 
 
 def find_label_issues(

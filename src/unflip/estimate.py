@@ -11,7 +11,7 @@ from unflip._diagnostics.findings import Diagnostic
 from unflip._utils.typing import Array, Codes, Floats
 from unflip.noise import Noise, RatesInterval, as_transition_matrix
 
-__all__ = ["ErrorRate", "NoiseEstimate"]
+__all__ = ["CheckedEvidence", "ErrorRate", "NoiseEstimate"]
 
 Bounds = tuple[float, float]
 
@@ -42,6 +42,38 @@ class ErrorRate(NamedTuple):
     value: float
     interval: Bounds
     range: Bounds
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedEvidence:
+    """What checked samples contributed to an estimate.
+
+    Parameters
+    ----------
+    error_rate : Estimate or None
+        The error rate counted in the samples that were drawn at random; None if too few were.
+    hypotheses : dict of str to float
+        The weight of each model of the errors.
+    before : NoiseEstimate
+        The estimate without the checked samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip import CheckedLabels, ImportanceReweightingClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(500, 2)), rng.integers(0, 2, 500)
+    >>> X[:, 0] += 4 * y
+    >>> rows = rng.choice(500, 20, replace=False)
+    >>> checked = CheckedLabels(rows, y[rows], probability=20 / 500)
+    >>> noise = ImportanceReweightingClassifier(random_state=0).fit(X, y, checked=checked).noise_
+    >>> noise.checked.error_rate.value
+    0.0
+    """
+
+    error_rate: Any
+    hypotheses: dict[str, float]
+    before: "NoiseEstimate"
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +113,8 @@ class NoiseEstimate:
     interval : callable, default=None
         Returns the :class:`~unflip.noise.RatesInterval` of the transition matrix; called once, when
         the interval is first asked for. None: there is none.
+    checked : CheckedEvidence, default=None
+        What checked samples contributed; None: none were checked.
 
     Examples
     --------
@@ -106,6 +140,7 @@ class NoiseEstimate:
     goodness_of_fit: Any = None
     error_interval: Bounds | None = None
     interval: Callable[[], RatesInterval] | None = None
+    checked: CheckedEvidence | None = None
 
     @property
     def observed(self) -> Array:
@@ -142,6 +177,28 @@ class NoiseEstimate:
         if bounds is None and found is not None:
             bounds = found.wrong_share
         return ErrorRate(value, (value, value) if bounds is None else bounds, self.error_range)
+
+    @property
+    def counted(self) -> Any:
+        """The error rate as checked samples count it; None where too few were drawn."""
+        return None if self.checked is None else self.checked.error_rate
+
+    @property
+    def weights(self) -> Floats:
+        """Importance weights beta = P(true = y | ...) / T[y, y], one per sample (Lemma 1)."""
+        stays = np.diagonal(self.transition)[self.codes]
+        return np.divide(1 - self.mislabel_proba, stays, out=np.zeros(stays.size), where=stays > 0)
+
+    @property
+    def soft_labels(self) -> tuple[Floats, Floats | None]:
+        """P(true = k) of each sample, if it is of some class, and how much the sample counts."""
+        total = self.label_proba.sum(axis=1, keepdims=True)
+        even = np.full_like(self.label_proba, 1 / self.classes.size)
+        proba = np.divide(self.label_proba, total, out=even, where=total > ROUNDING)
+        if not self.none_proba.any():
+            return proba, self.sample_weight
+        weight = 1.0 if self.sample_weight is None else self.sample_weight
+        return proba, weight * (1 - self.none_proba)
 
     @property
     def n_errors(self) -> float:
@@ -220,6 +277,16 @@ class HasNoiseEstimate:
     def n_errors_(self) -> float:
         """Expected number of wrong labels, each counted by its sample weight."""
         return self.noise_.n_errors
+
+    @property
+    def checked_(self) -> CheckedEvidence | None:
+        """What checked samples contributed; None if none were given."""
+        return self.noise_.checked
+
+    @property
+    def diagnostics_(self) -> list[str]:
+        """Why the estimate may be off, in words, as `fit` warned."""
+        return [str(finding) for finding in self.noise_.findings]
 
     @property
     def label_error_rate_(self) -> float:

@@ -352,6 +352,11 @@ class TransitionMatrix:
         return f"TransitionMatrix({self.matrix.round(3).tolist()})"
 
     @property
+    def known(self) -> bool:
+        """Whether all rates are known: those of a matrix are."""
+        return True
+
+    @property
     def n_classes(self) -> int:
         """Number of classes."""
         return self.matrix.shape[0]
@@ -669,6 +674,59 @@ def as_transition_matrix(rates: KnownRates, n_classes: int | None = None) -> Tra
             "a parameter."
         )
     return TransitionMatrix(rates.transition_matrix) if isinstance(rates, NoiseRates) else rates
+
+
+def as_noise(rates: KnownRates, n_classes: int) -> Noise:
+    """Return noise as NoiseRates for two classes, and as a :class:`TransitionMatrix` for more.
+
+    Parameters
+    ----------
+    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
+        The noise; rates of two classes may be None or bounds.
+    n_classes : int
+        How many classes there must be.
+
+    Returns
+    -------
+    NoiseRates or TransitionMatrix
+        The same noise.
+
+    Examples
+    --------
+    >>> from unflip.noise import as_noise
+    >>> as_noise([[0.9, 0.1], [0.3, 0.7]], 2).both()
+    (0.3, 0.1)
+    """
+    if isinstance(rates, NoiseRates) and n_classes == 2:
+        return rates
+    noise = as_transition_matrix(rates, n_classes)
+    return noise.rates if n_classes == 2 else noise
+
+
+def known_size(rates: object) -> int | None:
+    """Return how many classes known rates are of; None if `rates` are to be estimated.
+
+    Parameters
+    ----------
+    rates : NoiseRates, TransitionMatrix, array-like, or anything else
+        What a user may give for noise rates.
+
+    Returns
+    -------
+    int or None
+        The number of classes.
+
+    Examples
+    --------
+    >>> from unflip.noise import NoiseRates, known_size
+    >>> known_size(NoiseRates(positive=0.3, negative=None)), known_size("auto")
+    (2, None)
+    """
+    if isinstance(rates, NoiseRates):
+        return 2
+    if isinstance(rates, TransitionMatrix):
+        return rates.n_classes
+    return len(rates) if is_matrix(rates) else None
 
 
 def is_matrix(rates: object) -> TypeGuard[Array | Sequence[Sequence[float]]]:

@@ -13,16 +13,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._diagnostics.findings import judge_weights, raise_or_warn
-from unflip._from_features import evidence_from_features
-from unflip._label_posterior import LabelPosterior
+from unflip._features import FeatureFit, encode, estimate_from_features
 from unflip._notebook import with_findings
-from unflip._stages import (
-    goodness_of_fit,
-    judge_estimate,
-    possible_wrong_share,
-    quick_interval,
-    rows_as_numbers,
-)
 from unflip._utils.compat import DiagramMixin
 from unflip._utils.estimators import (
     check_is_estimator,
@@ -38,7 +30,6 @@ from unflip._utils.preprocessing import default_classifier
 from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Classifier, Floats
 from unflip._utils.validation import (
-    Labels,
     check_choice,
     check_class_weights,
     check_enough_rows,
@@ -46,9 +37,9 @@ from unflip._utils.validation import (
     check_table,
     check_weights,
 )
-from unflip.checked import CheckedLabels, Taught, teach
-from unflip.estimate import HasNoiseEstimate, NoiseEstimate
-from unflip.noise_rates import ALIASES, BaseRates, RatesLike, known_size
+from unflip.checked import CheckedLabels, has_checked
+from unflip.estimate import HasNoiseEstimate
+from unflip.noise_rates import BaseRates, RatesLike, for_two_classes
 from unflip.posterior import BasePosterior, PosteriorLike, as_posterior
 from unflip.weights import importance_weights_from_inverse, printed_lemma_2_weights
 
@@ -127,10 +118,10 @@ class ImportanceReweightingClassifier(
         posterior is your own.
     rate_estimator_ : rate estimator or None
         What estimated the rates, with their `interval_`; None where they were given.
-    checked_ : Taught or None
-        What checked rows say: `wrong_share`, an :class:`~unflip.checked.Estimate`, `label_proba`,
-        P(true y | x, given label) of all rows, and `shares`, the weight of each explanation of the
-        errors; None where none were given.
+    checked_ : CheckedEvidence or None
+        What checked samples contributed: `error_rate`, an :class:`~unflip.checked.Estimate`,
+        `hypotheses`, the weight of each model of the errors, and `before`, the estimate without
+        them; None where none were given.
     estimator_ : classifier
         The fitted classifier.
     diagnostics_ : list of str
@@ -172,12 +163,10 @@ class ImportanceReweightingClassifier(
     posterior_: BasePosterior
     preprocessing_: Any
     rate_estimator_: BaseRates | None
-    diagnostics_: list[str]
     estimator_: Any
     classes_: Array
     effective_sample_size_: float
     clipped_share_: float
-    checked_: Taught | None
 
     def __init__(
         self,
@@ -234,6 +223,11 @@ class ImportanceReweightingClassifier(
         )
         classes, codes = labels
         check_enough_rows(X, codes)
+        if has_checked(checked) and self.weighting not in ("auto", "relabel"):
+            raise ValueError(
+                f"weighting={self.weighting!r} keeps the observed labels, and checked samples "
+                "train by soft labels: use weighting='auto' or 'relabel' with checked=."
+            )
         weight = None if sample_weight is None else check_weights(sample_weight, codes.size)
         if weight is not None:
             check_class_weights(weight, codes, classes)
@@ -242,14 +236,10 @@ class ImportanceReweightingClassifier(
         estimator = clone_seeded(base, random_state)
         weight_parameters(estimator)  # refused before any work is done
 
-        numbers, preprocessing = rows_as_numbers(
-            self.posterior,
-            self.noise_rates,
-            X,
-            classes.size,
-            estimator=estimator,
+        numbers, preprocessing = encode(
+            self.posterior, self.noise_rates, X, classes.size, estimator=estimator
         )
-        found = evidence_from_features(
+        found = estimate_from_features(
             self.posterior,
             self.noise_rates,
             X,
@@ -259,102 +249,36 @@ class ImportanceReweightingClassifier(
             random_state=random_state,
             classifier=clone(self),
             numbers=numbers,
+            checked=checked,
         )
-        stages, label_posterior = found.stages, found.label_posterior
-        rates = stages.rates
-        beta = self._weights(label_posterior, rates, weight)
-        totals = label_posterior.totals(weight, beta)
-        doubts = [
-            *judge_weights(totals, classes, rates),
-            *judge_estimate(totals, classes, rates, stages.estimator, stages.posterior),
-        ]
-        taught = None
-        if checked is not None and len(checked):
-            taught = self._teach(checked, numbers, labels, found.label_proba, stages.posterior)
-            doubts = taught.doubts if taught.speaks else doubts + taught.doubts
-        diagnostics = raise_or_warn(doubts)
-        self._train(estimator, X, labels, label_posterior, beta, weight, taught)
-
-        check_table(self, X, reset=True)
-        self.classes_ = classes
-        self.posterior_, self.rate_estimator_ = stages.posterior, stages.estimator
-        self.preprocessing_ = preprocessing
-        self.diagnostics_, self.sample_weight_ = diagnostics, beta
-        self.effective_sample_size_ = totals.effective_sample_size
-        self.clipped_share_ = totals.clipped_share
-        self.estimator_ = estimator
-        self.noise_ = NoiseEstimate(
-            classes=classes,
-            codes=codes,
-            noise_rates=rates,
-            noisy_proba=stages.noisy_posterior,
-            clean_proba=label_posterior.clean_proba,
-            label_proba=found.label_proba,
-            error_range=possible_wrong_share(label_posterior, totals, stages.posterior),
-            findings=tuple(doubts),
-            sample_weight=weight,
-            estimated=stages.estimator is not None,
-            goodness_of_fit=goodness_of_fit(stages.posterior, stages.estimator),
-            interval=quick_interval(stages.estimator),
-        )
-        self.checked_ = taught
-        self._codes, self._index = codes, row_index(y, X)
-        if taught is not None:
-            self._take(taught, codes)
-        return self
-
-    def _train(
-        self,
-        estimator: Any,
-        X: Any,
-        labels: Labels,
-        label_posterior: LabelPosterior,
-        beta: Floats,
-        weight: Floats | None,
-        taught: Taught | None,
-    ) -> None:
-        """Train the classifier in place: by soft labels, or with given ones at weight beta."""
-        classes = labels.classes
-        by_relabelling = self.weighting == "auto" and classes.size > 2
-        if taught is not None:
-            own_weight = taught.row_weight(weight)
-            fit_soft_labels(estimator, X, taught.label_proba, classes, row_weight=own_weight)
-        elif by_relabelling or self.weighting == "relabel":
-            fit_soft_labels(estimator, X, label_posterior.proba, classes, row_weight=weight)
+        noise, beta = found.noise, self._weights(found, weight)
+        totals = found.label_posterior.totals(weight, beta)
+        if noise.counted is None:
+            doubts = judge_weights(totals, classes, noise.noise_rates)
+            noise = replace(noise, findings=(*doubts, *noise.findings))
+        else:
+            beta = noise.weights
+        raise_or_warn(noise.findings)
+        by_soft_labels = self.weighting == "auto" and classes.size > 2
+        if noise.checked is not None:
+            proba, own_weight = noise.soft_labels
+            fit_soft_labels(estimator, X, proba, classes, row_weight=own_weight)
+        elif by_soft_labels or self.weighting == "relabel":
+            proba = found.label_posterior.proba
+            fit_soft_labels(estimator, X, proba, classes, row_weight=weight)
         else:
             total_weight = beta if weight is None else beta * weight
             fit_weighted(estimator, X, labels.given, total_weight, row_weight=weight)
 
-    def _teach(
-        self, checked: CheckedLabels, X: Any, labels: Labels, own: Floats, posterior: BasePosterior
-    ) -> Taught:
-        """Return what checked rows say of all others."""
-        if self.weighting not in ("auto", "relabel"):
-            raise ValueError(
-                f"weighting={self.weighting!r} keeps the given labels, and checked rows train by "
-                "soft labels: use weighting='auto' or 'relabel' with checked=."
-            )
-        if not isinstance(checked, CheckedLabels):
-            raise TypeError(f"checked must be a CheckedLabels(rows, labels), got {checked!r}.")
-        return teach(checked, X, labels, own, random_state=self.random_state, posterior=posterior)
-
-    def _take(self, taught: Taught, codes: Any) -> None:
-        """Correct the estimate by the checked samples."""
-        label_proba = taught.label_proba * taught.counts[:, None]
-        self.noise_ = replace(self.noise_, label_proba=label_proba)
-        if taught.wrong_share is None:
-            return
-        self.noise_ = replace(
-            self.noise_,
-            noise_rates=taught.rates,
-            error_range=taught.wrong_share.interval,
-            error_interval=taught.wrong_share.interval,
-            estimated=True,
-            interval=None,
-        )
-        self.rate_estimator_ = None
-        stays = np.diagonal(self.noise_.transition)[codes]
-        self.sample_weight_ = taught.counts * (1 - taught.mislabel_proba) / stays
+        check_table(self, X, reset=True)
+        self.classes_, self.noise_, self.estimator_ = classes, noise, estimator
+        self.posterior_, self.preprocessing_ = found.posterior, preprocessing
+        self.rate_estimator_ = found.rate_estimator if noise.counted is None else None
+        self.sample_weight_ = beta
+        self.effective_sample_size_ = totals.effective_sample_size
+        self.clipped_share_ = totals.clipped_share
+        self._index = row_index(y, X)
+        return self
 
     def to_frame(self) -> Any:
         """Return one row per training row: its label, how likely wrong, and its weight.
@@ -369,7 +293,7 @@ class ImportanceReweightingClassifier(
         """
         check_is_fitted(self)
         columns = {
-            "given_label": self.classes_[self._codes],
+            "given_label": self.noise_.observed,
             "mislabel_proba": self.mislabel_proba_,
             "sample_weight": self.sample_weight_,
         }
@@ -430,13 +354,13 @@ class ImportanceReweightingClassifier(
         check_table(self, X, reset=False)
         return self.estimator_
 
-    def _weights(
-        self, label_posterior: LabelPosterior, rates: Any, sample_weight: Floats | None
-    ) -> Floats:
+    def _weights(self, found: FeatureFit, sample_weight: Floats | None) -> Floats:
+        """Return beta as `weighting` has it, at the rates that the labels alone give."""
+        label_posterior = found.label_posterior
         if self.weighting in ("auto", "rho", "relabel"):
             return label_posterior.weights
         noisy_prior = float(np.average(label_posterior.codes == 1, weights=sample_weight))
-        inverse = rates.inverse(noisy_prior=noisy_prior)
+        inverse = label_posterior.noise.rates.inverse(noisy_prior=noisy_prior)
         given, labels = label_posterior.given, label_posterior.labels
         if self.weighting == "pi":
             return importance_weights_from_inverse(given, labels, inverse, noisy_prior)
@@ -448,13 +372,8 @@ class ImportanceReweightingClassifier(
             "estimator": get_tags(self._base_estimator()).classifier_tags,
             "posterior": get_tags(as_posterior(self.posterior, n_classes=3)).classifier_tags,
         }
-        rates = self.noise_rates
-        if isinstance(rates, str) and rates in ALIASES:
-            rates = ALIASES[rates]()
-        if isinstance(rates, BaseRates):
-            parts["noise_rates"] = get_tags(rates).classifier_tags
         for_two = [name for name, tags in parts.items() if tags and not tags.multi_class]
-        if known_size(rates) == 2:
+        if for_two_classes(self.noise_rates):
             for_two.append("noise_rates")
         if self.weighting in ("pi", "pi_printed"):
             for_two.append("weighting")

@@ -11,8 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from unflip import CheckedLabels, ImportanceReweightingClassifier, LabelAudit, NoiseRates
-from unflip._utils.validation import check_labels
-from unflip.checked import Features, teach
+from unflip.checked import Features, correct
 from unflip.checked._learning import (
     ErrorModel,
     Seen,
@@ -21,6 +20,7 @@ from unflip.checked._learning import (
     explain_errors,
     flip_matrix,
 )
+from unflip.estimate import NoiseEstimate
 from unflip.inspection import summary
 
 N = 800
@@ -44,6 +44,13 @@ def quick(**changes) -> ImportanceReweightingClassifier:
 def drawn(true, n: int, seed: int = 0) -> CheckedLabels:
     rows = np.random.default_rng(seed).choice(true.size, n, replace=False)
     return CheckedLabels(rows, true[rows], probability=n / true.size)
+
+
+def corrected(checked, X, y, own, noisy) -> NoiseEstimate:
+    """Return an estimate of no noise, corrected by checked samples."""
+    classes, codes = np.unique(y, return_inverse=True)
+    alone = NoiseEstimate(classes, codes, KNOWN, noisy, noisy, own, error_range=(0.0, 1.0))
+    return correct(alone, checked, X)
 
 
 def test_a_hundred_checked_rows_teach_what_a_rule_gets_wrong() -> None:
@@ -72,7 +79,7 @@ def test_what_is_said_of_other_rows_is_as_sure_as_it_is_right() -> None:
         y = (X[:, 0] + X[:, 1] > 0).astype(int)
         noisy = LogisticRegression().fit(X, y).predict_proba(X)
         checked = drawn(true, 80, seed)
-        found = teach(checked, X, check_labels(y), np.eye(2)[y], noisy).label_proba
+        found = corrected(checked, X, y, np.eye(2)[y], noisy).label_proba
         left = np.setdiff1d(np.arange(600), checked.rows)
         said.append(found[left].max(axis=1).mean())
         right.append(np.mean(found[left].argmax(axis=1) == true[left]))
@@ -90,15 +97,17 @@ def test_columns_that_vary_more_may_say_more() -> None:
     checked = drawn(true, 60)
     left = np.setdiff1d(np.arange(600), checked.rows)
     found = {
-        name: teach(checked, X, check_labels(y), np.eye(2)[y], noisy)
+        name: corrected(checked, X, y, np.eye(2)[y], noisy)
         for name, X in (("as given", x * spread), ("alike", x))
     }
     right = {k: np.mean(v.label_proba[left].argmax(1) == true[left]) for k, v in found.items()}
     assert right["as given"] > right["alike"] + 0.02
-    share = sum(v for k, v in found["as given"].shares.items() if k.endswith("as given"))
+    share = sum(
+        v for k, v in found["as given"].checked.hypotheses.items() if k.endswith("as given")
+    )
     assert share > 0.5
     # in whatever unit
-    other = teach(checked, 1000 * x * spread, check_labels(y), np.eye(2)[y], noisy)
+    other = corrected(checked, 1000 * x * spread, y, np.eye(2)[y], noisy)
     assert_allclose(other.label_proba, found["as given"].label_proba, atol=1e-5)
     assert "as given" not in Features.of(x / x.std(axis=0), left, noisy).scales
 
@@ -233,7 +242,7 @@ def test_probabilities_of_any_model_are_audited_with_checked_rows() -> None:
 
 def test_weights_that_keep_the_labels_are_refused_with_checked_rows() -> None:
     X, y, true = by_rule()
-    with pytest.raises(ValueError, match="weighting='pi' keeps the given labels"):
+    with pytest.raises(ValueError, match="weighting='pi'"):
         quick(weighting="pi").fit(X, y, checked=drawn(true, 50))
     with pytest.raises(TypeError, match="CheckedLabels"):
         quick().fit(X, y, checked={3: 1})
@@ -304,9 +313,8 @@ def test_what_is_learnt_does_not_depend_on_the_order_of_checking() -> None:
     checked = drawn(true, 60)
     order = np.random.default_rng(1).permutation(60)
     other = CheckedLabels(checked.rows[order], checked.labels[order], 60 / N)
-    labels = check_labels(y)
     own = np.full((N, 2), 0.5)
-    found = [teach(each, X, labels, own, own).label_proba for each in (checked, other)]
+    found = [corrected(each, X, y, own, own).label_proba for each in (checked, other)]
     assert_allclose(*found)
 
 
@@ -330,7 +338,7 @@ def test_the_summary_quotes_the_checked_rows() -> None:
     fitted = quick().fit(X, y, checked=drawn(true, 100))
     found = summary(fitted, y)
     assert found["range"].startswith("By 100 checked rows, ")
-    share = fitted.checked_.wrong_share
+    share = fitted.checked_.error_rate
     assert found["checked"] == {
         "n_rows": 100,
         "wrong_share": {
@@ -340,7 +348,7 @@ def test_the_summary_quotes_the_checked_rows() -> None:
             "method": share.method,
             "n_unsure": 0,
         },
-        "explanations": fitted.checked_.shares,
+        "explanations": fitted.checked_.hypotheses,
     }
     json.dumps(found)
     assert summary(quick().fit(X, y), y)["checked"] is None

@@ -8,13 +8,13 @@ from numpy.testing import assert_allclose
 from sklearn.linear_model import LogisticRegression
 
 from unflip import CheckedLabels, ImportanceReweightingClassifier, NoiseRates, TransitionMatrix
-from unflip._label_posterior import LabelPosterior
 from unflip.noise_rates import (
     ChannelRates,
     CrossValidatedRates,
     MinimumRates,
     SelectiveRates,
 )
+from unflip.weights import LabelPosterior
 
 N = 1000
 RNG = np.random.default_rng(0)

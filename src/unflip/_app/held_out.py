@@ -13,7 +13,6 @@ from unflip._app.table_files import TableError, listed, read_table
 from unflip._app.tables import LabelledTable, check_has_columns
 from unflip._app.workflow import oriented, rates_by_class
 from unflip._utils.typing import Array, Floats, Record
-from unflip._utils.validation import check_labels
 from unflip.audit import LabelAudit
 from unflip.checked import CheckedLabels
 from unflip.inspection import summary
@@ -65,10 +64,10 @@ def audit_probabilities(
     found["leaks"] = []
     if reviewed is None or not len(reviewed):
         return Audited(data.y, found, audit, CheckedLabels([], []))
-    labels, alone = check_labels(data.y, binary=False), audit.label_proba_
-    audit = clone(audit).fit_posterior(values, data.y, checked=reviewed)
-    if audit.checked_ is not None and audit.checked_.wrong_share is not None:
-        found["checked"] = checked_record(reviewed, labels, alone, audit.checked_)
+    audit = clone(audit)._view(audit, reviewed)
+    record = checked_record(reviewed, audit.noise_)
+    if record is not None:
+        found["checked"] = record
     return Audited(data.y, found, audit, reviewed)
 
 

@@ -4,14 +4,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import narwhals as nw
-import numpy as np
 
 from unflip._app.row_hashes import hash_rows, hash_texts
 from unflip._app.table_files import TableError, listed, read_table
 from unflip._app.tables import LabelledTable
-from unflip._utils.typing import Array, Floats, PlainLabel, Record
-from unflip._utils.validation import Labels, find_class
-from unflip.checked import NONE, UNSURE, CheckedLabels, Taught
+from unflip._utils.typing import Array, PlainLabel, Record
+from unflip._utils.validation import find_class
+from unflip.checked import NONE, UNSURE, CheckedLabels
+from unflip.estimate import NoiseEstimate
 
 if TYPE_CHECKING:
     import polars as pl
@@ -82,21 +82,23 @@ def _is_number(value: object, kind: type[int] | type[float]) -> bool:
     return True
 
 
-def checked_record(
-    reviewed: CheckedLabels, labels: Labels, label_proba: Floats, taught: Taught
-) -> Record:
-    """Return what checked rows count, beside what the labels alone say, ready for JSON."""
-    assert taught.wrong_share is not None
-    said = float(1 - label_proba[np.arange(labels.codes.size), labels.codes].mean())
-    rates = reviewed.noise_rates(labels.given, label_proba)
+def checked_record(reviewed: CheckedLabels, noise: NoiseEstimate) -> Record | None:
+    """Return what checked samples count, beside what the labels alone say, ready for JSON.
+
+    None where too few were drawn to count anything.
+    """
+    if noise.checked is None or noise.counted is None:
+        return None
+    before, labels = noise.checked.before, noise.observed
+    rates = reviewed.noise_rates(labels, before.label_proba)
     return {
-        "n_rows": taught.wrong_share.n_rows,
-        "wrong_share": taught.wrong_share.as_record(),
-        "labels_alone": said,
-        "contradicted": any(doubt.code == "checked_otherwise" for doubt in taught.doubts),
+        "n_rows": noise.counted.n_rows,
+        "wrong_share": noise.counted.as_record(),
+        "labels_alone": before.error_rate.value,
+        "contradicted": any(finding.code == "checked_otherwise" for finding in noise.findings),
         "flip_rates": [{"label": label, **rate.as_record()} for label, rate in rates.items()],
-        "explanations": taught.shares,
-        "rows_for_two_points": reviewed.rows_needed(labels.given, label_proba, half_width=0.02),
+        "explanations": noise.checked.hypotheses,
+        "rows_for_two_points": reviewed.rows_needed(labels, before.label_proba, half_width=0.02),
     }
 
 

@@ -31,12 +31,11 @@ from unflip._utils.estimators import clone_seeded, fit_soft_labels, weight_param
 from unflip._utils.folds import folds_within_classes
 from unflip._utils.preprocessing import make_vectorizer
 from unflip._utils.progress import tick, work
-from unflip._utils.simplex import scaled_rows
 from unflip._utils.threads import threads_for
 from unflip._utils.typing import Array, Classifier, Floats, PlainLabel, Record
-from unflip._utils.validation import check_enough_rows, check_labels, find_class
+from unflip._utils.validation import Labels, check_enough_rows, find_class
 from unflip.audit import LabelAudit
-from unflip.checked import CheckedLabels, teach
+from unflip.checked import CheckedLabels, correct
 from unflip.inspection import summary
 from unflip.noise import NoiseRates, TransitionMatrix
 from unflip.posterior import ALIASES, PosteriorLike, fit_posterior, make_posterior
@@ -186,23 +185,16 @@ def _train_again(
     Return what the rows say, and what each counts: the rates stay those of the labels alone, which
     the summary and the audit speak of.
     """
-    labels = check_labels(y, binary=False)
-    codes, label_proba = labels.codes, classifier.label_proba_
-    taught = teach(reviewed, X, labels, label_proba, scaled_rows(classifier.noisy_proba_))
+    noise = correct(classifier.noise_, reviewed, X)
+    proba, weight = noise.soft_labels
     classifier.estimator_ = fit_soft_labels(
-        clone_seeded(estimator, classifier.random_state),
-        X,
-        taught.label_proba,
-        labels.classes,
-        row_weight=taught.row_weight(None),
+        clone_seeded(estimator, classifier.random_state), X, proba, noise.classes, row_weight=weight
     )
-    truth = reviewed.truth(labels)
-    known = (truth >= 0) & (truth < labels.classes.size)
-    believed = taught.counts * taught.label_proba[np.arange(codes.size), codes]
+    truth = reviewed.truth(Labels(noise.classes, noise.codes))
+    known = (truth >= 0) & (truth < noise.classes.size)
+    believed = 1 - noise.mislabel_proba
     believed[reviewed.rows[known]] = 1.0
-    if taught.wrong_share is None:
-        return None, believed
-    return checked_record(reviewed, labels, label_proba, taught), believed
+    return checked_record(reviewed, noise), believed
 
 
 def make_estimator(name: str) -> BaseEstimator:

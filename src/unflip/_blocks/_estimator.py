@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
+from unflip._blocks._error_model import BlockErrorModel
 from unflip._blocks._fit import MAX_ROWS, BlockFit, fit_blocks
 from unflip._blocks._label_model import (
     LabelModel,
@@ -23,16 +24,16 @@ from unflip._blocks._label_model import (
     most_suspect,
 )
 from unflip._blocks._rows import Blocks
-from unflip._blocks._teaching import TaughtBlocks
 from unflip._diagnostics.findings import judge_weights, raise_or_warn
-from unflip._label_posterior import Totals
 from unflip._utils.estimators import clone_seeded, optional_generator, stage_generator
 from unflip._utils.typing import Array, Classifier, Floats, RandomState
 from unflip._utils.validation import check_count, check_flag, check_precision_or_n, check_table
 from unflip.checked import CheckedLabels
+from unflip.estimate import Bounds, NoiseEstimate
 from unflip.noise import Noise, as_transition_matrix
 from unflip.noise_rates import BaseRates, RatesLike
 from unflip.posterior import BasePosterior, PosteriorLike
+from unflip.weights import Totals
 
 B = TypeVar("B", bound=Blocks)
 
@@ -67,7 +68,10 @@ class BlockwiseEstimator(BaseEstimator):
     rate_estimator_: BaseRates | None
     diagnostics_: list[str]
     totals_: Totals
-    checked_: TaughtBlocks | None
+    checked_: BlockErrorModel | None
+    _fitted_model: LabelModel
+    # the estimate from the samples that were drawn for the fit
+    _drawn: NoiseEstimate
 
     @property
     def transition_matrix_(self) -> Floats:
@@ -95,17 +99,19 @@ class BlockwiseEstimator(BaseEstimator):
         return self.totals_.clipped_share
 
     @property
+    def label_error_interval_(self) -> Bounds:
+        """(low, high) of the error rate if errors depend on nothing but the true class."""
+        return self._drawn.error_rate.interval
+
+    @property
+    def label_error_range_(self) -> Bounds:
+        """(low, high) of the error rate if errors may also depend on the sample."""
+        return self._drawn.error_rate.range
+
+    @property
     def _model(self) -> LabelModel:
         check_is_fitted(self)
-        taught = self.checked_
-        speaks = taught is not None and taught.wrong_share is not None
-        return LabelModel(
-            self.posterior_,
-            self.noise_rates_,
-            self.classes_,
-            taught if speaks else None,
-            self._mean_rates,
-        )
+        return self._fitted_model
 
     def _checked(self, blocks: B) -> B:
         """Return the blocks, after checking that their columns are those of the fit."""
@@ -138,10 +144,11 @@ class BlockwiseEstimator(BaseEstimator):
         table = blocks.no_rows()
         if table is not None:
             check_table(self, table, reset=True)
-        self.classes_, self.totals_ = found.model.classes, found.totals
+        self._fitted_model, self._drawn, self.totals_ = found.model, found.drawn, found.totals
+        self.classes_ = found.model.classes
         self.posterior_, self.noise_rates_ = found.model.posterior, found.model.rates
         self.rate_estimator_, self.diagnostics_ = found.rate_estimator, diagnostics
-        self.checked_, self._mean_rates = found.taught, found.model.mean_rates
+        self.checked_ = found.error_model
 
 
 class BlockwiseReweighting(BlockwiseEstimator):

@@ -4,6 +4,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from unflip._blocks._error_model import BlockErrorModel, fit_error_model
+from unflip._blocks._held_out import HeldOut
 from unflip._blocks._label_model import LabelModel, block_joint_counts, block_totals
 from unflip._blocks._rows import (
     Blocks,
@@ -15,16 +17,23 @@ from unflip._blocks._rows import (
     fetch_rows,
 )
 from unflip._blocks._samples import ClassSamples, numbers
-from unflip._blocks._teaching import TaughtBlocks, teach_blocks
 from unflip._diagnostics.findings import Diagnostic
-from unflip._label_posterior import Totals
-from unflip._stages import CHANNELS, choose_posterior, fit_stages, judge_estimate
+from unflip._features import (
+    FeatureFit,
+    choose_posterior,
+    diagnose,
+    estimate_from_features,
+    estimate_from_posterior,
+    noise_model,
+)
 from unflip._utils.sampling import drawn_rows
 from unflip._utils.typing import RandomState
 from unflip._utils.validation import MINIMUM_ROWS, check_count, check_labels
-from unflip.checked import CheckedLabels, rates_of
-from unflip.noise_rates import BaseRates, RatesLike, fit_rates, needs_rows
+from unflip.checked import CheckedLabels, has_checked, rates_of
+from unflip.estimate import NoiseEstimate
+from unflip.noise_rates import BaseRates, RatesLike, needs_rows
 from unflip.posterior import BasePosterior, DensityRatioPosterior, PosteriorLike
+from unflip.weights import Totals
 
 MAX_ROWS = 20_000
 """Default number of rows to fit P(noisy y | x) and the rates to."""
@@ -45,8 +54,10 @@ class BlockFit:
     totals: Totals
     # Reasons not to trust the rates.
     diagnostics: list[Diagnostic]
-    # What checked rows say.
-    taught: TaughtBlocks | None = None
+    # The estimate from the samples that were drawn for the fit.
+    drawn: NoiseEstimate
+    # The error model that was fitted to checked samples.
+    error_model: BlockErrorModel | None = None
 
 
 def fit_blocks(
@@ -64,46 +75,52 @@ def fit_blocks(
     rows. In between, a density ratio that is a sum over rows makes a few passes for each class; any
     other posterior needs one pass that fetches the drawn rows.
     """
-    if checked is not None and not isinstance(checked, CheckedLabels):
-        raise TypeError(f"checked must be a CheckedLabels(rows, labels), got {checked!r}.")
+    some_checked = has_checked(checked)
     check_count(max_rows, "max_rows", least=MINIMUM_ROWS)
     counts = count_labels(blocks)
     classes = counts.classes
     chosen = choose_posterior(posterior, noise_rates, classes.size, random_state=random_state)
     if isinstance(chosen, DensityRatioPosterior) and chosen._by_sums:
-        model, estimator = _fit_sums(
+        found = _fit_sums(
             blocks, counts, chosen, noise_rates, max_rows=max_rows, random_state=random_state
         )
+        held_out = None
     else:
-        # draw the rows that a channel would draw in memory
-        drawing = chosen if isinstance(chosen, CHANNELS) else None
+        # draw the samples that a noise model would draw in memory
+        drawing = chosen.get_params() if chosen.estimates_rates else {}
         few = _draw(
             blocks,
             counts,
-            max_rows if drawing is None else drawing.max_rows,
-            random_state if drawing is None else drawing.random_state,
+            drawing.get("max_rows", max_rows),
+            drawing.get("random_state", random_state),
         )
         labels = check_labels(few.y, binary=False)
-        stages = fit_stages(
+        found = estimate_from_features(
             chosen, noise_rates, few.X, labels, few.weight, random_state=random_state
         )
-        estimator = stages.estimator
-        no_noise = stages.joint and estimator is not None and stages.rates.information_left == 1
-        mean_rates = stages.posterior.mean_rates() if no_noise else None
-        model = LabelModel(stages.posterior, stages.rates, classes, mean_rates=mean_rates)
+        held_out = None
+        if found.posterior.out_of_fold:
+            held_out = HeldOut.of(few.X, labels.codes, found.noise.noisy_proba)
+    noise = found.noise
+    model = LabelModel(
+        found.posterior, noise.noise_rates, classes, mean_rates=found.mean_rates, held_out=held_out
+    )
     totals = blocks.sum(block_totals, model)
     check_same_rows(totals.n_rows, counts.n_all)
-    diagnostics = judge_estimate(totals, classes, model.rates, estimator)
-    if checked is not None and len(checked):
-        taught = teach_blocks(blocks, counts, model.posterior, model.rates, totals, checked)
-        diagnostics += taught.doubts
-        if taught.wrong_share is not None:
-            diagnostics, estimator = taught.doubts, None
-            model = replace(model, taught=taught)
-            model = replace(model, rates=rates_of(blocks.sum(block_joint_counts, model)))
-            totals = blocks.sum(block_totals, model)
-        return BlockFit(model, estimator, totals, diagnostics, taught)
-    return BlockFit(model, estimator, totals, diagnostics)
+    estimator = found.rate_estimator
+    diagnostics = diagnose(
+        totals, classes, model.rates, estimator, noise_model(found.posterior, estimator)
+    )
+    if checked is None or not some_checked:
+        return BlockFit(model, estimator, totals, diagnostics, noise)
+    errors = fit_error_model(blocks, counts, model.noisy_proba, model.rates, totals, checked)
+    diagnostics += errors.findings
+    if errors.error_rate is not None:
+        diagnostics, estimator = errors.findings, None
+        model = replace(model, error_model=errors)
+        model = replace(model, rates=rates_of(blocks.sum(block_joint_counts, model)))
+        totals = blocks.sum(block_totals, model)
+    return BlockFit(model, estimator, totals, diagnostics, noise, errors)
 
 
 def _fit_sums(
@@ -114,7 +131,7 @@ def _fit_sums(
     *,
     max_rows: int,
     random_state: np.random.RandomState | None,
-) -> tuple[LabelModel, BaseRates | None]:
+) -> FeatureFit:
     """Fit density ratios to all rows, and the rates to drawn rows."""
     classes = counts.classes
     samples = [ClassSamples(blocks, counts, k) for k in range(classes.size)]
@@ -127,10 +144,9 @@ def _fit_sums(
         few = _draw(blocks, counts, RATE_ROWS, random_state, predictor=fitted)
         probabilities = few.X
     labels = check_labels(few.y, binary=False)
-    rates, estimator = fit_rates(
-        noise_rates, few.X, labels, few.weight, random_state, noisy_posterior=probabilities
+    return estimate_from_posterior(
+        fitted, noise_rates, few.X, probabilities, labels, few.weight, random_state
     )
-    return LabelModel(fitted, rates, classes), estimator
 
 
 def _draw(

@@ -10,17 +10,18 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length
 
+from unflip._blocks._error_model import BlockErrorModel
+from unflip._blocks._held_out import HeldOut
 from unflip._blocks._rows import block_weight, check_labelled, label_codes
-from unflip._blocks._teaching import TaughtBlocks
-from unflip._from_features import averaged_over_noise
-from unflip._label_posterior import LabelPosterior, Totals
+from unflip._features import averaged_over_noise
 from unflip._utils.estimators import soft_copies
 from unflip._utils.threads import one_blas_thread
-from unflip._utils.typing import Array, Floats, Rows, Vector
+from unflip._utils.typing import Array, Codes, Floats, Rows, Vector
 from unflip._utils.validation import plain_labels
 from unflip.checked import joint_counts
 from unflip.noise import Noise
 from unflip.posterior import BasePosterior
+from unflip.weights import LabelPosterior, Totals
 
 N_BINS = 2**16
 """Bins of the histogram of P(mislabelled)."""
@@ -38,16 +39,25 @@ class LabelModel:
         The noise rates.
     classes : ndarray of shape (n_classes,)
         The labels, sorted.
-    taught : TaughtBlocks, default=None
-        What checked rows taught of the errors.
+    error_model : BlockErrorModel, default=None
+        What was fitted to checked samples.
+    mean_rates : NoiseRates or TransitionMatrix, default=None
+        The mean of T, where no noise is the most probable hypothesis.
+    held_out : HeldOut, default=None
+        P(observed | x) of the samples that the posterior was fitted to.
     """
 
     posterior: BasePosterior
     rates: Noise
     classes: Array
-    taught: TaughtBlocks | None = None
-    # the mean of T, where no noise is the most probable hypothesis
+    error_model: BlockErrorModel | None = None
     mean_rates: Noise | None = None
+    held_out: HeldOut | None = None
+
+    def noisy_proba(self, X: Rows, codes: Codes) -> Floats:
+        """Return P(observed | x) of samples, of known ones without their own labels."""
+        proba = np.asarray(self.posterior.predict_proba(X), dtype=float)
+        return proba if self.held_out is None else self.held_out.replace(proba, X, codes)
 
     @one_blas_thread()
     def label_posterior(self, X: Rows, y: Vector) -> LabelPosterior:
@@ -58,10 +68,10 @@ class LabelModel:
             none = np.empty((0, self.classes.size))
             return LabelPosterior(none, np.empty(0, dtype=np.intp), self.rates, self.classes)
         codes = label_codes(y, self.classes)
-        noisy_posterior = np.asarray(self.posterior.predict_proba(X), dtype=float)
+        noisy_posterior = self.noisy_proba(X, codes)
         proba = None
-        if self.taught is not None:
-            proba = self.taught.label_proba(X, noisy_posterior, codes, self.classes)
+        if self.error_model is not None:
+            proba = self.error_model.label_proba(X, noisy_posterior, codes, self.classes)
         elif self.mean_rates is not None:
             alone = LabelPosterior(noisy_posterior, codes, self.rates, self.classes)
             proba = averaged_over_noise(alone, self.mean_rates)
@@ -110,7 +120,7 @@ def block_partial_fit(
     if not len(y):
         return estimator
     estimator = deepcopy(estimator)
-    if model.taught is not None:
+    if model.error_model is not None:
         proba, weight = model.label_posterior(X, y).proba, block_weight(sample_weight, len(y))
         copies = soft_copies(X, proba, model.classes, weight)
         return estimator.partial_fit(

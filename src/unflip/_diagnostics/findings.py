@@ -11,10 +11,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from unflip._label_posterior import Totals
 from unflip._utils.typing import Array, Floats
 from unflip._utils.warning import warn
 from unflip.noise import NoiseRates, RatesInterval, TransitionMatrix, as_transition_matrix
+from unflip.weights import Totals
 
 LEVEL = 0.95
 """Confidence of `interval_`."""

@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
-from unflip._label_posterior import SURE
 from unflip._probabilities.hypotheses import (
     FEWEST_CLASSES,
     Explanation,
@@ -37,6 +36,7 @@ from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Floats
 from unflip._utils.warning import silenced
 from unflip.noise_rates import SelectiveRates
+from unflip.weights import SURE
 
 FITTED = 80_000
 """Numbers that the explanations are fitted to: of more, rows are drawn."""

@@ -20,12 +20,12 @@ from unflip.checked._picking import rows_needed as rows_needed
 from unflip.checked._ratios import Predicted as Predicted
 from unflip.checked._ratios import wrong_share as wrong_share
 from unflip.checked._teaching import Features as Features
-from unflip.checked._teaching import Taught as Taught
+from unflip.checked._teaching import correct as correct
 from unflip.checked._teaching import doubts_of as doubts_of
 from unflip.checked._teaching import explained_by as explained_by
+from unflip.checked._teaching import has_checked as has_checked
 from unflip.checked._teaching import joint_counts as joint_counts
 from unflip.checked._teaching import rates_of as rates_of
 from unflip.checked._teaching import recalibrate as recalibrate
-from unflip.checked._teaching import teach as teach
 
 __all__ = ["CheckedLabels", "Estimate", "Picks"]

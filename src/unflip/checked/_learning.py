@@ -25,10 +25,10 @@ from scipy import sparse
 from scipy.optimize import Bounds, minimize
 from scipy.special import log_softmax, logsumexp
 
-from unflip._label_posterior import LabelPosterior
 from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Codes, Floats, Rows
 from unflip.noise import TransitionMatrix
+from unflip.weights import LabelPosterior
 
 WIDTHS = (0.5, 5.0, 50.0)
 """Prior variances of v x, the part of the score that x has besides P(noisy | x); and none."""

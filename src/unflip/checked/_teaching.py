@@ -1,6 +1,6 @@
-"""What checked rows teach: the label posterior of all rows, and what is said of them."""
+"""The noise estimate corrected by checked samples, and the error model that is fitted to them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
@@ -8,20 +8,16 @@ from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
 from unflip._diagnostics.findings import LEVEL, Diagnostic
-from unflip._utils.folds import folds_within_classes
-from unflip._utils.simplex import of_another_class
-from unflip._utils.typing import Codes, Floats, RandomState, Rows
+from unflip._utils.simplex import scaled_rows
+from unflip._utils.typing import Codes, Floats, Rows
 from unflip._utils.validation import Labels
 from unflip.checked._counting import Estimate
 from unflip.checked._draws import Draws
 from unflip.checked._labels import CheckedLabels
 from unflip.checked._learning import LEAST_ROWS, Explained, Seen, explain_errors
+from unflip.estimate import CheckedEvidence, NoiseEstimate
 from unflip.noise import NoiseRates, TransitionMatrix
 from unflip.noise_rates import admissible_matrix
-from unflip.posterior import BasePosterior, cross_fit, make_posterior
-
-CROSS_FIT_FOLDS = 5
-"""Folds of P(noisy | x), in which no row's own label is seen."""
 
 SAME_SPREAD = 0.01
 """Columns whose spreads differ by less are of one scale."""
@@ -33,76 +29,64 @@ MANY_BY_HAND = 20
 """So many rows picked by hand, and none drawn, may be a random sample that does not say so."""
 
 
-@dataclass(frozen=True)
-class Taught:
-    """What checked rows and noisy labels say together."""
-
-    # P(true = k | x, given label); of a checked row, its true label.
-    label_proba: Floats
-    # P(the label is wrong); of a checked row, 0 or 1.
-    mislabel_proba: Floats
-    # 0 of rows that belong to no class, which teach a classifier nothing; else 1.
-    counts: Floats
-    # P(given | true) over all rows.
-    rates: NoiseRates | TransitionMatrix
-    # The share of wrong labels by the drawn rows; None where too few were drawn.
-    wrong_share: Estimate | None
-    # The weight of each explanation of the errors.
-    shares: dict[str, float]
-    # What a user should know.
-    doubts: list[Diagnostic]
-
-    @property
-    def speaks(self) -> bool:
-        """Whether enough rows were drawn to tell how labels go wrong."""
-        return self.wrong_share is not None
-
-    def row_weight(self, sample_weight: Floats | None) -> Floats | None:
-        """Return how often each row counts in training; None: all once."""
-        if self.counts.all():
-            return sample_weight
-        return self.counts if sample_weight is None else self.counts * sample_weight
-
-
-def teach(
-    checked: CheckedLabels,
-    X: Rows | None,
-    labels: Labels,
-    own: Floats,
+def correct(
+    noise: NoiseEstimate,
+    checked: CheckedLabels | None,
+    X: Rows | None = None,
     held_out: Floats | None = None,
-    random_state: RandomState = None,
-    *,
-    posterior: BasePosterior | None = None,
-) -> Taught:
-    """Return what checked rows and noisy labels say together."""
+) -> NoiseEstimate:
+    """Return the estimate that noisy labels and checked samples give together.
+
+    `held_out` is P(observed | x) by a model that did not see the sample's label; None: that of the
+    estimate.
+    """
+    if checked is None or not has_checked(checked):
+        return noise
+    labels = Labels(noise.classes, noise.codes)
     classes, codes = labels
+    own = scaled_rows(noise.label_proba)
+    held_out = scaled_rows(noise.noisy_proba if held_out is None else held_out)
     truth, draws = checked.truth(labels), checked.draws(labels)
-    if held_out is None:
-        model = clone(posterior) if _numbers(X) is None else make_posterior("probabilistic")
-        folds = folds_within_classes(CROSS_FIT_FOLDS, codes)
-        held_out = cross_fit(model, X, labels, cv=folds, random_state=random_state)[1]
     features = Features.of(X, checked.rows, held_out)
     seen = Seen(own, held_out, features.transform(X), codes)
     found = explained_by(checked, truth, draws, seen.take(checked.rows))
-    proba, counts = found.predict(seen), np.ones(codes.size)
+    proba = found.predict(seen)
     known, none = (truth >= 0) & (truth < classes.size), truth == classes.size
     proba[checked.rows[known]] = np.eye(classes.size)[truth[known]]
     nowhere = checked.rows[none]
-    counts[nowhere] = 0.0
     proba[nowhere] = _elsewhere(proba[nowhere], codes[nowhere])
-    wrong = of_another_class(proba, codes)
+    joint = joint_counts(proba, codes)
+    proba[nowhere] = 0.0  # of no class, they belong to none with certainty
     share = None
     if draws.rows.size >= LEAST_ROWS:
         share = checked.wrong_share(labels.given, own, level=LEVEL)
-    return Taught(
-        proba,
-        wrong,
-        counts,
-        rates_of(joint_counts(proba, codes)),
-        share,
-        found.shares,
-        doubts_of(checked, draws, share, float(1 - own[np.arange(codes.size), codes].mean())),
+    said = float(1 - own[np.arange(codes.size), codes].mean())
+    findings = tuple(doubts_of(checked, draws, share, said))
+    corrected = replace(
+        noise,
+        label_proba=proba,
+        findings=noise.findings + findings if share is None else findings,
+        checked=CheckedEvidence(share, found.shares, noise),
     )
+    if share is None:  # too few were drawn to tell how labels go wrong
+        return corrected
+    return replace(
+        corrected,
+        noise_rates=rates_of(joint),
+        error_range=share.interval,
+        error_interval=share.interval,
+        estimated=True,
+        interval=None,
+    )
+
+
+def has_checked(checked: CheckedLabels | None) -> bool:
+    """Return whether there are checked samples; raise an error for anything else."""
+    if checked is None:
+        return False
+    if not isinstance(checked, CheckedLabels):
+        raise TypeError(f"checked must be a CheckedLabels(rows, labels), got {checked!r}.")
+    return len(checked) > 0
 
 
 def recalibrate(

@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike
 from scipy.stats import chi2
 
 from unflip._diagnostics.findings import LEVEL, raise_or_warn
-from unflip._label_posterior import LabelPosterior
-from unflip._stages import Stages, channel_interval, fit_stages, judge_estimate, rows_as_numbers
+from unflip._features import choose_posterior, encode, estimate_from_features
 from unflip._utils.estimators import stage_generator
 from unflip._utils.folds import folds_within_classes
 from unflip._utils.frames import column_values
 from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Codes, Floats, Record
 from unflip._utils.validation import check_choice, check_count, check_enough_rows, check_labels
+from unflip.estimate import NoiseEstimate
 from unflip.inspection._slice_likelihood import (
     Region,
     SliceCounts,
@@ -35,7 +35,7 @@ from unflip.inspection._slice_scale import (
     scale_region,
     spread_of_share,
 )
-from unflip.noise import RatesInterval
+from unflip.noise import as_transition_matrix
 
 OTHER, MISSING = "(other)", "(missing)"
 """Names of the slices of rare values, and of rows without a value."""
@@ -239,21 +239,16 @@ def noise_by_slice(
     rows, values, name, backend = _taken_out(X, by, codes.size)
     names, places = _cut(values, bins, max_slices)
     random = stage_generator(random_state)
-    numbers, _ = rows_as_numbers("auto", "auto", rows, classes.size)
-    stages = fit_stages(
-        "auto",
-        "auto",
-        numbers,
-        labels,
-        cv=folds_within_classes(cv, codes),
-        random_state=random,
-        estimate="mean",
-    )
-    totals = LabelPosterior(stages.noisy_posterior, codes, stages.rates, classes).totals()
-    diagnostics = raise_or_warn(judge_estimate(totals, classes, stages.rates, stages.estimator))
+    numbers, _ = encode("auto", "auto", rows, classes.size)
+    model = choose_posterior("auto", "auto", classes.size, random_state=random)
+    # the mean never rules noise out, so that slices have something to differ by
+    model.set_params(estimate="mean")
+    noise = estimate_from_features(
+        model, "auto", numbers, labels, cv=folds_within_classes(cv, codes), random_state=random
+    ).noise
+    diagnostics = raise_or_warn(noise.findings)
     compare = _compared_pairs if classes.size == 2 else _compared_scales
-    interval = channel_interval(stages.estimator)
-    found = compare(stages, codes, places, len(names), interval)
+    found = compare(noise, places, len(names))
     return NoiseBySlice(
         by=name,
         slices=names,
@@ -265,15 +260,14 @@ def noise_by_slice(
     )
 
 
-def _compared_pairs(
-    stages: Stages, codes: Codes, places: Codes, n_slices: int, interval: RatesInterval | None
-) -> Record:
+def _compared_pairs(noise: NoiseEstimate, places: Codes, n_slices: int) -> Record:
     """Return the pair of rates of every slice, and how likely one pair is."""
-    clean = stages.rates.clean_posterior(stages.noisy_posterior[:, 1])
+    codes, interval = noise.codes, noise.transition_interval
+    clean = noise.noise_rates.clean_posterior(noise.noisy_proba[:, 1])
     parts = [SliceCounts.of(clean[places == k], codes[places == k] == 1) for k in range(n_slices)]
     regions = [likelihood_region(part.profile) for part in parts]
     together = likelihood_region(partial(profile_of_all, parts))
-    spread = spread_of_posterior(stages.rates, interval, together)
+    spread = spread_of_posterior(as_transition_matrix(noise.noise_rates).rates, interval, together)
     widened = [region.widened(spread) for region in regions]
     return {
         "rates": np.array([region.rates for region in regions]),
@@ -282,12 +276,11 @@ def _compared_pairs(
     }
 
 
-def _compared_scales(
-    stages: Stages, codes: Codes, places: Codes, n_slices: int, interval: RatesInterval | None
-) -> Record:
+def _compared_scales(noise: NoiseEstimate, places: Codes, n_slices: int) -> Record:
     """Return how much noise every slice has beside the others, and how likely it is the same."""
-    clean = stages.rates.clean_posterior(stages.noisy_posterior)
-    direction = direction_of(stages.rates.matrix)
+    codes, interval = noise.codes, noise.transition_interval
+    clean = noise.noise_rates.clean_posterior(noise.noisy_proba)
+    direction = direction_of(noise.transition)
     parts = [
         SliceRows.of(clean[places == k], codes[places == k], direction) for k in range(n_slices)
     ]

@@ -12,6 +12,7 @@ from unflip._diagnostics.findings import Diagnostic, judge_weight_summary, range
 from unflip._utils.typing import Floats, Record
 from unflip._utils.validation import check_labels, check_weights
 from unflip.checked import Estimate
+from unflip.estimate import NoiseEstimate
 from unflip.noise import NoiseRates, RatesInterval, as_transition_matrix
 
 LEAST_P = 1e-4
@@ -83,9 +84,7 @@ def summary(
     wrong = estimator.mislabel_proba_
     noise_estimate = estimator.noise_
     _, at_random, by_row = noise_estimate.error_rate
-    taught = getattr(estimator, "checked_", None)
-    counted = None if taught is None else taught.wrong_share
-    checked = None if taught is None or counted is None else _checked(counted, taught.shares)
+    counted = noise_estimate.counted
     noise = as_transition_matrix(estimator.noise_rates_)
     if sample_weight is not None:
         counts = check_weights(sample_weight, wrong.size)
@@ -109,7 +108,7 @@ def summary(
         "range": _counted(counted)
         if counted is not None
         else range_sentence(at_random, by_row, wrong.size),
-        "checked": checked,
+        "checked": _checked(noise_estimate),
         "transition_matrix": noise.matrix.tolist(),
         "transition_interval": _matrix_interval(estimator),
         "information_left": estimator.noise_rates_.information_left,
@@ -121,11 +120,13 @@ def summary(
     }
 
 
-def _checked(share: Estimate, explanations: dict[str, float]) -> Record:
+def _checked(noise: NoiseEstimate) -> Record | None:
+    if noise.checked is None or noise.counted is None:
+        return None
     return {
-        "n_rows": share.n_rows,
-        "wrong_share": share.as_record(),
-        "explanations": explanations,
+        "n_rows": noise.counted.n_rows,
+        "wrong_share": noise.counted.as_record(),
+        "explanations": noise.checked.hypotheses,
     }
 
 

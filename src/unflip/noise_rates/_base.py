@@ -13,7 +13,6 @@ from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._diagnostics.findings import LEVEL, Diagnostic, raise_or_warn
-from unflip._label_posterior import LabelPosterior
 from unflip._utils.folds import folds_within_classes
 from unflip._utils.row_weights import relative_weights
 from unflip._utils.threads import one_blas_thread
@@ -39,7 +38,8 @@ from unflip.noise_rates._intervals import (
     bootstrap_matrices,
     corrected_interval,
 )
-from unflip.posterior import PosteriorLike, cross_fit, make_posterior
+from unflip.posterior import BasePosterior, PosteriorLike, cross_fit, make_posterior
+from unflip.weights import LabelPosterior
 
 
 class CountsRates(Protocol):
@@ -79,6 +79,14 @@ class BaseRates(BaseEstimator, metaclass=ABCMeta):
     rates_: NoiseRates | TransitionMatrix
     classes_: Array
     _counted: Counted | None = None
+
+    trains_classifiers = False
+    """Whether `fit` trains a classifier of the user's, on rows as given."""
+
+    @property
+    def noise_model_(self) -> BasePosterior | None:
+        """The noise model whose rates these are; None if they come from elsewhere."""
+        return None
 
     @property
     def transition_matrix_(self) -> Floats:

@@ -133,6 +133,11 @@ class ChannelRates(BaseRates):
         return self.posterior_.interval(level)
 
     @property
+    def noise_model_(self) -> Channel:
+        """The fitted noise model."""
+        return self.posterior_
+
+    @property
     def noise_test_(self) -> EvidenceTest | None:
         """The hypothesis that no label is flipped, tested."""
         return self.posterior_.noise_test_

@@ -115,6 +115,8 @@ class CrossValidatedRates(BaseRates):
     NoiseRates(positive=0.3, negative=0.1)
     """
 
+    trains_classifiers = True
+
     scores_: Floats
     grid_: Floats
 

@@ -1,5 +1,7 @@
 """From what a user passes as `noise_rates` to rates."""
 
+from typing import cast
+
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
@@ -7,10 +9,10 @@ from sklearn.utils import check_array, get_tags
 
 from unflip._utils.typing import Classifier, Rows
 from unflip._utils.validation import Labels, check_labels
-from unflip.noise import Noise, NoiseRates, TransitionMatrix, as_transition_matrix, is_matrix
+from unflip.noise import KnownRates, Noise, NoiseRates, as_noise, known_size
 from unflip.noise_rates._base import BaseRates, PosteriorRates
 from unflip.noise_rates._channel import ChannelRates
-from unflip.noise_rates._registry import RatesLike, make_rates
+from unflip.noise_rates._registry import ALIASES, RatesLike, make_rates
 from unflip.noise_rates._selective import SelectiveRates
 from unflip.posterior import ChannelPosterior
 
@@ -96,23 +98,29 @@ def needs_rows(noise_rates: RatesLike, n_classes: int) -> bool:
     return not _takes_probabilities(_unfitted_estimator(noise_rates, None, n_classes))
 
 
-def known_size(noise_rates: RatesLike) -> int | None:
-    """Return the number of classes of known rates; None if the rates are to be estimated."""
-    if isinstance(noise_rates, NoiseRates):
-        return 2
-    if isinstance(noise_rates, TransitionMatrix):
-        return noise_rates.n_classes
-    return len(noise_rates) if is_matrix(noise_rates) else None
-
-
 def given_rates(noise_rates: RatesLike, n_classes: int) -> Noise | None:
     """Return the rates if all are known, checked against the number of classes; else None."""
-    if not (isinstance(noise_rates, (NoiseRates, TransitionMatrix)) or is_matrix(noise_rates)):
+    if known_size(noise_rates) is None:
         return None
-    if isinstance(noise_rates, NoiseRates) and n_classes == 2:
-        return noise_rates if noise_rates.known else None
-    noise = as_transition_matrix(noise_rates, n_classes)
-    return noise.rates if n_classes == 2 else noise
+    noise = as_noise(cast("KnownRates", noise_rates), n_classes)
+    return noise if noise.known else None
+
+
+def trains_classifiers(noise_rates: RatesLike) -> bool:
+    """Return whether the rates are found by training the user's classifier, on rows as given."""
+    if known_size(noise_rates) is not None or noise_rates == "auto":
+        return False
+    return make_rates(noise_rates).trains_classifiers
+
+
+def for_two_classes(noise_rates: RatesLike) -> bool:
+    """Return whether rates, or what estimates them, are for two classes only."""
+    if isinstance(noise_rates, str):
+        noise_rates = ALIASES.get(noise_rates, ChannelRates)()
+    if isinstance(noise_rates, BaseRates):
+        tags = get_tags(noise_rates).classifier_tags
+        return tags is not None and not tags.multi_class
+    return known_size(noise_rates) == 2
 
 
 def _takes_rows(noise_rates: RatesLike, X: Rows) -> bool:
@@ -133,8 +141,8 @@ def _unfitted_estimator(
     noise_rates: RatesLike, random_state: int | np.random.RandomState | None, n_classes: int
 ) -> BaseRates:
     """Return the estimator that `noise_rates` asks for."""
-    if isinstance(noise_rates, NoiseRates):
-        noise_rates = ChannelRates(ChannelPosterior(known=noise_rates))
+    if known_size(noise_rates) is not None:  # in part: a bound, or one of two rates
+        noise_rates = ChannelRates(ChannelPosterior(known=cast("NoiseRates", noise_rates)))
     estimator = make_rates(noise_rates, random_state)
     if n_classes > 2 and not get_tags(estimator).classifier_tags.multi_class:
         raise ValueError(

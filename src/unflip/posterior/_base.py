@@ -49,6 +49,12 @@ class BasePosterior(BaseEstimator, metaclass=ABCMeta):
 
     classes_: Array
 
+    estimates_rates = False
+    """Whether this is a noise model, whose `fit` finds the rates too, or is told them as `known`.
+
+    It then has `rates_`, `interval_`, `check_` and `wrong_share_range_`.
+    """
+
     _fold_length = 1.0
     """How long a fold of cross-fitting takes, beside the fit to all rows; for progress only."""
 

@@ -136,6 +136,8 @@ class ChannelPosterior(BasePosterior):
 
     rates_: NoiseRates
 
+    estimates_rates = True
+
     def __init__(
         self,
         features: Any = "auto",

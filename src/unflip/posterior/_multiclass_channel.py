@@ -143,6 +143,8 @@ class MulticlassChannelPosterior(BasePosterior):
     structure_probability_: dict[str, float]
     features_: Any
 
+    estimates_rates = True
+
     def __init__(
         self,
         features: Any = "auto",

@@ -17,12 +17,12 @@ from unflip._blocks import (
     classifier_has,
     learns_by_blocks,
 )
-from unflip._label_posterior import LabelPosterior
 from unflip._utils.files import check_no_input, whole_file
 from unflip._utils.typing import Array, Floats, Rows, Vector
 from unflip.checked import CheckedLabels
 from unflip.streaming._arrow import arrow_modules
 from unflip.streaming._batches import Batches, RepeatedBatches, check_batches
+from unflip.weights import LabelPosterior
 
 
 class StreamingReweighting(BlockwiseReweighting):
@@ -58,7 +58,7 @@ class StreamingReweighting(BlockwiseReweighting):
         The same, over all rows.
     n_errors_ : float
         Expected number of wrong labels.
-    checked_ : TaughtBlocks or None
+    checked_ : BlockErrorModel or None
         What checked rows say: `wrong_share`, an :class:`~unflip.checked.Estimate`, and `shares`,
         the weight of each explanation of the errors; None where none were given.
     n_features_in_, feature_names_in_

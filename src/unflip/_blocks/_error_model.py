@@ -1,12 +1,12 @@
-"""What checked rows teach of rows in blocks."""
+"""The error model that is fitted to checked samples, for samples that come in blocks."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from unflip._blocks._rows import Blocks, LabelCounts, RowRequest, fetch_rows, label_codes
 from unflip._diagnostics.findings import LEVEL, Diagnostic
-from unflip._label_posterior import LabelPosterior, Totals
 from unflip._utils.simplex import scaled_rows
 from unflip._utils.typing import Array, Codes, Floats, Rows
 from unflip._utils.validation import Labels
@@ -24,12 +24,12 @@ from unflip.checked import (
 )
 from unflip.checked import wrong_share as wrong_share_ratio
 from unflip.noise import Noise
-from unflip.posterior import BasePosterior
+from unflip.weights import LabelPosterior, Totals
 
 
 @dataclass(frozen=True)
-class TaughtBlocks:
-    """What checked rows and noisy labels say together, of rows that come in blocks."""
+class BlockErrorModel:
+    """P(true | x, observed label) by checked samples and noisy labels together, block by block."""
 
     # How errors come about.
     explained: Explained
@@ -37,14 +37,14 @@ class TaughtBlocks:
     features: Features
     # The rates by the labels alone.
     own_rates: Noise
-    # The share of wrong labels by the drawn rows; None where too few were drawn.
-    wrong_share: Estimate | None
+    # The error rate counted in the samples that were drawn; None where too few were.
+    error_rate: Estimate | None
     # What a user should know.
-    doubts: list[Diagnostic]
+    findings: list[Diagnostic]
 
     @property
-    def shares(self) -> dict[str, float]:
-        """The weight of each explanation of the errors."""
+    def hypotheses(self) -> dict[str, float]:
+        """The weight of each model of the errors."""
         return self.explained.shares
 
     def label_proba(self, X: Rows, noisy: Floats, codes: Codes, classes: Array) -> Floats:
@@ -54,15 +54,15 @@ class TaughtBlocks:
         return self.explained.predict(Seen(own, scaled_rows(noisy), x, codes))
 
 
-def teach_blocks(
+def fit_error_model(
     blocks: Blocks,
     counts: LabelCounts,
-    posterior: BasePosterior,
+    predict: Callable[[Rows, Codes], Floats],
     rates: Noise,
     totals: Totals,
     checked: CheckedLabels,
-) -> TaughtBlocks:
-    """Return what checked rows teach, which are fetched in one pass."""
+) -> BlockErrorModel:
+    """Fit the error model to the checked samples, which are fetched in one pass."""
     n_rows = counts.n_rows.sum(axis=1)
     if n_rows.sum() != counts.n_all:
         raise ValueError(
@@ -75,7 +75,7 @@ def teach_blocks(
     truth, draws = checked.truth(labels), checked.draws(labels)
     few = fetch_rows(blocks, [RowRequest(checked.rows, n_rows)])[0]
     codes = label_codes(few.y, classes)
-    noisy = np.asarray(posterior.predict_proba(few.X), dtype=float)
+    noisy = predict(few.X, codes)
     own = LabelPosterior(noisy, codes, rates, classes).proba
     held_out = scaled_rows(noisy)
     features = Features.of(few.X, np.arange(codes.size), held_out)
@@ -93,4 +93,6 @@ def teach_blocks(
             LEVEL,
             with_model=True,
         )
-    return TaughtBlocks(explained, features, rates, share, doubts_of(checked, draws, share, said))
+    return BlockErrorModel(
+        explained, features, rates, share, doubts_of(checked, draws, share, said)
+    )

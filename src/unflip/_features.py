@@ -1,0 +1,269 @@
+"""Evidence from features: P(observed | x), T, and the estimate that follows from them.
+
+The classifier, the audit, the slices and rows in blocks all fit here, so that the same data give
+the same numbers through each of them.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from unflip._diagnostics.error_range import wrong_share_range
+from unflip._diagnostics.findings import Diagnostic, judge_model, judge_rates
+from unflip._diagnostics.labels import judge_classes
+from unflip._utils.folds import folds_within_classes
+from unflip._utils.preprocessing import fit_preprocessing
+from unflip._utils.typing import Array, Floats
+from unflip._utils.validation import Labels
+from unflip.checked import CheckedLabels, correct, has_checked
+from unflip.estimate import Bounds, NoiseEstimate
+from unflip.noise import Noise, as_noise, as_transition_matrix, known_size
+from unflip.noise_rates import (
+    BaseRates,
+    ChannelRates,
+    default_posterior,
+    fit_rates,
+    given_rates,
+    needs_rows,
+    trains_classifiers,
+)
+from unflip.posterior import BasePosterior, cross_fit, make_posterior
+from unflip.weights import LabelPosterior, Totals
+
+CHECKED_FOLDS = 5
+"""Number of folds that hold out P(observed | x) for checked samples: scikit-learn's default."""
+
+
+class FeatureFit(NamedTuple):
+    """A noise estimate from features, and the parts that it was made of."""
+
+    noise: NoiseEstimate
+    # at the point estimate of T, as a classifier is trained: no noise leaves all labels as they are
+    label_posterior: LabelPosterior
+    # fitted to all samples; None where somebody else's P(observed | x) was given
+    posterior: Any
+    # None where the rates were given
+    rate_estimator: BaseRates | None
+    # the mean of T where no noise is the most probable hypothesis, else None
+    mean_rates: Noise | None
+
+
+def estimate_from_features(
+    posterior: Any,
+    noise_rates: Any,
+    X: Any,
+    labels: Labels,
+    sample_weight: Floats | None = None,
+    *,
+    cv: Any = None,
+    random_state: int | np.random.RandomState | None = None,
+    classifier: Any = None,
+    numbers: Any = None,
+    checked: CheckedLabels | None = None,
+) -> FeatureFit:
+    """Estimate P(observed | x) and T, and what they say of every label.
+
+    `numbers` are the samples as :func:`encode` returns them, None where they are numbers already.
+    """
+    classes, codes = labels
+    numbers = X if numbers is None else numbers
+    cv = list(cv) if isinstance(cv, Iterator) else cv
+    chosen = choose_posterior(posterior, noise_rates, classes.size, random_state=random_state)
+    together = chosen.estimates_rates and _is_for_the_noise_model(noise_rates)
+    if together and known_size(noise_rates) is not None and chosen.get_params()["known"] is None:
+        chosen.set_params(known=as_noise(noise_rates, classes.size))
+    rows = numbers if isinstance(posterior, str) else X
+    fitted, noisy_proba = cross_fit(
+        chosen, rows, labels, sample_weight, cv=cv, random_state=random_state
+    )
+    if together and given_rates(noise_rates, classes.size) is None:
+        estimator = ChannelRates.of(fitted)
+        rates = estimator.rates_
+        label_posterior = LabelPosterior(noisy_proba, codes, rates, classes)
+        found = _fit_of(label_posterior, rates, sample_weight, fitted, estimator)
+    else:
+        found = estimate_from_posterior(
+            fitted,
+            noise_rates,
+            X if trains_classifiers(noise_rates) else numbers,
+            noisy_proba,
+            labels,
+            sample_weight,
+            random_state,
+            classifier,
+        )
+    if has_checked(checked):
+        held_out = None
+        if cv is None and not fitted.out_of_fold:  # a model that saw the labels agrees with them
+            folds = folds_within_classes(CHECKED_FOLDS, codes)
+            _, held_out = cross_fit(
+                clone(fitted), rows, labels, sample_weight, cv=folds, random_state=random_state
+            )
+        found = found._replace(noise=correct(found.noise, checked, numbers, held_out))
+    return found
+
+
+def estimate_from_posterior(
+    posterior: BasePosterior | None,
+    noise_rates: Any,
+    X: Any,
+    noisy_proba: Floats,
+    labels: Labels,
+    sample_weight: Floats | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    classifier: Any = None,
+) -> FeatureFit:
+    """Estimate what P(observed | x) says of every label, by rates given or estimated from it."""
+    classes, codes = labels
+    rates, estimator = fit_rates(
+        noise_rates,
+        X,
+        labels,
+        sample_weight,
+        random_state,
+        noisy_posterior=noisy_proba,
+        classifier=classifier,
+    )
+    label_posterior = LabelPosterior(noisy_proba, codes, rates, classes)
+    return _fit_of(label_posterior, rates, sample_weight, posterior, estimator)
+
+
+def _fit_of(
+    label_posterior: LabelPosterior,
+    rates: Noise,
+    sample_weight: Floats | None,
+    posterior: BasePosterior | None,
+    estimator: BaseRates | None,
+) -> FeatureFit:
+    """Return what P(observed | x) and T say, with what is doubtful about it."""
+    classes, totals = label_posterior.classes, label_posterior.totals(sample_weight)
+    model = noise_model(posterior, estimator)
+    label_proba, mean_rates = label_posterior.proba, None
+    if model is not None and estimator is not None and rates.information_left == 1:
+        mean_rates = model.mean_rates()
+        label_proba = averaged_over_noise(label_posterior, mean_rates)
+    noise = NoiseEstimate(
+        classes=classes,
+        codes=label_posterior.codes,
+        noise_rates=rates,
+        noisy_proba=label_posterior.noisy_proba,
+        clean_proba=label_posterior.clean_proba,
+        label_proba=label_proba,
+        error_range=error_range(label_posterior, totals, model),
+        findings=tuple(diagnose(totals, classes, rates, estimator, model)),
+        sample_weight=sample_weight,
+        estimated=estimator is not None,
+        goodness_of_fit=None if model is None else model.check_,
+        # a bootstrap takes long, and is done where somebody asks the rate estimator for it
+        interval=None if model is None or estimator is None else estimator.interval,
+    )
+    return FeatureFit(noise, label_posterior, posterior, estimator, mean_rates)
+
+
+def averaged_over_noise(label_posterior: LabelPosterior, mean_rates: Noise) -> Floats:
+    """Return P(true | x, observed label) where no noise is the most probable hypothesis.
+
+    It is not a certainty: the mean of T averages over the others, so that samples can be ranked.
+    """
+    # without noise P(observed | x) is P(true | x)
+    noisy = label_posterior.noisy_proba @ as_transition_matrix(mean_rates).matrix
+    return LabelPosterior(noisy, label_posterior.codes, mean_rates, label_posterior.classes).proba
+
+
+def noise_model(posterior: BasePosterior | None, estimator: BaseRates | None) -> Any:
+    """Return the noise model behind an estimate; None where rates were estimated by other means."""
+    if estimator is not None:
+        return estimator.noise_model_
+    return posterior if posterior is not None and posterior.estimates_rates else None
+
+
+def diagnose(
+    totals: Totals, classes: Array, rates: Noise, estimator: BaseRates | None, model: Any
+) -> list[Diagnostic]:
+    """Return why an estimate may be far off."""
+    estimated = estimator is not None
+    interval = model.interval_ if estimated and model is not None else None
+    found = diagnose_labels(totals, classes, estimated=estimated)
+    found += judge_rates(totals, classes, rates, estimated=estimated, interval=interval)
+    check = None if model is None else model.check_
+    if check is None:
+        return found
+    if interval is not None:
+        found += judge_model(
+            check.verdict,
+            check.statistic,
+            check.disagreement,
+            model.rates_,
+            totals,
+            at_random=interval.wrong_share or (0.0, totals.error_share),
+            possible=model.wrong_share_range_,
+        )
+    elif check.likelier_rates is not None:
+        positive, negative = check.likelier_rates
+        numbers = {"rates": str(rates), "positive": positive, "negative": negative}
+        found.append(Diagnostic("unlikely_rates", numbers=numbers))
+    return found
+
+
+def diagnose_labels(totals: Totals, classes: Array, *, estimated: bool) -> list[Diagnostic]:
+    """Return which classes look like one, and which are drowned by the others."""
+    counts = totals.noisy_prior * totals.n_rows
+    # tiny tables are the caller's own choice
+    found = judge_classes(classes, counts, least_rows=0)
+    return found if estimated else [one for one in found if one.code == "classes_look_alike"]
+
+
+def error_range(label_posterior: LabelPosterior, totals: Totals, model: Any) -> Bounds:
+    """Return (low, high) of the error rate if errors may depend on the sample.
+
+    By a noise model whose fit was tested, where there is one; else by the samples' probabilities.
+    Those of samples that the posterior was fitted to are too sure, and the high end is low.
+    """
+    if model is not None and model.check_ is not None:
+        low, high = model.wrong_share_range_
+        return low, high
+    expected = 0.0, totals.error_share
+    return wrong_share_range(label_posterior.noisy_proba, label_posterior.codes, expected)
+
+
+def choose_posterior(
+    posterior: Any,
+    noise_rates: Any,
+    n_classes: int,
+    *,
+    random_state: int | np.random.RandomState | None = None,
+) -> BasePosterior:
+    """Return the unfitted posterior: "auto" is the noise model unless the rates need another."""
+    if isinstance(posterior, str) and posterior == "auto":
+        by_model = _is_for_the_noise_model(noise_rates)
+        posterior = "channel" if by_model else default_posterior(n_classes)
+    return make_posterior(posterior, random_state, n_classes=n_classes)
+
+
+def encode(
+    posterior: Any, noise_rates: Any, X: Any, n_classes: int, *, estimator: Any = None
+) -> tuple[Any, Pipeline | None]:
+    """Return the samples as numbers where the stages need them, and what encoded them."""
+    if not _need_numbers(posterior, noise_rates, n_classes):
+        return X, None
+    return fit_preprocessing(X, estimator)
+
+
+def _need_numbers(posterior: Any, noise_rates: Any, n_classes: int) -> bool:
+    """Return whether the stages compute with the samples, and not only parts of the user's own."""
+    if isinstance(posterior, str):
+        return True
+    by_default = isinstance(noise_rates, str) and noise_rates == "auto"
+    return not (by_default or trains_classifiers(noise_rates)) and needs_rows(
+        noise_rates, n_classes
+    )
+
+
+def _is_for_the_noise_model(noise_rates: Any) -> bool:
+    """Return whether the noise model is to estimate the rates, or would be told them."""
+    if isinstance(noise_rates, str):
+        return noise_rates in ("auto", "channel")
+    return known_size(noise_rates) is not None
