@@ -27,17 +27,7 @@ from unflip.noise_rates import (
     known_size,
     needs_rows,
 )
-from unflip.posterior import (
-    BasePosterior,
-    ChannelPosterior,
-    MulticlassChannelPosterior,
-    cross_fit,
-    make_posterior,
-)
-
-Channel = ChannelPosterior | MulticlassChannelPosterior
-CHANNELS = (ChannelPosterior, MulticlassChannelPosterior)
-"""What finds P(noisy y | x) and the rates together."""
+from unflip.posterior import BasePosterior, JointPosterior, cross_fit, make_posterior
 
 Bounds = tuple[float, float]
 
@@ -70,7 +60,7 @@ def judge_estimate(
     found = judge_labels(totals, classes, estimated=estimator is not None)
     found += judge_rates(totals, classes, rates, estimated=estimator is not None, interval=interval)
     channel = estimator.posterior_ if isinstance(estimator, ChannelRates) else posterior
-    if not isinstance(channel, CHANNELS) or channel.check_ is None:
+    if not isinstance(channel, JointPosterior) or channel.check_ is None:
         return found
     check = channel.check_
     if isinstance(estimator, ChannelRates):
@@ -82,7 +72,7 @@ def judge_estimate(
             channel.rates_,
             totals,
             at_random=at_random,
-            possible=channel.wrong_share_range_,
+            possible=channel.label_error_range_,
         )
     elif estimator is None and check.likelier_rates is not None:
         positive, negative = check.likelier_rates
@@ -104,7 +94,7 @@ def goodness_of_fit(posterior: BasePosterior | None, estimator: BaseRates | None
     # where the rates were given, the noise model was told them
     model = estimator.posterior_ if isinstance(estimator, ChannelRates) else posterior
     by_another = estimator is not None and not isinstance(estimator, ChannelRates)
-    return None if by_another or not isinstance(model, CHANNELS) else model.check_
+    return None if by_another or not isinstance(model, JointPosterior) else model.check_
 
 
 def possible_wrong_share(
@@ -115,8 +105,8 @@ def possible_wrong_share(
     By a checked channel, where there is one; else by the probabilities of the rows. Of rows that
     the posterior was fitted to, not held out, these are too sure, and the high end is low.
     """
-    if isinstance(posterior, CHANNELS) and posterior.check_ is not None:
-        return posterior.wrong_share_range_
+    if isinstance(posterior, JointPosterior) and posterior.check_ is not None:
+        return posterior.label_error_range_
     said = 0.0, totals.error_share
     return wrong_share_range(label_posterior.noisy_proba, label_posterior.codes, said)
 
@@ -152,7 +142,7 @@ def fit_stages(
     chosen = choose_posterior(
         posterior, noise_rates, n_classes, random_state=random_state, estimate=estimate
     )
-    joint = isinstance(chosen, CHANNELS) and _is_for_the_channel(noise_rates)
+    joint = isinstance(chosen, JointPosterior) and _is_for_the_channel(noise_rates)
     if joint and chosen.known is None and known_size(noise_rates) is not None:
         chosen.set_params(known=_as_known(noise_rates, n_classes))
     rows = numbers if isinstance(posterior, str) else X
@@ -186,8 +176,8 @@ def choose_posterior(
     if isinstance(posterior, str) and posterior == "auto":
         by_channel = _is_for_the_channel(noise_rates)
         posterior = "channel" if by_channel else default_posterior(n_classes)
-    chosen = make_posterior(posterior, random_state, n_classes=n_classes)
-    if isinstance(posterior, str) and isinstance(chosen, CHANNELS):
+    chosen = make_posterior(posterior, random_state)
+    if isinstance(posterior, str) and isinstance(chosen, JointPosterior):
         chosen.set_params(estimate=estimate)
     return chosen
 

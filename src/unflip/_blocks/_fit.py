@@ -18,13 +18,18 @@ from unflip._blocks._samples import ClassSamples, numbers
 from unflip._blocks._teaching import TaughtBlocks, teach_blocks
 from unflip._diagnostics.findings import Diagnostic
 from unflip._label_posterior import Totals
-from unflip._stages import CHANNELS, choose_posterior, fit_stages, judge_estimate
+from unflip._stages import choose_posterior, fit_stages, judge_estimate
 from unflip._utils.sampling import drawn_rows
 from unflip._utils.typing import RandomState
 from unflip._utils.validation import MINIMUM_ROWS, check_count, check_labels
 from unflip.checked import CheckedLabels, rates_of
 from unflip.noise_rates import BaseRates, RatesLike, fit_rates, needs_rows
-from unflip.posterior import BasePosterior, DensityRatioPosterior, PosteriorLike
+from unflip.posterior import (
+    BasePosterior,
+    DensityRatioPosterior,
+    JointPosterior,
+    PosteriorLike,
+)
 
 MAX_ROWS = 20_000
 """Default number of rows to fit P(noisy y | x) and the rates to."""
@@ -76,7 +81,7 @@ def fit_blocks(
         )
     else:
         # draw the rows that a channel would draw in memory
-        drawing = chosen if isinstance(chosen, CHANNELS) else None
+        drawing = chosen if isinstance(chosen, JointPosterior) else None
         few = _draw(
             blocks,
             counts,

@@ -184,7 +184,6 @@ class PosteriorRates(BaseRates):
         posterior = make_posterior(
             default_posterior(n_classes) if self.posterior is None else self.posterior,
             self.random_state,
-            n_classes=n_classes,
         )
         _, noisy_posterior = cross_fit(
             posterior,
