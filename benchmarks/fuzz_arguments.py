@@ -34,7 +34,6 @@ from unflip.noise import RatesInterval
 from unflip.posterior import (
     ChannelPosterior,
     KernelDensityPosterior,
-    MulticlassChannelPosterior,
     ProbabilisticPosterior,
 )
 
@@ -138,7 +137,6 @@ ARGUMENTS: dict[str, Callable[[Sizes], Any]] = {
         KernelDensityPosterior,
         ProbabilisticPosterior,
         lambda: ChannelPosterior("linear"),
-        lambda: MulticlassChannelPosterior("linear"),
     ),
     "candidates": made(
         lambda: None,
@@ -149,7 +147,7 @@ ARGUMENTS: dict[str, Callable[[Sizes], Any]] = {
     "ratio": made(lambda: None, KLIEP, ULSIF, lambda: KMM(1.0), BregmanRatio),
     "loss": made(*(lambda name=name: name for name in LOSSES), Cauchy),
     "divergence": made(lambda: "kl", lambda: "squared", lambda: "basu", BasuDivergence),
-    "features": made(lambda: "nystroem", lambda: "linear", lambda: "auto", lambda: "forest"),
+    "features": made(lambda: "nystroem", lambda: "linear", lambda: "auto", lambda: "trees"),
     "kernel": count("rbf", "linear", "poly", "laplacian"),
     "calibration": count(None, None, "sigmoid", "isotonic"),
     "metric": count("accuracy", "f1", "roc_auc", "neg_log_loss"),

@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 from unflip import ImportanceReweightingClassifier, NoiseRates, TransitionMatrix, flip_labels
 from unflip.audit import LabelAudit
 from unflip.dask import DaskAudit, DaskReweighting
-from unflip.posterior import ChannelPosterior, MulticlassChannelPosterior
+from unflip.posterior import ChannelPosterior
 
 SMALL = ChannelPosterior("linear", max_rows=3000)
 """A channel that draws rows from a small table too."""
@@ -274,7 +274,7 @@ def test_three_classes_have_the_channel_of_the_rows_it_would_draw_in_memory():
     y = rng.integers(0, 3, 3000)
     X = np.eye(3)[y] * 4 + rng.normal(size=(3000, 3))
     y_noisy = flip_labels(y, TransitionMatrix.pair_flip(3, 0.2), random_state=0)
-    channel = MulticlassChannelPosterior("linear", max_rows=1500)
+    channel = ChannelPosterior("linear", max_rows=1500)
     expected = ImportanceReweightingClassifier(posterior=channel, weighting="rho").fit(X, y_noisy)
     blocks = da.from_array(X, chunks=(700, 3)), da.from_array(y_noisy, chunks=900)
     model = DaskReweighting(posterior=channel).fit(*blocks)

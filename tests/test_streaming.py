@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 
 from unflip import ImportanceReweightingClassifier, NoiseRates, TransitionMatrix, flip_labels
 from unflip.audit import LabelAudit
-from unflip.posterior import ChannelPosterior, MulticlassChannelPosterior
+from unflip.posterior import ChannelPosterior
 from unflip.streaming import (
     ArrayBatches,
     ArrowBatches,
@@ -293,7 +293,7 @@ def test_three_classes_have_the_channel_of_the_rows_it_would_draw_in_memory():
     y = rng.integers(0, 3, 3000)
     X = np.eye(3)[y] * 4 + rng.normal(size=(3000, 3))
     y_noisy = flip_labels(y, TransitionMatrix.pair_flip(3, 0.2), random_state=0)
-    channel = MulticlassChannelPosterior("linear", max_rows=1500)
+    channel = ChannelPosterior("linear", max_rows=1500)
     expected = ImportanceReweightingClassifier(posterior=channel, weighting="rho").fit(X, y_noisy)
     data = ArrayBatches(X, y_noisy, batch_rows=700)
     model = StreamingReweighting(posterior=channel).fit(data)
@@ -304,4 +304,4 @@ def test_three_classes_have_the_channel_of_the_rows_it_would_draw_in_memory():
         rtol=1e-8,
     )
     chosen = StreamingReweighting(random_state=0).fit(ArrayBatches(X[:600], y_noisy[:600]))
-    assert isinstance(chosen.posterior_, MulticlassChannelPosterior)
+    assert isinstance(chosen.posterior_, ChannelPosterior)

@@ -5,7 +5,7 @@ the same numbers through each of them.
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from sklearn.base import clone
@@ -30,7 +30,7 @@ from unflip.noise_rates import (
     needs_rows,
     trains_classifiers,
 )
-from unflip.posterior import BasePosterior, cross_fit, make_posterior
+from unflip.posterior import BasePosterior, JointPosterior, cross_fit, make_posterior
 from unflip.weights import LabelPosterior, Totals
 
 CHECKED_FOLDS = 5
@@ -80,7 +80,7 @@ def estimate_from_features(
         chosen, rows, labels, sample_weight, cv=cv, random_state=random_state
     )
     if together and given_rates(noise_rates, classes.size) is None:
-        estimator = ChannelRates.of(fitted)
+        estimator = ChannelRates.of(cast("JointPosterior", fitted))
         rates = estimator.rates_
         label_posterior = LabelPosterior(noisy_proba, codes, rates, classes)
         found = _fit_of(label_posterior, rates, sample_weight, fitted, estimator)
@@ -199,7 +199,7 @@ def diagnose(
             model.rates_,
             totals,
             at_random=interval.wrong_share or (0.0, totals.error_share),
-            possible=model.wrong_share_range_,
+            possible=model.label_error_range_,
         )
     elif check.likelier_rates is not None:
         positive, negative = check.likelier_rates
@@ -223,7 +223,7 @@ def error_range(label_posterior: LabelPosterior, totals: Totals, model: Any) -> 
     Those of samples that the posterior was fitted to are too sure, and the high end is low.
     """
     if model is not None and model.check_ is not None:
-        low, high = model.wrong_share_range_
+        low, high = model.label_error_range_
         return low, high
     expected = 0.0, totals.error_share
     return wrong_share_range(label_posterior.noisy_proba, label_posterior.codes, expected)
@@ -240,7 +240,7 @@ def choose_posterior(
     if isinstance(posterior, str) and posterior == "auto":
         by_model = _is_for_the_noise_model(noise_rates)
         posterior = "channel" if by_model else default_posterior(n_classes)
-    return make_posterior(posterior, random_state, n_classes=n_classes)
+    return make_posterior(posterior, random_state)
 
 
 def encode(

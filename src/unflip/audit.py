@@ -400,7 +400,7 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = get_tags(as_posterior(self.posterior, n_classes=3)).input_tags
+        inner = get_tags(as_posterior(self.posterior)).input_tags
         tags.input_tags.sparse = inner.sparse
         tags.input_tags.allow_nan = isinstance(self.posterior, str) or inner.allow_nan
         tags.target_tags.required = True

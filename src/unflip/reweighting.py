@@ -370,7 +370,7 @@ class ImportanceReweightingClassifier(
         """Return the parameters, as they are set, that do not allow more than two classes."""
         parts = {
             "estimator": get_tags(self._base_estimator()).classifier_tags,
-            "posterior": get_tags(as_posterior(self.posterior, n_classes=3)).classifier_tags,
+            "posterior": get_tags(as_posterior(self.posterior)).classifier_tags,
         }
         for_two = [name for name, tags in parts.items() if tags and not tags.multi_class]
         if for_two_classes(self.noise_rates):
@@ -386,7 +386,7 @@ class ImportanceReweightingClassifier(
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = not self._parts_for_two_classes()
         inner = [get_tags(self._base_estimator()).input_tags]
-        inner.append(get_tags(as_posterior(self.posterior, n_classes=3)).input_tags)
+        inner.append(get_tags(as_posterior(self.posterior)).input_tags)
         tags.input_tags.sparse = all(part.sparse for part in inner)
         by_name = isinstance(self.posterior, str)  # it is given numbers without gaps
         takes_gaps = self.estimator is None or inner[0].allow_nan

@@ -8,7 +8,7 @@ from scipy.special import expit, logit, softmax
 
 from tests.channel.test_softmax_channel import design_of
 from unflip import NoiseRates, TransitionMatrix, flip_labels
-from unflip.posterior import ChannelPosterior, MulticlassChannelPosterior
+from unflip.posterior import ChannelPosterior
 from unflip.posterior._noisy_channel import ChannelSample, fit_noisy_channel
 from unflip.posterior._softmax_channel._climb import Peak, climb
 from unflip.posterior._softmax_channel._design import SoftmaxDesign
@@ -96,7 +96,7 @@ def test_many_classes_of_few_rows_are_not_taken_for_noise():
     y = rng.integers(0, 15, 600)
     X = rng.normal(size=(15, 30))[y] * 4 / np.sqrt(30) + rng.normal(size=(600, 30))
     y_noisy = flip_labels(y, TransitionMatrix.uniform(15, 0.2), random_state=0)
-    channel = MulticlassChannelPosterior(random_state=0).fit(X, y_noisy)
+    channel = ChannelPosterior(random_state=0).fit(X, y_noisy)
     assert channel.rates_.matrix.diagonal().mean() == pytest.approx(0.8, abs=0.05)
     assert channel.check_.verdict == "believed"
     low, high = channel.interval_.wrong_share

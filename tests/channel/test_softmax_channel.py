@@ -8,7 +8,7 @@ from sklearn.ensemble import ExtraTreesClassifier
 
 from unflip import TransitionMatrix, flip_labels
 from unflip._utils.sampling import drawn_rows
-from unflip.posterior import MulticlassChannelPosterior
+from unflip.posterior import ChannelPosterior
 from unflip.posterior._noisy_channel import ChannelFeatures, distinct_rows
 from unflip.posterior._softmax_channel import _choose, _determinant, shortest_ranges
 from unflip.posterior._softmax_channel._climb import climb
@@ -247,7 +247,7 @@ def test_few_targets_are_looked_for_where_noise_with_even_ones_seems_absent():
     """Columns that tell all classes apart explain flips to the next class by themselves."""
     X, y = classes(8, 600, distance=2.0)
     pairs = flip_labels(y, TransitionMatrix.pair_flip(8, 0.3), random_state=0)
-    channel = MulticlassChannelPosterior("linear").fit(X, pairs)
+    channel = ChannelPosterior("linear").fit(X, pairs)
     assert "one rate, few targets" in channel.structure_probability_
     error = np.abs(channel.rates_.matrix - TransitionMatrix.pair_flip(8, 0.3).matrix)
     assert 0.5 * error.sum(axis=1).mean() < 0.1
@@ -299,13 +299,13 @@ def test_a_row_is_predicted_as_by_a_fit_without_it():
     X, y = classes(3, 150)
     T = TransitionMatrix.uniform(3, 0.2)
     y = flip_labels(y, T, random_state=0)
-    channel = MulticlassChannelPosterior("linear", known=T)
+    channel = ChannelPosterior("linear", known=T)
     proba = channel.fit_predict_proba(X, y)
     assert proba.sum(axis=1) == pytest.approx(np.ones(150))
     rows, exact = np.arange(0, 150, 5), []
     for row in rows:
         others = np.arange(150) != row
-        without = MulticlassChannelPosterior("linear", known=T).fit(X[others], y[others])
+        without = ChannelPosterior("linear", known=T).fit(X[others], y[others])
         exact.append(without.predict_proba(X[[row]])[0])
     error = np.abs(proba[rows] - exact).mean()  # the variances are held
     assert error < 0.5 * np.abs(channel.predict_proba(X[rows]) - exact).mean()
@@ -314,7 +314,7 @@ def test_a_row_is_predicted_as_by_a_fit_without_it():
 def test_rows_that_were_not_drawn_are_held_out_already():
     X, y = classes(3, 1600)
     y = flip_labels(y, TransitionMatrix.uniform(3, 0.2), random_state=0)
-    channel = MulticlassChannelPosterior("linear", max_rows=1000)
+    channel = ChannelPosterior("linear", max_rows=1000)
     proba = channel.fit_predict_proba(X, y)
     left = np.setdiff1d(np.arange(1600), drawn_rows(1600, 1000, None))
     assert proba[left] == pytest.approx(channel.predict_proba(X[left]))
@@ -345,9 +345,7 @@ def test_a_row_has_as_many_held_out_trees_as_a_new_one():
 )
 def test_the_structure_of_the_noise_is_found(noise, name):
     X, y = classes(4, 1500, distance=4)
-    channel = MulticlassChannelPosterior(features="linear").fit(
-        X, flip_labels(y, noise, random_state=0)
-    )
+    channel = ChannelPosterior(features="linear").fit(X, flip_labels(y, noise, random_state=0))
     probability = channel.structure_probability_
     assert max(probability, key=probability.get) == name
     assert sum(probability.values()) == pytest.approx(1)
@@ -359,9 +357,7 @@ def test_the_structure_of_the_noise_is_found(noise, name):
 def test_rates_that_differ_are_told_from_one_rate():
     X, y = classes(3, 2000, distance=4)
     noise = [[0.6, 0.2, 0.2], [0.0, 1.0, 0.0], [0.05, 0.05, 0.9]]
-    channel = MulticlassChannelPosterior(features="linear").fit(
-        X, flip_labels(y, noise, random_state=0)
-    )
+    channel = ChannelPosterior(features="linear").fit(X, flip_labels(y, noise, random_state=0))
     assert channel.symmetry_test_.p_value < 0.001
     assert channel.symmetry_test_.probability < 0.01
     assert channel.rates_.matrix == pytest.approx(np.array(noise), abs=0.05)
@@ -371,26 +367,26 @@ def test_trees_find_what_columns_do_not_tell():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (1500, 4))
     y = 2 * (X[:, 0] * X[:, 1] > 0) + (X[:, 2] * X[:, 3] > 0)
-    channel = MulticlassChannelPosterior().fit(X, flip_labels(y, TransitionMatrix.uniform(4, 0.2)))
-    assert channel.features_ in ("forest", "nystroem")
-    held_out = MulticlassChannelPosterior().fit_predict_proba(X, y)
+    channel = ChannelPosterior().fit(X, flip_labels(y, TransitionMatrix.uniform(4, 0.2)))
+    assert channel.features_ in ("trees", "nystroem")
+    held_out = ChannelPosterior().fit_predict_proba(X, y)
     assert np.mean(held_out.argmax(axis=1) == y) > 0.8
 
 
 def test_columns_are_enough_where_a_forest_hardly_helps(monkeypatch):
     X, y = classes(3, seed=5)
     y_noisy = flip_labels(y, TransitionMatrix.uniform(3, 0.2), random_state=5)
-    assert MulticlassChannelPosterior().fit(X, y_noisy).features_ == "linear"
+    assert ChannelPosterior().fit(X, y_noisy).features_ == "linear"
     monkeypatch.setattr(_choose, "SCOUTED_HELP", -1.0)  # others are tried, and do not help enough
-    assert MulticlassChannelPosterior().fit(X, y_noisy).features_ == "linear"
+    assert ChannelPosterior().fit(X, y_noisy).features_ == "linear"
     monkeypatch.setattr(_choose, "HELP", -1.0)
-    assert MulticlassChannelPosterior().fit(X, y_noisy).features_ == "forest"
+    assert ChannelPosterior().fit(X, y_noisy).features_ == "trees"
 
 
 def test_a_known_matrix_is_kept_and_has_nothing_to_test():
     X, y = classes(3)
     noise = TransitionMatrix.pair_flip(3, 0.2)
-    channel = MulticlassChannelPosterior(known=noise, features="linear").fit(X, y)
+    channel = ChannelPosterior(known=noise, features="linear").fit(X, y)
     assert channel.rates_ == noise
     assert channel.noise_test_ is channel.symmetry_test_ is None
     assert channel.interval_.contains(noise)
@@ -401,8 +397,8 @@ def test_a_known_matrix_is_kept_and_has_nothing_to_test():
 
 def test_probabilities_are_softened_by_what_is_not_known():
     X, y = classes(3, 60)
-    channel = MulticlassChannelPosterior(features="linear").fit(X, y)
-    inner = channel._channel
+    channel = ChannelPosterior(features="linear").fit(X, y)
+    inner = channel._fitted.channel
     plain = softmax(inner.features.transform(X) @ inner.coef, axis=1)
     assert channel.predict_clean_proba(X).max(axis=1).mean() < plain.max(axis=1).mean()
 
@@ -414,7 +410,7 @@ def test_hard_cases_work():
     kept = np.setdiff1d(np.arange(y.size), rare[5:])
     X, y = np.column_stack([X, np.ones(len(X))])[kept].astype(np.float32), names[y[kept]]
     X, y = np.concatenate([X, X[:40]]), np.concatenate([y, y[:40]])
-    channel = MulticlassChannelPosterior(features="linear").fit(X, y)
+    channel = ChannelPosterior(features="linear").fit(X, y)
     assert np.isfinite(channel.predict_proba(X)).all()
     assert np.mean(channel.classes_[channel.predict_clean_proba(X).argmax(axis=1)] == y) > 0.95
     assert np.diag(channel.rates_.matrix).min() > 0.9
@@ -426,9 +422,7 @@ def test_hard_cases_work():
 def test_more_classes_than_can_have_targets_have_even_ones():
     X, y = classes(52, 1600, distance=7)
     noise = TransitionMatrix.uniform(52, 0.2)
-    channel = MulticlassChannelPosterior(features="linear").fit(
-        X, flip_labels(y, noise, random_state=0)
-    )
+    channel = ChannelPosterior(features="linear").fit(X, flip_labels(y, noise, random_state=0))
     assert set(channel.structure_probability_) <= {
         "none",
         "one rate",
@@ -481,7 +475,7 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say(n_classes):
             noise[k, others], noise[k, k] = rate * rng.dirichlet(np.ones(n_classes - 1)), 1 - rate
         X, y = classes(n_classes, 1000, seed=seed)
         noisy = flip_labels(y, noise, random_state=seed)
-        interval = MulticlassChannelPosterior(features="linear").fit(X, noisy).interval_
+        interval = ChannelPosterior(features="linear").fit(X, noisy).interval_
         held.append(((interval.low <= noise) & (noise <= interval.high)).mean())
         low, high = interval.wrong_share
         shares.append(low <= np.mean(noisy != y) <= high)

@@ -17,7 +17,7 @@ from unflip import (
 )
 from unflip._diagnostics.error_range import channel_range
 from unflip.inspection import summary
-from unflip.posterior import MulticlassChannelPosterior
+from unflip.posterior import ChannelPosterior
 from unflip.posterior._softmax_channel._check import (
     LEAF,
     N_TREES,
@@ -66,7 +66,7 @@ def test_noise_is_not_believed_of_classes_far_apart():
     rng = np.random.default_rng(1)
     y = rng.integers(0, 15, 400)
     X = (4 * rng.normal(size=(15, 8)))[y] + rng.normal(size=(400, 8))
-    channel = MulticlassChannelPosterior(features="nystroem").fit(X, y)
+    channel = ChannelPosterior(features="nystroem").fit(X, y)
     assert channel.noise_test_.probability > 0.9
     assert channel.interval_.wrong_share[1] < 0.01
 
@@ -132,27 +132,27 @@ def test_columns_alone_are_not_believed_where_the_classes_bend():
     X = rng.normal(size=(1000, 3))
     y = np.digitize(X[:, 0] * X[:, 1], [-0.4, 0.4])
     noisy = flip_labels(y, TransitionMatrix.uniform(3, 0.2), random_state=0)
-    assert MulticlassChannelPosterior().fit(X, noisy).features_ != "linear"
+    assert ChannelPosterior().fit(X, noisy).features_ != "linear"
 
 
 def test_random_flips_of_gaussian_classes_are_believed():
     X, y = classes(4, 1000, distance=4)
-    channel = MulticlassChannelPosterior().fit(
+    channel = ChannelPosterior().fit(
         X, flip_labels(y, TransitionMatrix.uniform(4, 0.2), random_state=0)
     )
     assert channel.check_.verdict == "believed"
     assert channel.check_.disagreement == pytest.approx(0.22, abs=0.05)
-    low, high = channel.wrong_share_range_
+    low, high = channel.label_error_range_
     assert low == 0
     assert 0.25 < high < 0.45
 
 
 def test_the_range_is_only_known_where_the_channel_was_checked():
     X, y = classes(3, 150)
-    channel = MulticlassChannelPosterior(features="linear").fit(X, y)
+    channel = ChannelPosterior(features="linear").fit(X, y)
     assert channel.check_ is None
     with pytest.raises(AttributeError, match="features='auto'"):
-        _ = channel.wrong_share_range_
+        _ = channel.label_error_range_
 
 
 def said(X, y):
@@ -217,7 +217,7 @@ def test_a_range_of_many_classes_may_pass_one_half():
 def test_no_flip_in_few_rows_leaves_room_for_some():
     """The end of an interval is the rate at which 1 - level of such samples show no flip."""
     X, y = classes(3, 90, distance=8)
-    channel = MulticlassChannelPosterior(features="linear").fit(X, y)
+    channel = ChannelPosterior(features="linear").fit(X, y)
     assert channel.rates_ == TransitionMatrix(np.eye(3))
     rows = np.bincount(y)
     for level in (0.8, 0.95):
@@ -227,6 +227,6 @@ def test_no_flip_in_few_rows_leaves_room_for_some():
         low, high = interval.wrong_share
         assert low == pytest.approx(0, abs=1e-6)
         assert (1 - high) ** 91 <= 1 - level + 1e-9
-    known = MulticlassChannelPosterior(features="linear", known=np.eye(3)).fit(X, y)
+    known = ChannelPosterior(features="linear", known=np.eye(3)).fit(X, y)
     assert known.interval_.contains(TransitionMatrix(np.eye(3)))
     assert known.interval_.high == pytest.approx(np.eye(3))

@@ -6,7 +6,7 @@ from scipy.stats import chi2
 
 from tests.channel.test_softmax_channel import classes, design_of
 from unflip import TransitionMatrix, flip_labels
-from unflip.posterior import MulticlassChannelPosterior
+from unflip.posterior import ChannelPosterior
 from unflip.posterior._softmax_channel._climb import Peak, climb
 from unflip.posterior._softmax_channel._compare import tests as evidence_tests
 from unflip.posterior._softmax_channel._design import SoftmaxDesign
@@ -88,7 +88,7 @@ def test_pairs_of_many_classes_are_seen_with_few_rows():
     X, y = overlapping(20, 800, 1.2)
     noise = TransitionMatrix.pair_flip(20, 0.3)
     given = flip_labels(y, noise, random_state=0)
-    channel = MulticlassChannelPosterior(features="linear").fit(X, given)
+    channel = ChannelPosterior(features="linear").fit(X, given)
     assert channel.noise_test_.probability < 0.01
     assert 0.5 * np.abs(channel.rates_.matrix - noise.matrix).sum(axis=1).mean() < 0.06
 

@@ -30,7 +30,7 @@ def test_the_rates_are_those_of_the_posterior(data):
 
 
 def test_another_posterior_is_refused(data):
-    with pytest.raises(TypeError, match="must be a ChannelPosterior, a MulticlassChannel"):
+    with pytest.raises(TypeError, match="must be a ChannelPosterior or None"):
         ChannelRates(ProbabilisticPosterior()).fit(*data)
 
 

@@ -65,8 +65,7 @@ def test_sparse_rows_and_weights_are_taken(line):
 
 def test_auto_is_the_channel_and_this_is_made_by_its_name():
     assert type(make_posterior("auto")).__name__ == "ChannelPosterior"
-    assert type(make_posterior("auto", n_classes=3)).__name__ == "MulticlassChannelPosterior"
-    assert isinstance(make_posterior("selected", n_classes=3), SelectedPosterior)
+    assert isinstance(make_posterior("selected"), SelectedPosterior)
     with pytest.raises(ValueError, match="candidates is empty"):
         SelectedPosterior([]).fit(np.zeros((12, 1)), [0, 1] * 6)
     kept = make_posterior(SelectedPosterior([LogisticRegression()]))

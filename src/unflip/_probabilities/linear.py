@@ -41,7 +41,7 @@ def pooled_with_linear(
     share = no_noise / 2
     if share < LEAST_WEIGHT:
         return label_proba
-    linear = make_posterior("probabilistic", random_state, n_classes=labels.classes.size)
+    linear = make_posterior("probabilistic", random_state)
     _, held_out = cross_fit(linear, X, labels, sample_weight, cv=cv, random_state=random_state)
     said = fit_mistakes(held_out, labels.codes, sample_weight, random_state)
     second = said.apply(held_out, labels.codes).proba

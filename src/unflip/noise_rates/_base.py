@@ -38,7 +38,7 @@ from unflip.noise_rates._intervals import (
     bootstrap_matrices,
     corrected_interval,
 )
-from unflip.posterior import BasePosterior, PosteriorLike, cross_fit, make_posterior
+from unflip.posterior import JointPosterior, PosteriorLike, cross_fit, make_posterior
 from unflip.weights import LabelPosterior
 
 
@@ -84,7 +84,7 @@ class BaseRates(BaseEstimator, metaclass=ABCMeta):
     """Whether `fit` trains a classifier of the user's, on rows as given."""
 
     @property
-    def noise_model_(self) -> BasePosterior | None:
+    def noise_model_(self) -> JointPosterior | None:
         """The noise model whose rates these are; None if they come from elsewhere."""
         return None
 
@@ -192,7 +192,6 @@ class PosteriorRates(BaseRates):
         posterior = make_posterior(
             default_posterior(n_classes) if self.posterior is None else self.posterior,
             self.random_state,
-            n_classes=n_classes,
         )
         _, noisy_posterior = cross_fit(
             posterior,

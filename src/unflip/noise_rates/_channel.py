@@ -12,22 +12,19 @@ from unflip._utils.typing import Rows
 from unflip._utils.validation import check_enough_rows, check_labels, check_table
 from unflip.noise import RatesInterval
 from unflip.noise_rates._base import BaseRates, CountsRates, count_checked
-from unflip.posterior import ChannelPosterior, EvidenceTest, MulticlassChannelPosterior
-
-Channel = ChannelPosterior | MulticlassChannelPosterior
+from unflip.posterior import ChannelPosterior, EvidenceTest, JointPosterior
 
 
 class ChannelRates(BaseRates):
     r"""T of P(noisy | x) = g(x) T, g and T at once; of two classes, rho_pos and rho_neg.
 
-    How, and under which prior: see :class:`~unflip.posterior.ChannelPosterior` for two classes and
-    :class:`~unflip.posterior.MulticlassChannelPosterior` for more, of which these are the rates.
+    How, and under which prior: see :class:`~unflip.posterior.ChannelPosterior`, of which these are
+    the rates.
 
     Parameters
     ----------
-    posterior : ChannelPosterior or MulticlassChannelPosterior, default=None
-        The channel, in which `known` rates or bounds of them can be given. None: with its defaults,
-        by the number of classes.
+    posterior : ChannelPosterior, default=None
+        The channel, in which `known` rates or bounds of them can be given. None: with its defaults.
     random_state : int, RandomState instance or None, default=None
         Seed, where the channel has none of its own.
 
@@ -43,7 +40,7 @@ class ChannelRates(BaseRates):
         labels. None where what is known rules it out.
     symmetry_test_ : EvidenceTest or None
         The same of the hypothesis that all classes are flipped equally often.
-    posterior_ : ChannelPosterior or MulticlassChannelPosterior
+    posterior_ : ChannelPosterior
         The fitted channel, with P(noisy y | x) and P(true y | x).
     classes_ : ndarray of shape (n_classes,)
         The labels in sorted order; of two, the positive class last.
@@ -64,11 +61,11 @@ class ChannelRates(BaseRates):
     (True, True)
     """
 
-    posterior_: Channel
+    posterior_: JointPosterior
 
     def __init__(
         self,
-        posterior: Channel | None = None,
+        posterior: JointPosterior | None = None,
         *,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -76,12 +73,12 @@ class ChannelRates(BaseRates):
         self.random_state = random_state
 
     @classmethod
-    def of(cls, posterior: Channel) -> Self:
+    def of(cls, posterior: JointPosterior) -> Self:
         """Return the rates of a channel that is fitted already.
 
         Parameters
         ----------
-        posterior : ChannelPosterior or MulticlassChannelPosterior
+        posterior : ChannelPosterior
             A fitted one.
 
         Returns
@@ -117,7 +114,7 @@ class ChannelRates(BaseRates):
             rates and their interval are counted in these, whatever the noise.
         """
         labels = check_labels(y, binary=False)
-        posterior = self._channel_of(labels.classes.size)
+        posterior = self._channel()
         check_enough_rows(X, labels.codes)
         fitted = clone_seeded(posterior, self.random_state)
         fitted.fit(X, labels.given, sample_weight)
@@ -133,7 +130,7 @@ class ChannelRates(BaseRates):
         return self.posterior_.interval(level)
 
     @property
-    def noise_model_(self) -> Channel:
+    def noise_model_(self) -> JointPosterior:
         """The fitted noise model."""
         return self.posterior_
 
@@ -147,20 +144,19 @@ class ChannelRates(BaseRates):
         """The hypothesis that all classes are flipped equally often, tested."""
         return self.posterior_.symmetry_test_
 
-    def _take(self, fitted: Channel) -> None:
+    def _take(self, fitted: JointPosterior) -> None:
         self.classes_, self.rates_, self.posterior_ = fitted.classes_, fitted.rates_, fitted
 
-    def _channel_of(self, n_classes: int) -> Channel:
+    def _channel(self) -> JointPosterior:
         if self.posterior is None:
-            return ChannelPosterior() if n_classes == 2 else MulticlassChannelPosterior()
-        if not isinstance(self.posterior, ChannelPosterior | MulticlassChannelPosterior):
+            return ChannelPosterior()
+        if not isinstance(self.posterior, JointPosterior):
             raise TypeError(
-                "posterior must be a ChannelPosterior, a MulticlassChannelPosterior or None, got "
-                f"{self.posterior!r}."
+                f"posterior must be a ChannelPosterior or None, got {self.posterior!r}."
             )
         return self.posterior
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = not isinstance(self.posterior, ChannelPosterior)
+        tags.classifier_tags.multi_class = True
         return tags

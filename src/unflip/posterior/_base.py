@@ -52,7 +52,7 @@ class BasePosterior(BaseEstimator, metaclass=ABCMeta):
     estimates_rates = False
     """Whether this is a noise model, whose `fit` finds the rates too, or is told them as `known`.
 
-    It then has `rates_`, `interval_`, `check_` and `wrong_share_range_`.
+    It then has `rates_`, `interval_`, `check_` and `label_error_range_`.
     """
 
     _fold_length = 1.0

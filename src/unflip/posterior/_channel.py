@@ -1,113 +1,136 @@
-"""P(noisy y | x) as the clean posterior passed through a noisy channel."""
+"""P(noisy y | x) = g(x) T: the clean posterior passed through a noisy channel."""
 
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.decomposition import TruncatedSVD
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from unflip._diagnostics.error_range import wrong_share_bounds
-from unflip._utils.progress import tick, work
 from unflip._utils.row_weights import relative_weights
 from unflip._utils.sampling import drawn_rows
-from unflip._utils.threads import one_blas_thread
+from unflip._utils.threads import by_threads, one_blas_thread, threads_for
 from unflip._utils.typing import Floats
 from unflip._utils.validation import (
     check_choice,
+    check_class_weights,
     check_count,
     check_labels,
     check_level,
     check_table,
     training_rows,
 )
-from unflip.noise import NoiseRates, RatesInterval
-from unflip.posterior._base import BasePosterior
-from unflip.posterior._checked_range import checked_range
-from unflip.posterior._noisy_channel import (
-    N_GRID,
-    ChannelSample,
-    Evidence,
-    EvidenceTest,
-    ModelCheck,
-    NoisyChannel,
-    ScoredChannel,
-    box_of,
-    check_channel,
-    dense,
-    fit_noisy_channel,
-    fit_scored_channel,
+from unflip.noise import (
+    Noise,
+    NoiseRates,
+    RatesInterval,
+    TransitionMatrix,
+    as_transition_matrix,
+    is_matrix,
 )
-from unflip.posterior._wide_rows import RidgeScores, fit_reducer, reducer
+from unflip.posterior._fitted_channel import ChannelOptions, FittedChannel, fit_channel_to
+from unflip.posterior._joint import JointPosterior
+from unflip.posterior._noisy_channel import EvidenceTest, ModelCheck, box_of, dense
+from unflip.posterior._wide_rows import fit_reducer, reducer
+
+PREDICTED_AT_ONCE = 4096
+"""Rows whose features are made at a time."""
+
+LEAST_ROWS = 1000
+"""Smallest `max_rows`."""
 
 
-class ChannelPosterior(BasePosterior):
-    r"""P(noisy=+1 | x) = rho_neg + (1 - rho_pos - rho_neg) g(x), rates and g fitted together.
+class ChannelPosterior(JointPosterior):
+    r"""P(noisy | x) = g(x) T, the transition matrix T and g fitted together.
 
-    g = sigmoid(t) is the clean posterior, t a linear function plus a sum of Gaussian bumps with a
-    Gaussian prior on its coefficients. For every pair of rates the coefficients are integrated out
-    (Laplace), which gives the evidence of the noisy labels as a function of the rates; the rates
-    are those in the middle of their distribution given it.
+    g = softmax(t) is the clean posterior; t is linear in the columns, in RBF features or in the
+    scores of trees, with a Gaussian prior on its coefficients. The coefficients are integrated out
+    (Laplace), which gives the evidence of the noisy labels as a function of T alone. For two
+    classes T has two rates, rho_pos and rho_neg, and
+
+        P(noisy=+1 | x) = rho_neg + (1 - rho_pos - rho_neg) g(x).
 
     Parameters
     ----------
-    features : {"auto", "nystroem", "linear", "trees"} or transformer, default="auto"
-        What t is linear in. "nystroem": the columns and, where they help, Gaussian bumps, with the
-        bumps' width chosen by the evidence. "linear": the columns. "trees": held-out scores of
-        boosted trees, and bumps on them. A transformer: what it makes of the rows (it is fitted on
-        them). "auto": "nystroem", and "trees" where its residuals can be predicted (see `check_`).
+    features : {"auto", "linear", "nystroem", "trees"} or transformer, default="auto"
+        What t is linear in. "linear": the columns. "nystroem": the columns and RBF features. For
+        two classes RBF features are used only where they help, and the evidence chooses their
+        width. "trees": scores of trees, held out for the rows that the trees are grown on. A
+        transformer: what it makes of the rows (it is fitted on them). "auto": the columns, and RBF
+        features or trees where they explain the labels better (see Notes and `check_`).
     n_centers : int, default=60
-        How many bumps, at most.
-    known : NoiseRates, default=None
-        Rates that are known, or bounds of them: `NoiseRates(positive=None, negative=0.0)` where
-        only positives may be mislabelled. A rate of which nothing is known lies in [0, 0.5].
+        Number of RBF features, at most.
+    known : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes), default=None
+        The noise, where it is known. For two classes also bounds, or one of the rates:
+        `NoiseRates(positive=None, negative=0.0)` where only positives may be mislabelled. A rate of
+        which nothing is known lies in [0, 0.5].
     estimate : {"median", "mean"}, default="median"
-        Which rates of their distribution to take. The median is (0, 0) where no noise is more
-        likely than any, and then nothing is changed; the mean never rules noise out, as suits the
-        search for wrong labels.
+        Point estimate of T. "median": no noise where that has a probability above 1/2 given the
+        labels, else (two classes) the medians of the rates, or (more) the mean of T given noise,
+        less where no noise is likely too. "mean" never rules noise out, as suits the search for
+        wrong labels.
     max_rows : int, default=20_000
-        Of more rows, a random sample of so many is used for the fit.
+        If there are more rows, a random sample of this size is used for the fit.
     random_state : int, RandomState instance or None, default=None
         Seed of the centers and the sample. None is a seed too, so that the same rows always give
-        the same rates.
+        the same T.
 
     Attributes
     ----------
-    rates_ : NoiseRates
-        The estimate.
+    rates_ : NoiseRates or TransitionMatrix
+        The estimate: NoiseRates for two classes, a TransitionMatrix for more.
     interval_ : RatesInterval
-        Bounds (low, high) of either: the shortest range that holds the rate with probability 0.95.
+        Bounds of every rate (of every entry of T) and of the share of wrong labels: the shortest
+        ranges that hold them with probability 0.95.
+    structure_probability_ : dict of str to float
+        Probability of each structure of T given the labels. For two classes "none", "one rate" and
+        "one rate per class"; for more also "one rate, one target", "one rate per class, one
+        target", "one rate, few targets", "one rate per class, few targets" and "free". Structures
+        that few rows, or the expected counts of classes and labels, rule out are left out. Empty
+        where T is known.
     noise_test_ : EvidenceTest or None
-        The hypothesis that no label is flipped: `statistic`, `p_value`, and `probability` given the
-        labels. None where `known` rules it out.
+        The hypothesis that no label is flipped: `statistic`, `p_value` (conservative for more than
+        two classes), and `probability` given the labels. None where `known` rules it out.
     symmetry_test_ : EvidenceTest or None
-        The same of the hypothesis that both classes are flipped equally often.
+        The same for the hypothesis that all classes are flipped equally often.
+    features_ : {"linear", "nystroem", "trees"} or transformer
+        What t is linear in.
     check_ : ModelCheck or None
-        Whether the channel explains the labels: `statistic`, by how many standard errors boosted
-        trees predict what it leaves unexplained, `p_value`, and `verdict`, "believed", "doubted",
-        "refuted" or "rule". None where `features` is not "auto".
-    classes_ : ndarray of shape (2,)
-        The labels, the positive class last.
+        Goodness of fit: `statistic`, by how many standard errors trees predict the residuals out of
+        fold, its `p_value`, and `verdict`, "believed", "doubted", "refuted" or "rule". None where
+        `features` is not "auto".
+    label_error_range_ : (low, high)
+        The label error rate, if errors may depend on the sample. It needs `check_`.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted; of two, the positive class last.
 
     Notes
     -----
-    Before the data, the rates are (0, 0) with probability 0.1, equal to each other with probability
-    0.225, and otherwise anywhere within their bounds alike. Equal rates have a share of their own
-    because they need no correction of the decision: where the data say little, this keeps the
-    estimate from inventing a difference.
+    *Two classes.* Before the data, the rates are (0, 0) with probability 0.1, equal to each other
+    with probability 0.225, and otherwise uniform within their bounds. Equal rates have a share of
+    their own because they need no correction of the decision: where the data say little, this keeps
+    the estimate from inventing a difference. The evidence is integrated over a grid of the rates.
 
-    What identifies the rates is the shape of g: overlap of the classes is told from noise by the
-    plateaus that noise leaves. g is as sharp as the labels of left-out rows say: where classes
-    hardly overlap, the likeliest coefficients are too small.
+    *More classes.* T has K (K - 1) rates, too many for few rows. So T is one of several structures,
+    each with its own prior: no noise; one rate for all classes; one rate per class; and for either
+    kind of rate, the flips of a class go to all other classes alike, to one of them, to few, or
+    anywhere. The evidence weighs them against each other, and the estimate is their mean. Before
+    the data, no noise has the probability 0.1, the others share the rest, and every rate has a
+    Beta(1, 4) distribution. Where classes hardly overlap, noise is believed no more than held-out
+    labels bear out. Above 50 classes flips go to all other classes alike, or to one. A class of few
+    rows has the rate that the others, or the prior, suggest; its interval says so.
+
+    What identifies T is the shape of g: the evidence tells overlap of the classes from noise by the
+    plateaus that noise leaves. Where held-out labels say that g is sharper than the likeliest
+    coefficients make it, its logits are multiplied by a factor.
 
     The scale of `sample_weight` does not matter, and an integer weight is as good as so many copies
     of a row. Copies are not evidence: repeated rows that all carry the same label count as their
-    effective number of distinct rows. Where repeated rows carry both labels, as rows of a few
+    effective number of distinct rows. Where repeated rows carry several labels, as rows of a few
     categories do, each of them counts.
 
-    Dense rows of more than 100 columns are reduced to an out-of-fold score of the noisy label by
+    Dense rows of more than 100 columns are reduced to out-of-fold scores of the noisy classes by
     ridge regression and 30 principal components, sparse ones of more than 500 to 100 by
     :class:`~sklearn.decomposition.TruncatedSVD`.
 
@@ -115,12 +138,14 @@ class ChannelPosterior(BasePosterior):
     ----------
     Bootkrajang and Kabán (2012), "Label-noise robust logistic regression and its applications",
     ECML PKDD. MacKay (1992), "The evidence framework applied to classification networks", Neural
-    Computation.
+    Computation. MacKay (1998), "Choice of basis for Laplace approximation", Machine Learning 33.
+    Patrini et al. (2017), "Making deep neural networks robust to label noise: a loss correction
+    approach", CVPR.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from unflip import NoiseRates, flip_labels
+    >>> from unflip import NoiseRates, TransitionMatrix, flip_labels
     >>> from unflip.posterior import ChannelPosterior
     >>> X = np.random.default_rng(0).uniform(size=(2000, 2))
     >>> y = flip_labels(X.sum(axis=1) > 1, NoiseRates(positive=0.3, negative=0.1), random_state=0)
@@ -130,20 +155,31 @@ class ChannelPosterior(BasePosterior):
     >>> channel.predict_proba([[0.9, 0.9], [0.1, 0.1]]).round(2)
     array([[0.31, 0.69],
            [0.93, 0.07]])
+
+    Three classes, each taken for the next one:
+
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 3, 1500)
+    >>> X = rng.normal(size=(1500, 2)) + 3 * np.array([[0, 0], [1, 0], [0, 1]])[y]
+    >>> y_noisy = flip_labels(y, TransitionMatrix.pair_flip(3, 0.3), random_state=0)
+    >>> ChannelPosterior(random_state=0).fit(X, y_noisy).rates_.matrix.round(1) + 0.0
+    array([[0.7, 0.3, 0. ],
+           [0. , 0.7, 0.3],
+           [0.3, 0. , 0.7]])
     """
 
     _fold_length = 0.1
 
-    rates_: NoiseRates
-
-    estimates_rates = True
+    rates_: Noise
+    structure_probability_: dict[str, float]
+    features_: Any
 
     def __init__(
         self,
         features: Any = "auto",
         n_centers: int = 60,
         *,
-        known: NoiseRates | None = None,
+        known: Any = None,
         estimate: str = "median",
         max_rows: int = 20_000,
         random_state: int | np.random.RandomState | None = None,
@@ -156,61 +192,28 @@ class ChannelPosterior(BasePosterior):
         self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Estimate the rates and the clean posterior.
+        """Estimate T and the clean posterior.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
             Rows.
         y : array-like of shape (n_samples,)
-            Noisy labels, of two classes.
+            Noisy labels, of two or more classes.
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts.
         """
         self._fit(X, y, sample_weight)
         return self
 
-    def _fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> tuple[NDArray[np.intp], Floats]:
-        """Fit, and return the positions of the rows that took part, and P(true=+1 | x) held out."""
-        check_count(self.n_centers, "n_centers", least=1)
-        check_count(self.max_rows, "max_rows", least=N_GRID)
-        check_choice(self.estimate, ("median", "mean"), "estimate")
-        box_of(self.known)  # refused before any work is done
-        classes, codes = check_labels(y)
-        check_consistent_length(X, codes)
-        weight = relative_weights(sample_weight, codes.size)
-        counts = np.flatnonzero(weight)
-        if not 0 < codes[counts].mean() < 1:
-            raise ValueError(
-                "every row of one of the classes has sample_weight 0, and rows of both are needed."
-            )
-        # drawn before all else, so that the fit to these rows alone is the same fit
-        counts = counts[drawn_rows(counts.size, self.max_rows, self.random_state)]
-        random = check_random_state(0 if self.random_state is None else self.random_state)
-        rows = self._numbers(X)
-        transformer = self._transformer_for(rows, random)
-        rows = _safe_indexing(rows, counts)
-        if transformer is not None:
-            rows = _checked(fit_reducer(transformer, rows, codes[counts], weight[counts]))
-        sample = ChannelSample(dense(rows), codes[counts] == 1, weight[counts])
-        with one_blas_thread():
-            evidence = sample.merged(random)
-            channel, check, held_out = self._fit_evidence(evidence, transformer)
-        check_table(self, X, reset=True)
-        self.classes_, self.rates_ = classes, NoiseRates(*channel.rates)
-        self._channel, self._transformer, self.check_ = channel, transformer, check
-        self._noisy_prior = float(np.average(sample.positive, weights=sample.weight))
-        return counts, held_out
-
     def fit_predict_proba(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Fit, and return P(noisy y | x) of the rows, each without its own label.
 
-        The rates and the prior are those of all rows, and so are the directions of wide rows, in
-        which a row's own scores are out of fold.
+        T and the prior are those of all rows, and so are the directions of wide rows, in which a
+        row's own scores are out of fold. The scores of trees are those of trees that did not see
+        the row.
         """
         rows, held_out = self._fit(X, y, sample_weight)
         own = self._noisy_proba(held_out)
@@ -220,38 +223,49 @@ class ChannelPosterior(BasePosterior):
         proba[rows] = own
         return proba
 
-    @work((1.0, 1.0))
-    def _fit_evidence(
-        self, evidence: Evidence, transformer: Any
-    ) -> tuple[NoisyChannel | ScoredChannel, ModelCheck | None, Floats]:
-        """Return the channel, its check, and P(true=+1 | x) of rows without their own labels."""
+    def _fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[NDArray[np.intp], Floats]:
+        """Fit, and return the positions of the rows that took part, and their clean posterior."""
+        check_count(self.n_centers, "n_centers", least=1)
+        check_count(self.max_rows, "max_rows", least=LEAST_ROWS)
+        check_choice(self.estimate, ("median", "mean"), "estimate")
         by_name = isinstance(self.features, str)
-        channel = fit_noisy_channel(
-            evidence,
-            self.known,
-            bumps=by_name and self.features != "linear",
-            n_centers=self.n_centers,
-            one_scale=by_name and isinstance(transformer, TruncatedSVD),
-            estimate=self.estimate,
-        )
-        tick()
-        is_wide = isinstance(transformer, RidgeScores)
-        if is_wide:  # scores are nearly all there is to see, and trees see if they are flat
-            channel = channel.sharpened(evidence)
-        settings = self.known, self.n_centers, self.estimate
-        scored, check = None, None
-        if by_name and self.features == "auto":
-            scored, check = check_channel(channel, evidence, *settings)
-        elif by_name and self.features == "trees":
-            scored = fit_scored_channel(channel, evidence, *settings)
-        if scored is not None:
-            return scored.channel, check, scored.held_out[evidence.place]
-        channel = channel if is_wide else channel.sharpened(evidence)
-        return channel, check, channel.held_out(evidence)[evidence.place]
+        if by_name:
+            check_choice(self.features, ("auto", "linear", "nystroem", "trees"), "features")
+        classes, codes = check_labels(y, binary=False)
+        known = _checked_known(self.known, classes.size)
+        check_consistent_length(X, codes)
+        weight = relative_weights(sample_weight, codes.size)
+        check_class_weights(weight, codes, classes)
+        counts = np.flatnonzero(weight)
+        # drawn before all else, so that the fit to these rows alone is the same fit
+        counts = counts[drawn_rows(counts.size, self.max_rows, self.random_state)]
+        random = check_random_state(0 if self.random_state is None else self.random_state)
+        rows = self._numbers(X)
+        with threads_for(counts.size):
+            transformer = reducer(rows, random) if by_name else clone(self.features)
+            some = _safe_indexing(rows, counts)
+            if transformer is not None:
+                some = _checked(fit_reducer(transformer, some, codes[counts], weight[counts]))
+            options = ChannelOptions(
+                self.features if by_name else None, self.n_centers, self.estimate, transformer
+            )
+            fitted, held_out = fit_channel_to(
+                dense(some), codes[counts], weight[counts], classes.size, known, options, random
+            )
+        check_table(self, X, reset=True)
+        self.classes_, self.rates_ = classes, fitted.rates
+        self.structure_probability_ = fitted.structure_probability
+        self.features_ = fitted.features if by_name else transformer
+        self._fitted: FittedChannel = fitted
+        self._transformer = transformer
+        return counts, held_out
 
+    @one_blas_thread()
     def predict_proba(self, X: Any) -> Floats:
         """Return P(noisy y | x), one column per class in the order of `classes_`."""
-        return self._noisy_proba(self.predict_clean_proba(X)[:, 1])
+        return self._noisy_proba(self.predict_clean_proba(X))
 
     @one_blas_thread()
     def predict_clean_proba(self, X: Any) -> Floats:
@@ -259,69 +273,71 @@ class ChannelPosterior(BasePosterior):
 
         Returns
         -------
-        ndarray of shape (n_rows, 2)
+        ndarray of shape (n_rows, n_classes)
             Probabilities.
         """
         check_is_fitted(self)
         check_table(self, X, reset=False)
         rows = self._numbers(X)
-        if self._transformer is not None:
-            rows = _checked(self._transformer.transform(rows))
-        clean = self._channel.clean_posterior(rows)
-        return np.column_stack([1 - clean, clean])
+        n_rows = int(rows.shape[0]) if hasattr(rows, "shape") else len(rows)
 
-    def mean_rates(self) -> NoiseRates:
-        """Return the mean of the rates' distribution, which never rules noise out.
+        def by_chunks(part: slice) -> Floats:
+            first, last, _ = part.indices(n_rows)
+            clean = np.empty((last - first, self.classes_.size))
+            for start in range(first, last, PREDICTED_AT_ONCE):
+                some = _safe_indexing(rows, slice(start, min(start + PREDICTED_AT_ONCE, last)))
+                if self._transformer is not None:
+                    some = _checked(self._transformer.transform(some))
+                done = self._fitted.clean_proba(dense(some))
+                clean[start - first : start - first + len(done)] = done
+            return clean
+
+        return np.concatenate(by_threads(by_chunks, n_rows, n_rows))
+
+    def mean_rates(self) -> Noise:
+        """Return the mean of the distribution of T, which never rules noise out.
 
         Returns
         -------
-        NoiseRates
+        NoiseRates or TransitionMatrix
             The mean.
         """
         check_is_fitted(self)
-        return NoiseRates(*self._channel.distribution.estimate("mean"))
+        return self._fitted.mean_rates
 
     def interval(self, level: float = 0.95) -> RatesInterval:
-        """Return for either rate the shortest range that holds it with probability `level`.
+        """Return for every rate the shortest range that holds it with probability `level`.
 
         Returns
         -------
         RatesInterval
-            The ends for each rate.
+            The ends for each rate, or each entry of T.
         """
         check_is_fitted(self)
-        positive, negative = self._channel.interval(check_level(level))
-        wrong = wrong_share_bounds(positive, negative, self._noisy_prior)
-        return RatesInterval.from_pairs(positive, negative, level, wrong)
+        return self._fitted.interval(check_level(level))
 
     @property
-    def interval_(self) -> RatesInterval:
-        """Bounds (low, high) of either rate, that hold it with probability 0.95."""
-        return self.interval()
-
-    @property
-    def wrong_share_range_(self) -> tuple[float, float]:
-        """(low, high) of the share of wrong labels, if mistakes may depend on the row."""
-        return checked_range(self)
+    def check_(self) -> ModelCheck | None:
+        """How well the model explains labels that it has not seen."""
+        check_is_fitted(self)
+        return self._fitted.check
 
     @property
     def noise_test_(self) -> EvidenceTest | None:
         """The hypothesis that no label is flipped, tested."""
         check_is_fitted(self)
-        return self._channel.distribution.noise_test
+        return self._fitted.noise_test
 
     @property
     def symmetry_test_(self) -> EvidenceTest | None:
-        """The hypothesis that both classes are flipped equally often, tested."""
+        """The hypothesis that all classes are flipped equally often, tested."""
         check_is_fitted(self)
-        return self._channel.distribution.symmetry_test
+        return self._fitted.symmetry_test
 
     def for_folds(self) -> "ChannelPosterior":
-        """Return the same channel with the rates as they were estimated on all rows."""
-        features = self.features
-        if isinstance(features, str) and features == "auto":
-            features = "trees" if isinstance(self._channel, ScoredChannel) else "nystroem"
-        return clone(self).set_params(features=features, known=self.rates_)
+        """Return the same model with T and the kind of features as all rows gave them."""
+        features = self.features_ if isinstance(self.features, str) else self.features
+        return clone(self).set_params(known=self.rates_, features=features)
 
     @property
     def out_of_fold(self) -> bool:
@@ -329,24 +345,27 @@ class ChannelPosterior(BasePosterior):
         return isinstance(self.features, str)
 
     def _noisy_proba(self, clean: Floats) -> Floats:
-        noisy = self.rates_.noisy_posterior(clean)
-        return np.column_stack([1 - noisy, noisy])
+        return np.asarray(clean @ as_transition_matrix(self.rates_).matrix)
 
     def _numbers(self, X: Any) -> Any:
         """Return the rows as numbers; a user's transformer has them as they are."""
         return _checked(X) if isinstance(self.features, str) else X
 
-    def _transformer_for(self, rows: Any, random: np.random.RandomState) -> Any:
-        """Return the transformer of the rows, or None if none is needed."""
-        if not isinstance(self.features, str):
-            return clone(self.features)
-        check_choice(self.features, ("auto", "nystroem", "linear", "trees"), "features")
-        return reducer(rows, random)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
+def _checked_known(known: Any, n_classes: int) -> NoiseRates | TransitionMatrix | None:
+    """Return what is known of the noise, checked against the number of classes."""
+    if known is None:
+        return None
+    if not (isinstance(known, NoiseRates | TransitionMatrix) or is_matrix(known)):
+        raise TypeError(
+            "known must be NoiseRates(positive=..., negative=...), where each may be a number, "
+            f"bounds or None, or a TransitionMatrix, got {known!r}."
+        )
+    if isinstance(known, NoiseRates) and n_classes == 2:
+        box_of(known)  # refused before any work is done
+        return known
+    matrix = as_transition_matrix(known, n_classes)
+    return matrix.rates if n_classes == 2 else matrix
 
 
 def _checked(X: Any) -> Any:

@@ -16,7 +16,6 @@ from unflip.density_ratio import KLIEP, KMM, ULSIF, RuLSIF
 from unflip.posterior._base import BasePosterior, fit_posterior
 from unflip.posterior._channel import ChannelPosterior
 from unflip.posterior._kde import KernelDensityPosterior
-from unflip.posterior._multiclass_channel import MulticlassChannelPosterior
 from unflip.posterior._noisy_channel import EvidenceTest
 from unflip.posterior._probabilistic import ProbabilisticPosterior
 from unflip.posterior._ratio import DensityRatioPosterior
@@ -28,7 +27,6 @@ __all__ = [
     "DensityRatioPosterior",
     "EvidenceTest",
     "KernelDensityPosterior",
-    "MulticlassChannelPosterior",
     "ProbabilisticPosterior",
     "SelectedPosterior",
     "fit_posterior",
@@ -58,21 +56,17 @@ ALIASES: dict[str, Callable[[], BasePosterior]] = {
 def make_posterior(
     posterior: PosteriorLike | str,
     random_state: int | np.random.RandomState | None = None,
-    *,
-    n_classes: int = 2,
 ) -> BasePosterior:
     """Return an unfitted posterior for an alias, a posterior or a classifier.
 
     Parameters
     ----------
     posterior : str, BasePosterior or classifier
-        "channel" (:class:`ChannelPosterior` for two classes, :class:`MulticlassChannelPosterior`
-        for more), "probabilistic", "selected", "kde", "kliep", "ulsif", "rulsif", "kmm"; "auto",
-        which is "channel"; or a posterior; or any classifier with `predict_proba`.
+        "channel" (:class:`ChannelPosterior`), "probabilistic", "selected", "kde", "kliep", "ulsif",
+        "rulsif", "kmm"; "auto", which is "channel"; or a posterior; or any classifier with
+        `predict_proba`.
     random_state : int, RandomState instance or None, default=None
         Seed for every random choice of the posterior that has no seed of its own.
-    n_classes : int, default=2
-        How many classes the labels have.
 
     Returns
     -------
@@ -85,15 +79,13 @@ def make_posterior(
     >>> make_posterior("kliep")
     DensityRatioPosterior(ratio=KLIEP())
     """
-    return clone_seeded(as_posterior(posterior, n_classes), random_state)
+    return clone_seeded(as_posterior(posterior), random_state)
 
 
-def as_posterior(posterior: PosteriorLike | str, n_classes: int = 2) -> BasePosterior:
+def as_posterior(posterior: PosteriorLike | str) -> BasePosterior:
     """Return the posterior that :func:`make_posterior` clones, to read its tags."""
     if isinstance(posterior, str):
         check_choice(posterior, ("auto", *ALIASES), "posterior")
-        if posterior in ("auto", "channel") and n_classes > 2:
-            return MulticlassChannelPosterior()
         return ALIASES["channel" if posterior == "auto" else posterior]()
     if isinstance(posterior, BasePosterior):
         return posterior

@@ -22,7 +22,7 @@ WIDTH, MOST_BUMP_ROWS = 0.5, 3000
 """Width of the bumps, in median distances of two rows, and up to how many rows they are compared
 with a forest, which gains more from more rows."""
 
-FEATURES = ("linear", "nystroem", "forest")
+FEATURES = ("linear", "nystroem", "trees")
 """What t may be linear in: the columns; beside them, Gaussian bumps; or a forest's scores."""
 
 HELP = 0.003

@@ -173,7 +173,7 @@ def fit_softmax_channel(
         T, where it is known.
     random_state : RandomState instance
         Generator of the centers, of the order of the rows and of the draws.
-    candidates : sequence of {"linear", "nystroem", "forest"}
+    candidates : sequence of {"linear", "nystroem", "trees"}
         Features that are compared.
     n_centers : int, default=60
         Maximum number of bumps.
