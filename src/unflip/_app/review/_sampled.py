@@ -66,7 +66,16 @@ class SampledRows(ABC):
     notes: list[str]
     _fingerprint: Fingerprint
     _rows: dict[int, KnownRow]
-    _connection: sqlite3.Connection
+    _standing: dict[int, sqlite3.Row]
+    # Number of this table's random sample in the file; None until it is drawn.
+    _sample: int | None
+    # Keys of the random sample, and the draws, each in the order drawn.
+    _sampled: list[int]
+    _draws: list[sqlite3.Row]
+
+    @abstractmethod
+    def at_once(self) -> AbstractContextManager[None]:
+        """Read the file once for everything that is asked inside."""
 
     @abstractmethod
     def all(self) -> dict[int, Decision]:
@@ -79,13 +88,7 @@ class SampledRows(ABC):
         """
 
     @abstractmethod
-    def _read_rows(self) -> None: ...
-
-    @abstractmethod
     def _key_of(self, row: int) -> int: ...
-
-    @abstractmethod
-    def _reading(self) -> AbstractContextManager[sqlite3.Connection]: ...
 
     @abstractmethod
     def _writing(self) -> AbstractContextManager[sqlite3.Connection]: ...
@@ -98,14 +101,21 @@ class SampledRows(ABC):
         set of int
             Rows.
         """
-        with self._reading() as connection:
-            found = connection.execute(
-                "SELECT DISTINCT key FROM standing WHERE sample = ? AND queue = 'sample'",
-                (self._sample_number(),),
-            ).fetchall()
-            self._read_rows()
-            rows = (self._rows[key].row for (key,) in found)
-            return {row for row in rows if row is not None}
+        with self.at_once():
+            return self._decided_in("sample")
+
+    def _decided_in(self, *queues: str) -> set[int]:
+        """Return the rows that were decided in these queues, as rows of the present sample."""
+        rows = {
+            self._rows[event["key"]].row
+            for event in self._standing.values()
+            if event["queue"] in queues and event["sample"] == self._sample is not None
+        }
+        return {row for row in rows if row is not None}
+
+    def _sampled_rows(self) -> list[int]:
+        rows = (self._rows[key].row for key in self._sampled)
+        return [row for row in rows if row is not None]
 
     def reviewed_sample(self) -> list[int]:
         """Return the reviewed part of the stored random sample, in the order drawn.
@@ -119,13 +129,8 @@ class SampledRows(ABC):
         list of int
             Rows.
         """
-        with self._reading() as connection:
-            keys = connection.execute(
-                "SELECT key FROM sampled WHERE sample = ? ORDER BY place", (self._sample_number(),)
-            ).fetchall()
-            self._read_rows()
-            drawn = [row for (key,) in keys if (row := self._rows[key].row) is not None]
-        decided, decisions = self.decided_in_sample(), self.all()
+        with self.at_once():
+            drawn, decided, decisions = self._sampled_rows(), self._decided_in("sample"), self.all()
         if all(row in decisions and decisions[row].verdict for row in drawn):
             return drawn
         positions = [k for k, row in enumerate(drawn) if row in decided]
@@ -151,20 +156,13 @@ class SampledRows(ABC):
             Rows.
         """
         with self._writing() as connection:
-            number = self._sample_number()
+            number, former, drawn = self._sample, set[int](), self._sampled_rows()
             if number is None:
-                former = connection.execute(
-                    "SELECT count(DISTINCT key) FROM standing WHERE sample IS NOT NULL"
-                ).fetchone()[0]
+                standing = self._standing.values()
+                former = {event["key"] for event in standing if event["sample"] is not None}
                 number = connection.execute(
                     "INSERT INTO samples (population) VALUES (?)", (self._fingerprint.population,)
                 ).lastrowid
-            else:
-                former = 0
-            keys = connection.execute(
-                "SELECT key FROM sampled WHERE sample = ? ORDER BY place", (number,)
-            )
-            drawn = [row for (key,) in keys if (row := self._rows[key].row) is not None]
             n_missing = min(size, self._fingerprint.n_rows) - len(drawn)
             if n_missing > 0:
                 rest = np.setdiff1d(np.arange(self._fingerprint.n_rows), drawn)
@@ -179,7 +177,7 @@ class SampledRows(ABC):
             self.notes.append(
                 "The rows of the table have changed since the random sample was drawn, so it is no "
                 "longer a random sample. A new one was drawn, and the estimate of the noise starts "
-                f"again; the decisions on {former} rows of the former sample are kept."
+                f"again; the decisions on {len(former)} rows of the former sample are kept."
             )
         return drawn[:size]
 
@@ -191,18 +189,12 @@ class SampledRows(ABC):
         list of Draw
             Rows, each with the probability with which it was drawn.
         """
-        with self._reading() as connection:
-            found = connection.execute(
-                "SELECT key, probability, goal FROM draws WHERE sample = ? ORDER BY place",
-                (self._sample_number(),),
-            ).fetchall()
-            self._read_rows()
-            rows = [self._rows[key].row for key, *_ in found]
-        return [
-            Draw(row, probability, goal)
-            for row, (_, probability, goal) in zip(rows, found, strict=True)
-            if row is not None
-        ]
+        with self.at_once():
+            return [
+                Draw(row, each["probability"], each["goal"])
+                for each in self._draws
+                if (row := self._rows[each["key"]].row) is not None
+            ]
 
     def begin_draws(self) -> list[Draw]:
         """Return the draws so far; the reviewed part of the random sample begins them.
@@ -231,14 +223,12 @@ class SampledRows(ABC):
             Number of draws before them.
         """
         with self._writing() as connection:
-            number = self._sample_number()
-            known = connection.execute("SELECT count(*) FROM draws WHERE sample = ?", (number,))
-            if known.fetchone()[0] != after:
+            if len(self._draws) != after:
                 return
             connection.executemany(
                 "INSERT INTO draws VALUES (?, ?, ?, ?, ?)",
                 [
-                    (number, place, self._key_of(draw.row), draw.probability, draw.goal)
+                    (self._sample, place, self._key_of(draw.row), draw.probability, draw.goal)
                     for place, draw in enumerate(draws, start=after)
                 ],
             )
@@ -254,13 +244,8 @@ class SampledRows(ABC):
         list of Draw
             Rows, each with the probability with which it was drawn.
         """
-        draws, decisions = self.draws(), self.all()
-        with self._reading() as connection:
-            found = connection.execute(
-                "SELECT DISTINCT key FROM standing WHERE sample = ? AND queue IN (?, ?)",
-                (self._sample_number(), *DRAWN),
-            ).fetchall()
-            decided = {self._rows[key].row for (key,) in found}
+        with self.at_once():
+            draws, decisions, decided = self.draws(), self.all(), self._decided_in(*DRAWN)
         if all(draw.row in decisions and decisions[draw.row].verdict for draw in draws):
             return draws
         ends = [k for k, draw in enumerate(draws) if draw.goal == "sample" or draw.row in decided]
@@ -277,14 +262,9 @@ class SampledRows(ABC):
         list of Draw
             Rows, each with the probability with which it was drawn.
         """
-        draws = self.reviewed_draws()
-        if any(draw.goal in DRAWN for draw in draws):
-            return draws
-        sample = self.reviewed_sample()
+        with self.at_once():
+            draws = self.reviewed_draws()
+            if any(draw.goal in DRAWN for draw in draws):
+                return draws
+            sample = self.reviewed_sample()
         return [Draw(row, len(sample) / self._fingerprint.n_rows, "sample") for row in sample]
-
-    def _sample_number(self) -> int | None:
-        found = self._connection.execute(
-            "SELECT number FROM samples WHERE population = ?", (self._fingerprint.population,)
-        ).fetchone()
-        return None if found is None else int(found[0])

@@ -253,19 +253,19 @@ class ReviewSession:
 
     def tally(self) -> Record:
         """Return the counts of decisions, the one to undo, and the estimate from the sample."""
-        decisions = self._store.all()
-        verdicts = Counter(decision.verdict for decision in self._store.mine().values())
-        last = self._store.last()
-        return {
-            "keep": verdicts["keep"],
-            "change": verdicts["change"],
-            "unsure": verdicts["unsure"],
-            "last": None if last is None else {"row": last.row, "version": last.version},
-            "estimate": self._estimate(decisions),
-            "counted": self._counting.estimate(),
-            "agreement": self._agreement(),
-            "model": self._learning.about(),
-        }
+        with self._store.at_once():
+            verdicts = Counter(decision.verdict for decision in self._store.mine().values())
+            last = self._store.last()
+            return {
+                "keep": verdicts["keep"],
+                "change": verdicts["change"],
+                "unsure": verdicts["unsure"],
+                "last": None if last is None else {"row": last.row, "version": last.version},
+                "estimate": self._estimate(self._store.all()),
+                "counted": self._counting.estimate(),
+                "agreement": self._agreement(),
+                "model": self._learning.about(),
+            }
 
     def decide(
         self, row: int, version: int, verdict: str, label: int | None, queue: str

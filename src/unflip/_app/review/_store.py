@@ -76,13 +76,21 @@ class Decisions(SampledRows):
         self.path, self.checker = path, None if checker is None else check_name(checker)
         self.notes: list[str] = []
         self._fingerprint = fingerprint
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        self._is_read = False
         self._labels = {name: position for position, name in enumerate(fingerprint.classes)}
         self._rows: dict[int, KnownRow] = {}
         self._keys: dict[int, int] = {}
         self._known: dict[int, Decision] = {}
         self._unapplied: dict[int, sqlite3.Row] = {}
         self._last_key = self._read_until = 0
+        # The decisions that were not undone, by the number of their event, in the order of time.
+        self._standing: dict[int, sqlite3.Row] = {}
+        self._numbers: dict[tuple[int, int], int] = {}
+        self._checkers: set[str] = set()
+        self._sample: int | None = None
+        self._sampled: list[int] = []
+        self._draws: list[sqlite3.Row] = []
         self._file = OpenFile(path, fingerprint)
         self._connection = self._file.connection
         try:
@@ -94,7 +102,7 @@ class Decisions(SampledRows):
     def _match(self) -> None:
         """Match the rows of the file with the table, and note what has changed."""
         with self._reading():
-            self._read_events()
+            self._read()
         about, table = self._file.about, self._fingerprint
         matched = any(known.row is not None for known in self._rows.values())
         same = about.get("population") == table.population or matched
@@ -155,7 +163,7 @@ class Decisions(SampledRows):
         """
         with self._writing() as connection:
             key, version = self._key_at(row, version)
-            sample = self._sample_number() if queue in BLIND else None
+            sample = self._sample if queue in BLIND else None
             added = connection.execute(
                 "INSERT INTO events (at, key, version, verdict, label, queue, suggested, "
                 "probability, sample) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -193,16 +201,12 @@ class Decisions(SampledRows):
         """
         with self._writing() as connection:
             key, version = self._key_at(row, version)
-            standing = connection.execute(
-                "SELECT standing.*, name FROM standing LEFT JOIN checkers ON event = number "
-                "WHERE key = ? ORDER BY number DESC",
-                (key,),
-            ).fetchall()
+            standing = [each for each in self._standing.values() if each["key"] == key]
             own = [each for each in standing if self.checker in (None, each["name"])]
             if not own:
                 raise ValueError(f"row {row} has no decision to undo.")
-            rest = [each for each in standing if each["number"] != own[0]["number"]]
-            before = rest[0] if rest else {"verdict": None, "label": None}
+            rest = [each for each in standing if each["number"] != own[-1]["number"]]
+            before = rest[-1] if rest else {"verdict": None, "label": None}
             added = connection.execute(
                 "INSERT INTO events (at, key, version, verdict, label, undoes) "
                 "VALUES (?, ?, ?, ?, ?, ?)",
@@ -212,7 +216,7 @@ class Decisions(SampledRows):
                     version + 1,
                     before["verdict"],
                     before["label"],
-                    own[0]["version"],
+                    own[-1]["version"],
                 ),
             )
             self._sign(added.lastrowid)
@@ -226,14 +230,12 @@ class Decisions(SampledRows):
         Decision
             Of version 0 where nothing was decided.
         """
-        with self._reading():
-            self._read_events()
+        with self.at_once():
             return self._known.get(row, Decision(row))
 
     def all(self) -> dict[int, Decision]:
         """Return the current decision on every row of the table that was ever written to."""
-        with self._reading():
-            self._read_events()
+        with self.at_once():
             return dict(self._known)
 
     def mine(self) -> dict[int, Decision]:
@@ -244,13 +246,14 @@ class Decisions(SampledRows):
         dict of int to Decision
             By row.
         """
-        if self.checker is None:
-            return self.all()
-        own = self.answers(self.checker)
-        return {
-            row: Decision(row, known.version, *own.get(row, (None, None)))
-            for row, known in self.all().items()
-        }
+        with self.at_once():
+            if self.checker is None:
+                return self.all()
+            own = self.answers(self.checker)
+            return {
+                row: Decision(row, known.version, *own.get(row, (None, None)))
+                for row, known in self._known.items()
+            }
 
     def answers(self, checker: str) -> dict[int, tuple[str | None, int | None]]:
         """Return the verdict and the label of a checker's latest decision on each row.
@@ -260,19 +263,13 @@ class Decisions(SampledRows):
         dict of int to (str or None, int or None)
             Verdict and label by row.
         """
-        with self._reading() as connection:
-            self._read_events()
-            found = connection.execute(
-                "SELECT key, verdict, label FROM standing JOIN checkers ON event = number "
-                "WHERE name = ? ORDER BY number",
-                (checker,),
-            ).fetchall()
         said = {}
-        for key, verdict, label in found:
-            row = self._rows[key].row
-            if row is not None:
-                decision = self._decision(row, 0, verdict, label)
-                said[row] = decision.verdict, decision.label
+        with self.at_once():
+            for event in self._standing.values():
+                row = self._rows[event["key"]].row
+                if row is not None and event["name"] == checker:
+                    decision = self._decision(row, 0, event["verdict"], event["label"])
+                    said[row] = decision.verdict, decision.label
         return said
 
     def checkers(self) -> list[str]:
@@ -283,9 +280,8 @@ class Decisions(SampledRows):
         list of str
             Names.
         """
-        with self._reading() as connection:
-            found = connection.execute("SELECT DISTINCT name FROM checkers ORDER BY name")
-            return [name for (name,) in found.fetchall()]
+        with self.at_once():
+            return sorted(self._checkers)
 
     def last(self) -> Decision | None:
         """Return the latest decision that can be undone; None if there is none.
@@ -295,16 +291,11 @@ class Decisions(SampledRows):
         Decision or None
             The latest one.
         """
-        with self._reading() as connection:
-            self._read_events()
-            for (key,) in connection.execute(
-                "SELECT key FROM standing LEFT JOIN checkers ON event = number "
-                "WHERE ? IN ('', name) ORDER BY number DESC",
-                (self.checker or "",),
-            ):
-                known = self._rows.get(key)
-                if known is not None and known.row in self._known:
-                    return self._known[known.row]
+        with self.at_once():
+            for event in reversed(self._standing.values()):
+                row = self._rows[event["key"]].row
+                if row in self._known and self.checker in (None, event["name"]):
+                    return self._known[row]
         return None
 
     def log(self) -> list[Record]:
@@ -323,7 +314,7 @@ class Decisions(SampledRows):
                 "SELECT events.*, name AS checker FROM events LEFT JOIN checkers "
                 "ON event = number ORDER BY number"
             ).fetchall()
-            self._read_rows()
+            self._read()
         entries = []
         for event in events:
             known = self._rows[event["key"]]
@@ -345,8 +336,40 @@ class Decisions(SampledRows):
 
     # ------------------------------------------------------------ rows and decisions
 
+    def _read(self) -> None:
+        """Read what was added to the file since; never reads uncommitted rows."""
+        read, table = self._connection.execute, self._fingerprint
+        # everything is append-only, for other processes too: reading what is new is enough
+        events = read(
+            "SELECT events.*, name FROM events LEFT JOIN checkers ON event = number "
+            "WHERE number > ? ORDER BY number",
+            (self._read_until,),
+        ).fetchall()
+        if self._sample is None:
+            found = read("SELECT number FROM samples WHERE population = ?", (table.population,))
+            self._sample = next((number for (number,) in found.fetchall()), None)
+        sampled = draws = []
+        if self._sample is not None:
+            sampled = read(
+                "SELECT key FROM sampled WHERE sample = ? AND place >= ? ORDER BY place",
+                (self._sample, len(self._sampled)),
+            ).fetchall()
+            draws = read(
+                "SELECT key, probability, goal FROM draws WHERE sample = ? AND place >= ? "
+                "ORDER BY place",
+                (self._sample, len(self._draws)),
+            ).fetchall()
+        # last, as the others may refer to new rows
+        keys = [each["key"] for part in (events, sampled, draws) for each in part]
+        if not self._rows or max(keys, default=0) > self._last_key:
+            self._read_rows()
+        self._sampled += [key for (key,) in sampled]
+        self._draws += draws
+        for event in events:
+            self._read_event(event)
+
     def _read_rows(self) -> None:
-        """Match the rows added to the file since; never reads uncommitted rows."""
+        """Match the rows added to the file since."""
         new = self._connection.execute(
             "SELECT * FROM rows WHERE key > ? ORDER BY key", (self._last_key,)
         ).fetchall()
@@ -358,22 +381,24 @@ class Decisions(SampledRows):
             if row is not None:
                 self._keys[row] = entry["key"]
 
-    def _read_events(self) -> None:
-        # the log is append-only, for other processes too: reading the new events is enough
-        new = self._connection.execute(
-            "SELECT * FROM events WHERE number > ? ORDER BY number", (self._read_until,)
-        ).fetchall()
-        self._read_rows()  # after the events, which may refer to new rows
-        for event in new:
-            self._read_until = event["number"]
-            key, row = event["key"], self._rows[event["key"]].row
-            if row is not None:
-                decision = self._decision(row, event["version"], event["verdict"], event["label"])
-                self._known[row] = decision
-            if row is None or decision.verdict != event["verdict"]:
-                self._unapplied[key] = event
-            else:
-                self._unapplied.pop(key, None)
+    def _read_event(self, event: sqlite3.Row) -> None:
+        """Take up one event: it is the current decision on its row, or undoes one."""
+        self._read_until = event["number"]
+        key, row = event["key"], self._rows[event["key"]].row
+        self._numbers[key, event["version"]] = event["number"]
+        if event["undoes"] is None:
+            self._standing[event["number"]] = event
+        else:
+            self._standing.pop(self._numbers[key, event["undoes"]], None)
+        if event["name"] is not None:
+            self._checkers.add(event["name"])
+        if row is not None:
+            decision = self._decision(row, event["version"], event["verdict"], event["label"])
+            self._known[row] = decision
+        if row is None or decision.verdict != event["verdict"]:
+            self._unapplied[key] = event
+        else:
+            self._unapplied.pop(key, None)
 
     def _decision(self, row: int, version: int, verdict: str | None, label: str | None) -> Decision:
         """Return a decision from stored text; undecided if the table has no such label."""
@@ -431,6 +456,21 @@ class Decisions(SampledRows):
     # ------------------------------------------------------------ the file
 
     @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Read the file once for everything that is asked inside."""
+        with self._lock:
+            if self._is_read:
+                yield
+                return
+            with self._reading():
+                self._read()
+            self._is_read = True
+            try:
+                yield
+            finally:
+                self._is_read = False
+
+    @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
         """Lock the connection, after checking that the file was not replaced."""
         with self._lock:
@@ -446,9 +486,10 @@ class Decisions(SampledRows):
         with self._reading() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
-                self._read_events()
+                self._read()
                 yield connection
                 connection.execute("COMMIT")
+                self._is_read = False  # inside `at_once`, what is asked next reads this too
             finally:
                 # not after a commit, nor if SQLite has already rolled back
                 if connection.in_transaction:
