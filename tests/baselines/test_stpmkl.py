@@ -12,9 +12,8 @@ from sklearn.svm import SVC
 from sklearn.utils.validation import has_fit_parameter
 
 from unflip import NoiseRates, flip_labels
-from unflip.baselines import _stpmkl
+from unflip.baselines import StPMKL, _stpmkl
 from unflip.baselines._stpmkl import (
-    StPMKL,
     correct_kernels,
     gaussian_kernels,
     learn_kernel_weights,

@@ -12,8 +12,14 @@ from tests.noise_rates.test_intervals import separated, share_of_flips
 from tests.noise_rates.test_selective import GOLDEN, lower_limit, two_columns
 from tests.test_noise import noise_rates
 from unflip import NoiseRates, TransitionMatrix
-from unflip.noise_rates import ConfidentJointRates, DualTRates, ScottRates, estimate_rates
-from unflip.noise_rates._base import PosteriorRates, admissible_matrix, admissible_rates
+from unflip.noise_rates import (
+    ConfidentJointRates,
+    DualTRates,
+    PosteriorRates,
+    ScottRates,
+    estimate_rates,
+)
+from unflip.noise_rates._base import admissible_matrix, admissible_rates
 from unflip.noise_rates._counting import anchor_rows, confident_counts
 from unflip.noise_rates._intervals import bootstrap_matrices, corrected_interval
 from unflip.noise_rates._minimum import _least_of_the_highest

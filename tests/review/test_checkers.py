@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from tests.review.made import client_of, made_audit, made_table
-from unflip._app.review import Decision, Decisions, ReviewTable, StaleDecisionError, export
 from unflip._app.review._agreement import agreement, krippendorff_alpha
+from unflip.review import Decision, Decisions, ReviewTable, StaleDecisionError, export
 
 TABLE = made_table(60)
 REVIEW = ReviewTable(TABLE, "kind", id_column="name")

@@ -15,12 +15,12 @@ import pytest
 
 from tests.review import made
 from tests.review.made import client_of
-from unflip._app.review import Decisions, ReviewTable
 from unflip._app.review import _texts as texts
 from unflip._app.review._images import MAX_BYTES, ImageError, Images
 from unflip._app.review._texts import WordMarks, is_text
 from unflip.estimate import NoiseEstimate
 from unflip.noise import NoiseRates
+from unflip.review import Decisions, ReviewTable
 
 GOOD, BAD = ["great", "lovely", "fresh"], ["awful", "broken", "stale"]
 GIF = b"GIF89a" + bytes(20)

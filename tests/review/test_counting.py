@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose
 
 from tests.review.made import client_of, made_audit, made_table
 from unflip import CheckedLabels
-from unflip._app.review import Decisions, ReviewTable, export
 from unflip._app.review._counting import BATCH, LEAST_OPEN, Counting
+from unflip.review import Decisions, ReviewTable, export
 
 TABLE = made_table()
 AUDIT = made_audit(TABLE)

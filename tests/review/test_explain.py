@@ -6,7 +6,8 @@ from numpy.testing import assert_allclose
 from scipy.stats import norm
 from sklearn.neighbors import NearestNeighbors
 
-from unflip._app.review import Explainer, ReviewTable
+from unflip._app.review import Explainer
+from unflip.review import ReviewTable
 
 
 def explained(columns, labels, row, other=None, n=10):

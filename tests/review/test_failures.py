@@ -12,15 +12,8 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from tests.review.made import client_of, made_audit, made_table
-from unflip._app.review import (
-    Decision,
-    Decisions,
-    DecisionsUnavailableError,
-    ReviewTable,
-    check_review,
-    export,
-    serve,
-)
+from unflip._app.review import check_review
+from unflip.review import Decision, Decisions, DecisionsUnavailableError, ReviewTable, export, serve
 
 TABLE = made_table(60)
 AUDIT = made_audit(TABLE)

@@ -8,12 +8,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.review.made import client_of, made_audit, made_table, served
 from unflip import CheckedLabels
-from unflip._app.review import Decisions, Opinion, QueueFilter, ReviewSession, ReviewTable
+from unflip._app.review import Opinion, QueueFilter, ReviewSession
 from unflip._app.review import _learning as learning_module
 from unflip._app.review._learning import EVERY, FEWEST, Learning
 from unflip._utils.simplex import scaled_rows
 from unflip._utils.validation import Labels
 from unflip.checked import recalibrate
+from unflip.review import Decisions, ReviewTable
 
 TABLE = made_table()
 AUDIT = made_audit(TABLE)

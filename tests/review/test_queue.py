@@ -6,10 +6,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import entropy
 
 from tests.review.made import audit_of, made_audit, made_table
-from unflip._app.review import Decision, Opinion, QueueFilter, Queues, ReviewTable
+from unflip._app.review import Opinion, QueueFilter, Queues
 from unflip.audit import LabelAudit
 from unflip.estimate import NoiseEstimate
 from unflip.noise import TransitionMatrix
+from unflip.review import Decision, ReviewTable
 
 TABLE = made_table()
 REVIEW_TABLE = ReviewTable(TABLE, "kind", id_column="name")

@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose
 from scipy.stats import binom, binomtest, hypergeom
 
 from unflip import InverseRates, TransitionMatrix
-from unflip._app.review import clopper_pearson, sample_estimate
+from unflip._app.review import clopper_pearson
+from unflip.review import sample_estimate
 
 
 @given(st.integers(0, 60), st.integers(0, 60), st.sampled_from([0.8, 0.95, 0.99]))

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.review.made import made_audit, made_table, served
-from unflip._app.review import Decisions, ReviewTable, serve
+from unflip.review import Decisions, ReviewTable, serve
 
 
 def connected(address: str) -> tuple[http.client.HTTPConnection, str, dict[str, str]]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unflip._app.review import Decision, Decisions, ReviewTable, StaleDecisionError
+from unflip.review import Decision, Decisions, ReviewTable, StaleDecisionError
 
 TABLE = {"a": [1.0, 2.0, 3.0, 4.0], "y": ["n", "p", "n", "p"]}
 FINGERPRINT = ReviewTable(TABLE, "y").fingerprint
