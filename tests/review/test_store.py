@@ -27,11 +27,6 @@ def test_a_decision_outlives_the_object(tmp_path):
         assert store.all() == {2: Decision(2, 1, "change", 1)}
 
 
-def test_a_commit_waits_for_the_disk(store):
-    assert store._connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
-    assert store._connection.execute("PRAGMA synchronous").fetchone()[0] == 2  # FULL
-
-
 def test_a_stale_write_is_refused_and_told_the_newer_decision(store):
     store.decide(1, 0, "keep", 1)
     for version in (0, 2):
