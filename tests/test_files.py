@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from unflip._app.review import Decisions, ReviewTable
 from unflip._utils.files import ACL, whole_file, write_whole
+from unflip.review import Decisions, ReviewTable
 
 NOBODY = 65534
 """A user and a group without rights, by convention on Linux."""

@@ -35,27 +35,41 @@ def frame(seed=0, n=600):
     return table, np.where(rng.random(n) < 1 / (1 + np.exp((50 - age) / 6)), "left", "stayed")
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_an_ordinary_table_with_names_gaps_and_dates_raises_no_alarm(seed):
-    X, y = frame(seed)
-    assert judge_table(X, y) == []
-    assert judge_table(pl.from_pandas(X), y) == []
-
-
-@pytest.mark.parametrize("load", [load_breast_cancer, load_iris, load_wine])
-def test_well_known_clean_tables_raise_no_alarm(load):
-    assert judge_table(*load(return_X_y=True)) == []
-
-
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("classes", [2, 5])
-def test_simulated_classes_raise_no_alarm_with_or_without_noise(seed, classes):
+def simulated(n_classes, rates=None):
     X, y = make_classification(
-        800, 12, n_informative=6, n_classes=classes, flip_y=0, class_sep=2, random_state=seed
+        800, 12, n_informative=6, n_classes=n_classes, flip_y=0, class_sep=2, random_state=0
     )
-    assert judge_table(X, y) == []
-    if classes == 2:
-        assert judge_table(X, flip_labels(y, NoiseRates(0.2, 0.1), random_state=seed)) == []
+    return X, y if rates is None else flip_labels(y, rates, random_state=0)
+
+
+def flipped_rule():
+    X = np.random.default_rng(0).normal(size=(3000, 20))
+    return X, flip_labels((X[:, 3] > 0.2).astype(int), NoiseRates(0.05, 0.05), random_state=0)
+
+
+def far_apart():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 500)
+    return rng.normal(size=(500, 4)) + 10 * y[:, None], y
+
+
+ORDINARY = {
+    "names, gaps and dates": frame,
+    "the same in polars": lambda: (pl.from_pandas(frame(1)[0]), frame(1)[1]),
+    "breast cancer": lambda: load_breast_cancer(return_X_y=True),
+    "iris": lambda: load_iris(return_X_y=True),
+    "wine": lambda: load_wine(return_X_y=True),
+    "two classes": lambda: simulated(2),
+    "two noisy classes": lambda: simulated(2, NoiseRates(0.2, 0.1)),
+    "five classes": lambda: simulated(5),
+    "a rule and random flips": flipped_rule,
+    "classes that every column tells apart": far_apart,
+}
+
+
+@pytest.mark.parametrize("kind", ORDINARY)
+def test_ordinary_tables_raise_no_alarm(kind):
+    assert judge_table(*ORDINARY[kind]()) == []
 
 
 def benchmark_tables():
@@ -73,71 +87,70 @@ def test_the_benchmark_tables_raise_no_alarm():
 @pytest.mark.parametrize("pack", [pd.DataFrame, pl.from_pandas], ids=["pandas", "polars"])
 @pytest.mark.parametrize("values", [("yes", "no"), (3.0, 7.0), (True, False)])
 def test_a_copy_of_the_label_is_named_as_a_leak(values, pack):
-    X, y = frame()
+    X, y = frame(n=2000)
     X["cancelled"] = np.where(y == "left", *values)
     (found,) = judge_table(pack(X), y)
     assert (found.code, found.severity) == ("leak", "warning")
-    assert str(found).startswith("Column 'cancelled' is the label under another name")
-
-
-def test_a_copy_with_a_few_other_values_is_still_a_leak_with_its_share():
-    X, y = frame(n=2000)
-    X["cancelled"] = np.where(np.arange(2000) % 250 == 0, y[::-1], y)
-    (found,) = judge_table(X, y)
+    assert "'cancelled'" in str(found)
+    # and also with a few other values
+    X["cancelled"] = np.where(np.arange(2000) % 250 == 0, X["cancelled"][::-1], X["cancelled"])
+    (found,) = judge_table(pack(X), y)
     assert found.code == "leak"
-    agreement = np.mean(X["cancelled"] == y)
+    agreement = np.mean(X["cancelled"] == np.where(y == "left", *values))
     assert found.numbers["share"] == pytest.approx(agreement, abs=0.004)
 
 
-def test_gaps_that_give_the_label_away_are_named():
+def gaps():
     X, y = frame()
     X["left on"] = X["seen"].where(y == "left")
-    (found,) = judge_table(X, y)
-    assert (found.code, found.severity) == ("determined", "note")
-    assert "'left on' alone determines the label" in str(found)
+    return X, y, "left on"
 
 
-def test_many_categories_that_determine_the_label_are_named():
+def categories():
     X, y = frame(n=2000)
-    rng = np.random.default_rng(1)
-    X["tariff"] = np.where(y == "left", "old ", "new ") + rng.integers(0, 30, 2000).astype(str)
+    kind = np.random.default_rng(1).integers(0, 30, 2000).astype(str)
+    X["tariff"] = np.where(y == "left", "old ", "new ") + kind
+    return X, y, "tariff"
+
+
+def same_names():
+    X, y = frame()
+    doubled = pd.concat([X[["age"]], X[["age"]], pd.Series(y == "left", name="age")], axis=1)
+    return doubled, y, 2
+
+
+def threshold(pack=np.asarray, n=3000, share=0.4):
+    X = np.random.default_rng(0).normal(size=(n, 20))
+    return pack(X), X[:, 7] > np.quantile(X[:, 7], 1 - share), 7
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        gaps,
+        categories,
+        threshold,
+        lambda: threshold(sparse.csr_array),
+        lambda: threshold(n=20_000, share=0.01),
+    ],
+)
+def test_a_column_that_determines_the_label_is_named(made):
+    X, y, column = made()
     (found,) = judge_table(X, y)
-    assert found.code == "determined"
-    assert "'tariff'" in str(found)
+    assert (found.code, found.severity, found.numbers["column"]) == ("determined", "note", column)
 
 
-def test_a_threshold_of_one_column_is_named_by_its_position():
-    X = np.random.default_rng(0).normal(size=(3000, 20))
-    (found,) = judge_table(X, X[:, 7] > 0.3)
-    assert (found.code, found.severity, found.numbers["column"]) == ("determined", "note", 7)
-    (found,) = judge_table(sparse.csr_array(X), X[:, 7] > 0.3)
-    assert found.numbers["column"] == 7
-
-
-def test_a_rare_class_by_a_threshold_is_found():
-    X = np.random.default_rng(0).normal(size=(20_000, 8))
-    (found,) = judge_table(X, X[:, 2] > np.quantile(X[:, 2], 0.99))
-    assert found.code == "determined"
-    assert found.numbers["column"] == 2
+def test_columns_of_one_name_are_told_by_position():
+    X, y, column = same_names()
+    (found,) = judge_table(X, y)
+    assert found.numbers["column"] == column
 
 
 def test_a_rule_of_two_columns_is_named():
     X = np.random.default_rng(0).normal(size=(3000, 20))
     (found,) = judge_table(X, (X[:, 3] > 0.2) & (X[:, 11] < 0.7))
     assert (found.code, found.severity) == ("rule", "note")
-    assert "columns 3 and 11" in str(found) or "columns 11 and 3" in str(found)
-
-
-def test_labels_that_are_flipped_at_random_follow_no_rule():
-    X = np.random.default_rng(0).normal(size=(3000, 20))
-    y = flip_labels((X[:, 3] > 0.2).astype(int), NoiseRates(0.05, 0.05), random_state=0)
-    assert judge_table(X, y) == []
-
-
-def test_classes_that_every_column_tells_apart_are_no_leak():
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 500)
-    assert judge_table(rng.normal(size=(500, 4)) + 10 * y[:, None], y) == []
+    assert {"3", "11"} <= set(str(found).replace(",", " ").split())
 
 
 def test_the_order_of_the_rows_does_not_matter_to_what_is_found():
@@ -182,26 +195,20 @@ def test_classes_alike_and_classes_of_few_rows_are_named_with_their_counts():
     assert "'unknown' (3)" in str(few)
 
 
-def test_a_rare_class_of_few_rows_is_named_with_the_option_that_leaves_it_out():
-    classes = np.array(["by post", "left", "stayed"])
-    (few,) = judge_classes(classes, np.array([20, 9000, 10_980]))
-    assert "Too few of the 20,000 rows are labelled 'by post' (20) to tell" in str(few)
-    assert "--drop-classes 'by post'" in str(few)
-    # as many rows, but no rare class; and a rare one with rows enough
-    assert judge_classes(classes, np.array([20, 900, 1080])) == []
-    assert judge_classes(classes, np.array([60, 9000, 10_940])) == []
-
-
-def test_where_two_classes_are_left_none_is_to_be_dropped():
-    (few,) = judge_classes(np.array(["a", "b"]), np.array([5, 7]))
-    assert "drop" not in str(few)
-    assert str(few).endswith("are mislabelled. Add rows.")
-
-
-def test_all_groups_of_spellings_are_one_sentence():
-    classes = np.array(["Left", "Stayed", "left", "stayed"])
-    (alike,) = judge_classes(classes, np.array([50, 50, 50, 50]))
-    assert "'Left', 'left'; 'Stayed', 'stayed' look like one class" in str(alike)
+@pytest.mark.parametrize(
+    ("counts", "code", "drop"),
+    [
+        ([20, 9000, 10_980], ["classes_of_few_rows"], True),
+        ([20, 900, 1080], [], False),  # as many rows, but no rare class
+        ([60, 9000, 10_940], [], False),  # a rare one with rows enough
+        ([5, 7], ["classes_of_few_rows"], False),  # of two classes none is to be dropped
+    ],
+)
+def test_a_rare_class_of_few_rows_is_named_with_the_option_that_leaves_it_out(counts, code, drop):
+    classes = np.array(["by post", "left", "stayed"][: len(counts)])
+    found = judge_classes(classes, np.array(counts))
+    assert [each.code for each in found] == code
+    assert any("--drop-classes 'by post'" in str(each) for each in found) == drop
 
 
 def test_many_classes_and_tiny_tables_are_no_problem():
@@ -211,10 +218,3 @@ def test_many_classes_and_tiny_tables_are_no_problem():
     assert codes(X[:12], [0, 1] * 6) == ["classes_of_few_rows"]
     assert codes(np.where(rng.random(X.shape) < 0.2, np.nan, X), X[:, 0] > 0) == []
     assert codes(np.where(X > 2, np.inf, X), X.sum(axis=1) > 0) == []
-
-
-def test_columns_of_one_name_are_told_by_position():
-    X, y = frame()
-    doubled = pd.concat([X[["age"]], X[["age"]], pd.Series(y == "left", name="age")], axis=1)
-    (found,) = judge_table(doubled, y)
-    assert found.numbers["column"] == 2

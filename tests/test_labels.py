@@ -22,7 +22,6 @@ from unflip import (
     flip_labels,
     importance_weights,
 )
-from unflip._app.report import make_report
 from unflip.audit import LabelAudit, find_label_issues
 from unflip.inspection import (
     MislabelCalibrationDisplay,
@@ -47,6 +46,7 @@ from unflip.metrics import (
 from unflip.noise import as_transition_matrix
 from unflip.noise_rates import ScottRates, SelectiveRates, estimate_rates
 from unflip.posterior import ProbabilisticPosterior, fit_posterior
+from unflip.report import make_report
 from unflip.streaming import ArrayBatches, StreamingAudit, StreamingReweighting
 from unflip.weights import (
     clipped_share,

@@ -5,54 +5,25 @@ import polars as pl
 import pytest
 
 from unflip import ImportanceReweightingClassifier
-from unflip._app.demo import run_demo
 from unflip._app.tables import split_label
 from unflip._app.workflow import learn
 from unflip._utils.progress import heard, tick, work
 from unflip.noise import NoiseRates
 
 
-def test_parts_of_parts_add_up_to_the_whole():
+def test_parts_of_parts_add_up_to_the_whole_and_never_pass_it():
     told = []
     with heard(told.append), work([1, 3]):
         tick()
+        with pytest.raises(ZeroDivisionError), work(2):
+            _ = 1 / 0  # what fails leaves its surroundings as they were
         with work(3):
             for _ in range(3):
                 tick()
-        tick()  # it was told that this is done
-    assert told == pytest.approx([0.25, 0.5, 0.75, 1.0])
-
-
-def test_what_is_told_never_falls_and_never_passes_one():
-    told = []
-    with heard(told.append), work(2):
-        for _ in range(2):  # the same part a second time
-            with work(2):
-                tick()
-                tick()
-        for _ in range(5):
+        for _ in range(5):  # it was told that this is done
             tick()
-    assert told == [0.25, 0.5, 1.0]
-
-
-def test_where_nobody_listens_nothing_happens():
-    tick()
-    with work(3):
-        tick()
-    told = []
-    with heard(told.append):
-        pass
-    tick()
-    assert told == []
-
-
-def test_work_that_fails_leaves_its_surroundings_as_they_were():
-    told = []
-    with heard(told.append), work(2):
-        with pytest.raises(ZeroDivisionError), work(2):
-            _ = 1 / 0
-        tick()
-    assert told == [0.5]
+    tick()  # where nobody listens, nothing happens
+    assert told == pytest.approx([0.25, 0.5, 0.75, 1.0])
 
 
 @pytest.mark.filterwarnings("ignore::unflip.LabelNoiseWarning")
@@ -81,10 +52,3 @@ def test_a_table_is_learnt_in_many_parts_none_of_which_is_half_of_all():
     assert told[-1] == pytest.approx(1.0)
     assert np.diff([0.0, *told]).max() < 0.5
     assert len(told) >= 9
-
-
-def test_the_demo_tells_every_split():
-    told = []
-    with heard(told.append):
-        run_demo(NoiseRates(0.2, 0.1), n_splits=2)
-    assert {0.5, 1.0} <= set(told)

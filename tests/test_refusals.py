@@ -17,7 +17,7 @@ from unflip import (
     NoiseRates,
     TransitionMatrix,
 )
-from unflip._app.review import clopper_pearson, sample_estimate
+from unflip._app.review import clopper_pearson
 from unflip.audit import LabelAudit, find_label_issues
 from unflip.baselines import LabelDependentCostClassifier, UnbiasedLossClassifier
 from unflip.density_ratio import KLIEP, KMM, ULSIF, BasuDivergence, BregmanRatio, RuLSIF
@@ -32,6 +32,7 @@ from unflip.posterior import (
     SelectedPosterior,
     fit_posterior,
 )
+from unflip.review import sample_estimate
 from unflip.streaming import ArrayBatches, StreamingAudit, StreamingReweighting
 from unflip.weights import (
     effective_sample_size,

@@ -13,9 +13,9 @@ from openpyxl.worksheet.table import Table
 from typer.testing import CliRunner
 
 from unflip._app import table_files
-from unflip._app.review import Decisions, ReviewTable
 from unflip._app.table_files import TableError, for_format, read_file, write_table
 from unflip.cli import app
+from unflip.review import Decisions, ReviewTable
 
 CELLS = (
     ["00501", "501", "004915112345", "1E5", "0.60", "-0", "+1", "1e-400", " 7"],

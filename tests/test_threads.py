@@ -33,26 +33,6 @@ def three_threads(monkeypatch):
         yield
 
 
-def test_slices_cover_all_items_in_order(three_threads):
-    seen = by_threads(lambda items: (items, threading.get_ident()), 10, 1000)
-    assert [items for items, _ in seen] == [slice(k, k + 1) for k in range(10)]
-    threads = {thread for _, thread in seen}
-    assert threading.get_ident() not in threads
-    assert len(threads) <= 3
-
-
-def test_few_rows_are_left_to_one_thread(three_threads):
-    assert by_threads(lambda items: items, 10, 199) == [slice(0, 10)]
-    assert by_threads(lambda items: items, 1, 10**9) == [slice(0, 1)]
-
-
-def test_where_blas_may_have_one_thread_there_is_no_other(three_threads):
-    with threadpool_limits(1, user_api="blas"):
-        seen = by_threads(lambda items: (items, threading.get_ident()), 10, 1000)
-    # the same slices, so that sums over them are the same to the last bit
-    assert seen == [(slice(k, k + 1), threading.get_ident()) for k in range(10)]
-
-
 @pytest.mark.parametrize("first_out", ["first in", "last in"])
 def test_the_last_thread_to_leave_gives_blas_its_own_number_again(three_threads, first_out):
     entered, leave, seen = threading.Barrier(2), threading.Event(), {}
@@ -95,11 +75,6 @@ def test_a_thread_limits_blas_even_if_another_one_did_so_before(three_threads):
     assert set(seen) == {1}
 
 
-def test_blas_has_one_thread_in_each_and_its_own_number_afterwards(three_threads):
-    assert {n for part in by_threads(lambda items: blas_threads(), 10, 1000) for n in part} == {1}
-    assert set(blas_threads()) == {3}
-
-
 def test_where_blas_is_kept_to_one_thread_rows_have_as_many_as_it_had(three_threads):
     with one_blas_thread():
         assert set(blas_threads()) == {1}
@@ -113,12 +88,6 @@ def test_where_blas_is_kept_to_one_thread_rows_have_as_many_as_it_had(three_thre
         )
     assert all(len(threads) == 1 for threads in seen)  # a thread has no threads of its own
     assert threading.get_ident() not in set.union(*seen)
-    assert set(blas_threads()) == {3}
-
-
-def test_an_error_in_a_thread_is_raised(three_threads):
-    with pytest.raises(ZeroDivisionError):
-        by_threads(lambda items: 1 // items.start, 10, 1000)
     assert set(blas_threads()) == {3}
 
 

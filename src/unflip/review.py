@@ -5,6 +5,26 @@
 `pip install 'unflip[review]'`.
 """
 
-from unflip._app.review import Decisions, ReviewTable, export, sample_estimate, serve
+from unflip._app.review import (
+    Decision,
+    Decisions,
+    DecisionsUnavailableError,
+    OtherTableError,
+    ReviewTable,
+    StaleDecisionError,
+    export,
+    sample_estimate,
+    serve,
+)
 
-__all__ = ["Decisions", "ReviewTable", "export", "sample_estimate", "serve"]
+__all__ = [
+    "Decision",
+    "Decisions",
+    "DecisionsUnavailableError",
+    "OtherTableError",
+    "ReviewTable",
+    "StaleDecisionError",
+    "export",
+    "sample_estimate",
+    "serve",
+]

@@ -12,13 +12,11 @@ from sklearn.svm import SVC
 from sklearn.utils.validation import has_fit_parameter
 
 from unflip import NoiseRates, flip_labels
-from unflip.baselines import _stpmkl
+from unflip.baselines import StPMKL
 from unflip.baselines._stpmkl import (
-    StPMKL,
     correct_kernels,
     gaussian_kernels,
     learn_kernel_weights,
-    solve_kernel,
 )
 from unflip.noise_rates import ChannelRates, MinimumRates
 
@@ -109,27 +107,6 @@ def test_the_corrected_kernel_is_positive_semidefinite(rho, seed, width):
     np.testing.assert_array_equal(kernel, kernel.T)
 
 
-def test_at_half_the_corrected_kernel_is_diagonal_and_all_rows_count_the_same():
-    X, _, _ = half_spaces(20, 2, 0)
-    signs = np.repeat([1.0, -1.0], 10)  # balanced, so that b = 0
-    for scale, C in [(1.0, 10.0), (2.0, 10.0), (1.0, 0.3)]:
-        kernel = scale * corrected(X, [1.0], 0.4999)[0]
-        np.testing.assert_allclose(kernel, scale * np.eye(20), atol=1e-6)
-        coef, intercept = solve_kernel(kernel, signs, C)
-        np.testing.assert_allclose(coef, signs * min(C, 1 / scale), rtol=1e-5)
-        if C > 1:  # no row between the margins fixes b otherwise
-            assert intercept == pytest.approx(0, abs=1e-5)
-
-
-def test_two_rows_by_hand():
-    kernel = correct_kernels(np.array([[1.0, 0.5], [0.5, 1.0]]), 0.2)
-    np.testing.assert_allclose(kernel, [[1, 0.18], [0.18, 1]])
-    coef, intercept = solve_kernel(kernel, np.array([1.0, -1.0]), C=10.0)
-    np.testing.assert_allclose(coef, [1 / 0.82, -1 / 0.82], rtol=1e-6)
-    np.testing.assert_allclose(coef, [1.219512, -1.219512], atol=1e-6)
-    assert intercept == pytest.approx(0, abs=1e-6)
-
-
 @pytest.mark.parametrize("C", [0.5, 1.0, 20.0])
 def test_without_noise_one_kernel_is_a_support_vector_machine(C):
     X, y, _ = half_spaces(120, 3, 0)
@@ -156,30 +133,6 @@ def test_the_saddle_value_is_scipys(rho, C):
     solution = learn_kernel_weights(kernels, signs, C, tol=1e-5, max_iter=1000)
     assert solution.gap <= 1e-5
     assert solution.dual_value == pytest.approx(independent_value(kernels, signs, C), rel=2e-5)
-
-
-def test_without_noise_the_weights_are_those_of_plain_multiple_kernel_learning():
-    X, y, _ = half_spaces(40, 2, 1, CLEAN)
-    widths = np.array([0.25, 1.0, 4.0])
-    kernels = np.array([gram(X, X, width) for width in widths])
-    ours = StPMKL(CLEAN, widths=widths, tol=1e-6, max_iter=1000).fit(X, y)
-
-    def value(theta):
-        coef, _ = solve_kernel(np.tensordot(theta, kernels, axes=1), y.astype(float), 1.0)
-        q = forms(kernels, coef)
-        return np.abs(coef).sum() - theta @ q / 2, -q / 2
-
-    plain = minimize(
-        value,
-        np.full(3, 1 / 3),
-        jac=True,
-        bounds=[(0, 1)] * 3,
-        constraints=[{"type": "eq", "fun": lambda theta: theta.sum() - 1}],
-        method="SLSQP",
-        options={"ftol": 1e-9},
-    )
-    assert value(ours.kernel_weights_)[0] == pytest.approx(plain.fun, rel=1e-5)
-    np.testing.assert_allclose(ours.kernel_weights_, plain.x, atol=0.02)
 
 
 @pytest.mark.parametrize(("rho", "C"), [(0.0, 1.0), (0.1, 20.0), (0.2, 1.0), (0.35, 3.0)])
@@ -325,7 +278,7 @@ def test_more_labels_wrong_than_right_are_refused_and_nothing_is_set():
 
 
 def test_too_many_rows_are_refused_with_what_they_would_take(monkeypatch):
-    monkeypatch.setattr(_stpmkl, "MAX_TRAINING_ROWS", 50)
+    monkeypatch.setattr("unflip.baselines._stpmkl.MAX_TRAINING_ROWS", 50)
     X, y, _ = half_spaces(60, 2, 0)
     with pytest.raises(ValueError, match=r"n_samples=60 rows, at most 50 .* GB\. Draw a sample"):
         StPMKL(NOISY).fit(X, y)

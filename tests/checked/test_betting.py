@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.special import logsumexp
 
 from unflip.checked import Draws
 from unflip.checked._betting import (
@@ -12,7 +11,6 @@ from unflip.checked._betting import (
     _bounds,
     _game,
     _log_capital,
-    confidence_sequence,
     running_sequence,
 )
 
@@ -51,17 +49,6 @@ def test_terms_have_mean_zero_at_the_truth_whatever_came_before() -> None:
     assert game.power[0] == 0.5  # no row has spoken yet
 
 
-def test_no_term_leaves_its_bounds() -> None:
-    grid = np.linspace(0, 1, 21)
-    for seed in range(20):
-        _, _, draws, (values, model) = a_game(seed)
-        game = _game(values[draws.rows], model[draws.rows], model.mean(axis=0), draws, 1.0)
-        z = game.at(game.terms, grid)
-        below, above = _bounds(grid, game)
-        assert (z >= -below - 1e-12).all()
-        assert (z <= above + 1e-12).all()
-
-
 def test_the_capital_is_the_mean_product_of_all_stakes() -> None:
     _, _, draws, (values, model) = a_game(1, n=5)
     game = _game(values[draws.rows], model[draws.rows], model.mean(axis=0), draws, 1.0)
@@ -72,28 +59,6 @@ def test_the_capital_is_the_mean_product_of_all_stakes() -> None:
         outcome = np.minimum(outcome, MOST_WON)
         by_hand = np.mean([np.prod(1 + stake * outcome[:4], axis=0) for stake in STAKES], axis=0)
         assert_allclose(capital[side, 3], by_hand)
-
-
-def test_long_games_are_counted_in_blocks() -> None:
-    _, _, draws, (values, model) = a_game(4, n=300)
-    game = _game(values[draws.rows], model[draws.rows], model.mean(axis=0), draws, 1.0)
-    grid = np.array([0.2, 0.3, 0.5])
-    outcome = np.minimum(game.at(game.terms, grid) / _bounds(grid, game)[0], MOST_WON)
-    by_hand = [np.log1p(stake * outcome).sum(axis=0) for stake in STAKES]
-    assert_allclose(
-        _log_capital(grid, game)[0, -1], logsumexp(by_hand, axis=0) - np.log(STAKES.size)
-    )
-
-
-def test_the_sequence_only_narrows_and_the_last_is_the_one_returned() -> None:
-    a, _, draws, (values, model) = a_game(2, n=200)
-    arguments = values[draws.rows], model[draws.rows], model.mean(axis=0), draws
-    ends = running_sequence(*arguments, largest=1.0, level=0.95, grid=np.linspace(0, 1, 1001))
-    assert (np.diff(ends[:, 0]) >= 0).all()
-    assert (np.diff(ends[:, 1]) <= 0).all()
-    low, high = confidence_sequence(*arguments, largest=1.0, level=0.95)
-    assert_allclose((low, high), ends[-1], atol=0.004)
-    assert low < a.mean() < high
 
 
 @pytest.mark.parametrize("power", [False, True])
@@ -113,19 +78,3 @@ def test_no_moment_misses_the_truth_in_more_than_one_session_of_twenty(power: bo
         missed += bool(((ends[:, 0] > a.mean()) | (ends[:, 1] < a.mean())).any())
     # at most 5 % in expectation, and 18 of 200 by chance in one of a hundred runs
     assert missed <= 17
-
-
-def test_a_good_model_narrows_the_sequence() -> None:
-    widths = []
-    for power in (False, True):
-        _, _, draws, (values, model) = a_game(3, n=150, power=power)
-        low, high = confidence_sequence(
-            values[draws.rows],
-            model[draws.rows],
-            model.mean(axis=0),
-            draws,
-            largest=1.0,
-            level=0.95,
-        )
-        widths.append(high - low)
-    assert widths[1] < widths[0]

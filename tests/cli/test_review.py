@@ -10,7 +10,7 @@ from urllib.request import urlopen
 import polars as pl
 import pytest
 
-from unflip._app.review import Decisions, ReviewTable
+from unflip.review import Decisions, ReviewTable
 
 
 @pytest.fixture

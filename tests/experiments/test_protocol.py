@@ -10,10 +10,9 @@ from sklearn.preprocessing import MinMaxScaler
 
 from tests.experiments.beside import paper_table
 from unflip.datasets import make_separable
-from unflip.paper.experiments import EXPERIMENTS, Run, _protocol, perform, planned_runs
+from unflip.paper.experiments import EXPERIMENTS, Run, _protocol, perform, planned_runs, published
 from unflip.paper.experiments._choices import ALPHA, FEATURE_RANGE
 from unflip.paper.experiments._protocol import dataset_table, noisy_split
-from unflip.paper.experiments._published import published
 
 CASE = ("synthetic-2d", 0.3, 0.1)
 
@@ -73,29 +72,23 @@ def test_a_method_is_scored_on_the_clean_labels(witnesses):
     assert outcome.accuracy == 100 * np.mean(y_test == 1)  # the witness says +1 to all
 
 
-def test_a_split_puts_three_quarters_of_the_rows_into_training_and_the_rest_into_the_test():
+def test_a_split_is_drawn_once_per_repeat_and_noise_changes_its_training_labels_only():
     X, y = dataset_table("synthetic-2d", 5)
+    true = {tuple(row): label for row, label in zip(X, y, strict=True)}
     X_train, y_noisy, X_test, y_test, clean_prior = noisy_split(*CASE, 5)
     assert (len(X_train), len(y_noisy), len(X_test), len(y_test)) == (750, 750, 250, 250)
     together = np.concatenate([X_train, X_test])
     np.testing.assert_array_equal(np.sort(together, axis=0), np.sort(X, axis=0))
     assert clean_prior == np.mean(y == 1)
-
-
-def test_labels_are_flipped_in_the_training_part_only():
-    X, y = dataset_table("synthetic-2d", 5)
-    true = {tuple(row): label for row, label in zip(X, y, strict=True)}
-    X_train, y_noisy, X_test, y_test, _ = noisy_split(*CASE, 5)
     assert [true[tuple(row)] for row in X_test] == y_test.tolist()
     assert [true[tuple(row)] for row in X_train] != y_noisy.tolist()
-
-
-def test_the_noise_does_not_change_the_split():
-    X_train, _, X_test, y_test, _ = noisy_split("synthetic-2d", 0.0, 0.0, 2)
-    X_other, _, X_other_test, y_other_test, _ = noisy_split("synthetic-2d", 0.4, 0.4, 2)
-    np.testing.assert_array_equal(X_train, X_other)
-    np.testing.assert_array_equal(X_test, X_other_test)
-    np.testing.assert_array_equal(y_test, y_other_test)
+    # drawn again, with other noise
+    X_again, _, X_test_again, y_test_again, _ = noisy_split("synthetic-2d", 0.4, 0.4, 5)
+    np.testing.assert_array_equal(X_train, X_again)
+    np.testing.assert_array_equal(X_test, X_test_again)
+    np.testing.assert_array_equal(y_test, y_test_again)
+    # and for another repeat
+    assert not np.isin(X, dataset_table("synthetic-2d", 6)[0]).any()
 
 
 @pytest.mark.parametrize("pair", [(0.0, 0.4), (0.3, 0.1), (0.4, 0.4)])
@@ -108,19 +101,6 @@ def test_the_flipped_shares_are_the_rates(pair):
         shares.append((wrong[y_true == 1].mean(), wrong[y_true == -1].mean()))
     # 7500 labels of each class: a standard deviation of 0.0057 at most
     np.testing.assert_allclose(np.mean(shares, axis=0), pair, atol=0.02)
-
-
-def test_a_split_is_the_same_when_drawn_again_and_another_for_another_repeat():
-    for first, again in zip(noisy_split(*CASE, 3), noisy_split(*CASE, 3), strict=True):
-        np.testing.assert_array_equal(first, again)
-    assert not np.array_equal(noisy_split(*CASE, 3)[0], noisy_split(*CASE, 4)[0])
-
-
-def test_synthetic_rows_are_drawn_anew_for_every_repeat():
-    X, _ = dataset_table("synthetic-20d", 0)
-    X_next, _ = dataset_table("synthetic-20d", 1)
-    assert X.shape == X_next.shape == (1000, 20)
-    assert not np.isin(X, X_next).any()
 
 
 @pytest.mark.parametrize(

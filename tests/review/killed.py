@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.review.made import made_audit, made_table
-from unflip._app.review import Decisions, Opinion, QueueFilter, ReviewSession, ReviewTable
+from unflip._app.review import Opinion, QueueFilter, ReviewSession
+from unflip.review import Decisions, ReviewTable
 
 TABLE = made_table(60)
 AUDIT, REVIEW = made_audit(TABLE), ReviewTable(TABLE, "kind", id_column="name")

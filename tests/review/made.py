@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from unflip._app.review import Decisions, Opinion, ReviewSession, ReviewTable
+from unflip._app.review import Opinion, ReviewSession
 from unflip._app.review._connections import REQUEST_TIMEOUT
 from unflip._app.review._file import LOCK_TIMEOUT
 from unflip.audit import LabelAudit
 from unflip.estimate import NoiseEstimate
 from unflip.noise import TransitionMatrix
+from unflip.review import Decisions, ReviewTable
 
 KINDS = np.array(["<b>banana</b>", "apple", "cherry"])
 
@@ -105,7 +106,8 @@ def served(
 
 
 if __name__ == "__main__":
-    from unflip._app.review import _connections, _file, serve
+    from unflip._app.review import _connections, _file
+    from unflip.review import serve
 
     _connections.REQUEST_TIMEOUT, _file.LOCK_TIMEOUT = map(float, sys.argv[5:7])
     made = made_table(int(sys.argv[2]), int(sys.argv[4]))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.review.caller import ORIGIN, TOKEN
 from tests.review.made import client_of, made_audit, made_table
-from unflip._app.review import Decisions, ReviewTable
+from unflip.review import Decisions, ReviewTable
 
 TABLE = made_table()
 AUDIT = made_audit(TABLE)

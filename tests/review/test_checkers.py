@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from tests.review.made import client_of, made_audit, made_table
-from unflip._app.review import Decision, Decisions, ReviewTable, StaleDecisionError, export
-from unflip._app.review._agreement import agreement, krippendorff_alpha
+from unflip._app.review._agreement import krippendorff_alpha
+from unflip.review import Decision, Decisions, ReviewTable, StaleDecisionError, export
 
 TABLE = made_table(60)
 REVIEW = ReviewTable(TABLE, "kind", id_column="name")
@@ -24,41 +24,25 @@ def test_alpha_of_the_published_example():
     assert krippendorff_alpha(counts) == pytest.approx(0.691, abs=5e-4)
 
 
+def alpha_by_pairs(labels):
+    """Return one minus observed over expected disagreement, counted pair by pair."""
+    known = [each for each in labels if len(each) >= 2]
+    values = list(itertools.chain(*known))
+    observed = sum(
+        sum(a != b for a, b in itertools.permutations(each, 2)) / (len(each) - 1) for each in known
+    ) / len(values)
+    return 1 - observed / np.mean([a != b for a, b in itertools.permutations(values, 2)])
+
+
 def test_alpha_is_one_minus_observed_over_expected_disagreement_of_pairs():
     rng = np.random.default_rng(0)
     for _ in range(20):
         labels = [rng.integers(0, 3, rng.integers(0, 5)).tolist() for _ in range(12)]
         counts = [np.bincount(each, minlength=3) for each in labels]
-        known = [each for each in labels if len(each) >= 2]
-        values = list(itertools.chain(*known))
-        observed = sum(
-            sum(a != b for a, b in itertools.permutations(each, 2)) / (len(each) - 1)
-            for each in known
-        ) / len(values)
-        pairs = list(itertools.permutations(values, 2))
-        expected = np.mean([a != b for a, b in pairs])
-        assert krippendorff_alpha(counts) == pytest.approx(1 - observed / expected)
-
-
-def test_of_two_checkers_alpha_is_close_to_scotts_pi_and_one_if_they_agree():
-    first, second = np.random.default_rng(1).integers(0, 2, (2, 500))
-    second = np.where(np.arange(500) < 350, first, second)
-    counts = np.eye(2)[first] + np.eye(2)[second]
-    share = counts.sum(axis=0) / 1000
-    pi = 1 - np.mean(first != second) / (1 - (share**2).sum())
-    alpha = krippendorff_alpha(counts)
-    assert 1 - alpha == pytest.approx((1 - pi) * 999 / 1000)  # the small-sample correction
-    assert krippendorff_alpha(2 * np.eye(2)[first]) == 1
-    assert np.isnan(krippendorff_alpha([[2, 0], [3, 0]]))
-    assert np.isnan(krippendorff_alpha([[1, 0], [0, 1]]))
-    assert np.isnan(krippendorff_alpha(np.zeros((0, 2))))
-
-
-def test_unsure_answers_are_no_disagreement():
-    answers = {3: {"a": 0, "b": 1}, 1: {"a": 0, "b": None}, 2: {"a": 1, "b": 1}, 5: {"a": 1}}
-    alpha, n_rows, disputed = agreement(answers, 2)
-    assert (n_rows, disputed) == (2, [3])
-    assert alpha == krippendorff_alpha([[1, 1], [0, 2]])
+        assert krippendorff_alpha(counts) == pytest.approx(alpha_by_pairs(labels))
+    # undefined where nothing could have been disputed
+    for counts in ([[2, 0], [3, 0]], [[1, 0], [0, 1]], np.zeros((0, 2))):
+        assert np.isnan(krippendorff_alpha(counts))
 
 
 @pytest.fixture
@@ -147,14 +131,16 @@ def test_the_page_and_the_export_list_disagreements(two, tmp_path):
         if row in (2, 4):
             body |= {"verdict": "change", "label": other[row]}
         assert pages[1].post("api/decide", body).json()["verdict"] == body["verdict"]
+    # who is unsure does not disagree
+    pages[0].post("api/decide", {"row": 9, "version": 0, "verdict": "keep", "queue": "suspicious"})
+    unsure = {"row": 9, "version": 0, "verdict": "unsure", "queue": "suspicious"}
+    pages[1].post("api/decide", unsure)
     found = pages[1].get("api/tally").json()
     assert (found["keep"], found["change"]) == (4, 2)  # his own
     assert found["agreement"]["checkers"] == ["ann", "bob"]
     assert (found["agreement"]["n_rows"], found["agreement"]["n_disputed"]) == (6, 2)
-    counts = [
-        np.bincount([ann.mine()[row].label, bob.mine()[row].label], minlength=2) for row in range(6)
-    ]
-    assert found["agreement"]["alpha"] == pytest.approx(krippendorff_alpha(counts))
+    labels = [[ann.mine()[row].label, bob.mine()[row].label] for row in range(6)]
+    assert found["agreement"]["alpha"] == pytest.approx(alpha_by_pairs(labels))
     listed = found["agreement"]["disputed"]
     assert [entry["row"] for entry in listed] == [2, 4]
     assert listed[0]["answers"] == [["ann", int(REVIEW.codes[2])], ["bob", other[2]]]
@@ -168,4 +154,4 @@ def test_the_page_and_the_export_list_disagreements(two, tmp_path):
     assert disputed["ann"].to_list() == disputed["given"].to_list()
     assert disputed["bob"].to_list() == [REVIEW.names[other[row]] for row in (2, 4)]
     log = pl.read_csv(tmp_path / "e" / "log.csv")
-    assert log["checker"].to_list() == ["ann", "bob"] * 6
+    assert log["checker"].to_list() == ["ann", "bob"] * 7

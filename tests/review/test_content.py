@@ -7,7 +7,7 @@ import struct
 import threading
 import zlib
 from collections import Counter
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing
 
 import numpy as np
 import polars as pl
@@ -15,12 +15,11 @@ import pytest
 
 from tests.review import made
 from tests.review.made import client_of
-from unflip._app.review import Decisions, ReviewTable
-from unflip._app.review import _texts as texts
 from unflip._app.review._images import MAX_BYTES, ImageError, Images
-from unflip._app.review._texts import WordMarks, is_text
+from unflip._app.review._texts import WordMarks
 from unflip.estimate import NoiseEstimate
 from unflip.noise import NoiseRates
+from unflip.review import Decisions, ReviewTable, serve
 
 GOOD, BAD = ["great", "lovely", "fresh"], ["awful", "broken", "stale"]
 GIF = b"GIF89a" + bytes(20)
@@ -77,6 +76,8 @@ def client():
             store = opened.enter_context(Decisions(folder / "d.sqlite", review.fingerprint))
             options = {"title": "T", "sample_size": 2} | options
             audit = audit_of(table["label"].to_numpy())
+            if "images" in options:
+                options["images"] = Images(options["images"], review.columns)
             return opened.enter_context(
                 closing(client_of(review, audit, store, folder / "out", **options))
             )
@@ -90,16 +91,18 @@ def client():
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
-        (["red", "green", "blue"], False),
+        (["red", "green", "blue", "red"], False),
         (["a sentence that is long enough to read", "and another of the same kind"] * 2, True),
         ([f"short one {k}" for k in range(1500)], True),
         ([f"id-{k}" for k in range(1500)], False),
-        ([1.0, 2.0, 3.0], False),
-        ([None, None], False),
+        ([1.0, 2.0, 3.0, 4.0], False),
+        (["", ""], False),
     ],
 )
-def test_texts_are_told_from_categories(values, expected):
-    assert is_text(column(np.array(values))) is expected
+def test_texts_are_told_from_categories(client, tmp_path, values, expected):
+    table = pl.DataFrame({"text": pl.Series(values), "label": ["n", "p"] * (len(values) // 2)})
+    shown = client(table, tmp_path).get("api/row?row=0&queue=suspicious").json()
+    assert bool(shown["texts"]) is expected
 
 
 def brute_force(sentences, labels, row):
@@ -126,18 +129,6 @@ def test_scores_of_words_are_log_odds_without_the_row_itself():
         assert marks.scores(row) == pytest.approx(expected)
 
 
-def test_rows_that_were_not_counted_are_compared_with_all_that_were(monkeypatch):
-    monkeypatch.setattr(texts, "MAX_COUNTED", 30)
-    table = reviews(60)
-    codes = np.unique(table["label"].to_numpy(), return_inverse=True)[1]
-    marks = WordMarks(column(table["sentence"].to_numpy()), codes, 2)
-    counted = [*range(0, 60, 2), 7]  # every second one, and the row, which does not count
-    sentences = [table["sentence"][k] for k in counted]
-    expected = brute_force(sentences, codes[counted].tolist(), 30)
-    known = marks.scores(7)
-    assert known == pytest.approx({word: expected[word] for word in known})
-
-
 def test_a_text_is_given_back_whole_with_its_words_marked(client, tmp_path):
     table = reviews()
     page = client(table, tmp_path)
@@ -152,20 +143,18 @@ def test_a_text_is_given_back_whole_with_its_words_marked(client, tmp_path):
         assert answer["features"] == answer["similar"] == answer["cells"] == []
 
 
-def test_empty_and_missing_texts_and_other_scripts_have_no_marks():
-    values = np.array(["", None, "İstanbul ǅ Straße " * 3, "これは日本語の文章です" * 4] * 3)
-    marks = WordMarks(column(values), np.arange(12) % 2, 2)
-    assert marks.parts(0) == marks.parts(1) == []
+def test_texts_in_other_scripts_and_long_ones_are_shown_as_they_are(client, tmp_path):
+    values = ["", None, "İstanbul ǅ Straße " * 5, "これは日本語の文章です " * 4, "word " * 10_000]
+    table = pl.DataFrame({"text": values * 4, "label": ["n", "p"] * 10})
+    page = client(table, tmp_path)
+    parts = [
+        page.get(f"api/row?row={row}&queue=suspicious").json()["texts"][0]["parts"]
+        for row in range(5)
+    ]
+    assert parts[0] == parts[1] == []
     for row in (2, 3):
-        assert "".join(part.text for part in marks.parts(row)) == values[row]
-    nothing = WordMarks(column(np.array(["", "", "a", "?"])), np.arange(4) % 2, 2)
-    assert [part.text for part in nothing.parts(3)] == ["?"]
-
-
-def test_a_long_text_is_cut(monkeypatch):
-    monkeypatch.setattr(texts, "MAX_SHOWN", 50)
-    marks = WordMarks(column(np.array(["word " * 30] * 4)), np.arange(4) % 2, 2)
-    assert len("".join(part.text for part in marks.parts(0))) == 50
+        assert "".join(text for text, _ in parts[row]) == values[row]
+    assert 1000 < len("".join(text for text, _ in parts[4])) < len(values[4])  # cut
 
 
 def test_the_most_unusual_cells_come_first_and_are_marked(client, tmp_path):
@@ -243,21 +232,23 @@ def paths_table(names):
     return pl.DataFrame({"path": names, "label": ["n", "p"] * (len(names) // 2)})
 
 
-def test_only_pictures_in_the_folder_are_read(folder):
+def test_only_pictures_in_the_folder_are_read(client, folder, tmp_path):
     good = [f"in/{k}.png" for k in range(len(GIVEN))]
     for name in good:
         (folder / name).write_bytes(png())
     names = [*GIVEN, *good]
-    images = Images(folder, ReviewTable(paths_table(names), "label").columns)
-    assert list(images.columns) == [0]
+    page = client(paths_table(names), tmp_path, images=folder)
     for row, (name, expected) in enumerate(GIVEN.items()):
+        sent = page.get(f"api/image?row={row}&column=0")
         if expected.startswith("image/"):
-            assert images.read(row, 0) == ((folder / name).read_bytes(), expected)
+            assert (sent.content, sent.headers["content-type"]) == (
+                (folder / name).read_bytes(),
+                expected,
+            )
         else:
-            with pytest.raises(ImageError, match=expected):
-                images.read(row, 0)
-    with pytest.raises(ImageError, match="does not hold pictures"):
-        images.read(0, 1)
+            assert sent.status_code == 404
+            assert re.search(expected, sent.json()["error"])
+    assert "pictures" in page.get("api/image?row=0&column=1").json()["error"]
 
 
 @pytest.mark.parametrize("depth", [1, 3])
@@ -299,47 +290,47 @@ def test_no_picture_from_outside_is_read_while_a_folder_is_exchanged_for_a_link(
     assert read[SECRET] == 0
 
 
-def test_the_folder_of_pictures_is_the_one_of_the_start_also_by_a_link(folder, tmp_path):
+def test_the_folder_of_pictures_is_the_one_of_the_start_also_by_a_link(client, folder, tmp_path):
     (tmp_path / "link").symlink_to(folder)
     table = paths_table(["in/a.png", "b.jpg"])
-    images = Images(tmp_path / "link", ReviewTable(table, "label").columns)
-    assert images.read(0, 0)[0] == png()
+    page = client(table, tmp_path, images=tmp_path / "link")
+    assert page.get("api/image?row=0&column=0").content == png()
     # another folder under the same names: its pictures were never offered
     folder.rename(tmp_path / "moved")
     (folder / "in").mkdir(parents=True)
     (folder / "in" / "a.png").write_bytes(SECRET)
-    assert images.read(0, 0)[0] == png()
+    assert page.get("api/image?row=0&column=0").content == png()
 
 
-def test_where_folders_have_no_handles_the_same_pictures_are_read(folder, monkeypatch):
+def test_where_folders_have_no_handles_the_same_pictures_are_read(
+    client, folder, tmp_path, monkeypatch
+):
     monkeypatch.setattr(os, "supports_dir_fd", set())  # as on Windows
-    test_only_pictures_in_the_folder_are_read(folder)
+    test_only_pictures_in_the_folder_are_read(client, folder, tmp_path)
 
 
-def test_reading_pictures_leaves_no_file_open(folder):
+def test_reading_pictures_leaves_no_file_open(client, folder, tmp_path):
     table = paths_table(["in/a.png", "b.jpg", "in", "none.png"])
-    before = len(os.listdir("/dev/fd"))
-    images = Images(folder, ReviewTable(table, "label").columns)
+    page = client(table, tmp_path, images=folder)
+    page.get("api/about")  # opens what the caller needs itself
+    opened = len(os.listdir("/dev/fd"))
     for _ in range(10):
         for row in range(4):
-            with suppress(ImageError):
-                images.read(row, 0)
-    del images
-    assert len(os.listdir("/dev/fd")) == before
+            page.get(f"api/image?row={row}&column=0")
+    assert len(os.listdir("/dev/fd")) == opened
 
 
 def test_a_folder_that_is_not_there_or_not_named_is_refused(folder, tmp_path):
-    columns = ReviewTable(paths_table(["x.png", "y.png"]), "label").columns
-    with pytest.raises(ValueError, match="does not exist"):
-        Images(tmp_path / "none", columns)
-    with pytest.raises(ValueError, match="no column of the table names files"):
-        Images(folder, columns)
+    table = paths_table(["x.png", "y.png"])
+    audit = audit_of(table["label"].to_numpy())
+    for images, word in ((tmp_path / "none", "exist"), (folder, "column")):
+        with pytest.raises(ValueError, match=word):
+            serve(table, "label", audit, tmp_path / "d.sqlite", images=images, started=pytest.fail)
 
 
 def test_the_browser_names_a_row_and_never_a_path(client, folder, tmp_path):
     table = paths_table(["in/a.png", "b.jpg", "c.gif", "../secret.png"])
-    pictures = Images(folder, ReviewTable(table, "label").columns)
-    page = client(table, tmp_path, images=pictures)
+    page = client(table, tmp_path, images=folder)
     shown = page.get("api/row?row=0&queue=sample").json()["pictures"]
     assert shown == [{"column": 0, "name": "path", "value": "in/a.png"}]
     sent = page.get("api/image?row=0&column=0")

@@ -1,6 +1,7 @@
 """Rows drawn to count and to teach: recorded with their probabilities, and what they tell."""
 
 import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -8,8 +9,7 @@ from numpy.testing import assert_allclose
 
 from tests.review.made import client_of, made_audit, made_table
 from unflip import CheckedLabels
-from unflip._app.review import Decisions, ReviewTable, export
-from unflip._app.review._counting import BATCH, LEAST_OPEN, Counting
+from unflip.review import Decisions, ReviewTable, export
 
 TABLE = made_table()
 AUDIT = made_audit(TABLE)
@@ -25,9 +25,30 @@ def store(tmp_path):
         yield opened
 
 
+class Page:
+    """The page of a review, as far as it draws rows and counts."""
+
+    def __init__(self, store, table=TABLE, random_state=0):
+        review, self._store = ReviewTable(table, "kind", id_column="name"), store
+        options = {"title": "Fruit", "sample_size": 5, "random_state": random_state}
+        folder = store.path.parent / "out"
+        self._client = client_of(review, made_audit(table), store, folder, **options)
+
+    def draw(self, goal):
+        assert self._client.get(f"api/queue?queue={goal}").status_code == 200
+        return self._store.draws()
+
+    def estimate(self):
+        return self._client.get("api/tally").json()["counted"]
+
+    def close(self):
+        self._client.close()
+
+
 @pytest.fixture
 def counting(store):
-    return Counting(GIVEN, AUDIT.mislabel_proba_, store, random_state=0)
+    with closing(Page(store)) as page:
+        yield page
 
 
 def answer(store, row, queue, *, wrong=False):
@@ -46,7 +67,7 @@ def test_the_draws_are_those_of_checked_labels(store, counting):
     draws = counting.draw("count")
     seed = int(np.random.SeedSequence([0, 0]).generate_state(1)[0])
     picks = CheckedLabels([], []).next_rows(
-        GIVEN, AUDIT.mislabel_proba_, goal="count", n=BATCH, random_state=seed
+        GIVEN, AUDIT.mislabel_proba_, goal="count", n=len(draws), random_state=seed
     )
     assert [draw.row for draw in draws] == picks.rows.tolist()
     assert_allclose([draw.probability for draw in draws], picks.probability)
@@ -58,26 +79,27 @@ def test_no_row_is_drawn_twice_and_all_are_drawn_at_last(tmp_path, goals):
     small = ReviewTable(TABLE[:45], "kind", id_column="name")
     with Decisions(tmp_path / "d.sqlite", small.fingerprint) as store:
         store.sample(5, random_state=0)
-        counting = Counting(small.codes, AUDIT.mislabel_proba_[:45], store)
-        for goal in goals:
-            answer_open(store, counting.draw(goal), goal, 100)
-        draws = store.draws()
-        assert sorted(draw.row for draw in draws) == list(range(45))
-        assert draws[-1].probability == pytest.approx(1)
-        assert counting.draw("count") == draws
-        found = counting.estimate()
+        with closing(Page(store, TABLE[:45])) as counting:
+            for goal in goals:
+                answer_open(store, counting.draw(goal), goal, 100)
+            draws = store.draws()
+            assert sorted(draw.row for draw in draws) == list(range(45))
+            assert draws[-1].probability == pytest.approx(1)
+            assert counting.draw("count") == draws
+            found = counting.estimate()
         wrong = np.mean([store.current(row).verdict == "change" for row in range(45)])
         assert found["low"] <= wrong <= found["high"]
 
 
 def test_more_are_drawn_when_few_are_open_and_other_goals_go_on_from_them(store, counting):
     first = counting.draw("count")
-    answer_open(store, first, "count", BATCH - LEAST_OPEN)
+    n = len(first)
+    answer_open(store, first, "count", n - 3)
     assert counting.draw("teach") == first
     answer_open(store, first, "count", 1)
     more = counting.draw("teach")
-    assert more[:BATCH] == first
-    assert [draw.goal for draw in more[BATCH:]] == ["teach"] * BATCH
+    assert more[:n] == first
+    assert [draw.goal for draw in more[n:]] == ["teach"] * n
 
 
 def test_the_estimate_is_that_of_the_reviewed_draws(store, counting):
@@ -126,7 +148,7 @@ def test_a_reviewed_random_sample_begins_the_draws(store, counting):
 
 def test_what_is_drawn_is_exported_with_its_probability(store, counting, tmp_path):
     for _ in range(3):
-        answer_open(store, counting.draw("count"), "count", BATCH)
+        answer_open(store, counting.draw("count"), "count", 10)
     by_hand = next(row for row in range(300) if store.current(row).version == 0)
     answer(store, by_hand, "suspicious", wrong=True)
     path = export(TABLE, "kind", store.path, tmp_path / "out", id_column="name").reviewed
@@ -141,10 +163,13 @@ def test_what_is_drawn_is_exported_with_its_probability(store, counting, tmp_pat
 
 
 def test_two_processes_do_not_draw_over_each_other(store, counting):
-    with Decisions(store.path, REVIEW.fingerprint) as other:
-        theirs = Counting(GIVEN, AUDIT.mislabel_proba_, other, random_state=7).draw("count")
+    with (
+        Decisions(store.path, REVIEW.fingerprint) as other,
+        closing(Page(other, random_state=7)) as page,
+    ):
+        theirs = page.draw("count")
     assert counting.draw("count") == theirs
-    store.add_draws([draw._replace(goal="teach") for draw in theirs], after=0)  # too late
+    store.add_draws(theirs[::-1], after=0)  # too late
     assert store.draws() == theirs
 
 
@@ -163,7 +188,8 @@ def test_a_file_without_draws_gets_them_and_loses_nothing(tmp_path):
         assert store.sample(20) == sample
         assert store.draws() == []
         assert [draw.row for draw in store.counted()] == sample[:1]
-        draws = Counting(GIVEN, AUDIT.mislabel_proba_, store).draw("count")
+        with closing(Page(store)) as page:
+            draws = page.draw("count")
     with Decisions(path, REVIEW.fingerprint) as store:
         assert store.draws() == draws
 
@@ -172,7 +198,8 @@ def test_another_table_starts_draws_of_its_own(tmp_path):
     path = tmp_path / "d.sqlite"
     with Decisions(path, REVIEW.fingerprint) as store:
         store.sample(5, random_state=0)
-        draws = Counting(GIVEN, AUDIT.mislabel_proba_, store).draw("count")
+        with closing(Page(store)) as page:
+            draws = page.draw("count")
         answer_open(store, draws, "count", 5)
     fewer = ReviewTable(TABLE[:290], "kind", id_column="name")
     with Decisions(path, fewer.fingerprint) as store:
@@ -191,7 +218,7 @@ def test_the_page_is_told_the_goal_and_the_model_is_hidden(store, tmp_path):
     assert set(about["goals"]) == {"suspicious", "count", "teach"}
     for goal in ("count", "teach"):
         queue = client.get(f"api/queue?queue={goal}").json()
-        assert len(queue["rows"]) == BATCH
+        assert len(queue["rows"]) == 10
         assert all(entry["probability"] is entry["suggested"] is None for entry in queue["rows"])
         row = client.get(f"api/row?row={queue['rows'][0]['row']}&queue={goal}").json()
         assert row["probability"] is row["suggested"] is row["truth"] is None
@@ -208,18 +235,19 @@ def test_a_person_who_counts_is_told_the_truth(tmp_path):
     rng = np.random.default_rng(0)
     truth = np.where(rng.random(300) < AUDIT.mislabel_proba_, 1 - GIVEN, GIVEN)
     share, found, covered = np.mean(truth != GIVEN), [], []
-    for session in range(30):
+    for session in range(15):
         with Decisions(tmp_path / f"{session}.sqlite", REVIEW.fingerprint) as store:
-            store._connection.execute("PRAGMA synchronous = OFF")  # for speed
-            store.sample(1, random_state=0)
-            counting, always = Counting(GIVEN, AUDIT.mislabel_proba_, store), True
-            for _ in range(3):
-                for draw in counting.draw("count"):
-                    if store.current(draw.row).verdict is None:
-                        answer(store, draw.row, "count", wrong=truth[draw.row] != GIVEN[draw.row])
-                seen = counting.estimate()
-                always &= seen["low"] <= share <= seen["high"]
+            store.sample(1, random_state=session)
+            always = True
+            with closing(Page(store, random_state=session)) as page:
+                for _ in range(3):
+                    for draw in page.draw("count"):
+                        if store.current(draw.row).verdict is None:
+                            wrong = truth[draw.row] != GIVEN[draw.row]
+                            answer(store, draw.row, "count", wrong=wrong)
+                    seen = page.estimate()
+                    always &= seen["low"] <= share <= seen["high"]
             found.append(seen["value"])
             covered.append(always)
-    assert abs(np.mean(found) - share) < 4 * np.std(found) / np.sqrt(30)
+    assert abs(np.mean(found) - share) < 4 * np.std(found) / np.sqrt(15)
     assert np.mean(covered) > 0.85

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from unflip import CheckedLabels
-from unflip._app.review import Decisions, ReviewTable, export
+from unflip.review import Decisions, ReviewTable, export
 
 ROWS = {"id": ["q", "r", "s", "t"], "x": [1.5, None, 3.0, 4.25], "y": ["n", "p", "n", "p"]}
 TABLES = {

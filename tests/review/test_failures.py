@@ -12,15 +12,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from tests.review.made import client_of, made_audit, made_table
-from unflip._app.review import (
-    Decision,
-    Decisions,
-    DecisionsUnavailableError,
-    ReviewTable,
-    check_review,
-    export,
-    serve,
-)
+from unflip.review import Decision, Decisions, DecisionsUnavailableError, ReviewTable, export, serve
 
 TABLE = made_table(60)
 AUDIT = made_audit(TABLE)
@@ -109,7 +101,6 @@ def test_a_place_for_no_decisions_is_refused_in_words(tmp_path, place, message):
     path = place(tmp_path)
     before = sorted(tmp_path.rglob("*"))
     for attempt in (
-        lambda: check_review(path, table=REVIEW_TABLE),
         lambda: Decisions(path, FINGERPRINT),
         lambda: serve(TABLE, "kind", AUDIT, path, started=pytest.fail),
     ):
@@ -139,7 +130,7 @@ def test_what_may_not_be_written_to_is_refused(path, file_mode, folder_mode):
         other.chmod(file_mode)
         other.parent.chmod(folder_mode)
         with without_privileges(), pytest.raises(OSError, match="is not writable"):
-            check_review(other, other.parent, table=REVIEW_TABLE)
+            serve(TABLE, "kind", AUDIT, other, out=other.parent, started=pytest.fail)
         other.parent.chmod(0o777)
 
 
@@ -147,8 +138,6 @@ def test_what_may_not_be_written_to_is_refused(path, file_mode, folder_mode):
 def test_a_folder_that_cannot_be_exported_to_is_refused_before_anything_is_done(tmp_path):
     (tmp_path / "file").write_text("x")
     for out in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(OSError, match="is a file, and"):
-            check_review(tmp_path / "d.sqlite", out)
         with pytest.raises(OSError, match="is a file, and"):
             serve(TABLE, "kind", AUDIT, tmp_path / "d.sqlite", out=out, started=pytest.fail)
     assert not (tmp_path / "d.sqlite").exists()
@@ -159,12 +148,7 @@ def test_a_port_that_is_taken_is_refused_before_anything_is_done(tmp_path):
         socket.create_server(("127.0.0.1", 0)) as taken,
         pytest.raises(OSError, match=r"port \d+ of 127.0.0.1 cannot be used"),
     ):
-        check_review(tmp_path / "d.sqlite", port=taken.getsockname()[1])
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_the_check_makes_no_file(tmp_path):
-    check_review(tmp_path / "new" / "d.sqlite", table=REVIEW_TABLE)
+        serve(TABLE, "kind", AUDIT, tmp_path / "d.sqlite", port=taken.getsockname()[1])
     assert list(tmp_path.iterdir()) == []
 
 
@@ -257,7 +241,7 @@ def test_a_lock_that_is_held_for_long_is_said_at_the_start(path, monkeypatch):
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(DecisionsUnavailableError, match="another process has locked it"):
-        check_review(path, table=REVIEW_TABLE)
+        serve(TABLE, "kind", AUDIT, path, started=pytest.fail)
     other.close()
 
 

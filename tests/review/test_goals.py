@@ -13,7 +13,7 @@ import pytest
 from tests.review.made import made_table, served
 from tests.review.test_content import png, reviews
 from unflip import CheckedLabels
-from unflip._app.review import Decisions, ReviewTable
+from unflip.review import Decisions, ReviewTable
 
 
 @contextmanager

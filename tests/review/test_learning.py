@@ -1,20 +1,17 @@
 """What the page's model learns from the answers, while the page goes on."""
 
 import threading
+from contextlib import closing
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.review.made import client_of, made_audit, made_table, served
 from unflip import CheckedLabels
-from unflip._app.review import Decisions, Opinion, QueueFilter, ReviewSession, ReviewTable
-from unflip._app.review import _learning as learning_module
-from unflip._app.review._learning import EVERY, FEWEST, Learning
-from unflip._utils.simplex import scaled_rows
-from unflip._utils.validation import Labels
 from unflip.checked import recalibrate
+from unflip.review import Decisions, ReviewTable
 
+RECALIBRATE = "unflip._app.review._learning.recalibrate"
 TABLE = made_table()
 AUDIT = made_audit(TABLE)
 REVIEW = ReviewTable(TABLE, "kind", id_column="name")
@@ -25,96 +22,108 @@ TRUTH = (FEATURES @ [1.0, 3.0] > 1.5).astype(int)
 WRONG = TRUTH != GIVEN
 
 
-def told(n: int) -> dict[int, int]:
-    return {row: int(TRUTH[row]) for row in range(n)}
+OPTIONS = {"title": "fruit", "sample_size": 20, "random_state": 0}
+FEWEST, EVERY = 10, 5
+"""Answers before which nothing is learnt, and new ones after which it is learnt again."""
+
+
+class Review:
+    """A review by its page, and a person who knows the truth."""
+
+    def __init__(self, store, features=FEATURES):
+        folder = store.path.parent / "out"
+        self._page = client_of(REVIEW, AUDIT, store, folder, features=features, **OPTIONS)
+        self.get, self.close = self._page.get, self._page.close
+
+    def decide(self, row, queue="suspicious"):
+        version = self.get(f"api/row?row={row}&queue={queue}").json()["version"]
+        right = TRUTH[row] == GIVEN[row]
+        body = {"row": int(row), "version": version, "verdict": "keep", "queue": queue}
+        body |= {} if right else {"verdict": "change", "label": int(TRUTH[row])}
+        assert self._page.post("api/decide", body).status_code == 200
+
+    def undo(self, row):
+        version = self.get(f"api/row?row={row}&queue=suspicious").json()["version"]
+        assert self._page.post("api/undo", {"row": row, "version": version}).status_code == 200
+
+    def tally(self):
+        return self.get("api/tally").json()
+
+    def model(self):
+        """Return what the page says of its model, once it is not learning any more."""
+        for _ in range(6000):
+            model = self.tally()["model"]
+            if not model["is_learning"]:
+                return model
+            threading.Event().wait(0.01)
+        raise AssertionError("it does not end to learn")
+
+    def wrong(self):
+        """Return P(wrong) of every row, as the page shows it."""
+        found, more, after = np.full(ROWS.size, np.nan), True, -1
+        while more:
+            page = self.get(f"api/queue?queue=suspicious&status=all&after={after}").json()
+            more, after = page["more"], page["rows"][-1]["row"]
+            for entry in page["rows"]:
+                found[entry["row"]] = entry["probability"]
+        return found
+
+
+def answer(store, rows):
+    """Write what a person who knows the truth says of some rows, before the page is opened."""
+    for row in rows:
+        verdict = "keep" if TRUTH[row] == GIVEN[row] else "change"
+        store.decide(row, 0, verdict, int(TRUTH[row]))
 
 
 @pytest.fixture
-def learning():
-    return Learning(Opinion(AUDIT, REVIEW), GIVEN, FEATURES)
-
-
-@pytest.fixture
-def session(tmp_path):
+def store(tmp_path):
     with Decisions(tmp_path / "d.sqlite", REVIEW.fingerprint) as store:
-        yield ReviewSession(
-            REVIEW,
-            Opinion(AUDIT, REVIEW),
-            store,
-            tmp_path / "out",
-            title="fruit",
-            sample_size=20,
-            random_state=0,
-            features=FEATURES,
-        )
+        yield store
 
 
-def decide(session, row, queue="suspicious"):
-    version = session.row(row, queue)["version"]
-    if TRUTH[row] == GIVEN[row]:
-        session.decide(row, version, "keep", None, queue)
-    else:
-        session.decide(row, version, "change", int(TRUTH[row]), queue)
+@pytest.fixture
+def review(store):
+    with closing(Review(store)) as review:
+        yield review
 
 
-def test_the_opinion_is_that_of_all_answers(learning):
-    learning.tell(told(100))
-    learning.wait()
-    now = learning.now
-    assert (now.version, now.answers) == (1, told(100))
-    labels = Labels(np.arange(2), GIVEN)
-    checked = CheckedLabels(ROWS[:100], TRUTH[:100])
-    truth = recalibrate(
-        checked, FEATURES, labels, AUDIT.label_proba_, scaled_rows(AUDIT.noisy_proba_)
-    )
-    assert_allclose(now.opinion.truth, truth)
-    assert_allclose(now.opinion.wrong, 1 - truth[ROWS, GIVEN])
-    assert_array_equal(now.opinion.suggested, truth.argmax(axis=1))
-    # rows that nobody has looked at: what was learnt is true of them
-    before, after = AUDIT.mislabel_proba_[100:], now.opinion.wrong[100:]
-    wrong = WRONG[100:]
+def test_what_is_learnt_is_true_of_rows_that_nobody_has_looked_at(store):
+    answer(store, range(100))
+    with closing(Review(store)) as review:
+        assert review.model()["n_answers"] == 100
+        before, after, wrong = AUDIT.mislabel_proba_[100:], review.wrong()[100:], WRONG[100:]
     assert after[wrong].mean() > before[wrong].mean() + 0.3
     assert after[~wrong].mean() < 0.1
 
 
-def test_the_most_suspicious_rows_tell_of_others_like_them():
+def test_the_most_suspicious_rows_tell_of_others_like_them(tmp_path):
     found = {}
     for name, features in (("learning", FEATURES), ("not", None)):
-        each = Learning(Opinion(AUDIT, REVIEW), GIVEN, features)
-        answers: dict[int, int] = {}
-        for _ in range(8):
-            order = (
-                each.now.opinion.by_suspicion
-                if features is not None
-                else np.argsort(-AUDIT.mislabel_proba_)
-            )
-            rows = [row for row in order.tolist() if row not in answers][:5]
-            answers = answers | {row: int(TRUTH[row]) for row in rows}
-            each.tell(answers)
-            each.wait()
-        found[name] = sum(WRONG[row] for row in answers)
+        with Decisions(tmp_path / f"{name}.sqlite", REVIEW.fingerprint) as store:
+            for _ in range(4):
+                with closing(Review(store, features)) as review:
+                    review.model()
+                    rows = review.get("api/queue?queue=suspicious").json()["rows"]
+                answer(store, [row["row"] for row in rows[:10]])
+            found[name] = sum(said.verdict == "change" for said in store.all().values())
     assert found["learning"] > 1.5 * found["not"]
 
 
-def test_few_answers_and_the_same_ones_teach_nothing_new(learning):
-    learning.tell(told(FEWEST - 1))
-    assert learning.about()["is_learning"] is False
-    learning.tell(told(20))
-    learning.wait()
-    learning.tell(told(20) | {21: 0})
-    assert learning.about() == {
-        "version": 1,
-        "n_answers": 20,
-        "is_learning": False,
-        "trouble": None,
-    }
-    changed = {row: 1 - label for row, label in told(EVERY).items()}
-    learning.tell(told(20) | changed)  # other answers to the same rows
-    learning.wait()
-    assert learning.now.version == 2
+def test_few_answers_and_few_new_ones_teach_nothing_new(store):
+    answer(store, range(FEWEST - 1))
+    with closing(Review(store)) as review:
+        assert review.model()["version"] == 0
+        review.decide(FEWEST)
+        assert review.model()["version"] == 1
+        for row in range(EVERY - 1):  # other answers to the same rows
+            review.undo(row)
+        assert review.model()["version"] == 1
+        review.undo(EVERY)
+        assert review.model()["version"] == 2
 
 
-def test_nobody_waits_and_what_comes_meanwhile_is_learnt_next(monkeypatch, session):
+def test_nobody_waits_and_what_comes_meanwhile_is_learnt_next(monkeypatch, review):
     begun, go_on, learnt_from = threading.Event(), threading.Event(), []
 
     def slow(checked, *others):
@@ -123,99 +132,81 @@ def test_nobody_waits_and_what_comes_meanwhile_is_learnt_next(monkeypatch, sessi
         learnt_from.append(len(checked))
         return recalibrate(checked, *others)
 
-    monkeypatch.setattr(learning_module, "recalibrate", slow)
+    monkeypatch.setattr(RECALIBRATE, slow)
     try:
         for row in range(30):
-            decide(session, row)  # answered while the model is learning
-            assert session.queue(QueueFilter("suspicious"), -1)["model"] == 0
+            review.decide(row)  # answered while the model is learning
+            assert review.get("api/queue?queue=suspicious").json()["model"] == 0
             assert row + 1 != FEWEST or begun.wait(60)
-        assert session.tally()["model"]["is_learning"]
-        assert session.tally()["keep"] + session.tally()["change"] == 30
+        tally = review.tally()
+        assert tally["model"]["is_learning"]
+        assert tally["keep"] + tally["change"] == 30
     finally:
         go_on.set()
-    session.learning.wait()
+    assert review.model() == {"version": 2, "n_answers": 30, "is_learning": False, "trouble": None}
     assert learnt_from == [FEWEST, 30]
-    assert session.tally()["model"] == {
-        "version": 2,
-        "n_answers": 30,
-        "is_learning": False,
-        "trouble": None,
-    }
 
 
-def test_the_queue_follows_the_model_and_decided_rows_stay_in_it(session):
-    for row in range(60):
-        decide(session, row)
-    session.learning.wait()
-    opinion = session.learning.now.opinion
-    page = session.queue(QueueFilter("suspicious", status="all", least=0.1), -1)
-    in_first = (AUDIT.mislabel_proba_ >= 0.1) & (ROWS < 60)
-    open_now = (opinion.wrong >= 0.1) & (ROWS >= 60)
-    assert page["model"] >= 1
+def test_the_queue_follows_the_model_and_decided_rows_stay_in_it(review):
+    for row in range(30):
+        review.decide(row)
+    assert review.model()["version"] >= 1
+    wrong = review.wrong()
+    page = review.get("api/queue?queue=suspicious&status=all&least=10").json()
+    in_first = (AUDIT.mislabel_proba_ >= 0.1) & (ROWS < 30)
+    open_now = (wrong >= 0.1) & (ROWS >= 30)
     assert page["decided"] == in_first.sum()
     assert page["total"] == in_first.sum() + open_now.sum()
-    expected = [row for row in opinion.by_suspicion.tolist() if (in_first | open_now)[row]]
+    expected = [row for row in np.argsort(-wrong, kind="stable") if (in_first | open_now)[row]]
     assert [entry["row"] for entry in page["rows"]] == expected[:50]
-    shown = session.row(expected[0], "suspicious")
-    assert shown["probability"] == pytest.approx(opinion.wrong[expected[0]])
-    assert session.row(expected[0], "count")["probability"] is None
+    assert review.get(f"api/row?row={expected[0]}&queue=count").json()["probability"] is None
 
 
-def test_what_is_counted_does_not_depend_on_what_was_learnt(session):
-    while session.tally()["counted"]["n_rows"] < 30:
-        for entry in session.queue(QueueFilter("count"), -1)["rows"][:5]:
-            decide(session, entry["row"], "count")
-    session.learning.wait()
-    counted = session.tally()["counted"]
-    draws = session._store.counted()
+def test_what_is_counted_does_not_depend_on_what_was_learnt(review, store):
+    while review.tally()["counted"]["n_rows"] < 30:
+        for entry in review.get("api/queue?queue=count").json()["rows"][:5]:
+            review.decide(entry["row"], "count")
+    assert review.model()["version"] >= 1
+    counted = review.tally()["counted"]
+    draws = store.counted()
     rows = [draw.row for draw in draws]
     checked = CheckedLabels(rows, TRUTH[rows], [draw.probability for draw in draws])
     # the model that was not told the answers
     found = checked.wrong_share(GIVEN, AUDIT.mislabel_proba_)
     assert [counted["low"], counted["high"]] == pytest.approx(list(found.anytime))
-    assert session.tally()["estimate"]["wrong"]["model"] == pytest.approx(AUDIT.label_error_rate_)
+    model = review.tally()["estimate"]["wrong"]["model"]
+    assert model == pytest.approx(AUDIT.label_error_rate_)
 
 
-def test_an_undone_decision_is_unlearnt(session):
-    for row in range(20):  # it learns from every few, here without being overtaken
-        decide(session, row)
-        session.learning.wait()
-    assert len(session.learning.now.answers) == 20
-    for row in range(10):
-        session.undo(row, session.row(row, "suspicious")["version"])
-        session.learning.wait()
-    assert sorted(session.learning.now.answers) == list(range(10, 20))
+def test_undone_decisions_are_unlearnt(store):
+    answer(store, range(20))
+    with closing(Review(store)) as review:
+        assert review.model()["n_answers"] == 20
+        for row in range(10):
+            review.undo(row)
+        assert review.model()["n_answers"] in range(10, 10 + EVERY)
 
 
-def test_a_model_that_cannot_be_learnt_is_said_and_the_review_goes_on(monkeypatch, session):
+def test_a_model_that_cannot_be_learnt_is_said_and_the_review_goes_on(monkeypatch, review):
     def fails(*_):
         raise ValueError("no such thing")
 
-    monkeypatch.setattr(learning_module, "recalibrate", fails)
+    monkeypatch.setattr(RECALIBRATE, fails)
     for row in range(10):
-        decide(session, row)
-    session.learning.wait()
-    decide(session, 10)
-    assert session.tally()["model"]["trouble"] == "ValueError: no such thing"
-    assert session.tally()["model"]["version"] == 0
-    assert len(session.queue(QueueFilter("suspicious"), -1)["rows"]) > 0
+        review.decide(row)
+    review.model()
+    review.decide(10)
+    model = review.model()
+    assert (model["version"], model["trouble"]) == (0, "ValueError: no such thing")
+    assert len(review.get("api/queue?queue=suspicious").json()["rows"]) > 0
 
 
-def test_a_review_that_is_opened_again_learns_from_what_was_decided(tmp_path):
-    with Decisions(tmp_path / "d.sqlite", REVIEW.fingerprint) as store:
-        for row in range(20):
-            store.decide(row, 0, "keep", int(GIVEN[row]))
-        options = {"title": "t", "sample_size": 5, "features": FEATURES}
-        client = client_of(REVIEW, AUDIT, store, tmp_path / "out", **options)
-        try:
-            for _ in range(1000):
-                model = client.get("api/tally").json()["model"]
-                if model["version"]:
-                    break
-                threading.Event().wait(0.01)
-        finally:
-            client.close()
-    assert model["n_answers"] == 20
+def test_a_review_that_is_opened_again_learns_from_what_was_decided(store):
+    for row in range(20):
+        store.decide(row, 0, "keep", int(GIVEN[row]))
+    with closing(Review(store)) as review:
+        model = review.model()
+        assert (model["version"], model["n_answers"]) == (1, 20)
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unflip._app.review import Decision, Decisions, OtherTableError, ReviewTable, export
+from unflip.review import Decision, Decisions, OtherTableError, ReviewTable, export
 
 TABLE = pl.DataFrame(
     {

@@ -12,7 +12,7 @@ import pytest
 from tests.review.conftest import KEYS
 from tests.review.made import KINDS as NAMES
 from tests.review.made import made_table, served
-from unflip._app.review import Decisions, ReviewTable
+from unflip.review import Decisions, ReviewTable
 
 KINDS = NAMES.tolist()
 

@@ -3,10 +3,10 @@
 import polars as pl
 import pytest
 
-from unflip._app.review import Decisions, ReviewTable, export
 from unflip._app.reviewed import read_reviewed
 from unflip._app.table_files import TableError, read_table
 from unflip._app.tables import split_label
+from unflip.review import Decisions, ReviewTable, export
 
 TABLE = pl.DataFrame(
     {

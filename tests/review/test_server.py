@@ -11,10 +11,11 @@ import threading
 import time
 from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
 
 from tests.review.made import made_audit, made_table, served
-from unflip._app.review import Decisions, ReviewTable, serve
+from unflip.review import Decisions, ReviewTable, serve
 
 
 def connected(address: str) -> tuple[http.client.HTTPConnection, str, dict[str, str]]:
@@ -132,6 +133,8 @@ def test_an_audit_of_another_table_leaves_no_file_behind(tmp_path):
     table = made_table()
     with pytest.raises(ValueError, match="fitted to 200 rows, but the table has 300"):
         serve(table, "kind", made_audit(table.head(200)), tmp_path / "d.sqlite")
+    with pytest.raises(ValueError, match="classes"):
+        serve(table, np.arange(300) % 3, made_audit(table), tmp_path / "d.sqlite")
     with pytest.raises(ValueError, match="sample_size"):
         serve(table, "kind", made_audit(table), tmp_path / "d.sqlite", sample_size=0)
     assert list(tmp_path.iterdir()) == []

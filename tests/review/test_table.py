@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from numpy.testing import assert_array_equal
 
-from unflip._app.review import ReviewTable
+from unflip.review import ReviewTable
 
 COLUMNS = {
     "size": [1.5, None, 3.0],
