@@ -69,7 +69,7 @@ def test_reviewed_rows_weigh_one_and_say_nothing_of_others(data, truth):
     assert (after.weights[rows] == 1).all()
     # each of the others trains with its label as far as that is right, by the labels alone
     assert_allclose(after.weights[1::2], 1 - before.classifier.mislabel_proba_[1::2])
-    assert np.array_equal(after.y, data.y)
+    assert np.array_equal(after.noise.observed, data.y)
 
 
 def test_all_rows_reviewed_give_the_model_of_clean_labels(data, truth):
