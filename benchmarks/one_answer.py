@@ -74,7 +74,9 @@ def tables() -> Iterator[Table]:
     words = np.array([["parcel late refund", "love great perfect"][k] for k in y], dtype=object)
     extra = rng.choice(["box", "mail", "shop", "today"], (600, 3))
     text = [f"{' '.join(few)} {said}" for few, said in zip(extra, words, strict=True)]
-    yield Table("text", pl.DataFrame({"message": text, "amount": rng.normal(y, 1.0)}), noisy(y, 0.1))
+    yield Table(
+        "text", pl.DataFrame({"message": text, "amount": rng.normal(y, 1.0)}), noisy(y, 0.1)
+    )
     plan = np.where(rng.random(600) < 0.8, np.array(["basic", "pro"])[y], "trial")
     frame = pl.DataFrame({"plan": plan, "spend": np.where(rng.random(600) < 0.1, np.nan, y + 0.5)})
     yield Table("categories and missing values", frame, noisy(y, 0.15))

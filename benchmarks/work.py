@@ -1,8 +1,8 @@
 """How often each command does each kind of work, and what starting it costs.
 
-`python -m benchmarks.work` runs every command once, in a process of its own, on scikit-learn's breast
-cancer table (569 samples) with 15 % of its labels flipped. Python's profiler counts calls of functions
-by their names, so that two checkouts can be compared:
+`python -m benchmarks.work` runs every command once, in a process of its own, on scikit-learn's
+breast cancer table (569 samples) with 15 % of its labels flipped. Python's profiler counts calls of
+functions by their names, so that two checkouts can be compared:
 `PYTHONPATH=../before/src python -m benchmarks.work`.
 """
 

@@ -6,21 +6,19 @@ was put wrongly in 25 % and 8 % of the rows. Needs Chromium and playwright.
 
 import contextlib
 import html
+import json
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 from playwright.sync_api import Browser, sync_playwright
 
-from unflip import LabelAudit, NoiseRates, flip_labels
+from unflip import NoiseRates, flip_labels
 from unflip.cli import app
-from unflip.review import serve
 
 STATIC = Path(__file__).parent / "_static"
 RATES = NoiseRates(positive=0.25, negative=0.08)
@@ -99,27 +97,16 @@ def _report(browser: Browser, folder: Path) -> None:
 
 
 def _review(browser: Browser, table: pl.DataFrame, true: list[str]) -> None:
-    audit = LabelAudit(random_state=0).fit(table.drop("ticket", "status"), table["status"])
-    heard, address = threading.Event(), []
-
-    def hear(words: str) -> None:
-        address.append(words)
-        heard.set()
-
-    options: dict[str, Any] = {"id_column": "ticket", "title": "tickets.csv", "random_state": 0}
-    page = threading.Thread(
-        target=serve,
-        args=(table, "status", audit, Path("tickets.sqlite")),
-        kwargs={**options, "started": hear},
-        daemon=True,
-    )
-    page.start()
-    heard.wait(60)
-    where = next(word for word in " ".join(address).split() if word.startswith("http"))
-    _decide(browser, where, [a == b for a, b in zip(table["status"], true, strict=True)])
-    _shot(browser, where, "review-light", 1280, 900)
-    _shot(browser, where, "review-dark", 1280, 900, dark=True)
-    _shot(browser, where, "review-phone", 400, 860)
+    words = ["unflip", "review", "tickets.csv", "--label", "status", "--id", "ticket"]
+    command = [sys.executable, "-m", *words, "--no-open", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603
+        assert server.stdout is not None
+        where = json.loads(server.stdout.readline())["address"]
+        _decide(browser, where, [a == b for a, b in zip(table["status"], true, strict=True)])
+        _shot(browser, where, "review-light", 1280, 900)
+        _shot(browser, where, "review-dark", 1280, 900, dark=True)
+        _shot(browser, where, "review-phone", 400, 860)
+        server.terminate()
 
 
 def _decide(browser: Browser, address: str, is_right: list[bool]) -> None:

@@ -89,7 +89,7 @@ plt.show()
 # In numbers
 # ----------
 
-found = summary(clf, y_noisy)
+found = summary(clf)
 print(f"{found['expected_errors']:.0f} errors expected, {np.sum(y != y_noisy)} made")
 print(f"effective sample size {found['weights']['effective_sample_size']:.0f}")
 for row in found["per_class"]:

@@ -66,6 +66,13 @@ def test_a_walk_visits_no_function_twice() -> None:
     assert len(set(names)) == len(names) - 1
 
 
+def test_the_walk_of_a_command_visits_no_module_twice() -> None:
+    names = walked()
+    walk = names[names.index("__main__.main") :]
+    modules = [re.sub(r"(\.[A-Z]\w*)?\.\w+$", "", name) for name in walk]
+    assert len(set(modules)) == len(modules)
+
+
 FINDERS = ["test_common", "test_row_weights", "test_typing", "test_reference", "cli/test_commands"]
 """Files whose tests find new parts by themselves."""
 

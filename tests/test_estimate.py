@@ -104,7 +104,7 @@ def test_the_fitted_attributes_are_those_of_the_estimate(fitted) -> None:
 
 def test_the_summary_reports_the_same_rate(fitted) -> None:
     for name, estimator in fitted.items():
-        found = summary(estimator, estimator.noise_.observed)
+        found = summary(estimator)
         assert found["expected_error_share"] == estimator.label_error_rate_, name
         shares = [row["expected_errors"] for row in found["per_class"]]
         assert sum(shares) == pytest.approx(estimator.n_errors_), name

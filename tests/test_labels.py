@@ -211,7 +211,7 @@ class TestStringsOfAnyKind:
         clf.fit(X, y)
         assert clf.classes_.tolist() == ["no", "yes"]
         assert json.loads(make_report(clf, X, y).to_json())["summary"]["classes"] == ["no", "yes"]
-        assert summary(clf, y)["per_class"][1]["label"] == "yes"
+        assert summary(clf)["per_class"][1]["label"] == "yes"
         assert NoiseRatesDisplay.from_estimator(clf, X, y).histogram.pos_label == "yes"
         assert WeightsDisplay.from_estimator(clf, y).histogram.n_samples == 60
         display = MislabelCalibrationDisplay.from_estimator(clf, y, container(NAMES))

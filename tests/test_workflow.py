@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from numpy.testing import assert_allclose
 
 from tests.cli.mixed import mixed_table
 from unflip import CheckedLabels, NoiseRates, flip_labels
@@ -26,6 +27,16 @@ def truth():
 def data(truth):
     noisy = pl.Series("churn", flip_labels(truth, RATES, random_state=0))
     return split_label(mixed_table(800).with_columns(noisy), "churn", identifier="customer")
+
+
+def test_reviewed_rows_weigh_one_and_say_nothing_of_others(data, truth):
+    rows = np.arange(0, 800, 2)
+    before, after = learn(data), learn(data, reviewed=CheckedLabels(rows, truth[rows]))
+    assert after.classifier.noise_rates_ == before.classifier.noise_rates_
+    assert (after.weights[rows] == 1).all()
+    # each of the others trains with its label as far as that is right, by the labels alone
+    assert_allclose(after.weights[1::2], 1 - before.classifier.mislabel_proba_[1::2])
+    assert np.array_equal(after.noise.observed, data.y)
 
 
 def test_all_rows_reviewed_give_the_model_of_clean_labels(data, truth):

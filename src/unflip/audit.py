@@ -279,10 +279,10 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
                 "know, or fit(X, y)."
             )
 
-    def _view(self, classifier: Any, checked: CheckedLabels | None = None) -> Self:
-        """Show the estimate of a fitted classifier, corrected by checked samples."""
-        self._keep(correct(classifier.noise_, checked), classifier.rate_estimator_)
-        self._index = classifier._index
+    def _view(self, fitted: Any, noise: NoiseEstimate) -> Self:
+        """Show an estimate that a fitted estimator made, or a correction of it."""
+        self._keep(noise, fitted.rate_estimator_)
+        self._index = fitted._index
         return self
 
     def _keep(self, noise: NoiseEstimate, estimator: BaseRates | None) -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -259,22 +259,19 @@ class ImportanceReweightingClassifier(
         else:
             beta = noise.weights
         raise_or_warn(noise.findings)
-        by_soft_labels = self.weighting == "auto" and classes.size > 2
+        proba, own_weight = None, weight
         if noise.checked is not None:
             proba, own_weight = noise.soft_labels
-            fit_soft_labels(estimator, X, proba, classes, row_weight=own_weight)
-        elif by_soft_labels or self.weighting == "relabel":
+        elif self.weighting == "relabel" or (self.weighting == "auto" and classes.size > 2):
             proba = found.label_posterior.proba
-            fit_soft_labels(estimator, X, proba, classes, row_weight=weight)
-        else:
-            total_weight = beta if weight is None else beta * weight
-            fit_weighted(estimator, X, labels.given, total_weight, row_weight=weight)
+        training = _Training(classes, labels.given, beta, proba, own_weight)
+        training.fit(estimator, X)
 
         check_table(self, X, reset=True)
         self.classes_, self.noise_, self.estimator_ = classes, noise, estimator
         self.posterior_, self.preprocessing_ = found.posterior, preprocessing
         self.rate_estimator_ = found.rate_estimator if noise.counted is None else None
-        self.sample_weight_ = beta
+        self.sample_weight_, self._training = beta, training
         self.effective_sample_size_ = totals.effective_sample_size
         self.clipped_share_ = totals.clipped_share
         self._index = row_index(y, X)
@@ -392,3 +389,23 @@ class ImportanceReweightingClassifier(
         takes_gaps = self.estimator is None or inner[0].allow_nan
         tags.input_tags.allow_nan = takes_gaps and (by_name or inner[1].allow_nan)
         return tags
+
+
+class _Training(NamedTuple):
+    """What the classifier is trained with: soft labels, or observed labels at weights beta."""
+
+    classes: Array
+    observed: Array
+    beta: Floats
+    # P(true = k | x, observed label); None where the observed labels are kept
+    proba: Floats | None
+    # how often each sample counts, whatever its label
+    sample_weight: Floats | None
+
+    def fit(self, estimator: Any, X: Any, rows: Any = slice(None)) -> Any:
+        """Train in place on `X`, which holds the samples at these positions."""
+        own = None if self.sample_weight is None else self.sample_weight[rows]
+        if self.proba is not None:
+            return fit_soft_labels(estimator, X, self.proba[rows], self.classes, row_weight=own)
+        total = self.beta[rows] if own is None else self.beta[rows] * own
+        return fit_weighted(estimator, X, self.observed[rows], total, row_weight=own)

@@ -293,7 +293,7 @@ def test_what_is_learnt_does_not_depend_on_the_order_of_checking() -> None:
 def test_the_summary_quotes_the_checked_rows() -> None:
     X, y, true = by_rule()
     fitted = quick().fit(X, y, checked=drawn(true, 100))
-    found = summary(fitted, y)
+    found = summary(fitted)
     assert found["range"].startswith("By 100 checked rows, ")
     share = fitted.checked_.error_rate
     assert found["checked"] == {
@@ -308,9 +308,9 @@ def test_the_summary_quotes_the_checked_rows() -> None:
         "explanations": fitted.checked_.hypotheses,
     }
     json.dumps(found)
-    assert summary(quick().fit(X, y), y)["checked"] is None
+    assert summary(quick().fit(X, y))["checked"] is None
     assert not found["rates_given"]
     low, high = found["wrong_share"]["by_row"]
     assert low <= np.mean(y != true) <= high
     assert found["expected_error_share"] == pytest.approx(np.mean(y != true), abs=0.08)
-    assert summary(quick().fit(X, y), y)["range"].startswith("If labels were flipped at random")
+    assert summary(quick().fit(X, y))["range"].startswith("If labels were flipped at random")

@@ -54,7 +54,7 @@ def test_every_display_names_the_extra(fitted, monkeypatch):
 @pytest.mark.usefixtures("no_matplotlib")
 def test_the_numbers_come_all_the_same(fitted):
     clf, X, y = fitted
-    assert summary(clf, y)["n_samples"] == 100
+    assert summary(clf)["n_samples"] == 100
     noisy = clf.posterior_.predict_proba(X)
     assert posterior_histogram(noisy, y, RATES).counts.sum() == 100
     assert weight_histogram(clf.sample_weight_, y, RATES).n_samples == 100

@@ -1,43 +1,23 @@
 """Held-out probabilities of somebody's model beside a table: read, checked, audited."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.base import clone
 
 from unflip._app.reviewed import checked_record
 from unflip._app.table_files import TableError, listed, read_table
 from unflip._app.tables import LabelledTable, check_has_columns
-from unflip._app.workflow import oriented, rates_by_class
-from unflip._utils.typing import Array, Floats, Record
+from unflip._app.workflow import Audited, oriented, rates_by_class
+from unflip._utils.typing import Array, Floats
 from unflip.audit import LabelAudit
-from unflip.checked import CheckedLabels
+from unflip.checked import CheckedLabels, correct
 from unflip.inspection import summary
 from unflip.noise import NoiseRates
 
 if TYPE_CHECKING:
     import polars as pl
-
-
-@dataclass(frozen=True)
-class Audited:
-    """What held-out probabilities say of a table's labels."""
-
-    y: Array
-    # `~unflip.inspection.summary`, the rates in the order of the positive class.
-    found: Record
-    fitted: LabelAudit
-    # The rows that a person has checked.
-    reviewed: CheckedLabels
-    # The rows as numbers; not made here, as probabilities do without.
-    X: Floats | None = None
-
-    def audit(self) -> LabelAudit:
-        """Return the audit of the rows."""
-        return self.fitted
 
 
 def audit_probabilities(
@@ -60,15 +40,12 @@ def audit_probabilities(
         audit.fit_posterior(values, data.y)
     except ValueError as error:
         raise TableError(f"--proba {proba}: {error}".replace("pred_probs", "it")) from error
-    found = oriented(summary(audit, data.y), positive_class)
-    found["leaks"] = []
-    if reviewed is None or not len(reviewed):
-        return Audited(data.y, found, audit, CheckedLabels([], []))
-    audit = clone(audit)._view(audit, reviewed)
-    record = checked_record(reviewed, audit.noise_)
-    if record is not None:
-        found["checked"] = record
-    return Audited(data.y, found, audit, reviewed)
+    found = oriented(summary(audit), positive_class) | {"leaks": []}
+    reviewed = CheckedLabels([], []) if reviewed is None else reviewed
+    noise = correct(audit.noise_, reviewed)
+    if len(reviewed):
+        found["checked"] = checked_record(reviewed, noise)
+    return Audited(found, noise, audit, reviewed, None)
 
 
 def read_probabilities(proba: str, data: LabelledTable) -> Floats:

@@ -36,6 +36,7 @@ from unflip._utils.typing import Array, Classifier, Floats, PlainLabel, Record
 from unflip._utils.validation import Labels, check_enough_rows, find_class
 from unflip.audit import LabelAudit
 from unflip.checked import CheckedLabels, correct
+from unflip.estimate import NoiseEstimate
 from unflip.inspection import summary
 from unflip.noise import NoiseRates, TransitionMatrix
 from unflip.posterior import ALIASES, PosteriorLike, fit_posterior, make_posterior
@@ -56,37 +57,41 @@ class CannotEstimateError(Exception):
 
 
 @dataclass(frozen=True)
-class Learnt:
-    """What was learnt from a table."""
+class Audited:
+    """What was estimated about a table's labels."""
 
-    # From the table's columns to labels.
-    model: Pipeline
-    # Its last step.
-    classifier: ImportanceReweightingClassifier
-    # The rows as numbers.
-    X: Floats
-    # Their labels, as they were before any review.
-    y: Array
-    # What every row counted in training; 1 where it was reviewed.
-    weights: Floats
-    # `~unflip.inspection.summary`, the rates in the order of `positive`, with what is odd about the
-    # table among its `warnings`, and `leaks`, the columns that are the label; `checked`, what
-    # reviewed rows count, where some were drawn.
+    # `~unflip.inspection.summary`, the rates in the order of the positive class, with what is odd
+    # about the table among its `warnings`, and `leaks`, the columns that are the label; `checked`,
+    # what reviewed rows count, where some were drawn.
     found: Record
+    # The estimate by which rows are ranked: corrected by the reviewed rows, where there are some.
+    noise: NoiseEstimate
+    # What made the estimate of the labels alone.
+    classifier: Any
     # The reviewed rows; none where there were none.
     reviewed: CheckedLabels
-    # The class whose rate comes first, of two.
-    positive: PlainLabel | None
-    # What all chance came from.
-    seed: int
+    # The rows as numbers; None where held-out probabilities took their place.
+    X: Floats | None
 
     def audit(self) -> LabelAudit:
-        """Return the audit of the rows, from the classifier's own probabilities and rates."""
-        return LabelAudit(random_state=self.seed)._view(self.classifier, self.reviewed)
+        """Return the audit of the rows."""
+        return LabelAudit()._view(self.classifier, self.noise)
 
 
-STEPS = (3.0, 0.5, 8.0, 0.5)
-"""How long it takes to turn columns into numbers, to judge them, to fit, and to look for leaks."""
+@dataclass(frozen=True)
+class Learnt(Audited):
+    """What was learnt from a table."""
+
+    # From the table's columns to labels; its last step is the classifier.
+    model: Pipeline
+    # What every row counted in training; 1 where it was reviewed.
+    weights: Floats
+    # The class whose rate comes first, of two.
+    positive: PlainLabel | None
+
+
+STEPS = (3.0, 8.5, 0.5)
+"""How long it takes to turn columns into numbers, to fit, and to look for leaks."""
 
 
 @work(STEPS)
@@ -101,16 +106,10 @@ def learn(
     random_state: int = 0,
     say: Callable[[str], None] = lambda step: None,
 ) -> Learnt:
-    """Learn rates, weights and a classifier from a table.
-
-    Raises
-    ------
-    CannotEstimateError
-        Where the data do not tell the rates.
-    """
+    """Learn rates, weights and a classifier from a table."""
     classes = data.classes
     known, positive_class = rates_by_class(rates, classes, positive)
-    is_known = isinstance(known, TransitionMatrix) or (known is not None and known.known)
+    is_known = known is not None and known.known
     estimator = ESTIMATORS["logistic"]() if estimator is None else estimator
     say("turning columns into numbers")
     vectorizer = make_vectorizer()
@@ -138,17 +137,20 @@ def learn(
             check_enough_rows(X, y)
             classifier.cv = folds_within_classes(CROSS_FIT_FOLDS, codes)
             with threads_for(y.size):
-                if not is_known:
-                    _refuse(_judge_columns(X, codes, random_state))
-                tick()
                 classifier.fit(X, y)
-                tick()
+            tick()
         except ValueError as error:
+            if not is_known:  # columns that tell nothing are the likelier reason
+                _refuse(_judge_columns(X, codes, random_state))
             raise CannotEstimateError(str(error)) from error
+        noise = classifier.noise_
         if not is_known:
-            interval = classifier.noise_.transition_interval
-            _refuse(judge_usefulness(classes, classifier.noise_rates_, interval=interval))
-    found = oriented(summary(classifier, y), positive_class)
+            # P(noisy y | x) is held out: where it ranks the labels, the columns tell something
+            if judge_columns(_rank_scores(noise.noisy_proba, codes)) is not None:
+                _refuse(_judge_columns(X, codes, random_state))
+            interval = noise.transition_interval
+            _refuse(judge_usefulness(classes, noise.noise_rates, interval=interval))
+    found = oriented(summary(classifier), positive_class)
     say("looking for columns that know the label")
     odd = judge_table(data.features, y)
     tick()
@@ -158,9 +160,11 @@ def learn(
     weights = classifier.sample_weight_.copy()
     if len(reviewed):
         say("training with the reviewed rows")
-        found["checked"], weights = _train_again(classifier, estimator, X, y, reviewed)
+        noise = correct(noise, reviewed, X)
+        weights = _train_again(classifier, estimator, X, reviewed, noise)
+        found["checked"] = checked_record(reviewed, noise)
     model = Pipeline([("table", vectorizer), ("classifier", classifier)])
-    return Learnt(model, classifier, X, y, weights, found, reviewed, positive_class, random_state)
+    return Learnt(found, noise, classifier, reviewed, X, model, weights, positive_class)
 
 
 @contextmanager
@@ -177,15 +181,13 @@ def _train_again(
     classifier: ImportanceReweightingClassifier,
     estimator: Classifier,
     X: Floats,
-    y: Array,
     reviewed: CheckedLabels,
-) -> tuple[Record | None, Floats]:
-    """Train the classifier as `fit(X, y, checked=reviewed)` does, after the same stages.
+    noise: NoiseEstimate,
+) -> Floats:
+    """Train the classifier as `fit(X, y, checked=reviewed)` does, and return what rows count.
 
-    Return what the rows say, and what each counts: the rates stay those of the labels alone, which
-    the summary and the audit speak of.
+    The rates stay those of the labels alone, of which the summary speaks.
     """
-    noise = correct(classifier.noise_, reviewed, X)
     proba, weight = noise.soft_labels
     classifier.estimator_ = fit_soft_labels(
         clone_seeded(estimator, classifier.random_state), X, proba, noise.classes, row_weight=weight
@@ -194,7 +196,7 @@ def _train_again(
     known = (truth >= 0) & (truth < noise.classes.size)
     believed = 1 - noise.mislabel_proba
     believed[reviewed.rows[known]] = 1.0
-    return checked_record(reviewed, noise), believed
+    return believed
 
 
 def make_estimator(name: str) -> BaseEstimator:
@@ -316,13 +318,13 @@ def rates_by_class(
 ) -> tuple[NoiseRates | TransitionMatrix | None, PlainLabel | None]:
     """Return the rates, of two classes with the greater one positive, and the class asked for."""
     if classes.size > 2:
-        if isinstance(rates, NoiseRates) or positive is not None:
+        if not (rates is None or isinstance(rates, Path)) or positive is not None:
             raise TableError(
                 f"two rates and --positive are for two classes, and the labels have "
                 f"{classes.size}: {listed(classes.tolist(), 5)}. Give a file of all rates, or "
                 "leave them out, and they are estimated."
             )
-        return None if rates is None else read_matrix(rates, classes), None
+        return read_matrix(rates, classes) if isinstance(rates, Path) else None, None
     chosen = classes.item(-1) if positive is None else class_named(classes, positive)
     if isinstance(rates, Path):
         return read_matrix(rates, classes).rates, chosen

@@ -15,7 +15,7 @@ from unflip._utils.files import check_outputs
 from unflip._utils.typing import Record
 from unflip.cli import _options as options
 from unflip.cli._session import session
-from unflip.noise import NoiseRates, TransitionMatrix, as_transition_matrix, flip_labels
+from unflip.noise import NoiseRates, as_transition_matrix, flip_labels
 
 
 def flip(
@@ -46,13 +46,14 @@ def flip(
         check_outputs({"--out": out}, (table,), force=force)
         check_ending(out)
         asked = parse_rates(rates)
-        if isinstance(asked, NoiseRates) and not asked.known:
+        if not isinstance(asked, Path) and not asked.known:
             raise ValueError(f"--rates {rates!r}: to flip labels, both rates must be numbers.")
         data = source.read(noticing=False)
         whole = data.for_format(out)
         check_writable(whole, out)
         by_class, positive_class = rates_by_class(asked, data.classes, positive)
         assert by_class is not None
+        noise = as_transition_matrix(by_class)
         flipped = flip_labels(data.y, by_class, random_state=seed)
         changed = int(np.sum(flipped != data.y))
         if truth is not None:
@@ -65,8 +66,10 @@ def flip(
                 "n_rows": data.y.size,
                 "n_flipped": changed,
                 "positive_class": positive_class,
-                "noise_rates": _two_rates(by_class, positive_class == data.classes[0]),
-                "transition_matrix": as_transition_matrix(by_class).matrix.tolist(),
+                "noise_rates": None
+                if positive_class is None
+                else _two_rates(noise.rates, positive_class == data.classes[0]),
+                "transition_matrix": noise.matrix.tolist(),
                 "seed": seed,
             }
         )
@@ -78,9 +81,7 @@ def flip(
         shell.written(out)
 
 
-def _two_rates(rates: NoiseRates | TransitionMatrix, swapped: bool) -> Record | None:
-    """Return the rates of two classes, that of the class asked for first; None of more."""
-    if isinstance(rates, TransitionMatrix):
-        return None
+def _two_rates(rates: NoiseRates, swapped: bool) -> Record:
+    """Return the rates of two classes, that of the class asked for first."""
     named = rates.swapped() if swapped else rates
     return {"positive": named.positive, "negative": named.negative}

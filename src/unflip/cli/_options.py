@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 if TYPE_CHECKING:
-    from unflip._app.held_out import Audited
     from unflip._app.tables import LabelledTable
-    from unflip._app.workflow import Learnt
+    from unflip._app.workflow import Audited, Learnt
 
 TableFile = Annotated[
     Path,
@@ -163,9 +162,7 @@ class Method(NamedTuple):
             say=say,
         )
 
-    def auditor(
-        self, source: Source, say: Callable[[str], None]
-    ) -> "Callable[..., Learnt | Audited]":
+    def auditor(self, source: Source, say: Callable[[str], None]) -> "Callable[..., Audited]":
         """Return what audits a table: by a model of its columns, or by the probabilities given."""
         if source.proba is None:
             return self.learner(source, say)

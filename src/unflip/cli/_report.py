@@ -6,14 +6,13 @@ from typing import Annotated
 
 import typer
 
-from unflip._app.held_out import Audited
 from unflip._app.markup import plain
 from unflip._app.persistence import versions
 from unflip._app.report import Report, make_report
 from unflip._app.table_files import check_ending
 from unflip._app.tables import LabelledTable, check_features, check_has_columns, without
 from unflip._app.words import verdict
-from unflip._app.workflow import CannotEstimateError, Learnt
+from unflip._app.workflow import Audited, CannotEstimateError
 from unflip._utils.files import check_outputs, write_whole
 from unflip._utils.progress import tick, work
 from unflip._utils.warning import silenced
@@ -74,8 +73,7 @@ def report(
                 shell.step(f"comparing the parts by {visible(name)}")
                 slices.append(_noise_by(name, data, seed))
                 tick()
-            cross_validated = isinstance(learnt, Learnt)
-            shell.step(f"{'cross-validating, and ' if cross_validated else ''}writing the report")
+            shell.step(f"{'' if learnt.X is None else 'cross-validating, and '}writing the report")
             page = report_on(learnt, data, source, method, slices)
         write_report(page, out)
         shell.result(page.content)
@@ -114,7 +112,7 @@ def _noise_by(name: str, data: LabelledTable, seed: int) -> NoiseBySlice:
 
 
 def report_on(
-    learnt: Learnt | Audited,
+    learnt: Audited,
     data: LabelledTable,
     source: options.Source,
     method: options.Method,
@@ -125,13 +123,11 @@ def report_on(
     if source.identifier is not None:
         names = [source.identifier, *(n for n in shown.columns if n != source.identifier)]
         shown = shown[names]
-    audit = learnt.audit()
-    classifier, X = (learnt.classifier, learnt.X) if isinstance(learnt, Learnt) else (audit, None)
     return make_report(
-        classifier,
-        X,
-        learnt.y,
-        audit=audit,
+        learnt.classifier,
+        learnt.X,
+        data.y,
+        noise=learnt.noise,
         found=learnt.found,
         rows=shown,
         slices=slices,

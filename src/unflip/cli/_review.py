@@ -109,11 +109,10 @@ def review(
         learnt = learn(data)
         shell.step("ranking the rows")
         serve(
-            rows,
+            reviewed,
             label,
             learnt.audit(),
             store,
-            id_column=identifier,
             out=folder,
             sample_size=sample,
             goal=goal,

@@ -1,19 +1,15 @@
 """A fitted estimator as one plain dictionary."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._diagnostics.error_range import true_shares
 from unflip._diagnostics.findings import Diagnostic, judge_weight_summary, range_sentence
-from unflip._utils.typing import Floats, Record
-from unflip._utils.validation import check_labels, check_weights
+from unflip._utils.typing import Record
 from unflip.checked import Estimate
 from unflip.estimate import NoiseEstimate
-from unflip.noise import NoiseRates, RatesInterval, as_transition_matrix
 
 LEAST_P = 1e-4
 """No smaller p-value or probability is believed: it is an upper bound then."""
@@ -21,19 +17,13 @@ LEAST_P = 1e-4
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 
 
-def summary(
-    estimator: Any, y: ArrayLike | None = None, *, sample_weight: ArrayLike | None = None
-) -> dict[str, Any]:
+def summary(estimator: Any) -> dict[str, Any]:
     """Return the results of a fitted estimator as numbers, lists and text, ready for `json.dumps`.
 
     Parameters
     ----------
     estimator : ImportanceReweightingClassifier or LabelAudit
         A fitted estimator.
-    y : array-like of shape (n_samples,), default=None
-        The noisy labels of the fit, for counts per class and warnings about classes.
-    sample_weight : array-like of shape (n_samples,), default=None
-        As given to `fit`: the weights of the expected numbers of errors.
 
     Returns
     -------
@@ -52,13 +42,13 @@ def summary(
         without checked rows that were drawn); `transition_matrix`, `transition_interval` (the
         `level`, and the `low` and `high` ends of every entry; None if the rates were given),
         `information_left` (1 - rho_pos - rho_neg, or its generalisation to more classes);
-        `expected_errors` and `expected_error_share`, by the rates (by the rows' probabilities where
-        checked rows or held-out probabilities tell of mistakes that depend on the row);
+        `expected_errors` and `expected_error_share`, the estimate's `n_errors` and
+        `error_rate.value`;
         `weights`: `mean`, `quantiles`, `effective_sample_size`, `effective_share` and
         `clipped_share` (None for an audit, which has none); `per_class`: for each class its
-        `label`, `flip_rate` and `largest_weight`, and with `y` also `n_labels`, `label_share`,
-        `true_share`, `expected_errors` and `expected_error_share`; `warnings`: a list of
-        sentences. Infinite numbers are None, as JSON has no infinity.
+        `label`, `flip_rate`, `largest_weight`, `n_labels`, `label_share`, `true_share`,
+        `expected_errors` and `expected_error_share`; `warnings`: a list of sentences. Infinite
+        numbers are None, as JSON has no infinity.
 
     Examples
     --------
@@ -68,55 +58,57 @@ def summary(
     >>> X, y = make_classification(2000, class_sep=1.5, random_state=0)
     >>> rates = NoiseRates(positive=0.4, negative=0.1)
     >>> y_noisy = flip_labels(y, rates, random_state=0)
-    >>> found = summary(ImportanceReweightingClassifier(noise_rates=rates).fit(X, y_noisy), y_noisy)
+    >>> found = summary(ImportanceReweightingClassifier(noise_rates=rates).fit(X, y_noisy))
     >>> found["noise_rates"]
     {'positive': 0.4, 'negative': 0.1}
     >>> [round(a["true_share"], 2) for a in found["per_class"]]
     [0.51, 0.49]
     """
     check_is_fitted(estimator)
-    lacking = [name for name in ("mislabel_proba_", "noise_rates_") if not hasattr(estimator, name)]
-    if lacking:
+    try:
+        noise: NoiseEstimate = estimator.noise_
+    except AttributeError as error:
         raise TypeError(
-            f"{type(estimator).__name__} has no {lacking[0]}: give a fitted "
+            f"{type(estimator).__name__} has no noise_: give a fitted "
             "ImportanceReweightingClassifier or LabelAudit."
-        )
-    wrong = estimator.mislabel_proba_
-    noise_estimate = estimator.noise_
-    _, at_random, by_row = noise_estimate.error_rate
-    counted = noise_estimate.counted
-    noise = as_transition_matrix(estimator.noise_rates_)
-    if sample_weight is not None:
-        counts = check_weights(sample_weight, wrong.size)
-        noise_estimate = replace(noise_estimate, sample_weight=counts)
-    elif noise_estimate.sample_weight is None:
-        counts = np.ones(wrong.size)
-    else:
-        counts = noise_estimate.sample_weight
-    weights = _weights(estimator, counts)
-    errors, expected = noise_estimate.errors_by_label, noise_estimate.n_errors
+        ) from error
+    n_samples, counted = noise.codes.size, noise.counted
+    _, at_random, by_row = noise.error_rate
+    weights, matrix = _weights(estimator), noise.transition
+    interval = noise.transition_interval
+    if interval is None and estimator.rate_estimator_ is not None:  # a bootstrap, if there is time
+        interval = getattr(estimator.rate_estimator_, "interval_", None)
+    for_two = noise.classes.size == 2
     return {
         "estimator": type(estimator).__name__,
-        "n_samples": int(wrong.size),
-        "classes": estimator.classes_.tolist(),
-        "noise_rates": _two_rates(estimator.noise_rates_),
-        "interval": _interval(estimator),
-        "tests": _tests(estimator),
-        "check": _check(estimator),
-        "rates_given": not noise_estimate.estimated,
+        "n_samples": n_samples,
+        "classes": noise.classes.tolist(),
+        "noise_rates": _by_class((matrix[1, 0], matrix[0, 1])) if for_two else None,
+        "interval": {"level": interval.level, **_by_class(interval.both())}
+        if for_two and interval is not None
+        else None,
+        "tests": _tests(estimator.rate_estimator_),
+        "check": _check(noise),
+        "rates_given": not noise.estimated,
         "wrong_share": {"at_random": list(at_random), "by_row": list(by_row)},
-        "range": _counted(counted)
-        if counted is not None
-        else range_sentence(at_random, by_row, wrong.size),
-        "checked": _checked(noise_estimate),
-        "transition_matrix": noise.matrix.tolist(),
-        "transition_interval": _matrix_interval(estimator),
-        "information_left": estimator.noise_rates_.information_left,
-        "expected_errors": expected,
-        "expected_error_share": noise_estimate.error_rate.value,
+        "range": range_sentence(at_random, by_row, n_samples)
+        if counted is None
+        else _counted(counted),
+        "checked": _checked(noise),
+        "transition_matrix": matrix.tolist(),
+        "transition_interval": None
+        if interval is None
+        else {
+            "level": interval.level,
+            "low": interval.low.tolist(),
+            "high": interval.high.tolist(),
+        },
+        "information_left": noise.noise_rates.information_left,
+        "expected_errors": noise.n_errors,
+        "expected_error_share": noise.error_rate.value,
         "weights": weights,
-        "per_class": _per_class(estimator.classes_, noise.matrix, errors, y, counts),
-        "warnings": _warnings(estimator, weights),
+        "per_class": _per_class(noise),
+        "warnings": _warnings(noise, weights),
     }
 
 
@@ -135,41 +127,15 @@ def _counted(share: Estimate) -> str:
     return str(Diagnostic("checked_range", "note", numbers))
 
 
-def _two_rates(rates: Any) -> dict[str, float] | None:
-    if not isinstance(rates, NoiseRates):
-        return None
-    positive, negative = rates.both()
-    return {"positive": float(positive), "negative": float(negative)}
+def _by_class(pair: Any) -> Record:
+    """Return what belongs to the positive and to the negative class, by these names."""
+    positive, negative = np.asarray(pair, dtype=float).tolist()
+    return {"positive": positive, "negative": negative}
 
 
-def _rates_interval(estimator: Any) -> RatesInterval | None:
-    interval = getattr(getattr(estimator, "rate_estimator_", None), "interval_", None)
-    return interval if isinstance(interval, RatesInterval) else None
-
-
-def _matrix_interval(estimator: Any) -> dict[str, Any] | None:
-    interval = _rates_interval(estimator)
-    if interval is None:
-        return None
-    return {
-        "level": interval.level,
-        "low": interval.low.tolist(),
-        "high": interval.high.tolist(),
-    }
-
-
-def _interval(estimator: Any) -> dict[str, Any] | None:
-    interval = _rates_interval(estimator)
-    if interval is None or estimator.classes_.size != 2:
-        return None
-    positive, negative = interval.both()
-    return {"level": interval.level, "positive": list(positive), "negative": list(negative)}
-
-
-def _tests(estimator: Any) -> dict[str, Any] | None:
-    source = getattr(estimator, "rate_estimator_", None)
-    noise = getattr(source, "noise_test_", None)
-    symmetry = getattr(source, "symmetry_test_", None)
+def _tests(rate_estimator: Any) -> Record | None:
+    noise = getattr(rate_estimator, "noise_test_", None)
+    symmetry = getattr(rate_estimator, "symmetry_test_", None)
     if noise is None or symmetry is None:
         return None
     return {
@@ -185,19 +151,19 @@ def _test(test: Any, probability: str) -> dict[str, float]:
     }
 
 
-def _check(estimator: Any) -> dict[str, Any] | None:
-    fit = estimator.noise_.goodness_of_fit
+def _check(noise: NoiseEstimate) -> Record | None:
+    fit = noise.goodness_of_fit
     return None if fit is None else {"verdict": fit.verdict, "statistic": fit.statistic}
 
 
-def _weights(estimator: Any, counts: Floats) -> dict[str, Any] | None:
+def _weights(estimator: Any) -> Record | None:
     beta = getattr(estimator, "sample_weight_", None)
     if beta is None:
         return None
     size = float(estimator.effective_sample_size_)
     quantiles = np.quantile(beta, QUANTILES).tolist()
     return {
-        "mean": float(np.average(beta, weights=counts)),
+        "mean": float(np.average(beta, weights=estimator.noise_.sample_weight)),
         "quantiles": {f"{q:g}": value for q, value in zip(QUANTILES, quantiles, strict=True)},
         "effective_sample_size": size,
         "effective_share": size / beta.size,
@@ -205,40 +171,29 @@ def _weights(estimator: Any, counts: Floats) -> dict[str, Any] | None:
     }
 
 
-def _per_class(
-    classes: NDArray[Any], matrix: Floats, errors: Floats, y: ArrayLike | None, counts: Floats
-) -> list[dict[str, Any]]:
-    table: list[dict[str, Any]] = [
+def _per_class(noise: NoiseEstimate) -> list[Record]:
+    n_classes, matrix = noise.classes.size, noise.transition
+    n_labels = np.bincount(noise.codes, minlength=n_classes)
+    counts = np.bincount(noise.codes, noise.sample_weight, minlength=n_classes).astype(float)
+    errors, true_share = noise.errors_by_label, true_shares(matrix, counts)
+    return [
         {
             "label": label,
-            "flip_rate": float(np.delete(row, k).sum()),
-            "largest_weight": float(1 / row[k]) if row[k] > 0 else None,
+            "flip_rate": float(np.delete(matrix[k], k).sum()),
+            "largest_weight": float(1 / matrix[k, k]) if matrix[k, k] > 0 else None,
+            "n_labels": int(n_labels[k]),
+            "label_share": float(counts[k] / counts.sum()),
+            "true_share": float(true_share[k]),
+            "expected_errors": float(errors[k]),
+            "expected_error_share": float(errors[k] / counts[k]) if counts[k] else None,
         }
-        for k, (label, row) in enumerate(zip(classes.tolist(), matrix, strict=True))
+        for k, label in enumerate(noise.classes.tolist())
     ]
-    if y is None:
-        return table
-    _, codes = check_labels(y, classes=classes, binary=False)
-    if codes.size != counts.size:
-        raise ValueError(
-            f"y has {codes.size} labels, but the estimator was fitted to {counts.size} rows: give "
-            "the labels that it was fitted to."
-        )
-    size = classes.size
-    of_labels = np.asarray(np.bincount(codes, counts, minlength=size), dtype=float)
-    label_share, true_share = of_labels / of_labels.sum(), true_shares(matrix, of_labels)
-    for k, row in enumerate(table):
-        row["n_labels"] = int(np.sum(codes == k))
-        row["label_share"] = float(label_share[k])
-        row["true_share"] = float(true_share[k])
-        row["expected_errors"] = float(errors[k])
-        row["expected_error_share"] = float(errors[k] / of_labels[k]) if of_labels[k] else None
-    return table
 
 
-def _warnings(estimator: Any, weights: dict[str, Any] | None) -> list[str]:
+def _warnings(noise: NoiseEstimate, weights: Record | None) -> list[str]:
     """Return the distinct warnings."""
-    said = list(estimator.diagnostics_)
+    said = [str(finding) for finding in noise.findings]
     if weights is None:
         return said
     notes = judge_weight_summary(

@@ -94,13 +94,7 @@ Block = Heading | Text | Table | Picture | Details
 
 
 def to_markdown(blocks: Sequence[Block]) -> str:
-    """Return the page as Markdown; pictures are referred to by name.
-
-    Parameters
-    ----------
-    blocks : sequence of blocks
-        The page, from top to bottom.
-    """
+    """Return the page as Markdown; pictures are referred to by name."""
     parts = []
     previous_is_item = False
     for block in blocks:
@@ -123,15 +117,7 @@ def to_markdown(blocks: Sequence[Block]) -> str:
 
 
 def to_html(title: str, blocks: Sequence[Block]) -> str:
-    """Return the page as one HTML file that needs nothing else.
-
-    Parameters
-    ----------
-    title : str
-        Of the browser's window.
-    blocks : sequence of blocks
-        The page, from top to bottom.
-    """
+    """Return the page as one HTML file that needs nothing else."""
     style = _own_file("page.css")
     has_script = any(isinstance(block, Table) and block.sortable for block in blocks)
     script = _own_file("page.js") if has_script else None
@@ -173,15 +159,7 @@ def _digest(text: str) -> str:
 
 
 def to_fragment(blocks: Sequence[Block], *, anchors: bool = False) -> str:
-    """Return the blocks as HTML to be put into a page with styles of its own.
-
-    Parameters
-    ----------
-    blocks : sequence of blocks
-        From top to bottom.
-    anchors : bool, default=False
-        Whether headings of level 2 can be linked to.
-    """
+    """Return the blocks as HTML to be put into a page with styles of its own."""
     parts = []
     previous_is_item = False
     for block in blocks:

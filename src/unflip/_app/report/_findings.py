@@ -1,25 +1,25 @@
 """All that a report says, as one plain dictionary."""
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
-from sklearn.model_selection import StratifiedKFold
+from numpy.typing import ArrayLike
+from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._app.words import ASSUMPTIONS, next_steps
 from unflip._utils.estimators import clone_seeded
 from unflip._utils.folds import stratified_folds
-from unflip._utils.preprocessing import default_classifier, noisy_proba_of
+from unflip._utils.preprocessing import default_classifier
 from unflip._utils.progress import tick, work
 from unflip._utils.threads import threads_for
-from unflip._utils.typing import Array, Record, Rows
+from unflip._utils.typing import Floats, Record, Rows
 from unflip._utils.validation import check_labels
 from unflip._utils.warning import silenced
-from unflip.audit import LabelAudit
+from unflip.estimate import NoiseEstimate
 from unflip.inspection import (
     LEAST_P,
     NoiseBySlice,
@@ -28,7 +28,6 @@ from unflip.inspection import (
     weight_histogram,
 )
 from unflip.metrics import clean_accuracy_score
-from unflip.noise import as_transition_matrix
 
 SCORING_FOLDS = 5
 BINS = 25
@@ -37,11 +36,11 @@ SUSPECTS, LEAST_SUSPICION = 50, 0.005
 
 
 def findings(
-    classifier: BaseEstimator,
+    classifier: Any,
     X: Rows,
     y: ArrayLike,
     *,
-    audit: LabelAudit | None = None,
+    noise: NoiseEstimate | None = None,
     found: Record | None = None,
     rows: Rows = None,
     slices: Sequence[NoiseBySlice] = (),
@@ -57,8 +56,8 @@ def findings(
         A fitted one. Of an audit, as from held-out probabilities, there is nothing on training.
     X, y : array-like
         The rows and noisy labels that it was fitted to; X may be None for an audit.
-    audit : LabelAudit, default=None
-        Of the same rows. None: fitted here, with the classifier's posterior and rates.
+    noise : NoiseEstimate, default=None
+        By which samples are ranked, such as one that checked samples correct. None: `noise_`.
     found : dict, default=None
         The summary. None: :func:`~unflip.inspection.summary` of the classifier.
     rows : dataframe, default=None
@@ -80,21 +79,27 @@ def findings(
         `histograms`, `assumptions`, `warnings`, `next_steps`, `made`.
     """
     check_is_fitted(classifier)
-    classes, codes = check_labels(y, classes=classifier.classes_, binary=False)
-    labels = classes[codes]
-    if isinstance(classifier, LabelAudit):
-        audit = classifier
-    if audit is None:
-        audit = LabelAudit()._view(classifier)
-    found = summary(classifier, labels) if found is None else found
+    found = summary(classifier) if found is None else found
+    noise = classifier.noise_ if noise is None else noise
+    n_labels = check_labels(y, classes=noise.classes, binary=False).codes.size
+    if n_labels != noise.codes.size:
+        raise ValueError(
+            f"y has {n_labels} labels, but the estimator was fitted to {noise.codes.size} rows: "
+            "give the labels that it was fitted to."
+        )
     if rows is None and hasattr(X, "columns"):
         rows = X
+    is_trained = found["weights"] is not None
     return {
         "summary": found,
-        "accuracy": None if audit is classifier else _accuracy(classifier, X, labels, codes, seed),
-        "suspects": _suspects(audit, labels, rows, settled),
+        "accuracy": _accuracy(classifier, X, seed) if is_trained else None,
+        "suspects": _suspects(noise, rows, settled),
         "slices": [_slice_record(one) for one in slices],
-        "histograms": _histograms(classifier, X, labels, audit),
+        "histograms": {
+            "mislabelled": _histogram(noise.mislabel_proba, 1.0),
+            "weights": _weights(classifier) if is_trained else None,
+            "posterior": _posterior(noise) if is_trained and noise.classes.size == 2 else None,
+        },
         "assumptions": list(ASSUMPTIONS),
         "warnings": list(found["warnings"]),
         "next_steps": next_steps(found),
@@ -102,65 +107,52 @@ def findings(
     }
 
 
-@work((1.0, 9.0))
-def _accuracy(
-    classifier: BaseEstimator, X: Rows, labels: Array, codes: NDArray[np.intp], seed: int
-) -> Record | None:
-    """Estimate the accuracy on clean labels of held-out rows, without weights and with them."""
-    rates, smallest = classifier.noise_rates_, np.bincount(codes).min()
-    if smallest < 2 * SCORING_FOLDS:
+@work((1.0, 1.0))
+def _accuracy(classifier: Any, X: Rows, seed: int) -> Record | None:
+    """Estimate the accuracy on clean labels of held-out rows, without weights and with them.
+
+    A fold's classifier trains with the weights of the fit: the noise model is not fitted again.
+    """
+    noise: NoiseEstimate = classifier.noise_
+    classes, codes, labels = noise.classes, noise.codes, noise.observed
+    if np.bincount(codes).min() < 2 * SCORING_FOLDS:
         return None
-    folds = stratified_folds(SCORING_FOLDS, classifier.classes_, codes, seed, none_allowed=False)
+    folds = stratified_folds(SCORING_FOLDS, classes, codes, seed, none_allowed=False)
     plain = default_classifier(X) if classifier.estimator is None else classifier.estimator
-    # the score takes the rates for known, so no fold estimates its own
-    reweighted = clone(classifier).set_params(noise_rates=rates)
-    if isinstance(classifier.cv, int):
-        # a fold's training rows hold so many of the rarest class
-        reweighted.set_params(
-            cv=min(classifier.cv, int(smallest) * (SCORING_FOLDS - 1) // SCORING_FOLDS)
-        )
-    stand_in = np.asarray(np.linalg.inv(as_transition_matrix(rates).matrix), dtype=float)
-    hits: list[NDArray[np.float64]] = []
-    scores: Record = {"folds": SCORING_FOLDS}
-    for name, model in (
-        ("labels_as_they_are", clone_seeded(plain, seed)),
-        ("reweighted", reweighted),
-    ):
-        with threads_for(labels.size):
-            predicted = _held_out_predictions(model, X, labels, folds)
-        score = clean_accuracy_score(labels, predicted, rates, classes=classifier.classes_)
-        scores[name] = {"score": float(score), "standard_error": score.standard_error}
-        hits.append(stand_in[codes, np.searchsorted(classifier.classes_, predicted)])
-        tick()
+    plain = clone_seeded(plain, seed)
     # row by row: both models meet the same rows and flips
+    stand_in = np.asarray(np.linalg.inv(noise.transition), dtype=float)
+    hits: list[Floats] = []
+    scores: Record = {"folds": SCORING_FOLDS}
+    training = {
+        "labels_as_they_are": lambda model, rows, part: model.fit(rows, labels[part]),
+        "reweighted": classifier._training.fit,
+    }
+    for name, fit in training.items():
+        predicted = np.empty_like(labels)
+        with threads_for(labels.size), work(SCORING_FOLDS), silenced():
+            for train, test in folds.split(labels, labels):
+                fitted = fit(clone(plain), _safe_indexing(X, train), train)
+                predicted[test] = fitted.predict(_safe_indexing(X, test))
+                tick()
+        score = clean_accuracy_score(labels, predicted, noise.noise_rates, classes=classes)
+        scores[name] = {"score": float(score), "standard_error": score.standard_error}
+        hits.append(stand_in[codes, np.searchsorted(classes, predicted)])
+        tick()
     gain = hits[1] - hits[0]
     error = float(gain.std(ddof=1) / gain.size**0.5)
     return {**scores, "gain": {"score": float(gain.mean()), "standard_error": error}}
 
 
-def _held_out_predictions(
-    model: BaseEstimator, X: Rows, labels: Array, folds: StratifiedKFold
-) -> Array:
-    """Return the labels that a model predicts for the rows of each fold, trained on the others."""
-    predicted = np.empty_like(labels)
-    with work(SCORING_FOLDS), silenced():  # the fit to all samples has given the same warnings
-        for train, test in folds.split(labels, labels):
-            fitted = clone(model).fit(_safe_indexing(X, train), labels[train])
-            predicted[test] = fitted.predict(_safe_indexing(X, test))
-            tick()
-    return predicted
-
-
-def _suspects(
-    audit: LabelAudit, labels: Array, rows: Rows, settled: Collection[int]
-) -> list[Record]:
+def _suspects(noise: NoiseEstimate, rows: Rows, settled: Collection[int]) -> list[Record]:
     """Return the rows that most probably are mislabelled, the surest first."""
-    order = audit.issues(n=labels.size).tolist()
-    # an audit that expects no errors calls nothing suspicious
-    suspicious = audit.mislabel_proba_ >= LEAST_SUSPICION
-    worst = [k for k in order if suspicious[k] and k not in settled][:SUSPECTS]
+    order = np.argsort(-noise.mislabel_proba, kind="stable")
+    # an estimate that expects no errors calls nothing suspicious
+    order = order[noise.mislabel_proba[order] >= LEAST_SUSPICION]
+    worst = [k for k in order.tolist() if k not in settled][:SUSPECTS]
     table = None if rows is None else nw.from_native(rows, eager_only=True)
     names = [] if table is None else table.columns
+    observed, suggested, unclear = noise.observed, noise.suggested_label, noise.unclear
     suspects = []
     for k in worst:
         # a table without columns has no rows in some libraries
@@ -168,11 +160,11 @@ def _suspects(
         suspects.append(
             {
                 "row": k,
-                "label": labels.item(k),
-                "suggested": audit.suggested_label_.item(k),
-                "unclear": bool(audit.unclear_[k]),
-                "p_wrong": float(audit.mislabel_proba_[k]),
-                "p_none": float(audit.none_proba_[k]),
+                "label": observed.item(k),
+                "suggested": suggested.item(k),
+                "unclear": bool(unclear[k]),
+                "p_wrong": float(noise.mislabel_proba[k]),
+                "p_none": float(noise.none_proba[k]),
                 "values": {
                     name: _plain_value(value) for name, value in zip(names, values, strict=True)
                 },
@@ -209,42 +201,34 @@ def _plain_value(value: object) -> float | str | None:
     return value if isinstance(value, (int, float)) else str(value)
 
 
-def _histograms(classifier: BaseEstimator, X: Rows, labels: Array, audit: LabelAudit) -> Record:
-    rates = classifier.noise_rates_
-    edges = np.linspace(0, 1, BINS + 1)
-    wrong = {
-        "edges": edges.tolist(),
-        "counts": np.histogram(audit.mislabel_proba_, edges)[0].tolist(),
-    }
-    if audit is classifier:
-        return {"mislabelled": wrong, "weights": None, "posterior": None}
-    weights = weight_histogram(
-        classifier.sample_weight_, labels, rates, bins=BINS, classes=classifier.classes_
+def _histogram(values: Floats, top: float) -> Record:
+    edges = np.linspace(0, top, BINS + 1)
+    return {"edges": edges.tolist(), "counts": np.histogram(values, edges)[0].tolist()}
+
+
+def _weights(classifier: Any) -> Record:
+    """Return the weights of the rows in training, by their labels, and what they add up to."""
+    beta, noise = classifier.sample_weight_, classifier.noise_
+    found = weight_histogram(
+        beta, noise.observed, noise.noise_rates, bins=BINS, classes=noise.classes
     )
-    shown: Record = {
-        "mislabelled": wrong,
-        "weights": {
-            "label_share": weights.label_share.tolist(),
-            "weight_share": weights.weight_share.tolist(),
-            "edges": (top := np.linspace(0, float(weights.edges.max()), BINS + 1)).tolist(),
-            "counts": [
-                np.histogram(classifier.sample_weight_[labels == label], top)[0].tolist()
-                for label in classifier.classes_
-            ],
-        },
-        "posterior": None,
+    top = float(found.edges.max())
+    parts = [_histogram(beta[noise.codes == k], top) for k in range(noise.classes.size)]
+    return {
+        "label_share": found.label_share.tolist(),
+        "weight_share": found.weight_share.tolist(),
+        "edges": parts[0]["edges"],
+        "counts": [part["counts"] for part in parts],
     }
-    if classifier.classes_.size == 2:
-        posterior = posterior_histogram(
-            noisy_proba_of(classifier, X),
-            labels,
-            rates,
-            bins=BINS,
-            classes=classifier.classes_,
-        )
-        shown["posterior"] = {
-            "edges": posterior.edges.tolist(),
-            "counts": posterior.counts.tolist(),
-            "plateaus": posterior.plateaus.tolist(),
-        }
-    return shown
+
+
+def _posterior(noise: NoiseEstimate) -> Record:
+    """Return P(noisy y | x) of the rows by their labels, and the levels of the rates."""
+    found = posterior_histogram(
+        noise.noisy_proba, noise.observed, noise.noise_rates, bins=BINS, classes=noise.classes
+    )
+    return {
+        "edges": found.edges.tolist(),
+        "counts": found.counts.tolist(),
+        "plateaus": found.plateaus.tolist(),
+    }

@@ -33,21 +33,7 @@ def draw_histogram(
     axis: str,
     marks: Sequence[Mark] = (),
 ) -> str:
-    """Return stacked bars as SVG: rows per bin, one colour per name.
-
-    Parameters
-    ----------
-    edges : array-like of shape (n_bins + 1,)
-        Ends of the bins.
-    counts : array-like of shape (n_series, n_bins)
-        Rows per bin.
-    names : sequence of str
-        Of the series; at most four.
-    axis : str
-        What the bins are of.
-    marks : sequence of Mark, default=()
-        Lines to draw.
-    """
+    """Return stacked bars as SVG: rows per bin, one colour per name."""
     ends = np.asarray(edges, dtype=float)
     bars = np.asarray(counts, dtype=float)
     low, high = float(ends[0]), float(ends[-1])

@@ -33,13 +33,7 @@ class Difference:
 
 
 class Explainer:
-    """Differences and neighbours of single rows, by the columns of the table.
-
-    Parameters
-    ----------
-    table : ReviewTable
-        The table.
-    """
+    """Differences and neighbours of single rows, by the columns of the table."""
 
     def __init__(self, table: ReviewTable) -> None:
         self._table = table
@@ -56,17 +50,7 @@ class Explainer:
                 self._counts[column.name] = counts
 
     def differences(self, row: int, other: int | None, n: int) -> list[Difference]:
-        """Return the features in which a row differs most from its class, in descending order.
-
-        Parameters
-        ----------
-        row : int
-            The row.
-        other : int or None
-            Index of a class to compare with.
-        n : int
-            Maximum number of features; features without a difference are left out.
-        """
+        """Return the features in which a row differs most from its class, in descending order."""
         classes = [int(self._table.codes[row])] + ([] if other is None else [other])
         found = [
             self._difference(column, row, classes)
@@ -108,13 +92,6 @@ class Explainer:
 
         The squared distance is the sum of the squared differences of standardised numbers, plus 2
         for every category that differs. A missing cell is a category.
-
-        Parameters
-        ----------
-        row : int
-            The row.
-        n : int
-            Maximum number of rows.
         """
         distance = np.zeros(self._table.n_rows)
         for column in self._table.columns:

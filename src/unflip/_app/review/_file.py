@@ -152,15 +152,7 @@ def make_file(path: Path, about: Record) -> None:
 
 
 class OpenFile:
-    """An open file of decisions, which can check that it was not replaced.
-
-    Attributes
-    ----------
-    connection : sqlite3.Connection
-        In autocommit mode, except between BEGIN and COMMIT.
-    about : dict
-        The stored facts on the table that the file was created for.
-    """
+    """An open file of decisions, which can check that it was not replaced."""
 
     def __init__(self, path: Path, fingerprint: Fingerprint) -> None:
         check_place(path)

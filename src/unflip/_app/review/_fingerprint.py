@@ -19,23 +19,7 @@ RowKey = tuple[bytes, int]
 
 @dataclass(frozen=True, eq=False)
 class Fingerprint:
-    """The identity of a table and of each of its rows.
-
-    Parameters
-    ----------
-    columns : tuple of str
-        Column names.
-    label : str
-        Name of the label column.
-    classes : tuple of str
-        The classes as text.
-    codes : ndarray of shape (n_rows,)
-        Class index of each label.
-    ids : list of str or None
-        Row names.
-    hashes : ndarray of shape (n_rows, 2)
-        Hashes of the rows, including the label.
-    """
+    """The identity of a table and of each of its rows."""
 
     columns: tuple[str, ...]
     label: str

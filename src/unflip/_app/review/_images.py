@@ -53,11 +53,6 @@ class Images:
     by a symbolic link, is refused, and so is what is no picture by its content. The folder itself
     may be a link, which is followed once, at the start; so may what is in it, as long as it leads
     to a place in the folder.
-
-    Attributes
-    ----------
-    columns : dict of int to Column
-        The columns of pictures, by their position.
     """
 
     def __init__(self, folder: Path, columns: list[Column]) -> None:

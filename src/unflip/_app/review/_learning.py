@@ -49,13 +49,7 @@ class Known(NamedTuple):
 
 
 class Learning:
-    """Learns P(true | x, given label) from the answers, in a thread, so that nobody waits for it.
-
-    Attributes
-    ----------
-    now : Known
-        The latest opinion; replaced as a whole.
-    """
+    """Learns P(true | x, given label) from the answers in a thread, so that nobody waits."""
 
     def __init__(self, first: Opinion, given: Codes, features: Rows | None) -> None:
         self.now = Known(first, {}, 0)

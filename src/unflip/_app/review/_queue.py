@@ -28,34 +28,7 @@ STATUSES = ("open", "all", "keep", "change", "unsure")
 
 
 class Opinion:
-    """The model's opinion of every row, from a fitted audit.
-
-    Parameters
-    ----------
-    audit : LabelAudit
-        Fitted to the rows of `table`.
-    table : ReviewTable
-        The table.
-
-    Attributes
-    ----------
-    wrong : ndarray of shape (n_rows,)
-        P(the label is wrong | x, the label).
-    suggested : ndarray of shape (n_rows,)
-        Class index of the likeliest true label.
-    truth : ndarray of shape (n_rows, n_classes)
-        P(true y | x, the label), if the row is of some class.
-    none : ndarray of shape (n_rows,)
-        P(the row is of no class | x, the label).
-    rates : ndarray of shape (n_classes,)
-        P(noisy != i | true=i).
-    errors : ndarray of shape (n_classes,)
-        How many labels of each class are expected to be wrong.
-    noisy : ndarray of shape (n_rows, n_classes) or None
-        P(noisy y | x); None where the audit does not tell.
-    by_suspicion, by_information : ndarray of shape (n_rows,)
-        The rows, the largest `wrong` first, and the largest `information()`.
-    """
+    """The model's opinion of every row, from a fitted audit."""
 
     def __init__(self, audit: LabelAudit, table: ReviewTable) -> None:
         check_is_fitted(audit, "mislabel_proba_")
@@ -72,13 +45,15 @@ class Opinion:
                 f"the audit was fitted to the classes {audit.classes_.tolist()}, but the table has "
                 f"{table.classes.tolist()}. Fit it to the labels under review."
             )
+        # P(noisy != i | true=i) of each class, the share of wrong labels, and their number by label
         self.rates: Floats = 1 - np.diagonal(audit.transition_matrix_)
+        self.error_rate = audit.label_error_rate_
         self.errors: Floats = audit.noise_.errors_by_label
         self.suggested: Positions = np.searchsorted(audit.classes_, audit.suggested_label_)
+        # P(true y | x, the label) if the row is of some class, and that it is of none
         self.truth: Floats = np.asarray(audit.label_proba_)
         self.none: Floats = audit.none_proba_
         self.noisy: Floats = scaled_rows(audit.noisy_proba_)
-
         self._rank()
 
     def _rank(self) -> None:
@@ -86,15 +61,7 @@ class Opinion:
         self.by_information: Positions = np.argsort(-self.information(), kind="stable")
 
     def with_truth(self, truth: Floats, given: Positions) -> "Opinion":
-        """Return the same opinion with another P(true y | x, the label).
-
-        Parameters
-        ----------
-        truth : ndarray of shape (n_rows, n_classes)
-            P(true y | x, the label), if the row is of some class.
-        given : ndarray of shape (n_rows,)
-            Class index of each label.
-        """
+        """Return the same opinion with another P(true y | x, the label)."""
         other = copy(self)
         other.truth, other.suggested = truth, truth.argmax(axis=1)
         right = truth[np.arange(given.size), given]
@@ -115,21 +82,7 @@ class Opinion:
 
 @dataclass(frozen=True)
 class QueueFilter:
-    """A queue, and the rows of it to show.
-
-    Parameters
-    ----------
-    queue : str
-        One of QUEUES.
-    status : str, default="open"
-        One of STATUSES.
-    given : int, default=None
-        Only rows with this given label.
-    least : float, default=0.0
-        Minimum P(mislabelled).
-    words : str, default=""
-        Only rows that contain these words.
-    """
+    """A queue, and the rows of it to show."""
 
     queue: str
     status: str = "open"
@@ -139,17 +92,7 @@ class QueueFilter:
 
 
 class Queues:
-    """The queues of one table.
-
-    Parameters
-    ----------
-    table : ReviewTable
-        The table.
-    first : Opinion
-        The model's opinion before any row was decided.
-    sample : list of int
-        The random sample, in the order drawn.
-    """
+    """The queues of one table."""
 
     def __init__(self, table: ReviewTable, first: Opinion, sample: list[int]) -> None:
         self._table, self._first = table, first
@@ -170,20 +113,9 @@ class Queues:
         decided: Positions | None = None,
         drawn: Sequence[int] = (),
     ) -> Positions:
-        """Return the rows of a queue, with any verdict.
+        """Return the rows of a queue, with any verdict; `decided` ones stay where they were.
 
         Drawn rows are never filtered: a part selected by content is not drawn at random.
-
-        Parameters
-        ----------
-        queue_filter : QueueFilter
-            The queue and its filter.
-        opinion : Opinion, default=None
-            The model's opinion now. None: the first one.
-        decided : ndarray of int, default=None
-            Rows that were decided. They stay in the queue in which they were.
-        drawn : sequence of int, default=()
-            The rows drawn so far, for the queues of DRAWN.
         """
         opinion = self._first if opinion is None else opinion
         order = self._order(queue_filter.queue, opinion, drawn)
@@ -208,23 +140,7 @@ class Queues:
         opinion: Opinion | None = None,
         drawn: Sequence[int] = (),
     ) -> tuple[Positions, int, int, bool]:
-        """Return the next rows, the number of decided rows and of rows, and whether more follow.
-
-        Parameters
-        ----------
-        queue_filter : QueueFilter
-            The queue and its filter.
-        decisions : dict
-            The decision of each row.
-        after : int
-            The last row that the caller has; -1: none.
-        limit : int
-            Maximum number of rows.
-        opinion : Opinion, default=None
-            The model's opinion now. None: the first one.
-        drawn : sequence of int, default=()
-            The rows drawn so far, for the queues of DRAWN.
-        """
+        """Return the next rows, the number of decided rows and of rows, and whether more follow."""
         verdicts = np.full(self._table.n_rows, "open", dtype=object)
         for row, decision in decisions.items():
             verdicts[row] = decision.verdict or "open"

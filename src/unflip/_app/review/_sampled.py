@@ -20,19 +20,7 @@ BLIND = ("sample", *DRAWN)
 
 @dataclass(frozen=True)
 class Decision:
-    """The current decision on a row.
-
-    Parameters
-    ----------
-    row : int
-        Position in the table.
-    version : int
-        Number of times the row was written to.
-    verdict : {"keep", "change", "unsure"} or None
-        None: not decided, or undone.
-    label : int or None
-        Class index of the true label; None if unknown.
-    """
+    """The current decision on a row."""
 
     row: int
     version: int = 0
@@ -79,13 +67,7 @@ class SampledRows(ABC):
 
     @abstractmethod
     def all(self) -> dict[int, Decision]:
-        """Return the current decision on every row of the table that was ever written to.
-
-        Returns
-        -------
-        dict of int to Decision
-            By row.
-        """
+        """Return the current decision on every row of the table that was ever written to."""
 
     @abstractmethod
     def _key_of(self, row: int) -> int: ...
@@ -94,13 +76,7 @@ class SampledRows(ABC):
     def _writing(self) -> AbstractContextManager[sqlite3.Connection]: ...
 
     def decided_in_sample(self) -> set[int]:
-        """Return the rows that were decided in the queue of the random sample.
-
-        Returns
-        -------
-        set of int
-            Rows.
-        """
+        """Return the rows that were decided in the queue of the random sample."""
         with self.at_once():
             return self._decided_in("sample")
 
@@ -123,11 +99,6 @@ class SampledRows(ABC):
         It ends with the last row that was decided in the sample queue, or with the sample, if all
         of it is decided. Decisions made in other queues do not extend it: those rows were chosen
         because they are suspicious.
-
-        Returns
-        -------
-        list of int
-            Rows.
         """
         with self.at_once():
             drawn, decided, decisions = self._sampled_rows(), self._decided_in("sample"), self.all()
@@ -142,18 +113,6 @@ class SampledRows(ABC):
         A larger size later continues the draw: a smaller sample is the beginning of a larger one.
         If rows are added, removed or changed, a new sample is drawn, as the former is no longer a
         random sample of the table.
-
-        Parameters
-        ----------
-        size : int
-            Number of rows, at most all.
-        random_state : int, default=None
-            Seed of the rows that are still to be drawn.
-
-        Returns
-        -------
-        list of int
-            Rows.
         """
         with self._writing() as connection:
             number, former, drawn = self._sample, set[int](), self._sampled_rows()
@@ -182,13 +141,7 @@ class SampledRows(ABC):
         return drawn[:size]
 
     def draws(self) -> list[Draw]:
-        """Return the rows drawn from this table so far, in the order drawn.
-
-        Returns
-        -------
-        list of Draw
-            Rows, each with the probability with which it was drawn.
-        """
+        """Return the rows drawn from this table so far, in the order drawn."""
         with self.at_once():
             return [
                 Draw(row, each["probability"], each["goal"])
@@ -197,13 +150,7 @@ class SampledRows(ABC):
             ]
 
     def begin_draws(self) -> list[Draw]:
-        """Return the draws so far; the reviewed part of the random sample begins them.
-
-        Returns
-        -------
-        list of Draw
-            In the order drawn.
-        """
+        """Return the draws so far; the reviewed part of the random sample begins them."""
         draws = self.draws()
         if not draws:
             n_rows, reviewed = self._fingerprint.n_rows, self.reviewed_sample()
@@ -213,15 +160,7 @@ class SampledRows(ABC):
         return draws
 
     def add_draws(self, draws: Sequence[Draw], *, after: int) -> None:
-        """Store more draws, unless another process has drawn since.
-
-        Parameters
-        ----------
-        draws : sequence of Draw
-            The draws, in order, each from the rows that were not drawn before.
-        after : int
-            Number of draws before them.
-        """
+        """Store more draws, unless another process has drawn since."""
         with self._writing() as connection:
             if len(self._draws) != after:
                 return
@@ -238,11 +177,6 @@ class SampledRows(ABC):
 
         It ends with the last row that was decided as drawn. Rows that were passed by before it
         belong to it, without an answer.
-
-        Returns
-        -------
-        list of Draw
-            Rows, each with the probability with which it was drawn.
         """
         with self.at_once():
             draws, decisions, decided = self.draws(), self.all(), self._decided_in(*DRAWN)
@@ -256,11 +190,6 @@ class SampledRows(ABC):
 
         The reviewed draws; where only the random sample was reviewed, its rows, each as likely to
         be in it as every other.
-
-        Returns
-        -------
-        list of Draw
-            Rows, each with the probability with which it was drawn.
         """
         with self.at_once():
             draws = self.reviewed_draws()

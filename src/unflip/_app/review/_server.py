@@ -54,8 +54,8 @@ def serve(
 
     Parameters
     ----------
-    table : dataframe, mapping of columns or array of shape (n_rows, n_columns)
-        The rows.
+    table : dataframe, mapping of columns or array of shape (n_rows, n_columns), or ReviewTable
+        The rows; a ReviewTable has its label and row names already.
     label : str or array-like of shape (n_rows,)
         The name of the label column, or the labels.
     audit : LabelAudit
@@ -103,7 +103,9 @@ def serve(
 
     check_count(sample_size, "sample_size", least=1)
     check_choice(goal, tuple(GOAL_QUEUES), "goal")
-    review_table = ReviewTable(table, label, id_column=id_column)
+    review_table = (
+        table if isinstance(table, ReviewTable) else ReviewTable(table, label, id_column=id_column)
+    )
     opinion = Opinion(audit, review_table)  # checks the audit before a file is created
     pictures = None if images is None else Images(Path(images), review_table.columns)
     said = words.verdict(summary(audit)) if verdict is None else verdict
@@ -160,19 +162,6 @@ def check_review(
     """Raise the errors of `serve` that do not depend on the audit, to be called before a long fit.
 
     No file is created. A file of decisions that does not exist yet is not checked.
-
-    Parameters
-    ----------
-    decisions : str or Path
-        The file of decisions.
-    out : str or Path, default=None
-        Folder to export to. None: as in `serve`.
-    table : ReviewTable, default=None
-        The table, to check that the file of decisions belongs to it. None: no check.
-    images : str or Path, default=None
-        Folder of pictures, checked with the table.
-    port : int, default=0
-        Port on 127.0.0.1; 0: any free port.
 
     Examples
     --------

@@ -52,33 +52,7 @@ MAX_CELL_CHARACTERS = 300
 
 
 class ReviewSession:
-    """One review: the table, the model's opinion of it, and the decisions.
-
-    Parameters
-    ----------
-    table : ReviewTable
-        The table.
-    opinion : Opinion
-        The model's opinion of its labels.
-    store : Decisions
-        The stored decisions.
-    out : Path
-        Folder to export to.
-    title : str
-        Title of the page.
-    sample_size : int
-        Number of rows of the random sample.
-    verdict : sequence of str, default=()
-        Sentences on how noisy the labels are.
-    random_state : int, default=None
-        Seed of the sample and of the draws.
-    goal : {"find", "count", "teach"}, default="find"
-        What the page is opened for.
-    images : Images, default=None
-        The pictures that columns of the table name.
-    features : {array-like, sparse matrix} of shape (n_rows, n_features), default=None
-        The rows as numbers, from which answers are learnt.
-    """
+    """One review: the table, the model's opinion of it, and the decisions."""
 
     def __init__(
         self,
@@ -359,9 +333,7 @@ class ReviewSession:
         return {
             "n_rows": found.n_rows,
             "n_unsure": found.n_unsure,
-            "wrong": _estimate_dict(
-                found.wrong, found.wrong_interval, self._first.errors.sum() / self.n_rows
-            ),
+            "wrong": _estimate_dict(found.wrong, found.wrong_interval, self._first.error_rate),
             "wrong_by_label": [
                 _estimate_dict(*each)
                 for each in zip(

@@ -24,22 +24,12 @@ LABEL = "label"
 
 @dataclass(frozen=True)
 class Column:
-    """One feature: numbers or categories.
-
-    Parameters
-    ----------
-    name : str
-        Name of the column.
-    numbers : ndarray of shape (n_rows,) or None
-        The numbers, NaN if missing; None for categories.
-    codes : ndarray of shape (n_rows,) or None
-        Indices into `levels`, -1 if missing; None for numbers.
-    levels : list of str
-        The categories as text, in order of appearance.
-    """
+    """One feature: numbers or categories."""
 
     name: str
+    # NaN where missing; None for categories.
     numbers: Floats | None
+    # Indices into `levels`, -1 where missing; None for numbers.
     codes: Codes | None
     levels: list[str]
 
@@ -67,17 +57,11 @@ class Column:
 
 @dataclass(frozen=True)
 class RowsOfFile:
-    """Rows that were read from a file: what is shown and compared, and what is exported.
+    """Rows that were read from a file: what is shown and compared, and what is exported."""
 
-    Parameters
-    ----------
-    values : polars.DataFrame
-        The rows, with the types that were inferred.
-    cells : polars.DataFrame
-        The same rows and columns as the file holds them.
-    """
-
+    # With the types that were inferred.
     values: "pl.DataFrame"
+    # As the file holds them.
     cells: "pl.DataFrame"
 
 
