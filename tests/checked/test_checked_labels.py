@@ -18,9 +18,7 @@ def test_answers_become_positions_of_classes() -> None:
     assert_array_equal(checked.truth(check_labels(Y)), [1, 2, -1])
     assert checked.is_drawn.all()
     assert len(checked) == 3
-
-
-def test_a_class_may_be_called_unsure() -> None:
+    # a class may be called like the answer
     labels = check_labels(["sure", "unsure", "sure"])
     assert_array_equal(CheckedLabels([0], ["unsure"]).truth(labels), [1])
 
