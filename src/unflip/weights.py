@@ -20,6 +20,15 @@ from unflip._utils.validation import (
 )
 from unflip.noise import InverseRates, KnownRates, as_transition_matrix
 
+__all__ = [
+    "clipped_share",
+    "effective_sample_size",
+    "importance_weights",
+    "importance_weights_from_inverse",
+    "mislabel_probability",
+    "printed_lemma_2_weights",
+]
+
 
 def importance_weights(
     noisy_posterior: ArrayLike, y: ArrayLike, rates: KnownRates, *, classes: ArrayLike | None = None
