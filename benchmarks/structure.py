@@ -180,19 +180,22 @@ def private_tests(tree: ast.Module) -> Iterator[ast.FunctionDef]:
             private.update(
                 alias.asname or alias.name
                 for alias in node.names
-                if hidden or alias.name.startswith("_")
+                if hidden or is_private(alias.name)
             )
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
             reached = {
                 part.attr
                 for part in ast.walk(node)
-                if isinstance(part, ast.Attribute)
-                and part.attr.startswith("_")
-                and not part.attr.startswith("__")
+                if isinstance(part, ast.Attribute) and is_private(part.attr)
             }
             if reached or names_in(node) & (private - {"_"}):
                 yield node
+
+
+def is_private(name: str) -> bool:
+    """Return whether a name is private; those of a protocol, like `_repr_html_`, are not."""
+    return name.startswith("_") and not name.endswith("_")
 
 
 def names_in(node: ast.AST) -> set[str]:

@@ -147,7 +147,7 @@ def test_another_order_or_other_columns_of_files_are_refused_at_once(from_file, 
     call = getattr(from_file, method)
     more = {"y": Y, "d": np.zeros(len(Y))}
     path = write(tmp_path / "new.parquet", X, more, NAMES[::-1])
-    with pytest.raises(ValueError, match="must be in the same order as they were in fit"):
+    with pytest.raises(ValueError, match="same order"):
         call(ParquetBatches(path, label="y", columns=["c", "b", "a"]))
     with pytest.raises(ValueError, match=r"unseen at fit time:\n- d"):
         call(ParquetBatches(path, label="y"))
@@ -338,16 +338,16 @@ def test_prediction_before_the_fit_is_refused():
         StreamingReweighting(LEARNER).predict(ArrayBatches(OTHERS))
     with pytest.raises(NotFittedError):
         DaskReweighting(LEARNER).predict(dask_rows(OTHERS))
-    with pytest.raises(TypeError, match="data must be batches, got ndarray"):
+    with pytest.raises(TypeError, match="batches"):
         StreamingReweighting(LEARNER).predict(OTHERS)
 
 
 def test_rows_without_labels_can_be_predicted_and_nothing_else(streaming, tmp_path):
     path = write(tmp_path / "a.parquet", X)
     for data in (ArrayBatches(X), ParquetBatches(path)):
-        with pytest.raises(ValueError, match="these rows have no labels"):
+        with pytest.raises(ValueError, match="no labels"):
             clone(streaming).fit(data)
-    with pytest.raises(ValueError, match="these rows have no labels"):
+    with pytest.raises(ValueError, match="no labels"):
         streaming.sample_weight(X, None)
 
 

@@ -83,9 +83,9 @@ def test_gaps_in_rows_that_nobody_checked_are_no_obstacle() -> None:
 
 def test_what_cannot_be_counted_is_refused() -> None:
     audit = StreamingAudit(random_state=0, **PARTS)
-    with pytest.raises(ValueError, match="row 3000 was checked, and the table has rows 0 to 2999"):
+    with pytest.raises(ValueError, match="row 3000"):
         audit.fit(batches(), checked=CheckedLabels([3000], ["yes"]))
-    with pytest.raises(TypeError, match="checked must be a CheckedLabels"):
+    with pytest.raises(TypeError, match="CheckedLabels"):
         audit.fit(batches(), checked={0: "yes"})
     weight = np.r_[0.0, np.ones(N - 1)]
     with pytest.raises(ValueError, match="1 rows have the weight 0"):

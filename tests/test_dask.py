@@ -201,7 +201,7 @@ def test_blocks_that_do_not_match_are_named(data):
     frame = dd.from_pandas(pd.DataFrame(data[0]), npartitions=3)
     with pytest.raises(ValueError, match="X has 3 blocks and y has 6"):
         DaskReweighting().fit(frame, y)
-    with pytest.raises(TypeError, match="y must be a dask array or dataframe, got ndarray"):
+    with pytest.raises(TypeError, match="dask array"):
         DaskReweighting().fit(X, data[1])
 
 
@@ -265,7 +265,7 @@ def test_rows_that_vanish_between_two_passes_are_an_error(data, when):
 
     frame = dd.from_map(block, [0, 4000], meta=block(0)[:0])
     calls.clear()
-    with pytest.raises(ValueError, match="the data changed while they were read"):
+    with pytest.raises(ValueError, match="changed"):
         DaskReweighting(posterior=SMALL, random_state=5).fit(frame[[0, 1, 2]], frame["y"])
 
 

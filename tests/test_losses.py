@@ -38,7 +38,7 @@ def test_scaled_losses_have_right_derivatives_too(loss):
 
 
 def test_the_hinge_gives_no_second_derivative():
-    with pytest.raises(NotImplementedError, match="Hinge gives no second derivative"):
+    with pytest.raises(NotImplementedError, match="second derivative"):
         LOSSES["hinge"].second(GRID, np.ones_like(GRID))
 
 
@@ -125,7 +125,7 @@ def test_names_and_instances():
     assert get_loss("hinge") is LOSSES["hinge"]
     mine = Cauchy(3.0)
     assert get_loss(mine) is mine
-    with pytest.raises(ValueError, match="loss='zero-one' is not one of"):
+    with pytest.raises(ValueError, match="loss='zero-one'"):
         get_loss("zero-one")
 
 

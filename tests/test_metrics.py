@@ -353,7 +353,7 @@ def test_the_class_a_fold_lacks_is_named_by_classes():
     assert score == pytest.approx((0.7 - 0.1) / 0.6 / 2)
     with pytest.raises(ValueError, match="holds one class only"):
         clean_accuracy_score(["no", "no"], ["no", "yes"], RATES)
-    with pytest.raises(ValueError, match="3 classes, and there are 2"):
+    with pytest.raises(ValueError, match="3 classes"):
         clean_accuracy_score([0, 1], [0, 2], THREE)
 
 
@@ -495,7 +495,7 @@ def test_a_fold_that_lacks_a_class_is_scored_by_the_estimators_classes():
 def test_classes_may_be_named_where_the_training_rows_lack_one():
     X, y, transition = noisy_table(3)
     model = LogisticRegression().fit(X[y != "b"], y[y != "b"])
-    with pytest.raises(ValueError, match="3 classes, and there are 2"):
+    with pytest.raises(ValueError, match="3 classes"):
         make_clean_scorer("accuracy", transition)(model, X, y)
     scorer = make_clean_scorer("accuracy", transition, classes=["a", "b", "c"])
     assert scorer(model, X, y) == clean_accuracy_score(y, model.predict(X), transition)
@@ -542,7 +542,7 @@ def test_an_unknown_metric_or_rate_is_refused_when_the_scorer_is_made():
             make_clean_scorer(metric, RATES)
     with pytest.raises(ValueError, match="has an unknown rate"):
         make_clean_scorer("f1", NoiseRates(positive=0.3, negative=None))
-    with pytest.raises(ValueError, match="2 classes, and there are 3"):
+    with pytest.raises(ValueError, match="2 classes"):
         make_clean_scorer("f1", RATES, classes=["a", "b", "c"])
 
 

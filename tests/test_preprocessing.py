@@ -26,7 +26,7 @@ from unflip import (
     flip_labels,
 )
 from unflip._utils.columns import as_polars
-from unflip._utils.preprocessing import fit_preprocessing, holds, noisy_proba_of
+from unflip._utils.preprocessing import fit_preprocessing
 from unflip.inspection import NoiseRatesDisplay
 from unflip.posterior import ChannelPosterior
 
@@ -194,33 +194,6 @@ def test_displays_take_the_rows_that_the_classifier_takes(churn):
     clf = ImportanceReweightingClassifier(pipeline(), random_state=0).fit(table, y)
     shown = NoiseRatesDisplay.from_estimator(clf, table, y)
     assert shown.histogram.counts.sum() == N
-    np.testing.assert_allclose(noisy_proba_of(clf, table), clf.noisy_proba_, atol=1e-8)
-
-
-@pytest.mark.parametrize(
-    ("X", "expected"),
-    [
-        (np.zeros((3, 2)), None),
-        ([[1, 2], [3, 4]], None),
-        (sparse.eye(3).tocsr(), None),
-        (np.array([[1.0, np.nan]]), "gaps"),
-        (np.array([[1.0, None]], dtype=object), "gaps"),
-        (np.array([[1, "a"]], dtype=object), "mixed"),
-        (["a text", "another"], "mixed"),
-        (pd.DataFrame({"a": [1, 2]}), None),
-        (pd.DataFrame({"a": pd.array([1, None], dtype="Int64")}), "gaps"),
-        (pd.DataFrame({"a": [True, False]}), None),
-        (pd.DataFrame({"a": pd.Categorical(["u", "v"])}), "mixed"),
-        (pd.DataFrame({"a": pd.to_datetime(["2024-01-01"])}), "mixed"),
-        (pd.DataFrame([[1.0, 2.0], [3.0, np.nan]]), "gaps"),  # columns are called 0 and 1
-        (pl.DataFrame({"a": [1.0, None]}), "gaps"),
-        (pl.DataFrame({"a": [1.0, float("nan")]}), "gaps"),
-        (pl.DataFrame({"a": ["u"]}), "mixed"),
-        (np.array([[{}]], dtype=object), None),
-    ],
-)
-def test_what_rows_hold_is_told(X, expected):
-    assert holds(X) == expected
 
 
 def test_tables_of_any_library_become_the_same_columns():

@@ -17,7 +17,6 @@ from unflip import (
     NoiseRates,
     TransitionMatrix,
 )
-from unflip._app.review import clopper_pearson
 from unflip.audit import LabelAudit, find_label_issues
 from unflip.baselines import LabelDependentCostClassifier, UnbiasedLossClassifier
 from unflip.density_ratio import KLIEP, KMM, ULSIF, BasuDivergence, BregmanRatio, RuLSIF
@@ -51,23 +50,6 @@ P = np.full(60, 0.5)
 def refused(call: Callable[[], Any], match: str, error: type[Exception] = ValueError) -> None:
     with pytest.raises(error, match=match):
         call()
-
-
-@pytest.mark.parametrize(
-    ("found", "n", "level", "message"),
-    [
-        (5, 3, 0.95, "found must not exceed n, got 5 of 3"),
-        ([1, 4], 3, 0.95, "got 4 of 3"),
-        (-1, 3, 0.95, r"found must hold counts from 0 to 2\^53, got -1"),
-        (np.nan, 3, 0.95, r"found must hold counts from 0 to 2\^53, got nan"),
-        (1, np.inf, 0.95, r"n must hold counts from 0 to 2\^53, got inf"),
-        (1, 3, 2.0, "level must lie between 0 and 1, got 2.0"),
-        ([1, 2], [1, 2, 3], 0.95, r"found has shape \(2,\) and n \(3,\)"),
-        ("a", 3, 0.95, "found must hold numbers, got 'a'"),
-    ],
-)
-def test_no_interval_of_impossible_counts(found, n, level, message) -> None:
-    refused(lambda: clopper_pearson(found, n, level), message)
 
 
 @pytest.mark.parametrize(

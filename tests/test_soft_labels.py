@@ -6,8 +6,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from unflip import ImportanceReweightingClassifier, TransitionMatrix, flip_labels
-from unflip._utils.estimators import MOST_COPIES, fit_soft_labels
-from unflip.weights import LabelPosterior
 
 
 class Recorder(DecisionTreeClassifier):
@@ -24,24 +22,28 @@ def data(n_classes=3, n_rows=600):
     return 3 * np.eye(n_classes)[y] + rng.normal(size=(n_rows, n_classes)), y
 
 
-def test_a_row_is_repeated_with_its_probabilities_as_weights():
-    X = np.arange(3.0)[:, None]
-    proba = np.array([[0.7, 0.3, 0.0], [0.0, 1.0, 0.0], [0.2, 0.2, 0.6]])
-    model = fit_soft_labels(Recorder(), X, proba, np.array(["a", "b", "c"]))
-    assert model.rows.ravel().tolist() == [0, 0, 1, 2, 2, 2]
-    assert model.labels.tolist() == ["a", "b", "b", "a", "b", "c"]
-    assert model.weight == pytest.approx([0.7, 0.3, 1.0, 0.2, 0.2, 0.6])
+def label_posterior(clf, noise, codes):
+    """Return P(true | x, observed label) by Bayes' rule."""
+    joint = noise.clean_posterior(clf.noisy_proba_) * noise.matrix[:, codes].T
+    return joint / joint.sum(axis=1, keepdims=True)
 
 
-def test_weights_of_rows_are_shared_out_and_copies_are_bounded():
-    proba = np.random.default_rng(0).dirichlet(np.ones(12), 200)
-    weight = np.random.default_rng(1).uniform(0.5, 2, 200)
-    X = np.arange(200.0)[:, None]
-    model = fit_soft_labels(Recorder(), X, proba, np.arange(12), row_weight=weight)
-    rows = model.rows.ravel().astype(int)
-    assert np.bincount(rows, model.weight) == pytest.approx(weight)
-    assert np.bincount(rows).max() <= MOST_COPIES + 1  # and one where a class would have no row
+def test_rows_are_repeated_with_their_probabilities_as_weights_and_copies_are_bounded():
+    X, y = data(12, 1200)
+    noise = TransitionMatrix.uniform(12, 0.3)
+    noisy = flip_labels(y, noise, random_state=0)
+    own = np.random.default_rng(1).uniform(0.5, 2, len(y))
+    X[:, 0] = np.arange(len(y)) / 1e6 + X[:, 0].round(2)  # tells which row it is
+    clf = ImportanceReweightingClassifier(Recorder(), noise_rates=noise, weighting="relabel")
+    model = clf.fit(X, noisy, own).estimator_
+    place = {value: k for k, value in enumerate(X[:, 0])}
+    rows = np.array([place[value] for value in model.rows[:, 0]])
+    assert np.bincount(rows, model.weight) == pytest.approx(own)
+    assert 1 < np.bincount(rows).max() <= 9
     assert set(model.labels) == set(range(12))
+    soft = label_posterior(clf, noise, noisy)[rows, model.labels]
+    # what is left out is shared out among the copies
+    assert np.corrcoef(soft, model.weight / own[rows])[0, 1] > 0.99
 
 
 def test_it_is_the_same_as_to_repeat_all_rows_for_all_classes():
@@ -49,7 +51,7 @@ def test_it_is_the_same_as_to_repeat_all_rows_for_all_classes():
     noise = TransitionMatrix.pair_flip(3, 0.3)
     noisy = flip_labels(y, noise, random_state=0)
     clf = ImportanceReweightingClassifier(noise_rates=noise, weighting="relabel").fit(X, noisy)
-    soft = LabelPosterior(clf.noisy_proba_, noisy, noise, np.arange(3)).proba
+    soft = label_posterior(clf, noise, noisy)
     by_hand = LogisticRegression().fit(
         np.repeat(X, 3, axis=0), np.tile(np.arange(3), len(X)), sample_weight=soft.ravel()
     )

@@ -26,7 +26,7 @@ def blas_threads():
 
 @pytest.fixture
 def three_threads(monkeypatch):
-    monkeypatch.setattr(_threads, "LEAST_ROWS", 100)
+    monkeypatch.setattr(_threads, "ROWS_PER_THREAD", 100)
     with threadpool_limits(3, user_api="blas"):
         if set(blas_threads()) != {3}:
             pytest.skip("this BLAS cannot have three threads")

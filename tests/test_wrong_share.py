@@ -22,12 +22,13 @@ def test_the_range_holds_random_flips_mistakes_by_sample_and_clean_labels(n_clas
     noisy = 0.8 * clean + 0.2 * (1 - clean) / (n_classes - 1)
     low, high = wrong_share_range(noisy, given, (0.19, 0.21))
     assert low < 0.2 < high
+    assert wrong_share_range(clean, true, (0.0, 0.01))[0] == 0
     # labels that say no more than the model: the high end
+    clean, true, rng = overlapping(4000, n_classes, 1)
     given = np.array([rng.choice(n_classes, p=row) for row in clean])
     low, high = wrong_share_range(clean, given, (0.0, 0.02))
     assert low == 0
     assert high == pytest.approx(np.mean(given != true), abs=0.03)
-    assert wrong_share_range(clean, true, (0.0, 0.01))[0] == 0
     # weights are repetitions
     weight = rng.integers(0, 4, 4000)
     repeated = np.repeat(np.arange(4000), weight)

@@ -29,6 +29,35 @@ from scipy.special import expit
 
 from unflip._utils.typing import Array
 
+__all__ = [
+    "LOSSES",
+    "AsymmetricExponential",
+    "Cauchy",
+    "Exponential",
+    "Hinge",
+    "Logistic",
+    "Loss",
+    "MarginLoss",
+    "ModifiedHuber",
+    "Sigmoid",
+    "Squared",
+    "SquaredHinge",
+    "Unhinged",
+    "Welsch",
+    "asymmetric_exponential",
+    "cauchy",
+    "exponential",
+    "get_loss",
+    "hinge",
+    "logistic",
+    "modified_huber",
+    "sigmoid",
+    "squared",
+    "squared_hinge",
+    "unhinged",
+    "welsch",
+]
+
 
 class Loss(ABC):
     """l(t, y), its derivatives in t, and what is known about it.

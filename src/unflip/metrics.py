@@ -39,6 +39,20 @@ from unflip._utils.warning import warn
 from unflip.checked import CheckedLabels
 from unflip.noise import KnownRates, as_transition_matrix
 
+__all__ = [
+    "CleanScore",
+    "CleanScorer",
+    "clean_accuracy_score",
+    "clean_balanced_accuracy_score",
+    "clean_brier_score_loss",
+    "clean_f1_score",
+    "clean_log_loss",
+    "clean_precision_score",
+    "clean_recall_score",
+    "clean_roc_auc_score",
+    "make_clean_scorer",
+]
+
 MAX_CONDITION = 1e3
 """Maximum condition number of T; above it, the variance of the corrected scores is too large."""
 

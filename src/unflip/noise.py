@@ -30,6 +30,16 @@ from unflip._utils.validation import (
     check_probability,
 )
 
+__all__ = [
+    "InverseRates",
+    "NoiseRates",
+    "RatesInterval",
+    "TransitionMatrix",
+    "as_transition_matrix",
+    "flip_labels",
+    "is_matrix",
+]
+
 LARGEST_TOTAL = 0.95
 """Estimated rates sum to at most this: beyond, labels say next to nothing of the true classes."""
 

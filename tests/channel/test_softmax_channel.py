@@ -379,7 +379,7 @@ def test_columns_are_enough_where_a_forest_hardly_helps(monkeypatch):
     assert ChannelPosterior().fit(X, y_noisy).features_ == "linear"
     monkeypatch.setattr(_choose, "SCOUTED_HELP", -1.0)  # others are tried, and do not help enough
     assert ChannelPosterior().fit(X, y_noisy).features_ == "linear"
-    monkeypatch.setattr(_choose, "HELP", -1.0)
+    monkeypatch.setattr(_choose, "MINIMUM_GAIN_PER_ROW", -1.0)
     assert ChannelPosterior().fit(X, y_noisy).features_ == "trees"
 
 

@@ -149,7 +149,7 @@ def test_scores_of_all_rows_are_those_of_scikit_learn() -> None:
     predicted = np.random.default_rng(2).permutation(true)
     found = CheckedLabels(np.arange(N), true, 1.0).score(given, predicted, "f1")
     assert_allclose(found.value, f1_score(true, predicted, average="macro"))
-    with pytest.raises(ValueError, match=r"metric must be one of accuracy.*'recall'"):
+    with pytest.raises(ValueError, match="'recall'"):
         checked.score(given, predicted, "recall")
 
 
@@ -176,7 +176,7 @@ def test_a_model_of_suspicions_counts_as_one_of_classes() -> None:
     assert_allclose(
         checked.wrong_share(given, said).interval, checked.wrong_share(given, proba).interval
     )
-    with pytest.raises(ValueError, match=r"label_proba has shape \(3000,\), expected \(3000, 3\)"):
+    with pytest.raises(ValueError, match="label_proba"):
         checked.noise_rates(given, said)
 
 
@@ -307,5 +307,5 @@ def test_rates_that_leave_no_information_are_scaled_back_and_unknown_ones_refuse
     with pytest.warns(UserWarning, match="0.833 and 0.833 sum to 1.667"):
         found = CheckedLabels(np.arange(60), true[:60], 0.6).rates(y)
     assert_allclose([found.positive, found.negative], 0.475)
-    with pytest.raises(ValueError, match="no row that was drawn and checked is truly 1"):
+    with pytest.raises(ValueError, match="truly 1"):
         CheckedLabels(np.arange(60), np.zeros(60, dtype=int), 0.6).rates(y)

@@ -12,7 +12,8 @@ import polars as pl
 import pytest
 
 from tests.cli.mixed import COLUMNS, RATES, mixed_table
-from unflip._app import table_files, workflow
+from unflip import ImportanceReweightingClassifier
+from unflip._app import table_files
 from unflip.noise import RatesInterval
 from unflip.noise_rates import ChannelRates
 
@@ -83,7 +84,7 @@ def test_more_than_fifty_classes_are_refused(refused, tmp_path, command):
 
 
 def test_a_line_without_end_is_refused_before_it_is_held_in_memory(refused, tmp_path, monkeypatch):
-    monkeypatch.setattr(table_files, "LONGEST_LINE", 2**21)
+    monkeypatch.setattr("unflip._app.table_files.LONGEST_LINE", 2**21)
     path = tmp_path / "long.csv"
     path.write_bytes(b"a,churn\n1,yes\n" + b"x" * 2**22 + b",no\n")
     monkeypatch.setattr(pl, "read_csv", lambda *a, **k: pytest.fail("was read"))
@@ -283,6 +284,6 @@ def test_an_interrupt_in_the_midst_of_learning_leaves_nothing(refused, calls, mo
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(workflow.ImportanceReweightingClassifier, "fit", interrupted)
+    monkeypatch.setattr(ImportanceReweightingClassifier, "fit", interrupted)
     monkeypatch.setattr(tempfile, "mkstemp", lambda **_: pytest.fail("a file was begun"))
     assert "interrupted" in refused("fit", *calls["fit"], code=130)

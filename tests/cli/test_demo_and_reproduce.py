@@ -8,8 +8,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from unflip import NoiseRates, __version__
-from unflip._app.demo import run_demo
+from unflip import __version__
 from unflip.cli import app
 from unflip.paper.experiments import EXPERIMENTS, Outcome, planned_runs
 
@@ -33,16 +32,6 @@ def test_demo_prints_rates_and_three_accuracies_that_rise(run):
     assert len(accuracies) == 3
     as_they_are, reweighted, clean = accuracies
     assert as_they_are < reweighted < clean
-
-
-@pytest.mark.slow
-def test_demo_as_json_is_what_the_function_returns(run):
-    result = run("demo", "--json", "--rates", "0.2,0.2", "--seed", "3")
-    assert result.exit_code == 0
-    printed = json.loads(result.output)
-    expected = run_demo(NoiseRates(0.2, 0.2), random_state=3)
-    assert printed["reweighted"] == pytest.approx(expected.reweighted, rel=1e-3)  # four digits
-    assert printed["true_rates"] == {"positive": 0.2, "negative": 0.2}
 
 
 @pytest.mark.parametrize("rates", ["0.5,0.6", "0.3", "a,b", "0.1,0.2,0.3"])

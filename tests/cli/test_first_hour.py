@@ -43,7 +43,7 @@ def test_a_packed_file_that_is_damaged_or_too_large_is_refused(tmp_path, monkeyp
     with pytest.raises(TableError, match="cannot be read as csv"):
         read_table(path)
     path.write_bytes(gzip.compress(b"a,y\n" * 100))
-    monkeypatch.setattr(table_files, "LARGEST_UNPACKED", 100)
+    monkeypatch.setattr("unflip._app.table_files.LARGEST_UNPACKED", 100)
     with pytest.raises(TableError, match="holds more than"):
         read_table(path)
 
@@ -97,16 +97,6 @@ def test_rows_without_a_label_are_left_out_when_asked(run, tmp_path, small):
     assert found.exit_code == 0, found.stderr
     assert json.loads(found.stdout)["n_samples"] == 108
     assert "12 of 120 rows are left out" in found.stderr
-
-
-def test_labels_that_look_alike_become_the_most_frequent_one():
-    table = pl.DataFrame({"y": ["Stayed", "stayed", "stayed", "left ", "left", "left", None]})
-    merged = clean_labels(FileTable(table, table), "y", merge_labels=True)
-    assert merged.cells.equals(merged.values)
-    assert merged.values["y"].to_list() == [*["stayed"] * 3, *["left"] * 3, None]
-    numbers = pl.DataFrame({"y": [1, 2]})
-    merged = clean_labels(FileTable(numbers, numbers), "y", merge_labels=True)
-    assert merged.values.equals(numbers)
 
 
 def test_classes_are_left_out_by_name():

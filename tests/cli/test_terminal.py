@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from unflip._app import table_files, workflow
+from unflip._app import workflow
 from unflip._app.table_files import write_table
 
 EVIL = "\x1b[31mred\x1b]0;title\x07 \x9b2J \u202e \x7f\r"
@@ -211,7 +211,7 @@ def writing(command, out, folder):
 def test_what_a_format_cannot_hold_is_refused_before_the_work(
     run, tmp_path, monkeypatch, command, kind, ending
 ):
-    monkeypatch.setattr(workflow, "learn", lambda *_, **__: pytest.fail("has begun"))
+    monkeypatch.setattr("unflip._app.workflow.learn", lambda *_, **__: pytest.fail("has begun"))
     source = table(tmp_path, pl.Series("a", KINDS[kind]), labels("yes", "no"))
     result = run(command, source, *RATES, *writing(command, tmp_path / f"out{ending}", tmp_path))
     assert result.exit_code == 2, result.output
@@ -270,7 +270,9 @@ def fails_with(error):
 
 
 def test_a_fault_is_one_line_and_its_own_exit_code(run, monkeypatch, tmp_path):
-    monkeypatch.setattr(table_files, "read_file", fails_with(UnexpectedError(f"{EVIL}\nmore")))
+    monkeypatch.setattr(
+        "unflip._app.table_files.read_file", fails_with(UnexpectedError(f"{EVIL}\nmore"))
+    )
     result = run("estimate", tmp_path / "t.csv", *RATES)
     assert result.exit_code == 3
     assert result.stderr.count("\n") == 1
@@ -281,7 +283,7 @@ def test_a_fault_is_one_line_and_its_own_exit_code(run, monkeypatch, tmp_path):
 
 
 def test_a_table_that_memory_does_not_hold_is_refused(run, monkeypatch, tmp_path):
-    monkeypatch.setattr(table_files, "read_file", fails_with(MemoryError()))
+    monkeypatch.setattr("unflip._app.table_files.read_file", fails_with(MemoryError()))
     result = run("estimate", tmp_path / "t.csv", *RATES)
     assert result.exit_code == 2
     assert "not enough memory" in result.stderr
@@ -294,7 +296,7 @@ def test_warnings_are_no_commands_to_the_terminal(run, monkeypatch, tmp_path):
         warnings.warn(EVIL, stacklevel=1)
         return learn(*arguments, **options)
 
-    monkeypatch.setattr(workflow, "learn", warns)
+    monkeypatch.setattr("unflip._app.workflow.learn", warns)
     result = run("estimate", table(tmp_path, labels("yes", "no")), *RATES)
     assert "note: " in result.stderr
     assert is_harmless(result.output)

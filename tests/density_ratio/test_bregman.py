@@ -95,13 +95,13 @@ def test_basu_fits_are_those_of_the_two_cases_at_its_ends():
 
 @pytest.mark.parametrize("power", [0.0, -1.0, 1.5])
 def test_a_power_outside_the_convex_range_is_refused(power):
-    with pytest.raises(ValueError, match=r"power must lie in \(0, 1\]"):
+    with pytest.raises(ValueError, match="power must"):
         BasuDivergence(power)
 
 
 def test_bad_parameters_are_named():
     X_num, X_den = two_samples(50, 2, 0)
-    with pytest.raises(ValueError, match="divergence='hellinger' is not one of"):
+    with pytest.raises(ValueError, match="divergence='hellinger'"):
         BregmanRatio("hellinger").fit(X_num, X_den)
-    with pytest.raises(ValueError, match="regularization must be a finite number >= 0"):
+    with pytest.raises(ValueError, match="regularization"):
         BregmanRatio(regularization=-1).fit(X_num, X_den)

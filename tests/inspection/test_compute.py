@@ -96,20 +96,20 @@ def test_intervals_of_the_rates_are_turned_to_the_plateaus():
 
 @pytest.mark.parametrize("interval", [[[0.1, 0.2]], NoiseRates((0.2, 0.4), (0.1, 0.2))])
 def test_an_interval_of_another_form_is_refused(interval):
-    with pytest.raises(TypeError, match="interval must be a RatesInterval"):
+    with pytest.raises(TypeError, match="RatesInterval"):
         posterior_histogram([0.3, 0.9], [0, 1], RATES, interval=interval)
 
 
 def test_bounds_of_two_rates_are_no_interval_of_three_classes():
     ends = RatesInterval.from_pairs((0.2, 0.4), (0.1, 0.2))
-    with pytest.raises(ValueError, match="of 2 classes, and there are 3"):
+    with pytest.raises(ValueError, match="2 classes"):
         posterior_histogram([0.3] * 3, list("abc"), THREE, interval=ends, pos_label="b")
 
 
 def test_of_many_classes_one_must_be_named():
-    with pytest.raises(ValueError, match="name the one to look at against all others"):
+    with pytest.raises(ValueError, match="against all others"):
         posterior_histogram([0.3] * 3, list("abc"), THREE)
-    with pytest.raises(ValueError, match="pos_label='z' is not one of the classes"):
+    with pytest.raises(ValueError, match="pos_label='z'"):
         posterior_histogram([0.3] * 3, list("abc"), THREE, pos_label="z")
 
 
@@ -287,5 +287,5 @@ def test_only_what_trains_with_rates_has_a_sensitivity():
     with pytest.raises(TypeError, match="the rates of LabelAudit cannot be varied"):
         rate_sensitivity(audit, X, y, X, y)
     clf = ImportanceReweightingClassifier(posterior="probabilistic", noise_rates=RATES).fit(X, y)
-    with pytest.raises(ValueError, match="grid must be a list of finite numbers"):
+    with pytest.raises(ValueError, match="finite numbers"):
         rate_sensitivity(clf, X, y, X, y, grid=[np.nan])

@@ -150,7 +150,7 @@ def test_given_axes_are_drawn_on_and_no_figure_is_opened(plt, clf, data):
     assert displays[0].ax_ is axes[0, 0]
     assert list(displays[3].ax_) == list(axes[1])
     assert len(plt.get_fignums()) == 1
-    with pytest.raises(ValueError, match="ax must be three axes, got 1"):
+    with pytest.raises(ValueError, match="three axes"):
         displays[3].plot(axes[0, 0])
 
 
@@ -175,9 +175,9 @@ def test_classes_are_told_apart_without_colour(plt, clf, data):
 def test_estimators_without_the_numbers_are_sent_elsewhere(data):
     X, y, true = data
     plain = LogisticRegression().fit(X, y)
-    with pytest.raises(TypeError, match="LogisticRegression has no posterior_"):
+    with pytest.raises(TypeError, match="posterior_"):
         NoiseRatesDisplay.from_estimator(plain, X, y)
-    with pytest.raises(TypeError, match="LogisticRegression has no weights"):
+    with pytest.raises(TypeError, match="no weights"):
         WeightsDisplay.from_estimator(plain, y)
-    with pytest.raises(TypeError, match="LogisticRegression has no mislabel_proba_"):
+    with pytest.raises(TypeError, match="mislabel_proba_"):
         MislabelCalibrationDisplay.from_estimator(plain, y, true)

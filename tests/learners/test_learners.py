@@ -215,7 +215,7 @@ def test_alpha_is_chosen_by_grid_search(data):
 
 def test_stopping_early_warns(data):
     X, y, _ = data
-    with pytest.warns(ConvergenceWarning, match="stopped after 2 L-BFGS steps"):
+    with pytest.warns(ConvergenceWarning, match="L-BFGS"):
         LinearClassifier("squared_hinge", max_iter=2).fit(X, y)
     with pytest.warns(ConvergenceWarning, match="relative duality gap"):
         LinearClassifier("hinge", max_iter=1).fit(X, y)
@@ -240,7 +240,7 @@ def test_bad_parameters_are_named_and_leave_nothing_behind(data, learner, messag
 
 def test_a_class_of_weight_zero_is_refused(data):
     X, y, _ = data
-    with pytest.raises(ValueError, match="all rows of class 0 have sample_weight zero"):
+    with pytest.raises(ValueError, match="sample_weight"):
         LinearClassifier().fit(X, y, sample_weight=y.astype(float))
 
 

@@ -103,9 +103,9 @@ def test_more_classes_and_a_class_that_nobody_saw() -> None:
 
 
 def test_what_is_no_checked_labels_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"checked must be a CheckedLabels\(rows, labels\), got"):
+    with pytest.raises(TypeError, match="CheckedLabels"):
         MinimumRates(LogisticRegression()).fit(X, Y, checked={0: 1})
     unfitted = MinimumRates(LogisticRegression())
-    with pytest.raises(ValueError, match="row 5000 was checked, and the table has rows 0 to 999"):
+    with pytest.raises(ValueError, match="row 5000"):
         unfitted.fit(X, Y, checked=CheckedLabels([*range(10), 5000], [0] * 11, 0.1))
     assert not hasattr(unfitted, "rates_")

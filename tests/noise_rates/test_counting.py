@@ -123,7 +123,7 @@ def test_a_class_that_is_never_predicted_has_its_anchor_as_its_row(hardened):
 @pytest.mark.parametrize("quantile", [-0.1, 1.0])
 def test_a_bad_quantile_is_named(quantile):
     estimator = DualTRates(quantile=quantile)
-    with pytest.raises(ValueError, match=r"quantile must lie in \[0, 1\)"):
+    with pytest.raises(ValueError, match="quantile must"):
         estimator.fit_posterior(two_columns(POSITIVE), LABELS)
     assert not hasattr(estimator, "rates_")
 

@@ -195,7 +195,7 @@ def test_rows_of_weight_zero_are_removed_from_given_splits():
     with_zeros = search.set_params(cv=given).fit(X, y, weight).scores_
     without = search.set_params(cv=splits).fit(X[50:], y[50:]).scores_
     np.testing.assert_allclose(with_zeros, without, rtol=1e-4)
-    with pytest.raises(ValueError, match="rows of positive sample_weight"):
+    with pytest.raises(ValueError, match="sample_weight"):
         search.set_params(cv=[(np.arange(50, 200), np.arange(50))]).fit(X, y, weight)
 
 
@@ -220,7 +220,7 @@ def test_swapping_the_labels_swaps_the_rates():
 def test_too_few_rows_to_hold_some_out_are_warned_of():
     X, y = np.arange(12.0)[:, None], np.repeat([0, 1], 6)
     search = CrossValidatedRates(ImportanceReweightingClassifier(), [(0.0, 0.0), (0.1, 0.1)])
-    with pytest.warns(UserWarning, match="n_samples=12 rows are too few to hold some out: 8"):
+    with pytest.warns(UserWarning, match="n_samples=12"):
         search.fit(X, y)
     assert np.isfinite(search.scores_).all()
 

@@ -9,7 +9,6 @@ from unflip.noise_rates import (
     ALIASES,
     MinimumRates,
     SelectiveRates,
-    _base,
     estimate_rates,
     make_rates,
 )
@@ -96,7 +95,7 @@ def test_what_takes_long_is_done_when_called_not_when_read(monkeypatch):
     scores, y = separated(400, seed=0)
     quick = MinimumRates(quantile=0.05).fit_posterior(np.clip(scores, 0.1, 0.9), y)
     expected = quick.interval_
-    monkeypatch.setattr(_base, "QUICK_ROWS", 399)
+    monkeypatch.setattr("unflip.noise_rates._base.QUICK_ROWS", 399)
     slow = MinimumRates(quantile=0.05).fit_posterior(np.clip(scores, 0.1, 0.9), y)
     with pytest.raises(AttributeError, match=r"above 399 rows, and there are 400, .* interval\(\)"):
         _ = slow.interval_

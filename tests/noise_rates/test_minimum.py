@@ -69,7 +69,7 @@ def test_swapping_the_labels_swaps_the_rates():
 
 def test_rates_that_leave_no_information_are_scaled_back_with_a_warning():
     posterior = np.full((20, 2), 0.5)
-    with pytest.warns(UserWarning, match=r"sum to 1\.000.*scaled back"):
+    with pytest.warns(UserWarning, match="scaled back"):
         rates = MinimumRates().fit_posterior(posterior, [0, 1] * 10).rates_
     assert sum(rates.both()) == pytest.approx(0.95)
 
@@ -112,7 +112,7 @@ def test_bad_input_is_named(estimator, posterior, y, message):
 
 
 def test_fewer_than_ten_rows_are_refused():
-    with pytest.raises(ValueError, match="n_samples=9 rows, at least 10"):
+    with pytest.raises(ValueError, match="n_samples=9"):
         MinimumRates().fit(np.arange(9.0)[:, None], [0, 1, 0, 1, 0, 1, 0, 1, 0])
 
 
@@ -121,7 +121,7 @@ def test_aliases_and_instances():
     assert make_rates("quantile").quantile == 0.05
     mine = MinimumRates("kde")
     assert make_rates(mine) is not mine
-    with pytest.raises(ValueError, match="noise_rates='median' is not one of"):
+    with pytest.raises(ValueError, match="noise_rates='median'"):
         make_rates("median")
     with pytest.raises(TypeError, match="NoiseRates"):
         make_rates((0.3, 0.1))
@@ -193,7 +193,7 @@ def test_known_rates_come_back_in_the_form_of_their_number_of_classes():
         assert estimate_rates(given_form, X, two) == rates
     for given_form in (np.eye(3), np.eye(3).tolist(), TransitionMatrix(np.eye(3))):
         assert estimate_rates(given_form, X, three) == TransitionMatrix(np.eye(3))
-    with pytest.raises(ValueError, match="noise of 2 classes, and there are 3"):
+    with pytest.raises(ValueError, match="2 classes"):
         estimate_rates(NoiseRates(None, 0.1), X, three)
 
 

@@ -71,7 +71,7 @@ def test_the_error_falls_as_the_root_of_the_rows_where_the_classes_are_apart():
 
 
 def test_labels_without_information_are_warned_of():
-    with pytest.warns(UserWarning, match=r"sum to 1\.000.*scaled back"):
+    with pytest.warns(UserWarning, match="scaled back"):
         estimate = BestBinRates().fit_posterior(np.full((20, 2), 0.5), [0, 1] * 10)
     assert sum(estimate.rates_.both()) == pytest.approx(0.95)
     assert max(estimate.mixture_proportions_) < 1
@@ -93,5 +93,5 @@ def test_bad_input_is_named(estimator, weight, message):
 
 def test_it_has_a_name_and_is_for_two_classes():
     assert isinstance(make_rates("best_bin"), BestBinRates)
-    with pytest.raises(ValueError, match="Only binary classification is supported"):
+    with pytest.raises(ValueError, match="binary"):
         BestBinRates().fit_posterior(np.full((30, 3), 1 / 3), [0, 1, 2] * 10)

@@ -69,7 +69,7 @@ def test_a_consistent_clean_prior_changes_nothing_and_another_one_does():
 
 def test_an_impossible_clean_prior_is_scaled_back_with_a_warning():
     scores, y = noisy_sample(2000, NoiseRates(positive=0.3, negative=0.1))
-    with pytest.warns(UserWarning, match="scaled back to sum to 0.95"):
+    with pytest.warns(UserWarning, match="0.95"):
         scott = ScottRates(clean_prior=0.02).fit_posterior(two_columns(scores), y)
     np.testing.assert_allclose(sum(scott.rates_.both()), 0.95)
 
@@ -112,11 +112,11 @@ def test_the_rates_are_found_where_the_classes_are_apart(rates):
 @pytest.mark.parametrize("delta", [None, 0.1])
 def test_labels_without_information_are_warned_of_or_refused(delta):
     scores, y = np.repeat(np.linspace(0, 1, 50), 2), np.tile([0, 1], 50)
-    with pytest.warns(UserWarning, match=r"sum to 1\.000.*scaled back"):
+    with pytest.warns(UserWarning, match="scaled back"):
         estimate = ScottRates(delta=delta).fit_posterior(two_columns(scores), y)
     assert sum(estimate.rates_.both()) == pytest.approx(0.95)
     assert max(estimate.mixture_proportions_) < 1
-    with pytest.raises(ValueError, match="labels carry no information"):
+    with pytest.raises(ValueError, match="information"):
         ScottRates(delta=delta, clean_prior=0.5).fit_posterior(two_columns(scores), y)
 
 
@@ -139,7 +139,7 @@ def test_folds_are_no_more_than_the_rarer_class_has_rows():
     few = ScottRates(random_state=0).fit(X, y)
     three = ScottRates(cv=3, random_state=0).fit(X, y)
     assert few.rates_ == three.rates_
-    with pytest.raises(ValueError, match="has 1 rows, fewer than the cv=2 folds"):
+    with pytest.raises(ValueError, match="cv=2"):
         ScottRates().fit(X, np.repeat([0, 1], [29, 1]))
 
 

@@ -171,7 +171,7 @@ def test_labels_without_information_are_warned_of():
 @pytest.mark.parametrize("delta", [0.0, 1, -0.1])
 def test_bad_input_is_named(delta):
     estimator = SelectiveRates(delta=delta)
-    with pytest.raises(ValueError, match="delta must lie between 0 and 1, or be None"):
+    with pytest.raises(ValueError, match="delta must"):
         estimator.fit_posterior(two_columns([0.2, 0.8, 0.4, 0.6]), [0, 1, 0, 1])
     assert not any(name.endswith("_") for name in vars(estimator))
 
@@ -181,7 +181,7 @@ def test_folds_are_no_more_than_the_rarest_class_has_rows():
     few = SelectiveRates(random_state=0).fit(X, y)
     three = SelectiveRates(cv=3, random_state=0).fit(X, y)
     assert few.rates_ == three.rates_
-    with pytest.raises(ValueError, match="has 1 rows, fewer than the cv=2 folds"):
+    with pytest.raises(ValueError, match="cv=2"):
         SelectiveRates().fit(X, np.repeat([0, 1], [29, 1]))
 
 

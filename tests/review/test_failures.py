@@ -193,7 +193,7 @@ def test_a_file_that_was_cut_off_is_refused(path):
     whole = path.read_bytes()
     for size in (100, 4096, len(whole) // 2, len(whole) - 4096):
         path.write_bytes(whole[:size])
-        with pytest.raises(ValueError, match="cannot be read as a file of decisions"):
+        with pytest.raises(ValueError, match="cannot be read"):
             Decisions(path, FINGERPRINT)
 
 
@@ -240,7 +240,7 @@ def test_a_lock_that_is_held_for_long_is_said_at_the_start(path, monkeypatch):
     monkeypatch.setattr(LOCK_TIMEOUT, 0.2)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(DecisionsUnavailableError, match="another process has locked it"):
+    with pytest.raises(DecisionsUnavailableError, match="locked"):
         serve(TABLE, "kind", AUDIT, path, started=pytest.fail)
     other.close()
 
@@ -389,6 +389,6 @@ def test_an_export_to_a_full_disk_is_a_503(review, monkeypatch):
 def test_an_export_from_a_damaged_file_writes_nothing(path, tmp_path):
     content = path.read_bytes()
     path.write_bytes(content[:4096] + bytes(len(content) - 4096))
-    with pytest.raises(ValueError, match="cannot be read as a file of decisions"):
+    with pytest.raises(ValueError, match="cannot be read"):
         export(TABLE, "kind", path, tmp_path / "out")
     assert not (tmp_path / "out").exists()

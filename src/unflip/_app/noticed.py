@@ -9,7 +9,7 @@ from unflip._app.table_files import unnamed
 from unflip._app.tables import LabelledTable, without
 from unflip._diagnostics.findings import Diagnostic, named
 
-LEAST_ROWS = 20
+LEAST_ID_ROWS = 20
 """In fewer rows values differ by chance."""
 
 LONGEST_NAME = 40
@@ -22,7 +22,7 @@ OWN_VALUES = 0.5
 """Share of the rows, each counted once, that a column tells apart: equal rows are then copies, and
 not only alike, as rows of a few categories are."""
 
-MOST_COLUMNS = 5
+MOST_NAMED_COLUMNS = 5
 """Columns that are named."""
 
 
@@ -39,7 +39,7 @@ def is_identifier(column: pl.Series) -> bool:
     close together.
     """
     column = unnamed(column)
-    if len(column) < LEAST_ROWS or column.null_count() or column.n_unique() < len(column):
+    if len(column) < LEAST_ID_ROWS or column.null_count() or column.n_unique() < len(column):
         return False
     kind = column.dtype
     if kind.is_integer():
@@ -54,7 +54,7 @@ def is_identifier(column: pl.Series) -> bool:
 def _identifiers(names: Sequence[str]) -> list[Diagnostic]:
     if not names:
         return []
-    first, *others = names[:MOST_COLUMNS]
+    first, *others = names[:MOST_NAMED_COLUMNS]
     options = [f"--id {shlex.quote(first)}", *(f"--drop {shlex.quote(name)}" for name in others)]
     code = "identifier" if len(names) == 1 else "identifiers"
     numbers = {"columns": named(map(repr, names)), "options": " ".join(options)}
@@ -66,7 +66,7 @@ def _copies(data: LabelledTable, names: Sequence[str]) -> list[Diagnostic]:
     cells = without(data.features, names)
     # polars takes names such as * and ^x$ for patterns
     cells = cells.rename(dict(zip(cells.columns, map(str, range(cells.width)), strict=True)))
-    if not cells.width or cells.height < LEAST_ROWS:
+    if not cells.width or cells.height < LEAST_ID_ROWS:
         return []
     repeated = cells.is_duplicated()
     if not repeated.any():

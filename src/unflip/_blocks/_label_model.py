@@ -23,7 +23,7 @@ from unflip.noise import Noise
 from unflip.posterior import BasePosterior
 from unflip.weights import LabelPosterior, Totals
 
-N_BINS = 2**16
+N_HISTOGRAM = 2**16
 """Bins of the histogram of P(mislabelled)."""
 
 
@@ -241,9 +241,9 @@ def block_mislabel_histogram(
 ) -> MislabelHistogram:
     """Return the histogram of P(mislabelled) of a block."""
     wrong = model.label_posterior(X, y).mislabel_proba
-    bins = np.minimum(wrong * N_BINS, N_BINS - 1).astype(np.intp)
-    counts = np.bincount(bins, minlength=N_BINS).astype(float)
-    return MislabelHistogram(counts, np.asarray(np.bincount(bins, wrong, N_BINS), dtype=float))
+    bins = np.minimum(wrong * N_HISTOGRAM, N_HISTOGRAM - 1).astype(np.intp)
+    counts = np.bincount(bins, minlength=N_HISTOGRAM).astype(float)
+    return MislabelHistogram(counts, np.asarray(np.bincount(bins, wrong, N_HISTOGRAM), dtype=float))
 
 
 def block_suspects(

@@ -33,7 +33,7 @@ LARGEST_RULE_ERROR = 0.02
 LARGEST_EASY_ERROR = 0.05
 """Where the other columns give the labels nearly as well, the classes are plainly apart."""
 
-SAMPLE, MOST_CLASSES = 2000, 50
+SAMPLE, MOST_RULE_CLASSES = 2000, 50
 """Rules are looked for in so many rows of the commonest classes, as many of each."""
 
 FEW_VALUES = 16
@@ -48,7 +48,7 @@ MOST_OF_RULE = 5
 PROMISING_ERROR = 0.3
 """A column cut into parts that errs less may give the labels when cut in the right places."""
 
-MOST_COLUMNS, MOST_NAMED = 30, 3
+MOST_RULE_COLUMNS, MOST_NAMED_IN_RULE = 30, 3
 """So many columns, those that say most on their own, are looked at together, and are named."""
 
 
@@ -128,7 +128,7 @@ def judge_rules(X: Any, codes: Codes, classes: Array) -> list[Diagnostic]:
             for column in sure
             if not column.is_copy
         ]
-    return found[:MOST_NAMED]
+    return found[:MOST_NAMED_IN_RULE]
 
 
 def _easy(columns: Sequence["_Column"], sample: "_TableSample") -> bool:
@@ -164,7 +164,7 @@ def _rule(columns: Sequence["_Column"], sample: "_TableSample") -> list[Diagnost
 
 
 def _most_telling(columns: Sequence["_Column"]) -> list["_Column"]:
-    return sorted(columns, key=lambda column: column.error)[:MOST_COLUMNS]
+    return sorted(columns, key=lambda column: column.error)[:MOST_RULE_COLUMNS]
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ class _TableSample:
     @classmethod
     def draw(cls, codes: Codes, n_classes: int) -> "_TableSample | None":
         counts = np.bincount(codes, minlength=n_classes)
-        common = np.argsort(-counts, kind="stable")[:MOST_CLASSES]
+        common = np.argsort(-counts, kind="stable")[:MOST_RULE_CLASSES]
         common = common[counts[common] >= LEAST_CLASS_ROWS]
         if common.size < 2:
             return None

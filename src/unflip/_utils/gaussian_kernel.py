@@ -12,7 +12,7 @@ from sklearn.utils.extmath import row_norms, safe_sparse_dot
 from unflip._utils.threads import by_threads
 from unflip._utils.typing import Array, Rows
 
-BLOCK_BYTES = 2**20
+KERNEL_BLOCK_BYTES = 2**20
 """Size of one block of kernel values (1 MiB: 1310 rows of 100 centres in float64)."""
 
 SELECTION_ROWS = 10_000
@@ -36,8 +36,8 @@ def reached(mean: Array) -> Array:
 
 
 def row_blocks(n_rows: int, n_columns: int, itemsize: int = 8) -> Iterator[slice]:
-    """Yield slices of rows with at most `BLOCK_BYTES` bytes of `n_columns` values."""
-    step = max(1, BLOCK_BYTES // max(1, n_columns * itemsize))
+    """Yield slices of rows with at most `KERNEL_BLOCK_BYTES` bytes of `n_columns` values."""
+    step = max(1, KERNEL_BLOCK_BYTES // max(1, n_columns * itemsize))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
 

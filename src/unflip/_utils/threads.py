@@ -14,7 +14,7 @@ from threadpoolctl import OpenBLASController, ThreadpoolController
 
 T = TypeVar("T")
 
-LEAST_ROWS = 2**15
+ROWS_PER_THREAD = 2**15
 """A slice of so many rows is worth a thread's while."""
 
 _is_worker: ContextVar[bool] = ContextVar("is_worker", default=False)
@@ -107,7 +107,7 @@ def threads_for(n_rows: int) -> Iterator[None]:
     fit of 600 rows may take minutes instead of a tenth of a second.
     """
     # OpenMP counts by thread, so that a limit needs no lock: each thread restores its own number
-    trees = nullcontext() if n_rows >= LEAST_ROWS else _openmp().limit(limits=1)
+    trees = nullcontext() if n_rows >= ROWS_PER_THREAD else _openmp().limit(limits=1)
     with one_blas_thread(), trees:
         yield
 
@@ -119,7 +119,7 @@ def by_threads(work: Callable[[slice], T], n_items: int, n_rows: int) -> list[T]
     slices do not depend on how many, so that neither do the results, to the last bit.
     """
     with one_blas_thread():
-        n_slices = max(1, min(n_items, n_rows // LEAST_ROWS))
+        n_slices = max(1, min(n_items, n_rows // ROWS_PER_THREAD))
         edges = [n_items * k // n_slices for k in range(n_slices + 1)]
         slices = [slice(*ends) for ends in pairwise(edges)]
         n_threads = 1 if _is_worker.get() else min(n_slices, _one_blas_thread.n_allowed())

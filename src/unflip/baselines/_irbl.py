@@ -16,7 +16,7 @@ from unflip._utils.typing import Array, Classifier, RandomState, Rows
 from unflip._utils.validation import check_enough_rows, check_labels, check_table, check_weights
 from unflip.checked import CheckedLabels
 
-LEAST_PROBA = 1e-6
+LEAST_NOISY_PROBA = 1e-6
 """P(noisy | x) is kept from 0 by this."""
 
 
@@ -121,7 +121,7 @@ class IRBLClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                     for at in (rows, others)
                 )
                 at_label = np.arange(others.size), codes[others]
-                weight[others] = trusted[at_label] / np.maximum(noisy[at_label], LEAST_PROBA)
+                weight[others] = trusted[at_label] / np.maximum(noisy[at_label], LEAST_NOISY_PROBA)
         estimator = clone_seeded(self._base_estimator(), generator)
         row_weight = None if sample_weight is None else own
         fit_weighted(estimator, X, classes[target], weight * own, row_weight=row_weight)

@@ -26,13 +26,13 @@ from unflip.checked._draws import Draws
 STAKES = 0.9 * 0.5 ** np.arange(8)
 """Stakes as shares of the largest that cannot lose all; the capital is shared out among them."""
 
-PRIOR_ROWS = 10.0
+PRIOR_POWER_ROWS = 10.0
 """Rows that speak for half the power of the model's predictions before any is checked."""
 
 GRID = 128
 """Values that are tried at first; the ends are then refined."""
 
-BLOCK, SMALLEST = 128, 1e-300
+DRAWS_PER_BLOCK, SMALLEST_FACTOR = 128, 1e-300
 """Draws whose factors are multiplied before a logarithm is taken."""
 
 MOST_WON = 10.0
@@ -152,7 +152,7 @@ def _powers(values: Floats, model: Floats, model_variance: float, draws: Draws) 
         sums = [total(k, 4) - theta * total(k + 1, 4) for k in (f, s)]
         return np.asarray(products - sums[0] * sums[1] / np.maximum(total(4, 4), 1e-300))
 
-    prior = PRIOR_ROWS * model_variance + 1e-12
+    prior = PRIOR_POWER_ROWS * model_variance + 1e-12
     return np.clip((cross(0, 1) + 0.5 * prior) / (cross(1, 1) + prior), 0, 1)
 
 
@@ -175,13 +175,13 @@ def _log_mean_product(outcome: Floats) -> Floats:
     stakes = STAKES[:, None, None]
     logs = np.zeros((STAKES.size, 1, outcome.shape[1]))
     found = np.empty_like(outcome)
-    for start in range(0, len(outcome), BLOCK):  # products of so many factors are numbers
-        part = slice(start, start + BLOCK)
+    for start in range(0, len(outcome), DRAWS_PER_BLOCK):  # products of so many factors are numbers
+        part = slice(start, start + DRAWS_PER_BLOCK)
         products = np.cumprod(1 + stakes * outcome[part], axis=1)
         top = logs.max(axis=0)
         mean = np.einsum("jim,jtm->tm", np.exp(logs - top), products) / STAKES.size
-        found[part] = top + np.log(np.maximum(mean, SMALLEST))
-        logs = logs + np.log(np.maximum(products[:, -1:], SMALLEST))
+        found[part] = top + np.log(np.maximum(mean, SMALLEST_FACTOR))
+        logs = logs + np.log(np.maximum(products[:, -1:], SMALLEST_FACTOR))
     return found
 
 

@@ -39,13 +39,13 @@ LEAST_ROWS = 10
 FOLDS = 10
 """Of the checked rows, on which the explanations are compared."""
 
-EM_STEPS = 500
+STACKING_STEPS = 500
 """Of the mixture's weights; each takes microseconds."""
 
 PRIOR_VARIANCE = 1.0
 """Of alpha, beta, b and W."""
 
-SMALLEST = 1e-4
+SMALLEST_PROBA = 1e-4
 """Probabilities are kept from 0 and 1 by this."""
 
 
@@ -103,7 +103,7 @@ def explain_errors(rows: Seen, truth: Codes, weight: Floats) -> Explained:
             part.fit(rows.take(train), truth[train], weight[train])
             proba = part.predict(rows.take(test))
             scores[test, column] = proba[np.arange(test.size), truth[test]]
-    shares = _stacked(np.log(np.maximum(scores, SMALLEST)), weight)
+    shares = _stacked(np.log(np.maximum(scores, SMALLEST_PROBA)), weight)
     return Explained([part.fit(rows, truth, weight) for part in parts], shares)
 
 
@@ -219,7 +219,7 @@ Explanation = LabelsAlone | RandomFlips | ErrorModel
 
 def _centred_log(proba: Floats) -> Floats:
     """Return the logarithms of probabilities, their mean over the classes taken out."""
-    log_p = np.log(np.clip(proba, SMALLEST, None))
+    log_p = np.log(np.clip(proba, SMALLEST_PROBA, None))
     return np.asarray(log_p - log_p.mean(axis=1, keepdims=True))
 
 
@@ -241,7 +241,7 @@ def _stacked(log_scores: Floats, weight: Floats) -> Floats:
     One row more, which fits all alike, keeps each from 0.
     """
     shares = np.full(log_scores.shape[1], 1 / log_scores.shape[1])
-    for _ in range(EM_STEPS):
+    for _ in range(STACKING_STEPS):
         log_joint = log_scores + np.log(np.maximum(shares, 1e-300))
         belongs = np.exp(log_joint - logsumexp(log_joint, axis=1, keepdims=True))
         shares = weight @ belongs + 1 / shares.size

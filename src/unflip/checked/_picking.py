@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from unflip._utils.typing import Codes, Floats, RandomState
 from unflip._utils.validation import check_choice, check_count
 from unflip.checked._counting import Estimate
-from unflip.checked._draws import FLOOR, Draws
+from unflip.checked._draws import LEAST_SHARE_OF_RANDOM, Draws
 
 Goal = Literal["count", "find", "teach"]
 
@@ -23,7 +23,7 @@ GOALS = {
 LEAST_SPREAD = 0.02
 """Variance of an answer of which the model is sure, on average over the rows."""
 
-PRIOR_ROWS = 30.0
+PRIOR_RANDOM_ROWS = 30.0
 """Checked rows that speak for plain random draws before any was checked."""
 
 
@@ -81,7 +81,7 @@ def pick_rows(
     spread = _lessons(suspicion, given) if goal == "teach" else _spread(suspicion)
     temper = _temper(draws, spread, suspicion, given) if goal == "count" else 1.0
     value = spread[left] ** temper
-    value = FLOOR + (1 - FLOOR) * value / value.mean()
+    value = LEAST_SHARE_OF_RANDOM + (1 - LEAST_SHARE_OF_RANDOM) * value / value.mean()
     # the smallest of exponential clocks with these rates rings first: draws without replacement
     generator = check_random_state(random_state)
     rings = generator.exponential(size=left.size) / value
@@ -136,10 +136,10 @@ def _temper(draws: Draws, spread: Floats, suspicion: Floats, given: Codes) -> fl
     variances = []
     for temper in tempers:
         value = spread**temper
-        q = FLOOR + (1 - FLOOR) * value / value.mean()
+        q = LEAST_SHARE_OF_RANDOM + (1 - LEAST_SHARE_OF_RANDOM) * value / value.mean()
         own = float(w @ (square / q[rows]))
         plain = float((w @ square) / w.sum() * (1 / q).mean())
-        variances.append(own + PRIOR_ROWS * plain)
+        variances.append(own + PRIOR_RANDOM_ROWS * plain)
     return float(tempers[int(np.argmin(variances))])
 
 

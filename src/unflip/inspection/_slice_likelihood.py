@@ -15,7 +15,7 @@ from unflip.noise import LARGEST_TOTAL, NoiseRates
 N_POSTERIOR_BINS = 64
 """Rows are counted in so many bins of P(true=+1 | x), which changes next to nothing."""
 
-SUREST = 1e-4
+LARGEST_CERTAINTY = 1e-4
 """No row is taken to be surer of its class."""
 
 SHIFT_SCALE = 1.0
@@ -43,7 +43,7 @@ class SliceCounts:
     @classmethod
     def of(cls, clean: Floats, positive: Array) -> "SliceCounts":
         """Count the rows."""
-        log_odds = logit(np.clip(clean, SUREST, 1 - SUREST))
+        log_odds = logit(np.clip(clean, LARGEST_CERTAINTY, 1 - LARGEST_CERTAINTY))
         bins = np.array_split(
             np.argsort(log_odds, kind="stable"), min(N_POSTERIOR_BINS, clean.size)
         )

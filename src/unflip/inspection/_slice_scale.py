@@ -10,8 +10,8 @@ from scipy.stats import chi2
 from unflip._diagnostics.findings import LEVEL
 from unflip._utils.typing import Codes, Floats
 from unflip.inspection._slice_likelihood import (
+    LARGEST_CERTAINTY,
     SHIFT_SCALE,
-    SUREST,
     Interval,
     Profile,
     wider,
@@ -21,7 +21,7 @@ from unflip.noise import LARGEST_TOTAL
 LEAST_CHANCE = 1e-12
 """Probability of a label that a class never has."""
 
-N_SCALES, N_NARROWED, N_STEPS = 24, 3, 25
+N_SCALES, N_NARROWED, N_SHIFT_STEPS = 24, 3, 25
 """Values of s at a time, how often their range is narrowed; steps of each class shift, at most."""
 
 SETTLED = 1e-4
@@ -49,7 +49,7 @@ class SliceRows:
     @classmethod
     def of(cls, clean: Floats, codes: Codes, direction: Floats) -> "SliceRows":
         """Take the rows."""
-        return cls(np.log(np.clip(clean, SUREST, None)), codes, direction)
+        return cls(np.log(np.clip(clean, LARGEST_CERTAINTY, None)), codes, direction)
 
     def profile(self, scales: Floats) -> Profile:
         r"""Return for every s the log-likelihood with the best shifts, and the share of flips.
@@ -64,7 +64,7 @@ class SliceRows:
         for s in scales.tolist():
             # beyond some s a class would have less than no label of its own
             chance = np.maximum(np.eye(size) + s * self.direction, LEAST_CHANCE)[:, self.codes].T
-            for _ in range(N_STEPS):
+            for _ in range(N_SHIFT_STEPS):
                 clean = softmax(self.log_clean + shift, axis=1)
                 joint = clean * chance
                 noisy = joint.sum(axis=1)

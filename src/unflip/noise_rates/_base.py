@@ -33,8 +33,8 @@ from unflip.noise import (
     as_transition_matrix,
 )
 from unflip.noise_rates._intervals import (
-    DRAWS,
     QUICK_ROWS,
+    RESAMPLES,
     bootstrap_matrices,
     corrected_interval,
 )
@@ -261,7 +261,7 @@ class PosteriorRates(BaseRates):
         self._interval: RatesInterval | None = None
         return self
 
-    def interval(self, level: float = LEVEL, n_draws: int = DRAWS) -> RatesInterval:
+    def interval(self, level: float = LEVEL, n_draws: int = RESAMPLES) -> RatesInterval:
         """Return a confidence interval of each rate, by the bootstrap on scores.
 
         Rows are resampled, and P(noisy | x) is kept: the interval shows what chance does to the
@@ -280,11 +280,11 @@ class PosteriorRates(BaseRates):
         interval : RatesInterval
             The lower and the upper ends of T's entries.
         """
-        if self._counted is not None or n_draws == DRAWS:
+        if self._counted is not None or n_draws == RESAMPLES:
             return super().interval(level)
         return self._estimated_interval(level, n_draws)
 
-    def _estimated_interval(self, level: float, n_draws: int = DRAWS) -> RatesInterval:
+    def _estimated_interval(self, level: float, n_draws: int = RESAMPLES) -> RatesInterval:
         check_is_fitted(self, "rates_")
         worker = clone(self)  # estimating may set attributes
         estimate = worker._rates if self.classes_.size == 2 else worker._transition
@@ -301,7 +301,7 @@ class PosteriorRates(BaseRates):
         else:  # the ends of the rates are those of 1 - T[i, i] too
             ends = (low[1, 0], high[1, 0]), (low[0, 1], high[0, 1])
             found = RatesInterval.from_pairs(*ends, level)
-        if (level, n_draws) == (LEVEL, DRAWS):
+        if (level, n_draws) == (LEVEL, RESAMPLES):
             self._interval = found
         return found
 

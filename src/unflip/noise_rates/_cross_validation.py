@@ -32,7 +32,7 @@ from unflip.noise_rates._base import (
     count_checked,
     default_posterior,
 )
-from unflip.noise_rates._intervals import DRAWS
+from unflip.noise_rates._intervals import RESAMPLES
 from unflip.posterior import make_posterior
 
 SMALLEST_PROBABILITY = float(np.finfo(float).eps)
@@ -173,7 +173,7 @@ class CrossValidatedRates(BaseRates):
         generator = np.random.default_rng(
             None if random_state is None else random_state.randint(np.iinfo(np.int32).max)
         )
-        mean_scores, resampled = np.zeros(len(pairs)), np.zeros((DRAWS, len(pairs)))
+        mean_scores, resampled = np.zeros(len(pairs)), np.zeros((RESAMPLES, len(pairs)))
         first_error = None
         for train, held_out in splits:
             scores, error = self._score_pairs(
@@ -182,7 +182,7 @@ class CrossValidatedRates(BaseRates):
             share = np.ones(held_out.size) if weight is None else weight[held_out]
             share = share / share.sum()
             mean_scores += share @ scores / len(splits)
-            counts = generator.multinomial(held_out.size, share, size=DRAWS) / held_out.size
+            counts = generator.multinomial(held_out.size, share, size=RESAMPLES) / held_out.size
             resampled += counts @ scores / len(splits)
             first_error = first_error or error
         if not (mean_scores > LOWEST).any():

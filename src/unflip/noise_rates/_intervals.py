@@ -12,7 +12,7 @@ from unflip._utils.typing import Array, Floats, RandomState
 from unflip._utils.validation import check_count, check_level
 from unflip._utils.warning import silenced
 
-DRAWS = 200
+RESAMPLES = 200
 """Resamples that `interval_` is taken from."""
 
 QUICK_ROWS = 20_000
@@ -25,7 +25,7 @@ def bootstrap_matrices(
     codes: Array,
     weight: Floats,
     *,
-    n_draws: int = DRAWS,
+    n_draws: int = RESAMPLES,
     random_state: RandomState = None,
 ) -> Floats:
     """Return the transition matrices of resamples, of shape (n_draws, n_classes, n_classes).

@@ -25,6 +25,19 @@ from unflip._utils.typing import Floats
 from unflip._utils.validation import LARGEST_VALUE, check_probabilities, within_range
 from unflip.noise import NoiseRates
 
+__all__ = [
+    "RademacherEstimate",
+    "density_ratio_rate",
+    "generalization_bound",
+    "joint_estimation_rate",
+    "kernel_rademacher",
+    "kernel_rademacher_bound",
+    "linear_rademacher",
+    "linear_rademacher_bound",
+    "smallest_noise_ratio",
+    "weight_bound",
+]
+
 
 class RademacherEstimate(NamedTuple):
     """A Monte Carlo mean over random signs, and its standard error.

@@ -21,10 +21,10 @@ MOST_SPARSE_COLUMNS, N_SPARSE_COMPONENTS = 500, 100
 N_COMPONENTS = 30
 """Principal components beside the scores."""
 
-MOST_ROWS = 10_000
+MOST_REDUCER_ROWS = 10_000
 """Of more rows, so many are used to find the directions."""
 
-N_FOLDS = 5
+N_SCORE_FOLDS = 5
 """Folds of the scores."""
 
 PENALTIES = 10.0 ** np.arange(-6, 3)
@@ -79,8 +79,8 @@ class RidgeScores(TransformerMixin, BaseEstimator):
         """Return the positions of the rows of the fit, and their out-of-fold scores."""
         weight = np.ones(len(X)) if sample_weight is None else sample_weight
         rows = np.flatnonzero(weight)
-        if rows.size > MOST_ROWS:
-            rows = np.sort(np.random.RandomState(0).permutation(rows)[:MOST_ROWS])
+        if rows.size > MOST_REDUCER_ROWS:
+            rows = np.sort(np.random.RandomState(0).permutation(rows)[:MOST_REDUCER_ROWS])
         some, weight = np.asarray(X[rows], dtype=np.float64), weight[rows]
         weight = weight / weight.mean()
         mean = weight @ some / weight.sum()
@@ -97,7 +97,7 @@ class RidgeScores(TransformerMixin, BaseEstimator):
         else:
             left = (rooted @ vectors) / np.sqrt(values)
         penalty = _best_penalty(left, values, targets * root, weight)
-        fold = shuffled_keys(some, weight, np.random.RandomState(0)) % N_FOLDS
+        fold = shuffled_keys(some, weight, np.random.RandomState(0)) % N_SCORE_FOLDS
         scores = _out_of_fold(left * np.sqrt(values) / root, targets, weight, penalty, fold)
         shrunk = np.sqrt(values) / (values + penalty)
         by_score = vectors @ (shrunk[:, None] * (left.T @ (targets * root)))

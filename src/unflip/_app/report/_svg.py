@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-WIDTH, HEIGHT = 640, 250
+SVG_WIDTH, HEIGHT = 640, 250
 LEFT, RIGHT, BOTTOM = 46, 12, 44
 """Room for the rows' scale, the edge, and the other scale."""
 
@@ -44,23 +44,23 @@ def draw_histogram(
     top = step * np.ceil(tallest / step)
 
     def across(value: float) -> float:
-        return round(LEFT + (value - low) / (high - low) * (WIDTH - LEFT - RIGHT), 1)
+        return round(LEFT + (value - low) / (high - low) * (SVG_WIDTH - LEFT - RIGHT), 1)
 
     def up(value: float) -> float:
         return round(height - BOTTOM - value / top * (height - ceiling - BOTTOM), 1)
 
     parts = [
-        f'<svg class="drawn" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}">'
+        f'<svg class="drawn" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {SVG_WIDTH} {height}">'
     ]
     for value in np.arange(0, top + step / 2, step):
         y = up(float(value))
-        parts.append(f'<path class="grid" d="M{LEFT} {y}H{WIDTH - RIGHT}"/>')
+        parts.append(f'<path class="grid" d="M{LEFT} {y}H{SVG_WIDTH - RIGHT}"/>')
         parts.append(f'<text class="end" x="{LEFT - 6}" y="{y + 4}">{value:g}</text>')
     tick = _step(high - low)
     for value in np.arange(low, high + tick / 1000, tick):
         x = across(float(value))
         parts.append(f'<text class="mid" x="{x}" y="{height - BOTTOM + 16}">{value:.3g}</text>')
-    middle = (LEFT + WIDTH - RIGHT) / 2
+    middle = (LEFT + SVG_WIDTH - RIGHT) / 2
     parts.append(f'<text class="mid" x="{middle}" y="{height - 8}">{html.escape(axis)}</text>')
     below = np.zeros(bars.shape[1])
     for k, series in enumerate(bars):
@@ -81,7 +81,7 @@ def draw_histogram(
             f'<text class="{anchor}" x="{x}" y="{ceiling - 12}">{html.escape(mark.name)}</text>'
         )
     for k, name in enumerate(names if len(names) > 1 else ()):
-        x = LEFT + k * (WIDTH - LEFT - RIGHT) / len(names)
+        x = LEFT + k * (SVG_WIDTH - LEFT - RIGHT) / len(names)
         short = _cut_to(name, LARGEST_LEGEND)
         parts.append(f'<rect class="series{k}" x="{x:.1f}" y="6" width="12" height="12"/>')
         parts.append(f'<text class="start" x="{x + 18:.1f}" y="16">{html.escape(short)}</text>')
@@ -144,12 +144,13 @@ def draw_intervals(
     height = BARE + len(names) * line + BOTTOM
 
     def across(share: float) -> float:
-        return round(left + share / top * (WIDTH - left - 24), 1)
+        return round(left + share / top * (SVG_WIDTH - left - 24), 1)
 
     low, high = map(across, band)
     floor = height - BOTTOM
     parts = [
-        f'<svg class="drawn" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}">',
+        '<svg class="drawn" xmlns="http://www.w3.org/2000/svg" '
+        f'viewBox="0 0 {SVG_WIDTH} {height}">',
         f'<rect class="band" x="{low}" y="{BARE}" width="{max(high - low, 1):.1f}" '
         f'height="{floor - BARE}"/>',
     ]
@@ -157,7 +158,7 @@ def draw_intervals(
         x = across(float(share))
         parts.append(f'<path class="grid" d="M{x} {BARE}V{floor}"/>')
         parts.append(f'<text class="mid" x="{x}" y="{floor + 16}">{100 * share:.3g}%</text>')
-    middle = (left + WIDTH - 24) / 2
+    middle = (left + SVG_WIDTH - 24) / 2
     parts.append(f'<text class="mid" x="{middle}" y="{height - 8}">{html.escape(axis)}</text>')
     for k, (value, (start, end), name) in enumerate(
         zip(np.asarray(values, dtype=float), ends, names, strict=True)

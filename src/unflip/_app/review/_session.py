@@ -29,7 +29,7 @@ from unflip.checked import GOALS
 PAGE_ROWS = 50
 """Rows of a queue per request."""
 
-N_CELLS = 12
+N_SHOWN_CELLS = 12
 """Number of cells shown first for a row; of more, the most unusual ones."""
 
 UNUSUAL = 2.0
@@ -206,9 +206,9 @@ class ReviewSession:
     def _cells(self, row: int, scores: dict[str, float]) -> list[Record]:
         """Return the cells to show first, in the order of the table, the unusual ones marked."""
         columns = self._compared
-        if len(columns) > N_CELLS:
+        if len(columns) > N_SHOWN_CELLS:
             ranked = sorted(columns, key=lambda column: -abs(scores.get(column.name, 0.0)))
-            kept = {column.name for column in ranked[:N_CELLS]}
+            kept = {column.name for column in ranked[:N_SHOWN_CELLS]}
             columns = [column for column in columns if column.name in kept]
         return [
             {

@@ -6,7 +6,7 @@ g is integrated out: the evidence of the noisy labels is a function of the rates
 from unflip.posterior._noisy_channel._check import (
     DOUBTED,
     LEAST_CHECKED,
-    LEAST_DISAGREEMENT,
+    LEAST_SURPRISE,
     MOST_LEAVES,
     REFUTED,
     ModelCheck,
@@ -43,8 +43,8 @@ __all__ = [
     "DOUBTED",
     "LATENT_VARIANCE",
     "LEAST_CHECKED",
-    "LEAST_DISAGREEMENT",
     "LEAST_GAIN",
+    "LEAST_SURPRISE",
     "MAX_VARIANCE",
     "MIN_VARIANCE",
     "MOST_LEAVES",

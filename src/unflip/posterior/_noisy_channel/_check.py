@@ -50,7 +50,7 @@ HOPELESS = -0.5
 DOUBTED, REFUTED = 3.0, 6.0
 """Statistics from which on the channel is compared with one on tree scores, and not believed."""
 
-LEAST_CHECKED, LEAST_DISAGREEMENT = 100, 0.02
+LEAST_CHECKED, LEAST_SURPRISE = 100, 0.02
 """Fewer rows, or labels that the channel predicts but for so few, need no check."""
 
 MOST_CHECKED = 6000
@@ -200,7 +200,7 @@ def check_channel(
         pass
     elif wrong < FEW_DISAGREE < simple and follows_a_rule(units):
         verdict = "rule"
-    elif wrong > LEAST_DISAGREEMENT:
+    elif wrong > LEAST_SURPRISE:
         few = units.head(MOST_CHECKED)
         fitted = _noisy(channel.rates, channel.clean_posterior(few.rows))
         statistic = residual_score(few, held_out[: len(few.rows)], fitted)
@@ -238,7 +238,7 @@ def follows_a_rule(units: ChannelSample) -> bool:
         tree.fit(units.rows[others], units.positive[others], units.weight[others])
         missed = tree.predict(units.rows[fold]) != units.positive[fold]
         wrong += float(units.weight[fold] @ missed)
-    return wrong < LEAST_DISAGREEMENT * float(units.weight.sum())
+    return wrong < LEAST_SURPRISE * float(units.weight.sum())
 
 
 def likelier_rates(channel: NoisyChannel, evidence: Evidence) -> tuple[float, float] | None:

@@ -11,7 +11,7 @@ MIN_EIGENVALUE = 1e-6
 KEYED_AT_ONCE = 1024
 """Rows whose keys are made at a time."""
 
-STEPS = 1000
+KEY_STEPS = 1000
 """Steps per standard deviation to which values are rounded before rows are shuffled by them."""
 
 N_DISTANCES = 300
@@ -129,12 +129,12 @@ def shuffled_keys(
     rounded = np.empty(X.shape, dtype=np.int64)
     for part in parts:
         Z = (X[part] - mean) / deviation
-        np.rint(np.clip(STEPS * Z, -(2.0**52), 2.0**52), out=rounded[part], casting="unsafe")
+        np.rint(np.clip(KEY_STEPS * Z, -(2.0**52), 2.0**52), out=rounded[part], casting="unsafe")
         np.clip(Z, -10, 10, out=Z)
         skewness += share[part] @ (Z * Z * Z)
     # columns are known by their shape, not by their place
     seed = random_state.randint(2**31, dtype=np.int64)
-    column = _mixed((np.rint(STEPS * skewness).astype(np.int64) + seed).view(np.uint64))
+    column = _mixed((np.rint(KEY_STEPS * skewness).astype(np.int64) + seed).view(np.uint64))
     # sums of products wrap around, as they may
     return _mixed(rounded.view(np.uint64) @ (column | np.uint64(1)))
 

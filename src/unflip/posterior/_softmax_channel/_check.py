@@ -18,7 +18,7 @@ from unflip._utils.typing import Bools, Codes, Floats
 from unflip.posterior._noisy_channel import (
     DOUBTED,
     LEAST_CHECKED,
-    LEAST_DISAGREEMENT,
+    LEAST_SURPRISE,
     MOST_LEAVES,
     REFUTED,
     TINY,
@@ -32,7 +32,7 @@ from unflip.posterior._softmax_channel._evidence import SoftmaxFit, fit_softmax,
 from unflip.posterior._softmax_channel._forest import folds_of
 from unflip.posterior._softmax_channel._sharpness import held_out_logits
 
-MOST_CHECKED = 3000
+MOST_SOFTMAX_CHECKED = 3000
 """Of more rows, so many are enough to see what matters."""
 
 N_TREES, LEAF = 15, 5
@@ -52,18 +52,18 @@ that a model without noise disagrees with where they may."""
 
 def check_softmax_channel(rows: Floats, fit: SoftmaxFit, sharpness: float = 1.0) -> ModelCheck:
     """Return how well a channel explains labels that it has not seen."""
-    rows = rows[:MOST_CHECKED]
+    rows = rows[:MOST_SOFTMAX_CHECKED]
     codes, weight = fit.design.codes[: len(rows)], fit.design.weight[: len(rows)]
     held_out = leave_one_out(fit, len(rows), sharpness)
     wrong = _disagreement(held_out, codes, weight)
     statistic, verdict, simple = 0.0, "believed", wrong
     enough = len(rows) >= LEAST_CHECKED
     by_tree = _missed_by_a_tree(rows, codes, weight) if enough and wrong < RULE_SOUGHT else None
-    if by_tree is not None and weight @ by_tree < LEAST_DISAGREEMENT * weight.sum():
+    if by_tree is not None and weight @ by_tree < LEAST_SURPRISE * weight.sum():
         missed = _missed_by_columns(rows, codes, weight, fit)
         if _gain(missed, by_tree, weight) > CLEARLY_BETTER:
             verdict, simple = "rule", max(wrong, float(np.average(missed, weights=weight)))
-    if enough and verdict == "believed" and wrong > LEAST_DISAGREEMENT:
+    if enough and verdict == "believed" and wrong > LEAST_SURPRISE:
         residual = np.eye(fit.design.n_classes)[codes] - held_out
         statistic = residual_score(rows, out_of_fold(rows, fit, sharpness), residual, weight)
     if statistic >= DOUBTED:
@@ -107,7 +107,7 @@ def held_out_gain(plain: SoftmaxFit, noisy: SoftmaxFit) -> tuple[float, float]:
     """Return by how much noise makes the labels likelier, each without its row, and the error."""
     logs = []
     for each in (plain, noisy):
-        held_out = leave_one_out(each, MOST_CHECKED)
+        held_out = leave_one_out(each, MOST_SOFTMAX_CHECKED)
         own = np.arange(len(held_out)), each.design.codes[: len(held_out)]
         logs.append(np.log(np.maximum(held_out[own], TINY)))
     difference, weight = logs[1] - logs[0], plain.design.weight[: len(logs[0])]
@@ -134,7 +134,7 @@ def borne_out_evidence(peaks: list[Peak]) -> Floats:
 
 def _hardly_overlap(plain: SoftmaxFit) -> bool:
     """Return whether nearly all labels are the likeliest of their rows, each held out."""
-    held_out = leave_one_out(plain, MOST_CHECKED)
+    held_out = leave_one_out(plain, MOST_SOFTMAX_CHECKED)
     some = slice(len(held_out))
     wrong = _disagreement(held_out, plain.design.codes[some], plain.design.weight[some])
     return wrong < HARDLY_OVERLAP

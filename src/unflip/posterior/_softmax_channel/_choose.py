@@ -10,7 +10,7 @@ from unflip._utils.typing import Codes, Floats
 from unflip.posterior._noisy_channel import TINY, ChannelFeatures, starts_of_equal
 from unflip.posterior._softmax_channel._check import leave_one_out
 from unflip.posterior._softmax_channel._climb import Peak, climb
-from unflip.posterior._softmax_channel._compare import ROUGH_TOL, first_peaks
+from unflip.posterior._softmax_channel._compare import ROUGH_STRUCTURE_TOL, first_peaks
 from unflip.posterior._softmax_channel._design import SoftmaxDesign
 from unflip.posterior._softmax_channel._evidence import SoftmaxFit
 from unflip.posterior._softmax_channel._forest import ForestFeatures, scouted_gain
@@ -25,11 +25,11 @@ with a forest, which gains more from more rows."""
 FEATURES = ("linear", "nystroem", "trees")
 """What t may be linear in: the columns; beside them, Gaussian bumps; or a forest's scores."""
 
-HELP = 0.003
+MINIMUM_GAIN_PER_ROW = 0.003
 """Gain of the evidence per row from which on more than the columns is taken: less is not worth what
 a forest costs on many rows."""
 
-PILOT_WORK, PILOT_ROWS = 2.5e8, 3000
+PILOT_WORK, CHOICE_PILOT_ROWS = 2.5e8, 3000
 """Work, and rows at most, of one evaluation of the evidence where many things are tried."""
 
 LEAST_SCOUTED, SCOUTED_ROWS, SCOUTED_HELP = 500, 1500, 0.001
@@ -174,9 +174,9 @@ def best_features(
         found = {} if T is None else _at(design, T)
         if known is None:
             variance = design.first_variance()
-            found[one.name] = climb(design, one, one.start(), variance, tol=ROUGH_TOL)
+            found[one.name] = climb(design, one, one.start(), variance, tol=ROUGH_STRUCTURE_TOL)
         candidate = Candidate(name, features, held_out, found)
-        if best is None or (candidate.heights - best.heights).max() > HELP:
+        if best is None or (candidate.heights - best.heights).max() > MINIMUM_GAIN_PER_ROW:
             best = candidate
     assert best is not None
     if known is not None or best is columns:
@@ -189,14 +189,14 @@ def best_features(
 def _at(design: SoftmaxDesign, T: Floats) -> dict[str, Peak]:
     """Return the maximum over the variances at one T."""
     none, variance = structures(design.n_classes, free=False)[0], design.first_variance()
-    return {none.name: climb(design, none, none.start(), variance, T=T, tol=ROUGH_TOL)}
+    return {none.name: climb(design, none, none.start(), variance, T=T, tol=ROUGH_STRUCTURE_TOL)}
 
 
 def _head(sample: SoftmaxSample) -> tuple[Floats, Floats, NDArray[np.intp]]:
     """Return the rows that scales and centers come from, their weights, and the distinct ones."""
-    head, weight = sample.rows[:PILOT_ROWS], sample.weight[:PILOT_ROWS]
+    head, weight = sample.rows[:CHOICE_PILOT_ROWS], sample.weight[:CHOICE_PILOT_ROWS]
     return head, weight, np.flatnonzero(starts_of_equal(head))
 
 
 def _pilot_rows(sample: SoftmaxSample, features: Features) -> int:
-    return min(PILOT_ROWS, sample.affordable(features.block.size, PILOT_WORK))
+    return min(CHOICE_PILOT_ROWS, sample.affordable(features.block.size, PILOT_WORK))

@@ -28,7 +28,7 @@ MOST_FREE_CLASSES = 50
 ROWS_PER_TARGET = 5
 """Rows per free target from which on every class has targets and a rate of its own."""
 
-TOL, ROUGH_TOL = 0.1, 1.0
+TOL, ROUGH_STRUCTURE_TOL = 0.1, 1.0
 """Tolerances of the log-evidence where structures are compared, and where little is."""
 
 GAP_PER_ROW, LEAST_GAP = 0.01, 7.0
@@ -147,7 +147,7 @@ def refined(peaks: list[Peak], design: SoftmaxDesign) -> list[Peak]:
     tried = {structure.name for structure in _possible(few)}
     later = [structure for structure in _possible(design) if structure.name not in tried]
     # where nothing is left to compare, only T matters
-    first = _again(near[0], design, TOL if len(near) > 1 else ROUGH_TOL)
+    first = _again(near[0], design, TOL if len(near) > 1 else ROUGH_STRUCTURE_TOL)
     if len(near) == 1 and may_be_better(later, first):
         first = _again(first, design, TOL)
     rivals = may_be_better([peak.structure for peak in near[1:]], first)

@@ -40,13 +40,13 @@ Moderation = tuple[Floats, Floats, Floats]
 FINAL_WORK = 6e9
 """Work of one evaluation where little is left to find."""
 
-NEGLIGIBLE = 1e-3
+NEGLIGIBLE_STRUCTURE = 1e-3
 """Structures of a smaller probability are left out."""
 
 SUSPECTED = 1.5
 """Statistic of the check of the columns alone from which on more is tried in any case."""
 
-N_DRAWS, MOST_NUMBERS = 2000, 1_000_000
+N_MATRIX_DRAWS, MOST_NUMBERS = 2000, 1_000_000
 """Matrices drawn from the distribution of T, and how many numbers they may hold."""
 
 MODERATED_ROWS = 3000
@@ -235,7 +235,7 @@ def _finished(
         probability = probabilities(peaks)
         noise_test, alike_test = tests(peaks, probability)
         peaks = [
-            _sharpened(peak) if p > NEGLIGIBLE and peak.structure.n_parameters else peak
+            _sharpened(peak) if p > NEGLIGIBLE_STRUCTURE and peak.structure.n_parameters else peak
             for peak, p in zip(peaks, probability, strict=True)
         ]
     draws, shares = _draws(peaks, probability, known, random_state)
@@ -306,13 +306,13 @@ def _draws(
 ) -> tuple[Floats, Floats]:
     """Return draws of T's entries, and of the share of wrong labels, each sorted."""
     K = peaks[0].fit.design.n_classes
-    size = max(200, min(N_DRAWS, MOST_NUMBERS // K**2))
+    size = max(200, min(N_MATRIX_DRAWS, MOST_NUMBERS // K**2))
     matrices, shares = [], []
     for peak, p in zip(peaks, probability, strict=True):
         n = round(p * size)
         if known is not None:
             drawn = known[None]
-        elif n and p > NEGLIGIBLE:
+        elif n and p > NEGLIGIBLE_STRUCTURE:
             drawn = peak.draws(n, random)
         else:
             continue

@@ -11,7 +11,7 @@ from unflip._utils.threads import SCIKIT_LEARN
 from unflip._utils.typing import Codes, Floats
 from unflip.posterior._noisy_channel import ChannelFeatures, starts_of_equal
 
-N_FOLDS, N_TREES, LEAF, DEPTH = 3, 30, 3, 12
+N_FOLDS, FOREST_TREES, FOREST_LEAF, DEPTH = 3, 30, 3, 12
 """Folds, trees that each fold is left to, rows of a leaf at least, and depth at most."""
 
 FOREST_ROWS = 5000
@@ -102,8 +102,10 @@ class ForestFeatures:
 
     def steadier(self, X: Floats, codes: Codes, weight: Floats, held_out: Floats) -> Floats:
         """Return held-out scores of as many trees as a new row has: the rows are folded again."""
-        n, total = len(held_out), N_TREES + PRIOR_TREES
-        mean = (total * softmax(held_out * self.scale, axis=1) - PRIOR_TREES * self.share) / N_TREES
+        n, total = len(held_out), FOREST_TREES + PRIOR_TREES
+        mean = (
+            total * softmax(held_out * self.scale, axis=1) - PRIOR_TREES * self.share
+        ) / FOREST_TREES
         for k, fold in enumerate(folds_of(X[:n])[1:], start=1):
             mean += self._grown(X[:n], codes, weight, fold, self.seed + k * N_FOLDS)[0]
         return np.asarray(self._logs(np.maximum(mean / N_FOLDS, 0.0)) / self.scale)
@@ -117,7 +119,7 @@ class ForestFeatures:
             grown, left = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
             grown = grown if grown.size else left
             forest = ExtraTreesClassifier(
-                N_TREES, min_samples_leaf=LEAF, max_depth=DEPTH, random_state=seed + k
+                FOREST_TREES, min_samples_leaf=FOREST_LEAF, max_depth=DEPTH, random_state=seed + k
             )
             with SCIKIT_LEARN:
                 forest.fit(X[grown], codes[grown], weight[grown])
@@ -136,7 +138,7 @@ class ForestFeatures:
 
     def _logs(self, votes: Floats) -> Floats:
         """Return the centred logarithms of the probabilities of all classes."""
-        logs = np.log(N_TREES * votes + PRIOR_TREES * self.share)
+        logs = np.log(FOREST_TREES * votes + PRIOR_TREES * self.share)
         return np.asarray(logs - logs.mean(axis=1, keepdims=True))
 
 
@@ -152,7 +154,7 @@ def scouted_gain(X: Floats, codes: Codes, weight: Floats, noisy: Floats) -> floa
         grown, left = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
         if grown.size:
             forest = ExtraTreesClassifier(
-                N_SCOUTS, min_samples_leaf=LEAF, max_depth=DEPTH, random_state=k
+                N_SCOUTS, min_samples_leaf=FOREST_LEAF, max_depth=DEPTH, random_state=k
             )
             votes = np.zeros((left.size, n_classes))
             with SCIKIT_LEARN:

@@ -24,10 +24,10 @@ from unflip.posterior._softmax_channel._structure import (
     NoiseStructure,
 )
 
-FIRST_RATE = 0.2
+FIRST_TARGET_RATE = 0.2
 """Rate at which targets are looked for before any rate is known."""
 
-HOPELESS = 100.0
+TARGET_EARLY_STOP = 100.0
 """How far below others one rate with one target is, in nats, where one per class is not tried."""
 
 MAX_TURNS = 4
@@ -111,14 +111,14 @@ def one_target_peaks(
         for targets, start in by_targets.items()
     ]
     best = max(peaks, key=lambda peak: peak.log_evidence)
-    if best.log_evidence < top - HOPELESS:
+    if best.log_evidence < top - TARGET_EARLY_STOP:
         return [best]
     return [best, climb_targets(design, True, best, variance=best.fit.variance, top=top)]
 
 
 def _likeliest_targets(peak: Peak) -> Codes:
     rates, _ = peak.structure.parts(peak.fit.theta)
-    return np.asarray(_log_likelihoods(peak, np.maximum(rates, FIRST_RATE)).argmax(axis=1))
+    return np.asarray(_log_likelihoods(peak, np.maximum(rates, FIRST_TARGET_RATE)).argmax(axis=1))
 
 
 def _climbed(
