@@ -4,21 +4,15 @@ The classifier, the audit and the commands have it from here, so that the same d
 probabilities through each of them.
 """
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from unflip._label_posterior import LabelPosterior
-from unflip._probabilities.linear import pooled_with_linear
 from unflip._stages import Stages, fit_stages
-from unflip._utils.folds import folds_within_classes
 from unflip._utils.typing import Floats
 from unflip._utils.validation import Labels
 from unflip.noise import Noise, as_transition_matrix
-
-LINEAR_FOLDS = 5
-"""Number of folds of the linear model where `cv` is None: scikit-learn's own default."""
 
 
 class FeatureEvidence(NamedTuple):
@@ -45,7 +39,6 @@ def evidence_from_features(
 ) -> FeatureEvidence:
     """Fit the posterior and the rates, and return P(true | x, observed label) of the samples."""
     classes, codes = labels
-    cv = list(cv) if isinstance(cv, Iterator) else cv  # two models are held out by them
     stages = fit_stages(
         posterior,
         noise_rates,
@@ -59,20 +52,8 @@ def evidence_from_features(
     )
     label_posterior = LabelPosterior(stages.noisy_posterior, codes, stages.rates, classes)
     label_proba = label_posterior.proba
-    if stages.joint and stages.estimator is not None:
-        if stages.rates.information_left == 1:
-            label_proba = averaged_over_noise(label_posterior, stages.posterior.mean_rates())
-        noise_test = stages.posterior.noise_test_
-        if isinstance(posterior, str) and noise_test is not None:
-            label_proba = pooled_with_linear(
-                label_proba,
-                noise_test.probability,
-                numbers,
-                labels,
-                sample_weight,
-                cv=folds_within_classes(LINEAR_FOLDS, codes) if cv is None else cv,
-                random_state=random_state,
-            )
+    if stages.joint and stages.estimator is not None and stages.rates.information_left == 1:
+        label_proba = averaged_over_noise(label_posterior, stages.posterior.mean_rates())
     return FeatureEvidence(stages, label_posterior, label_proba)
 
 

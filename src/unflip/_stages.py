@@ -12,7 +12,6 @@ from unflip._diagnostics.error_range import wrong_share_range
 from unflip._diagnostics.findings import Diagnostic, judge_model, judge_rates
 from unflip._diagnostics.labels import judge_classes
 from unflip._label_posterior import LabelPosterior, Totals
-from unflip._probabilities.rates import MistakeRates
 from unflip._utils.preprocessing import fit_preprocessing
 from unflip._utils.typing import Array, Floats
 from unflip._utils.validation import Labels
@@ -123,7 +122,7 @@ def possible_wrong_share(
 
 def quick_interval(estimator: BaseRates | None) -> Callable[[], RatesInterval] | None:
     """Return what computes the interval of the rates; None where that takes a long bootstrap."""
-    is_quick = isinstance(estimator, ChannelRates | MistakeRates)
+    is_quick = isinstance(estimator, ChannelRates)
     return estimator.interval if estimator is not None and is_quick else None
 
 

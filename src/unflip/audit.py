@@ -1,5 +1,6 @@
 """Which labels are probably wrong, and what they should be."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -8,18 +9,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._diagnostics.error_range import range_of
-from unflip._diagnostics.findings import Diagnostic, judge_guess, judge_rates, raise_or_warn
+from unflip._diagnostics.findings import raise_or_warn
 from unflip._from_features import evidence_from_features
-from unflip._label_posterior import LabelPosterior, totals_of
+from unflip._label_posterior import LabelPosterior
 from unflip._notebook import with_findings
-from unflip._probabilities.inputs import held_out_labels, judge_held_out, pooled
-from unflip._probabilities.label_errors import fit_mistakes
-from unflip._probabilities.rates import MistakeRates
+from unflip._probabilities.estimate import Determined, estimate_from_probabilities
+from unflip._probabilities.inputs import held_out_labels, pooled
 from unflip._stages import (
     goodness_of_fit,
     judge_estimate,
-    judge_labels,
     possible_wrong_share,
     quick_interval,
     rows_as_numbers,
@@ -46,7 +44,6 @@ from unflip.noise import NoiseRates, TransitionMatrix
 from unflip.noise_rates import (
     BaseRates,
     RatesLike,
-    admissible_matrix,
     fit_rates,
     needs_rows,
 )
@@ -58,8 +55,7 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
 
     T[i, j] = P(noisy=j | true=i), and P(true | x) = P(noisy | x) T^-1, brought back into the
     simplex. P(noisy | x) is cross-fitted: no row's probability comes from a model that saw its
-    label, since a model that did believes it. As far as labels show no noise at random, mistakes
-    that follow the row may still be there, and a linear model is asked as well.
+    label, since a model that did believes it.
 
     Parameters
     ----------
@@ -67,6 +63,13 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
         How to estimate P(noisy y | x): see :func:`~unflip.posterior.make_posterior`.
     noise_rates : str, NoiseRates, TransitionMatrix, array-like or rate estimator, default="auto"
         As for :class:`~unflip.ImportanceReweightingClassifier`.
+    determined : "auto", True or False, default="auto"
+        Used by :meth:`fit_posterior` with noise_rates="auto": whether the sample determines its
+        true label. True: it does, as a picture of a cat does; what the model doubts beyond T is
+        shared by label errors, which then depend on the sample, and the model's own errors. False:
+        the true label is uncertain given the features (will this customer churn?); that doubt is
+        overlap of the classes, and only T makes labels wrong. Labels cannot tell the two apart:
+        "auto" counts as False does, and a note gives both error rates if they differ.
     cv : int or cross-validation splitter, default=5
         Folds of the cross-fitting. Where a class has fewer rows than folds, as many as it has.
     random_state : int, RandomState instance or None, default=None
@@ -107,7 +110,7 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
         T.
     rate_estimator_ : rate estimator or None
         What estimated the rates, with their `interval_` and that of the share of wrong labels;
-        None where they were given.
+        None where they were given, and after :meth:`fit_posterior` with noise_rates="auto".
     diagnostics_ : list of str
         Why the result may not be trusted, in words, as `fit` warned.
     checked_ : Taught or None
@@ -146,11 +149,13 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
         posterior: PosteriorLike = "auto",
         noise_rates: RatesLike = "auto",
         *,
+        determined: Determined = "auto",
         cv: Any = 5,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.posterior = posterior
         self.noise_rates = noise_rates
+        self.determined = determined
         self.cv = cv
         self.random_state = random_state
 
@@ -225,12 +230,10 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
         """Estimate how likely each row's label is wrong from any model's P(noisy y | x).
 
         The probabilities must be held out: of models that did not see the row's label. With
-        noise_rates="auto" they are recalibrated on the labels, and mistakes are looked for that
-        strike all labels alike, or each class in its own way, or that the model itself has
-        learnt, and rows that are of no class; the explanations are averaged by their evidence.
-        How much of the doubt that noise does not explain is blamed on labels, is told by the rows
-        that the model is surest of: where classes overlap these agree with it, and where people
-        err they do not.
+        noise_rates="auto" they are recalibrated on the labels, and noise hypotheses are fitted: one
+        rate for all labels, a rate for every pair of classes, the same noise learnt by the model,
+        and samples that belong to no class. They are averaged by their evidence. `determined` says
+        what the doubt is that they leave.
 
         Parameters
         ----------
@@ -272,7 +275,15 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
         )
         weight = None if sample_weight is None else check_weights(sample_weight, codes.size)
         if self._is_estimated_from_probabilities():
-            self._explain(pooled(models, codes), codes, names, weight, _Teacher(checked, weight))
+            noise = estimate_from_probabilities(
+                pooled(models, codes),
+                codes,
+                names,
+                weight,
+                determined=self.determined,
+                random_state=stage_generator(self.random_state),
+            )
+            self._keep(noise, None, _Teacher(checked, weight))
         else:
             self._invert(pooled(models, codes), codes, names, weight, _Teacher(checked, weight))
         self._index = row_index(y)
@@ -281,71 +292,13 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
     def _view(self, classifier: Any, checked: CheckedLabels | None = None) -> Self:
         """Show the estimate of a fitted classifier, corrected by checked samples."""
         noise = classifier.noise_
-        self._keep(
-            noise.codes,
-            noise.classes,
-            noise.noise_rates,
-            classifier.rate_estimator_,
-            list(noise.findings),
-            _Teacher(checked, noise.sample_weight),
-            noisy_proba=noise.noisy_proba,
-            clean_proba=noise.clean_proba,
-            label_proba=noise.label_proba,
-            error_range=noise.error_range,
-            fit=noise.goodness_of_fit,
-        )
+        teacher = _Teacher(checked, noise.sample_weight)
+        self._keep(noise, classifier.rate_estimator_, teacher)
         self._index = classifier._index
         return self
 
     def _is_estimated_from_probabilities(self) -> bool:
         return isinstance(self.noise_rates, str) and self.noise_rates == "auto"
-
-    def _explain(
-        self,
-        noisy_proba: Floats,
-        codes: NDArray[np.intp],
-        classes: Array,
-        weight: Floats | None,
-        teacher: "_Teacher",
-    ) -> None:
-        """Audit probabilities by the explanations of `_mistakes`."""
-        doubts = judge_held_out(noisy_proba, codes, classes)
-        mistakes = fit_mistakes(noisy_proba, codes, weight, stage_generator(self.random_state))
-        found = mistakes.apply(noisy_proba, codes)
-        noise = admissible_matrix(mistakes.matrix)
-        rates = noise.rates if classes.size == 2 else noise
-        beta = (1 - found.mislabel_proba) / noise.matrix[codes, codes]
-        totals = totals_of(
-            codes,
-            found.clean_proba,
-            found.mislabel_proba,
-            beta,
-            weight,
-            n_possible=codes.size,
-            n_clipped=0,
-        )
-        doubts += judge_labels(totals, classes, estimated=True)
-        doubts += judge_rates(totals, classes, rates, estimated=True)
-        disagrees = noisy_proba.argmax(axis=1) != codes
-        possible = range_of(found.given, disagrees, mistakes.expected, weight)
-        doubts += judge_guess(
-            float(np.average(disagrees, weights=weight)),
-            totals,
-            at_random=mistakes.expected[0],
-            possible=possible,
-        )
-        self._keep(
-            codes,
-            classes,
-            rates,
-            MistakeRates(mistakes, classes, rates, totals.label_mass.sum(), totals.error_share),
-            doubts,
-            teacher,
-            noisy_proba=noisy_proba,
-            clean_proba=found.clean_proba,
-            label_proba=found.proba * (1 - found.none_proba)[:, None].astype(found.proba.dtype),
-            error_range=possible,
-        )
 
     def _invert(
         self,
@@ -385,68 +338,53 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
     ) -> None:
         """Keep what inverting T says of the rows, and what is said of their true labels."""
         classes, totals = label_posterior.classes, label_posterior.totals(weight)
-        self._keep(
-            label_posterior.codes,
-            classes,
-            rates,
-            estimator,
-            judge_estimate(totals, classes, rates, estimator, posterior),
-            teacher,
+        noise = NoiseEstimate(
+            classes=classes,
+            codes=label_posterior.codes,
+            noise_rates=rates,
             noisy_proba=label_posterior.noisy_proba,
             clean_proba=label_posterior.clean_proba,
             label_proba=label_proba,
             error_range=possible_wrong_share(label_posterior, totals, posterior),
-            fit=goodness_of_fit(posterior, estimator),
+            findings=tuple(judge_estimate(totals, classes, rates, estimator, posterior)),
+            sample_weight=weight,
+            estimated=estimator is not None,
+            goodness_of_fit=goodness_of_fit(posterior, estimator),
+            interval=quick_interval(estimator),
         )
+        self._keep(noise, estimator, teacher)
 
-    def _keep(
-        self,
-        codes: NDArray[np.intp],
-        classes: Array,
-        rates: NoiseRates | TransitionMatrix,
-        estimator: BaseRates | None,
-        doubts: list[Diagnostic],
-        teacher: "_Teacher",
-        *,
-        noisy_proba: Floats,
-        clean_proba: Floats,
-        label_proba: Floats,
-        error_range: tuple[float, float],
-        fit: Any = None,
-    ) -> None:
+    def _keep(self, noise: NoiseEstimate, estimator: BaseRates | None, teacher: "_Teacher") -> None:
         """Keep the estimate, corrected by the checked samples where there are some."""
-        checked = error_interval = None
+        checked = None
         if teacher.checked is not None and len(teacher.checked):
             checked = teach(
                 teacher.checked,
                 teacher.X,
-                Labels(classes, codes),
-                scaled_rows(label_proba),
-                scaled_rows(noisy_proba),
+                Labels(noise.classes, noise.codes),
+                scaled_rows(noise.label_proba),
+                scaled_rows(noise.noisy_proba),
             )
-            label_proba = checked.label_proba * checked.counts[:, None]
-            doubts = checked.doubts if checked.speaks else doubts + checked.doubts
+            findings = checked.doubts if checked.speaks else [*noise.findings, *checked.doubts]
+            noise = replace(
+                noise,
+                label_proba=checked.label_proba * checked.counts[:, None],
+                findings=tuple(findings),
+            )
             if checked.wrong_share is not None:
-                rates, estimator = checked.rates, None
-                error_range = error_interval = checked.wrong_share.interval
-        self.diagnostics_ = raise_or_warn(doubts)
-        self.noise_ = NoiseEstimate(
-            classes=classes,
-            codes=codes,
-            noise_rates=rates,
-            noisy_proba=noisy_proba,
-            clean_proba=clean_proba,
-            label_proba=label_proba,
-            error_range=error_range,
-            findings=tuple(doubts),
-            sample_weight=teacher.weight,
-            estimated=estimator is not None or error_interval is not None,
-            goodness_of_fit=fit,
-            error_interval=error_interval,
-            interval=quick_interval(estimator),
-        )
-        self.classes_, self.rate_estimator_, self.checked_ = classes, estimator, checked
-        self._codes = codes
+                estimator = None
+                noise = replace(
+                    noise,
+                    noise_rates=checked.rates,
+                    error_range=checked.wrong_share.interval,
+                    error_interval=checked.wrong_share.interval,
+                    interval=None,
+                    instance_dependent=0.0,
+                    estimated=True,
+                )
+        self.diagnostics_ = raise_or_warn(noise.findings)
+        self.noise_, self._codes = noise, noise.codes
+        self.classes_, self.rate_estimator_, self.checked_ = noise.classes, estimator, checked
 
     @property
     def none_proba_(self) -> Floats:
@@ -531,6 +469,7 @@ def find_label_issues(
     classes: ArrayLike | None = None,
     posterior: PosteriorLike = "auto",
     noise_rates: RatesLike = "auto",
+    determined: Determined = "auto",
     precision: float | None = None,
     cv: Any = 5,
     random_state: int | np.random.RandomState | None = None,
@@ -548,7 +487,7 @@ def find_label_issues(
         :meth:`LabelAudit.fit_posterior`.
     classes : array-like of shape (n_classes,), default=None
         The class of each column of `pred_probs`, where they are not the sorted labels.
-    posterior, noise_rates, cv, random_state
+    posterior, noise_rates, determined, cv, random_state
         As for :class:`LabelAudit`, which also has the probabilities and the suggested labels.
     precision : float, default=None
         The share of the returned rows that is expected to be mislabelled; None: as many rows as
@@ -576,7 +515,9 @@ def find_label_issues(
         raise ValueError("X and pred_probs are both given: give rows or held-out probabilities.")
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None.")
-    audit = LabelAudit(posterior, noise_rates, cv=cv, random_state=random_state)
+    audit = LabelAudit(
+        posterior, noise_rates, determined=determined, cv=cv, random_state=random_state
+    )
     if pred_probs is not None:
         return audit.fit_posterior(pred_probs, y, classes=classes).issues(precision=precision)
     if classes is not None:
