@@ -4,8 +4,9 @@
 see them (too sure, too timid, blurred, taught by the noisy labels or not), spoils the labels
 (alike, by class, more at hard rows, at rows that are of no class) and prints what the audit and
 cleanlab's scores make of it: area under the ROC curve and average precision, errors said / there,
-calibration error, and whether the truth lies in the printed range. `--blame` prints what
-disagreement with the model is made of. No label of a real set is used.
+calibration error, and whether the truth lies in the printed range. `--gaussian` prints the reported
+error rate and its interval beside the truth for logistic regression on two overlapping classes.
+No label of a real set is used.
 """
 
 import argparse
@@ -14,10 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import softmax
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict
 
-from benchmarks.real import Array, measured
-from unflip import TransitionMatrix
-from unflip._probabilities.hypotheses import FittedRows, fit_alike
+from benchmarks.real import DETERMINED, Array, audited, measured
+from unflip import NoiseRates, TransitionMatrix, flip_labels
 
 N_ROWS = 6000
 
@@ -182,81 +184,68 @@ def cases(names: list[str], seeds: int) -> Iterator[tuple[str, Array, Array, Arr
             yield (name, *drawn(WORLDS[name], seed)[:3])
 
 
-def blame(n_worlds: int = 300, seed: int = 5) -> None:
-    """Print which part of the labels that differ from the model's guess is wrong.
+GAUSSIAN_RATES = (0.0, 0.0), (0.1, 0.1), (0.2, 0.1), (0.3, 0.1)
+GAUSSIAN_SIZES = 1500, 3000, 5000
 
-    By how much rarer they are among the surest sixth of the rows, and among the middle third, in
-    worlds drawn at random: labels are right in two fifths of them. Where the middle third differs
-    about as often as all, by the rate of wrong labels that is fitted as one for all rows.
+
+def gaussian(
+    distance: float, rates: tuple[float, float], n_samples: int, seed: int
+) -> tuple[Array, Array, float]:
+    """Return logistic regression's held-out probabilities, the labels and their true error rate.
+
+    Parameters
+    ----------
+    distance : float
+        Between the means of two Gaussian classes with unit variance, in two features.
+    rates : (positive, negative)
+        Flip rates.
+    n_samples, seed : int
+        Size and seed of the dataset.
     """
     rng = np.random.default_rng(seed)
-    found = np.array([_drawn_blame(rng) for _ in range(n_worlds)])
-    found = found[found[:, 2] > 0.005]
-    surest, middle = found[:, 0] / found[:, 2], found[:, 1] / found[:, 2]
-    print("surest sixth / all   middle third / all   worlds  wrong / disagreeing (10, 50, 90 %)")
-    for low, high in ((-1, 0.01), (0.01, 0.05), (0.05, 0.12), (0.12, 0.25), (0.25, 9)):
-        for least, most in ((-1, 0.6), (0.6, 0.9), (0.9, 9)):
-            here = (surest > low) & (surest <= high) & (middle > least) & (middle <= most)
-            if here.sum() > 2:
-                ends = np.quantile(found[here, 3] / found[here, 2], [0.1, 0.5, 0.9])
-                part = f"{max(low, 0):.2f} to {high:4.2f}         {max(least, 0):.1f} to {most:.1f}"
-                print(f"{part}   {here.sum():12}   {ends.round(2)}")
-    print("middle third / all above 0.8: rate of one for all / all   worlds")
-    for low, high in ((-1, 0.01), (0.01, 0.06), (0.06, 0.2), (0.2, 9)):
-        rate = found[:, 4] / found[:, 2]
-        here = (middle > 0.8) & (rate > low) & (rate <= high)
-        if here.sum() > 2:
-            ends = np.quantile(found[here, 3] / found[here, 2], [0.1, 0.5, 0.9])
-            print(f"{max(low, 0):.2f} to {high:4.2f}   {here.sum():12}   {ends.round(2)}")
+    true = rng.integers(0, 2, n_samples)
+    X = rng.normal(size=(n_samples, 2))
+    X[:, 0] += distance * true
+    given = np.asarray(flip_labels(true, NoiseRates(*rates), random_state=seed))
+    proba = cross_val_predict(LogisticRegression(), X, given, cv=5, method="predict_proba")
+    return proba, given, float(np.mean(given != true))
 
 
-def _drawn_blame(rng: np.random.Generator) -> tuple[float, float, float, float, float]:
-    """Return disagreement of the surest, middle, all rows; share of wrong labels, and one rate."""
-    n, k = 4000, int(rng.choice([2, 3, 5, 10, 20]))
-    rate = 0.0 if rng.random() < 0.4 else rng.uniform(0.02, 0.4)
-    blur, taught, floor = rng.uniform(0.1, 1.2), rng.random(), 10 ** rng.uniform(-2.5, 0)
-    if rng.random() < 0.5:
-        true = rng.integers(0, k, n)
-        distance = rng.uniform(1.0, 8.0) * rng.gamma(4.0, 0.25, (n, 1))
-        seen = rng.normal(size=(n, k)) + distance * np.eye(k)[true]
-        clean = softmax(distance * seen, axis=1)
-    else:
-        clean = np.maximum(rng.dirichlet(np.full(k, 10 ** rng.uniform(-2, 0)), n), 1e-9)
-        clean /= clean.sum(axis=1, keepdims=True)
-        true = chosen(rng, clean)
-    doubt = 1 - clean[np.arange(n), true]
-    chance = np.minimum(rate * (floor + doubt) / np.mean(floor + doubt), 0.8)[:, None]
-    others = clean + 0.02
-    others[np.arange(n), true] = 0.0
-    others /= others.sum(axis=1, keepdims=True)
-    given = np.where(rng.random(n) < chance[:, 0], chosen(rng, others), true)
-    learnt = taught * ((1 - chance) * clean + chance * others) + (1 - taught) * clean
-    logits = np.log(np.maximum(learnt, 1e-8)) + blur * rng.normal(size=(n, k))
-    sample = FittedRows(logits - logits.mean(axis=1, keepdims=True), given, np.ones(n))
-    alike = fit_alike(sample)
-    noisy = alike.beliefs(sample.logs, sample.shares)[0] @ alike.matrix
-    disagrees = (noisy.argmax(axis=1) != given)[np.argsort(-noisy.max(axis=1))]
-    third = n // 3
-    return (
-        float(disagrees[: n // 6].mean()),
-        float(disagrees[third : 2 * third].mean()),
-        float(disagrees.mean()),
-        float(np.mean(given != true)),
-        float(1 - alike.matrix[0, 0]),
-    )
+def gaussian_classes(seeds: int = 20) -> None:
+    """Print how far the reported error rate is from the truth, and its interval's coverage."""
+    print("distance  rates       determined  bias    mean error  beyond 1.5 truth + .02  interval")
+    for distance in (2.0, 4.0):
+        for rates in GAUSSIAN_RATES:
+            cases = [
+                gaussian(distance, rates, GAUSSIAN_SIZES[seed % 3], seed) for seed in range(seeds)
+            ]
+            truth = np.array([case[2] for case in cases])
+            for determined in ("auto", False):
+                fits = [audited(*case[:2], determined=determined) for case in cases]
+                found = np.array([fit.label_error_rate_ for fit in fits])
+                low, high = np.array([fit.label_error_interval_ for fit in fits]).T
+                print(
+                    f"{distance:8.0f}  {rates!s:10}  {determined!s:10}  "
+                    f"{np.mean(found - truth):+.3f}  {np.abs(found - truth).mean():10.3f}  "
+                    f"{np.sum(found > 1.5 * truth + 0.02):16} of {seeds}   "
+                    f"{np.mean((low <= truth) & (truth <= high)):8.2f}",
+                    flush=True,
+                )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--only", default="", help="Worlds whose name has this in it.")
-    parser.add_argument("--blame", action="store_true", help="What disagreement is made of.")
+    parser.add_argument("--gaussian", action="store_true", help="Two overlapping classes instead.")
+    parser.add_argument("--determined", default="auto", choices=["auto", "True", "False"])
     arguments = parser.parse_args()
-    if arguments.blame:
-        blame()
+    if arguments.gaussian:
+        gaussian_classes(max(arguments.seeds, 20))
         return
     names = [name for name in WORLDS if arguments.only in name]
-    measured("made", cases(names, arguments.seeds))
+    determined = DETERMINED[arguments.determined]
+    measured("made", cases(names, arguments.seeds), determined=determined)
 
 
 if __name__ == "__main__":

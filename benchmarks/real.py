@@ -40,6 +40,9 @@ SCORES = ("self_confidence", "normalized_margin", "confidence_weighted_entropy")
 HEAD = ["labels", "model", "unflip", *(name.replace("_", " ") for name in SCORES), "errors said"]
 HEAD += ["calibration error", "ahead of the best"]
 
+DETERMINED = {"auto": "auto", "True": True, "False": False}
+"""Values of `LabelAudit(determined=)`, as written on the command line."""
+
 DRAWS = 1000
 """Times that reviewed rows are drawn again, for the standard error of a difference."""
 
@@ -48,7 +51,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, help="File of the figures, for the page.")
     parser.add_argument("--limit", action="store_true", help="How well junk can be ranked at all.")
+    parser.add_argument(
+        "--determined", default="True", choices=DETERMINED, help="Do images determine their class?"
+    )
     arguments = parser.parse_args()
+    determined = DETERMINED[arguments.determined]
     if arguments.limit:
         limit()
         return
@@ -58,11 +65,12 @@ def main() -> None:
     rows = []
     if folder.is_dir():
         for name in ("people", "simulated"):
-            rows += measured(name, networks(folder / f"{name}.npz"))
-        rows += reviewed(folder / "reviewed.npz")
+            cases = networks(folder / f"{name}.npz")
+            rows += measured(name, cases, determined=determined)
+        rows += reviewed(folder / "reviewed.npz", determined=determined)
     else:
         print(f"no real labels: {folder} is not there (set UNFLIP_REAL)")
-    rows += measured("junk", junk())
+    rows += measured("junk", junk(), determined=determined)
     if out is not None:
         write_figures(out, HEAD, rows)
 
@@ -128,10 +136,12 @@ def limit() -> None:
         print(f"taught {name:20} {pairs(list(np.mean(figures, axis=0)))}")
 
 
-def measured(title: str, cases: Iterator[tuple[str, Array, Array, Array]]) -> list[list[str]]:
+def measured(
+    title: str, cases: Iterator[tuple[str, Array, Array, Array]], *, determined: Any = "auto"
+) -> list[list[str]]:
     table, rows = [], []
     for name, proba, given, wrong in cases:
-        audit = audited(proba, given)
+        audit = audited(proba, given, determined=determined)
         ranks = [audit.mislabel_proba_, *cleanlab_scores(proba, given)]
         figures = [
             f(wrong, rank) for rank in ranks for f in (roc_auc_score, average_precision_score)
@@ -150,7 +160,7 @@ def measured(title: str, cases: Iterator[tuple[str, Array, Array, Array]]) -> li
     return [*rows, [title, "mean", *shown(means), "", "", ""]]
 
 
-def reviewed(path: Path) -> list[list[str]]:
+def reviewed(path: Path, *, determined: Any = "auto") -> list[list[str]]:
     """Print how well rows are ranked that five people judged: guessed or neither beats given."""
     data, table = np.load(path), []
     for name in ("mnist", "cifar10", "20news"):
@@ -161,7 +171,8 @@ def reviewed(path: Path) -> list[list[str]]:
         proba, given = scaled(data[keys["prob"]]), data[keys["given"]].astype(int)
         rows, votes = data[f"{name}_reviewed"], data[f"{name}_votes"]
         wrong = (votes[:, 1] > votes[:, 0]) | (votes[:, 2] > votes[:, 0])
-        ranks = [audited(proba, given).mislabel_proba_, *cleanlab_scores(proba, given)]
+        audit = audited(proba, given, determined=determined)
+        ranks = [audit.mislabel_proba_, *cleanlab_scores(proba, given)]
         few = [rank[rows] for rank in ranks]
         figures = [f(wrong, rank) for rank in few for f in (roc_auc_score, average_precision_score)]
         ahead = " / ".join(
@@ -195,10 +206,10 @@ def lead(score: Callable[[Array, Array], float], wrong: Array, ranks: list[Array
     return np.array([score(wrong, ranks[0]) - score(wrong, best), np.std(found, ddof=1)])
 
 
-def audited(proba: Array, given: Array) -> LabelAudit:
+def audited(proba: Array, given: Array, *, determined: Any = "auto") -> LabelAudit:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        return LabelAudit().fit_posterior(proba, given)
+        return LabelAudit(determined=determined).fit_posterior(proba, given)
 
 
 def cleanlab_scores(proba: Array, given: Array) -> list[Array]:

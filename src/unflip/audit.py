@@ -8,18 +8,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._diagnostics.error_range import range_of
-from unflip._diagnostics.findings import judge_guess, judge_rates, raise_or_warn
-from unflip._features import (
-    diagnose_labels,
-    encode,
-    estimate_from_features,
-    estimate_from_posterior,
-)
+from unflip._diagnostics.findings import raise_or_warn
+from unflip._features import encode, estimate_from_features, estimate_from_posterior
 from unflip._notebook import with_findings
-from unflip._probabilities.inputs import held_out_labels, judge_held_out, pooled
-from unflip._probabilities.label_errors import fit_mistakes
-from unflip._probabilities.rates import MistakeRates
+from unflip._probabilities.estimate import Determined, estimate_from_probabilities
+from unflip._probabilities.inputs import held_out_labels, pooled
 from unflip._utils.compat import DiagramMixin
 from unflip._utils.estimators import stage_generator
 from unflip._utils.folds import folds_within_classes
@@ -37,15 +30,12 @@ from unflip._utils.validation import (
 )
 from unflip.checked import CheckedLabels, correct
 from unflip.estimate import HasNoiseEstimate, NoiseEstimate
-from unflip.noise import as_noise
 from unflip.noise_rates import (
     BaseRates,
     RatesLike,
-    admissible_matrix,
     needs_rows,
 )
 from unflip.posterior import PosteriorLike, as_posterior
-from unflip.weights import totals_of
 
 
 class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
@@ -53,8 +43,7 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
 
     T[i, j] = P(noisy=j | true=i), and P(true | x) = P(noisy | x) T^-1, brought back into the
     simplex. P(noisy | x) is cross-fitted: no row's probability comes from a model that saw its
-    label, since a model that did believes it. As far as labels show no noise at random, mistakes
-    that follow the row may still be there, and a linear model is asked as well.
+    label, since a model that did believes it.
 
     Parameters
     ----------
@@ -62,6 +51,13 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
         How to estimate P(noisy y | x): see :func:`~unflip.posterior.make_posterior`.
     noise_rates : str, NoiseRates, TransitionMatrix, array-like or rate estimator, default="auto"
         As for :class:`~unflip.ImportanceReweightingClassifier`.
+    determined : "auto", True or False, default="auto"
+        Used by :meth:`fit_posterior` with noise_rates="auto": whether the sample determines its
+        true label. True: it does, as a picture of a cat does; what the model doubts beyond T is
+        shared by label errors, which then depend on the sample, and the model's own errors. False:
+        the true label is uncertain given the features (will this customer churn?); that doubt is
+        overlap of the classes, and only T makes labels wrong. Labels cannot tell the two apart:
+        "auto" counts as False does, and a note gives both error rates if they differ.
     cv : int or cross-validation splitter, default=5
         Folds of the cross-fitting. Where a class has fewer rows than folds, as many as it has.
     random_state : int, RandomState instance or None, default=None
@@ -102,7 +98,7 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
         T.
     rate_estimator_ : rate estimator or None
         What estimated the rates, with their `interval_` and that of the share of wrong labels;
-        None where they were given.
+        None where they were given, and after :meth:`fit_posterior` with noise_rates="auto".
     diagnostics_ : list of str
         Why the result may not be trusted, in words, as `fit` warned.
     checked_ : CheckedEvidence or None
@@ -139,11 +135,13 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
         posterior: PosteriorLike = "auto",
         noise_rates: RatesLike = "auto",
         *,
+        determined: Determined = "auto",
         cv: Any = 5,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.posterior = posterior
         self.noise_rates = noise_rates
+        self.determined = determined
         self.cv = cv
         self.random_state = random_state
 
@@ -211,12 +209,10 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
         """Estimate how likely each row's label is wrong from any model's P(noisy y | x).
 
         The probabilities must be held out: of models that did not see the row's label. With
-        noise_rates="auto" they are recalibrated on the labels, and mistakes are looked for that
-        strike all labels alike, or each class in its own way, or that the model itself has
-        learnt, and rows that are of no class; the explanations are averaged by their evidence.
-        How much of the doubt that noise does not explain is blamed on labels, is told by the rows
-        that the model is surest of: where classes overlap these agree with it, and where people
-        err they do not.
+        noise_rates="auto" they are recalibrated on the labels, and noise hypotheses are fitted: one
+        rate for all labels, a rate for every pair of classes, the same noise learnt by the model,
+        and samples that belong to no class. They are averaged by their evidence. `determined` says
+        what the doubt is that they leave.
 
         Parameters
         ----------
@@ -257,9 +253,16 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
         classes_, codes, models = held_out_labels(pred_probs, y, classes, normalized=by_evidence)
         weight = None if sample_weight is None else check_weights(sample_weight, codes.size)
         random_state, labels = stage_generator(self.random_state), Labels(classes_, codes)
-        noisy_proba = pooled(models, codes)
+        noisy_proba, estimator = pooled(models, codes), None
         if by_evidence:
-            noise, estimator = self._explain(noisy_proba, labels, weight, random_state)
+            noise = estimate_from_probabilities(
+                noisy_proba,
+                codes,
+                classes_,
+                weight,
+                determined=self.determined,
+                random_state=random_state,
+            )
         else:
             self._check_needs_no_samples(classes_.size)
             found = estimate_from_posterior(
@@ -290,57 +293,6 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
         raise_or_warn(noise.findings)
         self.classes_, self.noise_ = noise.classes, noise
         self.rate_estimator_ = estimator if noise.counted is None else None
-
-    def _explain(
-        self,
-        noisy_proba: Floats,
-        labels: Labels,
-        weight: Floats | None,
-        random_state: np.random.RandomState | None,
-    ) -> tuple[NoiseEstimate, BaseRates | None]:
-        """Audit probabilities by the explanations of `_mistakes`."""
-        classes, codes = labels
-        doubts = judge_held_out(noisy_proba, codes, classes)
-        mistakes = fit_mistakes(noisy_proba, codes, weight, random_state)
-        found = mistakes.apply(noisy_proba, codes)
-        matrix = admissible_matrix(mistakes.matrix)
-        rates = as_noise(matrix, classes.size)
-        beta = (1 - found.mislabel_proba) / matrix.matrix[codes, codes]
-        totals = totals_of(
-            codes,
-            found.clean_proba,
-            found.mislabel_proba,
-            beta,
-            weight,
-            n_possible=codes.size,
-            n_clipped=0,
-        )
-        doubts += diagnose_labels(totals, classes, estimated=True)
-        doubts += judge_rates(totals, classes, rates, estimated=True)
-        disagrees = noisy_proba.argmax(axis=1) != codes
-        possible = range_of(found.given, disagrees, mistakes.expected, weight)
-        doubts += judge_guess(
-            float(np.average(disagrees, weights=weight)),
-            totals,
-            at_random=mistakes.expected[0],
-            possible=possible,
-        )
-        estimator = MistakeRates(
-            mistakes, classes, rates, totals.label_mass.sum(), totals.error_share
-        )
-        noise = NoiseEstimate(
-            classes=classes,
-            codes=codes,
-            noise_rates=rates,
-            noisy_proba=noisy_proba,
-            clean_proba=found.clean_proba,
-            label_proba=found.proba * (1 - found.none_proba)[:, None].astype(found.proba.dtype),
-            error_range=possible,
-            findings=tuple(doubts),
-            sample_weight=weight,
-            interval=estimator.interval,
-        )
-        return noise, estimator
 
     @property
     def none_proba_(self) -> Floats:
@@ -417,6 +369,7 @@ def find_label_issues(
     classes: ArrayLike | None = None,
     posterior: PosteriorLike = "auto",
     noise_rates: RatesLike = "auto",
+    determined: Determined = "auto",
     precision: float | None = None,
     cv: Any = 5,
     random_state: int | np.random.RandomState | None = None,
@@ -434,7 +387,7 @@ def find_label_issues(
         :meth:`LabelAudit.fit_posterior`.
     classes : array-like of shape (n_classes,), default=None
         The class of each column of `pred_probs`, where they are not the sorted labels.
-    posterior, noise_rates, cv, random_state
+    posterior, noise_rates, determined, cv, random_state
         As for :class:`LabelAudit`, which also has the probabilities and the suggested labels.
     precision : float, default=None
         The share of the returned rows that is expected to be mislabelled; None: as many rows as
@@ -462,7 +415,9 @@ def find_label_issues(
         raise ValueError("X and pred_probs are both given: give rows or held-out probabilities.")
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None.")
-    audit = LabelAudit(posterior, noise_rates, cv=cv, random_state=random_state)
+    audit = LabelAudit(
+        posterior, noise_rates, determined=determined, cv=cv, random_state=random_state
+    )
     if pred_probs is not None:
         return audit.fit_posterior(pred_probs, y, classes=classes).issues(precision=precision)
     if classes is not None:

@@ -104,6 +104,10 @@ class NoiseEstimate:
         What is noteworthy or doubtful about the estimate.
     sample_weight : ndarray of shape (n_samples,), default=None
         How much each sample counts; None: once.
+    instance_dependent : float, default=0.0
+        Share of the labels that are wrong by noise that depends on the sample, as far as it is part
+        of the error rate; the rest of the error rate is class-conditional noise and samples that
+        belong to no class.
     estimated : bool, default=True
         Whether the rates were estimated; False if they were given.
     goodness_of_fit : ModelCheck, default=None
@@ -136,6 +140,7 @@ class NoiseEstimate:
     error_range: Bounds
     findings: tuple[Diagnostic, ...] = ()
     sample_weight: Floats | None = None
+    instance_dependent: float = 0.0
     estimated: bool = True
     goodness_of_fit: Any = None
     error_interval: Bounds | None = None

@@ -117,9 +117,10 @@ SENTENCES = {
     "other rates, ({positive:.2f}, {negative:.2f}) being one of the two. " + RANGE,
     "hidden_mistakes": "Where the classes overlap, mistakes that depend on the row look like "
     "overlap. " + RANGE,
-    "overlap_or_mistakes": "The model disagrees with {disagreement:.1%} of the labels, and labels "
-    "alone do not tell mistakes from classes that overlap: that {said:.1%} are wrong is a guess, "
-    "and up to {most} may be. Checking {enough} would tell.",
+    "determined_or_not": "{by_class:.1%} of the labels are wrong if errors depend on the true "
+    "class alone, which is what unflip reports, and about {if_determined:.1%} if each sample "
+    "determines its true label, as a picture of a cat does. Labels alone cannot tell which, and up "
+    "to {most} may be wrong. Set determined=True or False if you know, or verify {enough}.",
     "checked_range": "By {n_rows:,} checked rows, {low:.1%} to {high:.1%} of the labels are wrong, "
     "whatever the noise (95 % interval for a number of rows fixed in advance).",
     "checked_otherwise": "{n_rows} checked rows say that {low:.1%} to {high:.1%} of the labels are "
@@ -375,21 +376,16 @@ def judge_model(
     return [Diagnostic("hidden_mistakes", numbers=numbers)] if _hides(disagreement, totals) else []
 
 
-def judge_guess(
-    disagreement: float, totals: Totals, *, at_random: float, possible: tuple[float, float]
+def judge_readings(
+    by_class: float, if_determined: float, totals: Totals, possible: tuple[float, float]
 ) -> list[Diagnostic]:
-    """Return that the share of wrong labels by held-out probabilities is a guess, where it is.
-
-    It is where more of it than `LEAST_HIDDEN` rests on blaming labels for doubt that no T explains,
-    or where overlap may hide as much.
-    """
-    said = totals.error_share
-    if said - at_random <= _least_hidden(totals) and not _hides(disagreement, totals):
+    """Return that the error rate depends on whether samples determine their true labels."""
+    if if_determined - by_class <= _least_hidden(totals):
         return []
-    words = _range_words((said, said), possible, totals.n_rows)
-    numbers = {"said": said, "disagreement": disagreement, **words}
-    # what is doubtful is how many are wrong, not which: no warning to those who ask for that alone
-    return [Diagnostic("overlap_or_mistakes", "note", numbers)]
+    numbers = {"by_class": by_class, "if_determined": if_determined}
+    words = _range_words((by_class, by_class), possible, totals.n_rows)
+    # the number of wrong labels is uncertain, not their ranking: no warning
+    return [Diagnostic("determined_or_not", "note", {**numbers, **words})]
 
 
 def _hides(disagreement: float, totals: Totals) -> bool:

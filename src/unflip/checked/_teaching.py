@@ -76,6 +76,7 @@ def correct(
         error_range=share.interval,
         error_interval=share.interval,
         estimated=True,
+        instance_dependent=0.0,  # part of the counted rate, and not told apart
         interval=None,
     )
 

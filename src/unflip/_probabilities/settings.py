@@ -1,0 +1,65 @@
+"""The numbers that the noise hypotheses rest on, each with its source."""
+
+from dataclasses import dataclass
+
+BENCHMARK = "python -m benchmarks.probability_worlds"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Meaning and source of every number; `BENCHMARK` is the command that chose those it names."""
+
+    # Probabilities below are taken as this: single and half precision have zeros.
+    floor: float = 1e-9
+    # Prior standard deviations of log a and of b in softmax(a log p + b): a factor of 1.6 in the
+    # temperature and of 2.7 in the odds, either way. With 0.1 for b, as it was, the error rate of
+    # logistic regression's probabilities under unequal flips comes out .06 too low, because the
+    # model's boundary has moved (`BENCHMARK --gaussian`).
+    scale_spread: float = 0.5
+    shift_spread: float = 1.0
+    # Beta prior of the error rate: one in ten, as certain as two samples make it.
+    rate_prior: tuple[float, float] = (0.2, 1.8)
+    # Largest prior rate of the rows of T; 1/2 is where labels stop being informative.
+    largest_prior_rate: float = 0.5
+    # Quantile of flatness up to which samples belong to some class: at most a quarter of a dataset
+    # is out of distribution.
+    usual_quantile: float = 0.75
+    # Nats per sample by which out-of-distribution samples are found in data that have none, because
+    # no model is quite calibrated: the largest value in `BENCHMARK`.
+    miscalibration: float = 0.007
+    # With fewer classes, samples between the classes and samples of no class look alike.
+    fewest_classes_with_none: int = 3
+    # EM steps by which T is removed from p, and the smallest probability they start from; what
+    # they leave is absorbed by recalibration.
+    inversion_steps: int = 3
+    inversion_start: float = 1e-3
+    # Hypotheses are weighted as if there were at most this many samples (coarsened posterior,
+    # Miller and Dunson, JASA 2019): none is exactly right. 300 ranks worse in `BENCHMARK`.
+    coarse_samples: int = 100
+    # A class has anchor points if this share of the samples classified as it surely belong to it.
+    anchor_share: float = 0.01
+    # Nats of prior odds against hypotheses under which no class has anchor points: nearly all
+    # datasets have some (`BENCHMARK`).
+    no_anchors: float = 4.0
+    # A model's own miscalibration adds this share of a rate to its standard error: two parameters
+    # do not recalibrate every network exactly (`BENCHMARK`).
+    relative_model_error: float = 0.1
+    # The rest bounds the time of a fit. Probabilities that hypotheses are fitted to (of more
+    # samples, a random subset is used), but at least this many samples and samples per class.
+    fitted_values: int = 80_000
+    fewest_fitted: int = 2000
+    fitted_per_class: int = 60
+    # Number of samples that choose the starting point of the fit of T.
+    starting_samples: int = 2000
+    # With more classes no T is fitted, which has as many entries as there are pairs of classes.
+    most_classes: int = 100
+    # Bootstrap replicates (the half-width is then known to within a sixth), and probabilities in
+    # each; the spread is scaled to the number of samples that there are.
+    replicates: int = 20
+    replicated_values: int = 30_000
+    # Probabilities that are computed at a time, which fit a processor's cache, and least samples.
+    block_values: int = 1 << 16
+    block_samples: int = 1 << 10
+
+
+SETTINGS = Settings()
