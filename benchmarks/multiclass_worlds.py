@@ -25,7 +25,6 @@ from joblib import Parallel, delayed
 from benchmarks.multiclass_families import FAMILIES, NOISES, MulticlassWorld
 from benchmarks.worlds import FAR_OFF, FAR_OUTSIDE, grouped, in_columns, in_markdown
 from unflip import ImportanceReweightingClassifier, LabelNoiseWarning
-from unflip._stages import channel_interval
 
 ALLOWED = 0.05
 """Share of the flip rates that may be outside of intervals of 95 %."""
@@ -90,7 +89,7 @@ def measure(world: MulticlassWorld) -> Cell:
             return Cell(**known, error=f"{type(error).__name__}: {error}")
         seconds = time.process_time() - start
     doubts = [str(w.message) for w in caught if issubclass(w.category, LabelNoiseWarning)]
-    interval = channel_interval(fitted.rate_estimator_)
+    interval = fitted.noise_.transition_interval
     assert interval is not None
     assert interval.wrong_share is not None
     matrix, flips = fitted.transition_matrix_, 1 - np.diag(T)

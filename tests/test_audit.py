@@ -165,7 +165,7 @@ def test_rates_are_read_off_probabilities_where_none_are_given():
     audit = LabelAudit("probabilistic", "selective", random_state=0).fit(X, y)
     again = LabelAudit(noise_rates="selective").fit_posterior(audit.noisy_proba_, y)
     assert again.noise_rates_ == audit.noise_rates_
-    with pytest.raises(ValueError, match="from rows"):
+    with pytest.raises(ValueError, match="only probabilities"):
         LabelAudit(noise_rates="channel").fit_posterior(audit.noisy_proba_, y)
     with pytest.raises(ValueError, match=r"has shape \(10, 2\), expected"):
         LabelAudit().fit_posterior(audit.noisy_proba_[:10], y)

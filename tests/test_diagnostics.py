@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 import pytest
 from scipy.special import expit
-from unflip._stages import judge_estimate
 
 from unflip import (
     ImportanceReweightingClassifier,
@@ -20,6 +19,7 @@ from unflip._diagnostics.findings import (
     judge_weights,
     range_sentence,
 )
+from unflip._features import diagnose
 from unflip.audit import LabelAudit
 from unflip.inspection import summary
 from unflip.noise import RatesInterval
@@ -34,7 +34,8 @@ def doubts(clean, weight, rates, estimator, classes=CLASSES):
     noisy = rates.noisy_posterior(np.array(clean))
     codes = np.arange(noisy.size) % 2
     label_posterior = LabelPosterior(np.column_stack([1 - noisy, noisy]), codes, rates, classes)
-    return [*map(str, judge_estimate(label_posterior.totals(weight), classes, rates, estimator))]
+    totals, model = label_posterior.totals(weight), getattr(estimator, "noise_model_", None)
+    return [*map(str, diagnose(totals, classes, rates, estimator, model))]
 
 
 def test_overlap_everywhere_is_told():

@@ -442,7 +442,7 @@ BAD_INPUT = {
     "unequal lengths": (lambda X, y: (X[:-1], y), {}, "inconsistent numbers"),
     "folds": (
         lambda X, y: (X, np.r_[np.ones(4), np.zeros(len(y) - 4)]),
-        {"cv": 5},
+        {"cv": 5, "posterior": "probabilistic"},  # the noise model needs no folds
         r"class 1.0 has 4 rows, fewer than the cv=5 folds",
     ),
     "zero posterior": (

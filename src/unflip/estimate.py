@@ -165,8 +165,13 @@ class NoiseEstimate:
     @cached_property
     def mislabel_proba(self) -> Floats:
         """P(the observed label is wrong), one per sample."""
-        own = self.label_proba[np.arange(self.codes.size), self.codes]
-        return np.clip(1 - own, 0.0, 1.0)
+        own = np.arange(self.codes.size), self.codes
+        others = self.label_proba.copy()
+        others[own] = 0.0
+        # 1 - P(own) is 0 below 1e-16; the sum over the other classes still ranks such samples
+        of_some_class = others.sum(axis=1, dtype=np.float64)
+        wrong = np.where(self.none_proba > 0, 1 - self.label_proba[own], of_some_class)
+        return np.clip(wrong, 0.0, 1.0)
 
     @cached_property
     def none_proba(self) -> Floats:

@@ -5,26 +5,10 @@
 `pip install 'unflip[review]'`.
 """
 
-from unflip._app.review import (
-    Decision,
-    Decisions,
-    DecisionsUnavailableError,
-    OtherTableError,
-    ReviewTable,
-    StaleDecisionError,
-    export,
-    sample_estimate,
-    serve,
-)
+from unflip._app.review import Decision as Decision
+from unflip._app.review import Decisions, ReviewTable, export, sample_estimate, serve
+from unflip._app.review import DecisionsUnavailableError as DecisionsUnavailableError
+from unflip._app.review import OtherTableError as OtherTableError
+from unflip._app.review import StaleDecisionError as StaleDecisionError
 
-__all__ = [
-    "Decision",
-    "Decisions",
-    "DecisionsUnavailableError",
-    "OtherTableError",
-    "ReviewTable",
-    "StaleDecisionError",
-    "export",
-    "sample_estimate",
-    "serve",
-]
+__all__ = ["Decisions", "ReviewTable", "export", "sample_estimate", "serve"]

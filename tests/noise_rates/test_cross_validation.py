@@ -46,7 +46,7 @@ class Scripted(ClassifierMixin, BaseEstimator):
         self.says = says
 
     def fit(self, X, y, sample_weight=None):
-        warn(f"{self.noise_rates} contradicts the data", UserWarning, stacklevel=2)
+        warn(f"{self.noise_rates} contradicts the data", UserWarning)
         if self.noise_rates.both() in self.refused:
             raise ValueError(f"cannot learn under {self.noise_rates}")
         self.classes_ = np.unique(y)
