@@ -63,11 +63,23 @@ class SampledRows(ABC):
 
     @abstractmethod
     def at_once(self) -> AbstractContextManager[None]:
-        """Read the file once for everything that is asked inside."""
+        """Read the file once for everything that is asked inside.
+
+        Returns
+        -------
+        context manager
+            To be entered with `with`.
+        """
 
     @abstractmethod
     def all(self) -> dict[int, Decision]:
-        """Return the current decision on every row of the table that was ever written to."""
+        """Return the current decision on every row of the table that was ever written to.
+
+        Returns
+        -------
+        dict of int to Decision
+            By row.
+        """
 
     @abstractmethod
     def _key_of(self, row: int) -> int: ...
@@ -76,7 +88,13 @@ class SampledRows(ABC):
     def _writing(self) -> AbstractContextManager[sqlite3.Connection]: ...
 
     def decided_in_sample(self) -> set[int]:
-        """Return the rows that were decided in the queue of the random sample."""
+        """Return the rows that were decided in the queue of the random sample.
+
+        Returns
+        -------
+        set of int
+            Positions of rows.
+        """
         with self.at_once():
             return self._decided_in("sample")
 
@@ -99,6 +117,11 @@ class SampledRows(ABC):
         It ends with the last row that was decided in the sample queue, or with the sample, if all
         of it is decided. Decisions made in other queues do not extend it: those rows were chosen
         because they are suspicious.
+
+        Returns
+        -------
+        list of int
+            Positions of rows.
         """
         with self.at_once():
             drawn, decided, decisions = self._sampled_rows(), self._decided_in("sample"), self.all()
@@ -113,6 +136,11 @@ class SampledRows(ABC):
         A larger size later continues the draw: a smaller sample is the beginning of a larger one.
         If rows are added, removed or changed, a new sample is drawn, as the former is no longer a
         random sample of the table.
+
+        Returns
+        -------
+        list of int
+            Positions of rows.
         """
         with self._writing() as connection:
             number, former, drawn = self._sample, set[int](), self._sampled_rows()
@@ -141,7 +169,13 @@ class SampledRows(ABC):
         return drawn[:size]
 
     def draws(self) -> list[Draw]:
-        """Return the rows drawn from this table so far, in the order drawn."""
+        """Return the rows drawn from this table so far, in the order drawn.
+
+        Returns
+        -------
+        list of Draw
+            In the order drawn.
+        """
         with self.at_once():
             return [
                 Draw(row, each["probability"], each["goal"])
@@ -150,7 +184,13 @@ class SampledRows(ABC):
             ]
 
     def begin_draws(self) -> list[Draw]:
-        """Return the draws so far; the reviewed part of the random sample begins them."""
+        """Return the draws so far; the reviewed part of the random sample begins them.
+
+        Returns
+        -------
+        list of Draw
+            In the order drawn.
+        """
         draws = self.draws()
         if not draws:
             n_rows, reviewed = self._fingerprint.n_rows, self.reviewed_sample()
@@ -177,6 +217,11 @@ class SampledRows(ABC):
 
         It ends with the last row that was decided as drawn. Rows that were passed by before it
         belong to it, without an answer.
+
+        Returns
+        -------
+        list of Draw
+            In the order drawn.
         """
         with self.at_once():
             draws, decisions, decided = self.draws(), self.all(), self._decided_in(*DRAWN)
@@ -190,6 +235,11 @@ class SampledRows(ABC):
 
         The reviewed draws; where only the random sample was reviewed, its rows, each as likely to
         be in it as every other.
+
+        Returns
+        -------
+        list of Draw
+            In the order drawn.
         """
         with self.at_once():
             draws = self.reviewed_draws()

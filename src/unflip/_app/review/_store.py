@@ -234,7 +234,13 @@ class Decisions(SampledRows):
             return self._known.get(row, Decision(row))
 
     def all(self) -> dict[int, Decision]:
-        """Return the current decision on every row of the table that was ever written to."""
+        """Return the current decision on every row of the table that was ever written to.
+
+        Returns
+        -------
+        dict of int to Decision
+            By row.
+        """
         with self.at_once():
             return dict(self._known)
 
@@ -457,7 +463,13 @@ class Decisions(SampledRows):
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """Read the file once for everything that is asked inside."""
+        """Read the file once for everything that is asked inside.
+
+        Returns
+        -------
+        context manager
+            To be entered with `with`.
+        """
         with self._lock:
             if self._is_read:
                 yield
