@@ -60,8 +60,7 @@ def made_audit(table: pl.DataFrame) -> LabelAudit:
 def audit_of(noise: NoiseEstimate) -> LabelAudit:
     """Return an audit that shows an estimate."""
     audit = LabelAudit()
-    audit.noise_, audit.classes_, audit._codes = noise, noise.classes, noise.codes
-    audit.rate_estimator_, audit.diagnostics_, audit.checked_ = None, [], None
+    audit.noise_, audit.classes_, audit.rate_estimator_ = noise, noise.classes, None
     return audit
 
 
