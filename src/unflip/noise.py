@@ -81,6 +81,11 @@ class NoiseRates:
         return _rounded(self)
 
     @property
+    def n_classes(self) -> int:
+        """How many classes these are the rates of."""
+        return 2
+
+    @property
     def known(self) -> bool:
         """Whether both rates are known."""
         return isinstance(self.positive, float) and isinstance(self.negative, float)

@@ -1,6 +1,7 @@
 """Stages 1 and 2 on blocks of rows, and the sums over all rows."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +33,7 @@ from unflip._utils.validation import MINIMUM_ROWS, check_count, check_labels
 from unflip.checked import CheckedLabels, has_checked, rates_of
 from unflip.estimate import NoiseEstimate
 from unflip.noise_rates import BaseRates, RatesLike, needs_rows
-from unflip.posterior import BasePosterior, DensityRatioPosterior, PosteriorLike
+from unflip.posterior import BasePosterior, PosteriorLike
 from unflip.weights import Totals
 
 MAX_ROWS = 20_000
@@ -80,7 +81,7 @@ def fit_blocks(
     counts = count_labels(blocks)
     classes = counts.classes
     chosen = choose_posterior(posterior, noise_rates, classes.size, random_state=random_state)
-    if isinstance(chosen, DensityRatioPosterior) and chosen._by_sums:
+    if chosen.by_sums:
         found = _fit_sums(
             blocks, counts, chosen, noise_rates, max_rows=max_rows, random_state=random_state
         )
@@ -126,7 +127,7 @@ def fit_blocks(
 def _fit_sums(
     blocks: Blocks,
     counts: LabelCounts,
-    posterior: DensityRatioPosterior,
+    posterior: Any,
     noise_rates: RatesLike,
     *,
     max_rows: int,

@@ -13,7 +13,7 @@ import numpy as np
 
 from unflip._utils.typing import Array, Floats
 from unflip._utils.warning import warn
-from unflip.noise import NoiseRates, RatesInterval, TransitionMatrix, as_transition_matrix
+from unflip.noise import RatesInterval, as_transition_matrix
 from unflip.weights import Totals
 
 LEVEL = 0.95
@@ -355,7 +355,7 @@ def judge_model(
     verdict: str,
     statistic: float,
     disagreement: float,
-    rates: NoiseRates | TransitionMatrix,
+    rates: Any,
     totals: Totals,
     *,
     at_random: tuple[float, float],
@@ -365,11 +365,11 @@ def judge_model(
     numbers: dict[str, Any] = _range_words(at_random, possible, totals.n_rows)
     if verdict == "rule":
         return [Diagnostic("labels_by_a_rule", numbers=numbers)]
-    if verdict != "believed" and isinstance(rates, TransitionMatrix):
+    if verdict != "believed" and rates.n_classes > 2:
         return [Diagnostic("unexplained_labels", numbers={**numbers, "statistic": statistic})]
     if verdict == "refuted":
         return [Diagnostic("refuted_channel", numbers={**numbers, "statistic": statistic})]
-    if verdict == "doubted" and isinstance(rates, NoiseRates):
+    if verdict == "doubted":
         positive, negative = rates.both()
         numbers |= {"positive": positive, "negative": negative}
         return [Diagnostic("doubted_channel", numbers=numbers)]
@@ -475,7 +475,7 @@ def strength(p_value: float, probability: float) -> Literal["clear", "likely", "
 
 
 def _contradictions(noisy_prior: Floats, classes: Array, rates: Any) -> list[Diagnostic]:
-    if isinstance(rates, NoiseRates):
+    if rates.n_classes == 2:
         positive, negative = rates.both()
         share = float(noisy_prior[1])
         if negative <= share <= 1 - positive:

@@ -24,7 +24,7 @@ from unflip._utils.validation import (
 )
 from unflip.learners import LinearClassifier, LossClassifier
 from unflip.losses import Loss, get_loss
-from unflip.noise import NoiseRates
+from unflip.noise import NoiseRates, as_transition_matrix
 from unflip.noise_rates import RatesLike, estimate_rates
 
 Generator = np.random.RandomState | None
@@ -177,8 +177,7 @@ class _RatesClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def _rates(self, X: Rows, y: Array, weight: Array, random_state: Generator) -> NoiseRates:
         classifier = clone(self)
         rates = estimate_rates(self.noise_rates, X, y, weight, random_state, classifier=classifier)
-        assert isinstance(rates, NoiseRates)  # of two classes
-        return rates
+        return as_transition_matrix(rates).rates
 
     def _template(self) -> LossClassifier:
         if not (self.learner is None or isinstance(self.learner, LossClassifier)):

@@ -26,7 +26,7 @@ from unflip._utils.validation import (
     training_rows,
 )
 from unflip._utils.warning import warn
-from unflip.noise import NoiseRates
+from unflip.noise import NoiseRates, as_transition_matrix
 from unflip.noise_rates import RatesLike, estimate_rates
 
 MAX_TRAINING_ROWS = 10_000
@@ -187,10 +187,10 @@ class StPMKL(ClassifierMixin, BaseEstimator):
                 "the rows, or use ImportanceReweightingClassifier with a linear classifier."
             )
         random_state = optional_generator(self.random_state)
-        rates = estimate_rates(
+        found = estimate_rates(
             self.noise_rates, X, classes[codes], random_state=random_state, classifier=clone(self)
         )
-        assert isinstance(rates, NoiseRates)  # of two classes
+        rates = as_transition_matrix(found).rates
         flip_probability = _flip_probability(rates, noisy_prior=float(codes.mean()))
 
         signs = np.where(codes == 1, 1.0, -1.0)

@@ -150,7 +150,7 @@ class ChannelRates(BaseRates):
     def _channel(self) -> JointPosterior:
         if self.posterior is None:
             return ChannelPosterior()
-        if not isinstance(self.posterior, JointPosterior):
+        if not getattr(self.posterior, "estimates_rates", False):
             raise TypeError(
                 f"posterior must be a ChannelPosterior or None, got {self.posterior!r}."
             )

@@ -43,6 +43,11 @@ class BasePosterior(BaseEstimator, metaclass=ABCMeta):
     """
 
     @property
+    def by_sums(self) -> bool:
+        """Whether a fit needs nothing but sums over samples, so that all of them can take part."""
+        return False
+
+    @property
     def out_of_fold(self) -> bool:
         """Whether `fit_predict_proba` keeps a row's label from its own probability."""
         return False

@@ -80,7 +80,7 @@ class DensityRatioPosterior(BasePosterior):
         return self._fit_samples(samples, classes, X, rows)
 
     @property
-    def _by_sums(self) -> bool:
+    def by_sums(self) -> bool:
         return self._unfitted_ratio()._by_sums
 
     def _fit_samples(self, samples: Sequence[Samples], classes: Array, X: Rows, rows: Rows) -> Self:

@@ -170,4 +170,4 @@ def _rates_of(model: Any) -> tuple[float | None, float | None]:
     """Return the rates of a fitted estimator, or of the last step of a pipeline."""
     last = model[-1] if hasattr(model, "steps") else model
     rates = getattr(last, "rates_", getattr(last, "noise_rates_", None))
-    return rates.both() if isinstance(rates, NoiseRates) else (None, None)
+    return (None, None) if rates is None else rates.both()
