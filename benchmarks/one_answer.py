@@ -35,9 +35,6 @@ from unflip.streaming import ArrayBatches, StreamingAudit
 
 Array = NDArray[Any]
 
-TOLERANCE = 1e-9
-"""Where the computation is the same, so is the number."""
-
 
 @dataclass(frozen=True)
 class Table:
