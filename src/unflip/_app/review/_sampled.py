@@ -22,9 +22,13 @@ BLIND = ("sample", *DRAWN)
 class Decision:
     """The current decision on a row."""
 
+    # Position in the table.
     row: int
+    # Number of times the row was written to.
     version: int = 0
+    # "keep", "change" or "unsure"; None: not decided, or undone.
     verdict: str | None = None
+    # Class index of the true label; None if unknown.
     label: int | None = None
 
 
@@ -63,11 +67,23 @@ class SampledRows(ABC):
 
     @abstractmethod
     def at_once(self) -> AbstractContextManager[None]:
-        """Read the file once for everything that is asked inside."""
+        """Read the file once for everything that is asked inside.
+
+        Returns
+        -------
+        context manager
+            Other processes' decisions are seen when it is entered.
+        """
 
     @abstractmethod
     def all(self) -> dict[int, Decision]:
-        """Return the current decision on every row of the table that was ever written to."""
+        """Return the current decision on every row of the table that was ever written to.
+
+        Returns
+        -------
+        dict of int to Decision
+            By row.
+        """
 
     @abstractmethod
     def _key_of(self, row: int) -> int: ...
@@ -76,7 +92,13 @@ class SampledRows(ABC):
     def _writing(self) -> AbstractContextManager[sqlite3.Connection]: ...
 
     def decided_in_sample(self) -> set[int]:
-        """Return the rows that were decided in the queue of the random sample."""
+        """Return the rows that were decided in the queue of the random sample.
+
+        Returns
+        -------
+        set of int
+            Rows.
+        """
         with self.at_once():
             return self._decided_in("sample")
 
@@ -99,6 +121,11 @@ class SampledRows(ABC):
         It ends with the last row that was decided in the sample queue, or with the sample, if all
         of it is decided. Decisions made in other queues do not extend it: those rows were chosen
         because they are suspicious.
+
+        Returns
+        -------
+        list of int
+            Rows.
         """
         with self.at_once():
             drawn, decided, decisions = self._sampled_rows(), self._decided_in("sample"), self.all()
@@ -113,6 +140,18 @@ class SampledRows(ABC):
         A larger size later continues the draw: a smaller sample is the beginning of a larger one.
         If rows are added, removed or changed, a new sample is drawn, as the former is no longer a
         random sample of the table.
+
+        Parameters
+        ----------
+        size : int
+            Number of rows, at most all.
+        random_state : int, default=None
+            Seed of the rows that are still to be drawn.
+
+        Returns
+        -------
+        list of int
+            Rows.
         """
         with self._writing() as connection:
             number, former, drawn = self._sample, set[int](), self._sampled_rows()
@@ -141,7 +180,13 @@ class SampledRows(ABC):
         return drawn[:size]
 
     def draws(self) -> list[Draw]:
-        """Return the rows drawn from this table so far, in the order drawn."""
+        """Return the rows drawn from this table so far, in the order drawn.
+
+        Returns
+        -------
+        list of Draw
+            Rows, each with the probability with which it was drawn.
+        """
         with self.at_once():
             return [
                 Draw(row, each["probability"], each["goal"])
@@ -150,7 +195,13 @@ class SampledRows(ABC):
             ]
 
     def begin_draws(self) -> list[Draw]:
-        """Return the draws so far; the reviewed part of the random sample begins them."""
+        """Return the draws so far; the reviewed part of the random sample begins them.
+
+        Returns
+        -------
+        list of Draw
+            In the order drawn.
+        """
         draws = self.draws()
         if not draws:
             n_rows, reviewed = self._fingerprint.n_rows, self.reviewed_sample()
@@ -160,7 +211,15 @@ class SampledRows(ABC):
         return draws
 
     def add_draws(self, draws: Sequence[Draw], *, after: int) -> None:
-        """Store more draws, unless another process has drawn since."""
+        """Store more draws, unless another process has drawn since.
+
+        Parameters
+        ----------
+        draws : sequence of Draw
+            The draws, in order, each from the rows that were not drawn before.
+        after : int
+            Number of draws before them.
+        """
         with self._writing() as connection:
             if len(self._draws) != after:
                 return
@@ -177,6 +236,11 @@ class SampledRows(ABC):
 
         It ends with the last row that was decided as drawn. Rows that were passed by before it
         belong to it, without an answer.
+
+        Returns
+        -------
+        list of Draw
+            Rows, each with the probability with which it was drawn.
         """
         with self.at_once():
             draws, decisions, decided = self.draws(), self.all(), self._decided_in(*DRAWN)
@@ -190,6 +254,11 @@ class SampledRows(ABC):
 
         The reviewed draws; where only the random sample was reviewed, its rows, each as likely to
         be in it as every other.
+
+        Returns
+        -------
+        list of Draw
+            Rows, each with the probability with which it was drawn.
         """
         with self.at_once():
             draws = self.reviewed_draws()

@@ -457,7 +457,13 @@ class Decisions(SampledRows):
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """Read the file once for everything that is asked inside."""
+        """Read the file once for everything that is asked inside.
+
+        Returns
+        -------
+        context manager
+            Other processes' decisions are seen when it is entered.
+        """
         with self._lock:
             if self._is_read:
                 yield
