@@ -1,6 +1,6 @@
 """All that a report says, as one plain dictionary."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -12,12 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from unflip._app.words import ASSUMPTIONS, next_steps
 from unflip._utils.estimators import clone_seeded
-from unflip._utils.folds import stratified_folds
+from unflip._utils.folds import folds_within_classes, stratified_folds
 from unflip._utils.preprocessing import default_classifier
 from unflip._utils.progress import tick, work
 from unflip._utils.threads import threads_for
-from unflip._utils.typing import Floats, Record, Rows
-from unflip._utils.validation import check_labels
+from unflip._utils.typing import Codes, Floats, Record, Rows
+from unflip._utils.validation import Labels, check_labels
 from unflip._utils.warning import silenced
 from unflip.estimate import NoiseEstimate
 from unflip.inspection import (
@@ -28,6 +28,8 @@ from unflip.inspection import (
     weight_histogram,
 )
 from unflip.metrics import clean_accuracy_score
+from unflip.posterior import cross_fit
+from unflip.weights import LabelPosterior
 
 SCORING_FOLDS = 5
 BINS = 25
@@ -107,12 +109,9 @@ def findings(
     }
 
 
-@work((1.0, 1.0))
+@work((1.0, 3.0))
 def _accuracy(classifier: Any, X: Rows, seed: int) -> Record | None:
-    """Estimate the accuracy on clean labels of held-out rows, without weights and with them.
-
-    A fold's classifier trains with the weights of the fit: the noise model is not fitted again.
-    """
+    """Estimate the accuracy on clean labels of held-out rows, without weights and with them."""
     noise: NoiseEstimate = classifier.noise_
     classes, codes, labels = noise.classes, noise.codes, noise.observed
     if np.bincount(codes).min() < 2 * SCORING_FOLDS:
@@ -124,11 +123,12 @@ def _accuracy(classifier: Any, X: Rows, seed: int) -> Record | None:
     stand_in = np.asarray(np.linalg.inv(noise.transition), dtype=float)
     hits: list[Floats] = []
     scores: Record = {"folds": SCORING_FOLDS}
-    training = {
+    reweight = _weights_of_folds(classifier, X)
+    fits: dict[str, Callable[..., Any]] = {
         "labels_as_they_are": lambda model, rows, part: model.fit(rows, labels[part]),
-        "reweighted": classifier._training.fit,
+        "reweighted": lambda model, rows, part: reweight(part).fit(model, rows),
     }
-    for name, fit in training.items():
+    for name, fit in fits.items():
         predicted = np.empty_like(labels)
         with threads_for(labels.size), work(SCORING_FOLDS), silenced():
             for train, test in folds.split(labels, labels):
@@ -142,6 +142,29 @@ def _accuracy(classifier: Any, X: Rows, seed: int) -> Record | None:
     gain = hits[1] - hits[0]
     error = float(gain.std(ddof=1) / gain.size**0.5)
     return {**scores, "gain": {"score": float(gain.mean()), "standard_error": error}}
+
+
+def _weights_of_folds(classifier: Any, X: Rows) -> Callable[[Codes], Any]:
+    """Return what gives the weights of some rows, by a posterior that saw these rows only."""
+    # weights of the fit to all rows would know the labels that score; T is that of all rows, and
+    # the noise model is neither chosen nor checked again
+    noise: NoiseEstimate = classifier.noise_
+    encoder, posterior = classifier.preprocessing_, classifier.posterior_.for_folds()
+    numbers = X if encoder is None else encoder.transform(X)
+    cv = classifier.cv
+
+    def reweight(part: Codes) -> Any:
+        labels = Labels(noise.classes, noise.codes[part])
+        folds = None if cv is None else folds_within_classes(cv, labels.codes)
+        rows = _safe_indexing(numbers, part)
+        _, noisy = cross_fit(clone(posterior), rows, labels, cv=folds, random_state=0)
+        found = LabelPosterior(noisy, labels.codes, noise.noise_rates, noise.classes)
+        proba = None if classifier._training.proba is None else found.proba
+        return classifier._training._replace(
+            observed=labels.given, beta=found.weights, proba=proba, sample_weight=None
+        )
+
+    return reweight
 
 
 def _suspects(noise: NoiseEstimate, rows: Rows, settled: Collection[int]) -> list[Record]:

@@ -22,9 +22,13 @@ BLIND = ("sample", *DRAWN)
 class Decision:
     """The current decision on a row."""
 
+    # Position in the table.
     row: int
+    # Number of times the row was written to.
     version: int = 0
+    # "keep", "change" or "unsure"; None: not decided, or undone.
     verdict: str | None = None
+    # Class index of the true label; None if unknown.
     label: int | None = None
 
 
@@ -68,7 +72,7 @@ class SampledRows(ABC):
         Returns
         -------
         context manager
-            To be entered with `with`.
+            Other processes' decisions are seen when it is entered.
         """
 
     @abstractmethod
@@ -93,7 +97,7 @@ class SampledRows(ABC):
         Returns
         -------
         set of int
-            Positions of rows.
+            Rows.
         """
         with self.at_once():
             return self._decided_in("sample")
@@ -121,7 +125,7 @@ class SampledRows(ABC):
         Returns
         -------
         list of int
-            Positions of rows.
+            Rows.
         """
         with self.at_once():
             drawn, decided, decisions = self._sampled_rows(), self._decided_in("sample"), self.all()
@@ -137,10 +141,17 @@ class SampledRows(ABC):
         If rows are added, removed or changed, a new sample is drawn, as the former is no longer a
         random sample of the table.
 
+        Parameters
+        ----------
+        size : int
+            Number of rows, at most all.
+        random_state : int, default=None
+            Seed of the rows that are still to be drawn.
+
         Returns
         -------
         list of int
-            Positions of rows.
+            Rows.
         """
         with self._writing() as connection:
             number, former, drawn = self._sample, set[int](), self._sampled_rows()
@@ -174,7 +185,7 @@ class SampledRows(ABC):
         Returns
         -------
         list of Draw
-            In the order drawn.
+            Rows, each with the probability with which it was drawn.
         """
         with self.at_once():
             return [
@@ -200,7 +211,15 @@ class SampledRows(ABC):
         return draws
 
     def add_draws(self, draws: Sequence[Draw], *, after: int) -> None:
-        """Store more draws, unless another process has drawn since."""
+        """Store more draws, unless another process has drawn since.
+
+        Parameters
+        ----------
+        draws : sequence of Draw
+            The draws, in order, each from the rows that were not drawn before.
+        after : int
+            Number of draws before them.
+        """
         with self._writing() as connection:
             if len(self._draws) != after:
                 return
@@ -221,7 +240,7 @@ class SampledRows(ABC):
         Returns
         -------
         list of Draw
-            In the order drawn.
+            Rows, each with the probability with which it was drawn.
         """
         with self.at_once():
             draws, decisions, decided = self.draws(), self.all(), self._decided_in(*DRAWN)
@@ -239,7 +258,7 @@ class SampledRows(ABC):
         Returns
         -------
         list of Draw
-            In the order drawn.
+            Rows, each with the probability with which it was drawn.
         """
         with self.at_once():
             draws = self.reviewed_draws()

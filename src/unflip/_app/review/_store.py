@@ -234,13 +234,7 @@ class Decisions(SampledRows):
             return self._known.get(row, Decision(row))
 
     def all(self) -> dict[int, Decision]:
-        """Return the current decision on every row of the table that was ever written to.
-
-        Returns
-        -------
-        dict of int to Decision
-            By row.
-        """
+        """Return the current decision on every row of the table that was ever written to."""
         with self.at_once():
             return dict(self._known)
 
@@ -468,7 +462,7 @@ class Decisions(SampledRows):
         Returns
         -------
         context manager
-            To be entered with `with`.
+            Other processes' decisions are seen when it is entered.
         """
         with self._lock:
             if self._is_read:
