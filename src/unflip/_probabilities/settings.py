@@ -53,10 +53,10 @@ class Settings:
     starting_samples: int = 2000
     # With more classes no T is fitted, which has as many entries as there are pairs of classes.
     most_classes: int = 100
-    # Bootstrap replicates (the half-width is then known to within a sixth), and probabilities in
-    # each; the spread is scaled to the number of samples that there are.
-    replicates: int = 20
-    replicated_values: int = 30_000
+    # Draws from the posterior of a hypothesis (a standard deviation is then known to within a
+    # seventh), and probabilities that each is computed on.
+    draws: int = 25
+    drawn_values: int = 30_000
     # Probabilities that are computed at a time, which fit a processor's cache, and least samples.
     block_values: int = 1 << 16
     block_samples: int = 1 << 10
