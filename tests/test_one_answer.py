@@ -1,7 +1,6 @@
 """The same table, label and seed give the same error rate through every entry point."""
 
 import pytest
-
 from benchmarks.one_answer import answers, tables
 
 pytest.importorskip("dask")
