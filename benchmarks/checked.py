@@ -42,11 +42,12 @@ from unflip import (
 from unflip._utils.estimators import fit_soft_labels
 from unflip._utils.validation import check_labels
 from unflip.baselines import IRBLClassifier
-from unflip.checked import LEAST_ROWS, Draws, correct, recalibrate
 from unflip.checked._betting import running_sequence
 from unflip.checked._counting import estimate_ratio
-from unflip.checked._picking import pick_rows
+from unflip.checked._draws import Draws
+from unflip.checked._learning import LEAST_ROWS
 from unflip.checked._ratios import Ratio, flip_rate, wrong_share
+from unflip.checked.internals import correct, pick_rows, recalibrate
 
 Array = NDArray[Any]
 

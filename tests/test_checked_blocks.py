@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 
 from unflip import CheckedLabels, LabelAudit, NoiseRates
 from unflip._utils.validation import Labels
-from unflip.checked import correct
+from unflip.checked.internals import correct
 from unflip.estimate import NoiseEstimate
 from unflip.streaming import ArrayBatches, StreamingAudit, StreamingReweighting
 

@@ -18,7 +18,8 @@ from unflip._utils.folds import folds_within_classes
 from unflip._utils.preprocessing import fit_preprocessing
 from unflip._utils.typing import Array, Floats
 from unflip._utils.validation import Labels
-from unflip.checked import CheckedLabels, correct, has_checked
+from unflip.checked import CheckedLabels
+from unflip.checked.internals import correct, has_checked
 from unflip.estimate import Bounds, NoiseEstimate
 from unflip.noise import Noise, as_noise, as_transition_matrix, known_size
 from unflip.noise_rates import (

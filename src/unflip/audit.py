@@ -28,7 +28,8 @@ from unflip._utils.validation import (
     check_table,
     check_weights,
 )
-from unflip.checked import CheckedLabels, correct
+from unflip.checked import CheckedLabels
+from unflip.checked.internals import correct
 from unflip.estimate import HasNoiseEstimate, NoiseEstimate
 from unflip.noise_rates import (
     BaseRates,

@@ -35,9 +35,11 @@ __all__ = [
     "NoiseRates",
     "RatesInterval",
     "TransitionMatrix",
+    "as_noise",
     "as_transition_matrix",
     "flip_labels",
     "is_matrix",
+    "known_size",
 ]
 
 LARGEST_TOTAL = 0.95

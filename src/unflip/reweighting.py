@@ -37,7 +37,8 @@ from unflip._utils.validation import (
     check_table,
     check_weights,
 )
-from unflip.checked import CheckedLabels, has_checked
+from unflip.checked import CheckedLabels
+from unflip.checked.internals import has_checked
 from unflip.estimate import HasNoiseEstimate
 from unflip.noise_rates import BaseRates, RatesLike, for_two_classes
 from unflip.posterior import BasePosterior, PosteriorLike, as_posterior

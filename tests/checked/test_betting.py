@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from unflip.checked import Draws
 from unflip.checked._betting import (
     MOST_WON,
     STAKES,
@@ -13,6 +12,7 @@ from unflip.checked._betting import (
     _log_capital,
     running_sequence,
 )
+from unflip.checked._draws import Draws
 
 N = 400
 

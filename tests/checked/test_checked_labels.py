@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from unflip import CheckedLabels
 from unflip._utils.validation import check_labels
-from unflip.checked import NONE, UNSURE
+from unflip.checked.internals import NONE, UNSURE
 
 Y = np.array(["cat", "dog", "cat", "dog", "cat", "dog"])
 

@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
 
 from unflip import CheckedLabels
-from unflip.checked import NONE, UNSURE, Draws
 from unflip.checked._counting import estimate_ratio
-from unflip.checked._ratios import wrong_share
+from unflip.checked._draws import Draws
+from unflip.checked.internals import NONE, UNSURE, wrong_share
 from unflip.metrics import clean_accuracy_score, clean_balanced_accuracy_score, clean_f1_score
 
 N = 3000

@@ -11,12 +11,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from unflip import CheckedLabels, ImportanceReweightingClassifier, LabelAudit, NoiseRates
-from unflip.checked import Features
 from unflip.checked._learning import (
     ErrorModel,
     Seen,
     _stacked,
 )
+from unflip.checked.internals import Features
 from unflip.inspection import summary
 
 N = 800

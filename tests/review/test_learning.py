@@ -8,7 +8,7 @@ import pytest
 
 from tests.review.made import client_of, made_audit, made_table, served
 from unflip import CheckedLabels
-from unflip.checked import recalibrate
+from unflip.checked.internals import recalibrate
 from unflip.review import Decisions, ReviewTable
 
 RECALIBRATE = "unflip._app.review._learning.recalibrate"

@@ -12,7 +12,8 @@ from unflip._app.tables import LabelledTable, check_has_columns
 from unflip._app.workflow import Audited, oriented, rates_by_class
 from unflip._utils.typing import Array, Floats
 from unflip.audit import LabelAudit
-from unflip.checked import CheckedLabels, correct
+from unflip.checked import CheckedLabels
+from unflip.checked.internals import correct
 from unflip.inspection import summary
 from unflip.noise import NoiseRates
 

@@ -10,7 +10,8 @@ from unflip._app.table_files import TableError, listed, read_table
 from unflip._app.tables import LabelledTable
 from unflip._utils.typing import Array, PlainLabel, Record
 from unflip._utils.validation import find_class
-from unflip.checked import NONE, UNSURE, CheckedLabels
+from unflip.checked import CheckedLabels
+from unflip.checked.internals import NONE, UNSURE
 from unflip.estimate import NoiseEstimate
 
 if TYPE_CHECKING:

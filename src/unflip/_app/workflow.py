@@ -35,7 +35,8 @@ from unflip._utils.threads import threads_for
 from unflip._utils.typing import Array, Classifier, Floats, PlainLabel, Record
 from unflip._utils.validation import Labels, check_enough_rows, find_class
 from unflip.audit import LabelAudit
-from unflip.checked import CheckedLabels, correct
+from unflip.checked import CheckedLabels
+from unflip.checked.internals import correct
 from unflip.estimate import NoiseEstimate
 from unflip.inspection import summary
 from unflip.noise import NoiseRates, TransitionMatrix

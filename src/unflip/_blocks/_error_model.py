@@ -10,10 +10,9 @@ from unflip._diagnostics.findings import LEVEL, Diagnostic
 from unflip._utils.simplex import scaled_rows
 from unflip._utils.typing import Array, Codes, Floats, Rows
 from unflip._utils.validation import Labels
-from unflip.checked import (
+from unflip.checked import CheckedLabels, Estimate
+from unflip.checked.internals import (
     LEAST_ROWS,
-    CheckedLabels,
-    Estimate,
     Explained,
     Features,
     Predicted,
@@ -22,7 +21,7 @@ from unflip.checked import (
     estimate_predicted,
     explained_by,
 )
-from unflip.checked import wrong_share as wrong_share_ratio
+from unflip.checked.internals import wrong_share as wrong_share_ratio
 from unflip.noise import Noise
 from unflip.weights import LabelPosterior, Totals
 

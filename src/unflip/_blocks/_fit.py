@@ -30,7 +30,8 @@ from unflip._features import (
 from unflip._utils.sampling import drawn_rows
 from unflip._utils.typing import RandomState
 from unflip._utils.validation import MINIMUM_ROWS, check_count, check_labels
-from unflip.checked import CheckedLabels, has_checked, rates_of
+from unflip.checked import CheckedLabels
+from unflip.checked.internals import has_checked, rates_of
 from unflip.estimate import NoiseEstimate
 from unflip.noise_rates import BaseRates, RatesLike, needs_rows
 from unflip.posterior import BasePosterior, PosteriorLike

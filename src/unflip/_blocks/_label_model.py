@@ -18,7 +18,7 @@ from unflip._utils.estimators import soft_copies
 from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Codes, Floats, Rows, Vector
 from unflip._utils.validation import plain_labels
-from unflip.checked import joint_counts
+from unflip.checked.internals import joint_counts
 from unflip.noise import Noise
 from unflip.posterior import BasePosterior
 from unflip.weights import LabelPosterior, Totals

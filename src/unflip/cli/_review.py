@@ -24,7 +24,7 @@ from unflip._app.table_files import STDIN
 from unflip._app.words import verdict
 from unflip._utils.files import check_no_input
 from unflip._utils.validation import check_choice
-from unflip.checked import GOALS
+from unflip.checked.internals import GOALS
 from unflip.cli import _options as options
 from unflip.cli._session import Session, complain, session
 

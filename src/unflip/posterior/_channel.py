@@ -37,7 +37,7 @@ from unflip.posterior._wide_rows import fit_reducer, reducer
 PREDICTED_AT_ONCE = 4096
 """Rows whose features are made at a time."""
 
-LEAST_ROWS = 1000
+LEAST_MAX_ROWS = 1000
 """Smallest `max_rows`."""
 
 
@@ -228,7 +228,7 @@ class ChannelPosterior(JointPosterior):
     ) -> tuple[NDArray[np.intp], Floats]:
         """Fit, and return the positions of the rows that took part, and their clean posterior."""
         check_count(self.n_centers, "n_centers", least=1)
-        check_count(self.max_rows, "max_rows", least=LEAST_ROWS)
+        check_count(self.max_rows, "max_rows", least=LEAST_MAX_ROWS)
         check_choice(self.estimate, ("median", "mean"), "estimate")
         by_name = isinstance(self.features, str)
         if by_name:

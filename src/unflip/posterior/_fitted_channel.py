@@ -92,21 +92,7 @@ def fit_channel_to(
     options: ChannelOptions,
     random_state: np.random.RandomState,
 ) -> tuple[FittedChannel, Floats]:
-    """Return the fitted noise model, and P(true | x) of each row without its own label.
-
-    Parameters
-    ----------
-    rows, codes, weight : ndarrays
-        The samples: columns, positions of the observed labels among the classes, and weights.
-    n_classes : int
-        Number of classes.
-    known : NoiseRates, TransitionMatrix or None
-        What is known of the noise; bounds for two classes only.
-    options : ChannelOptions
-        What to fit.
-    random_state : RandomState instance
-        Generator of the centers and of the order of the rows.
-    """
+    """Return the fitted noise model, and P(true | x) of each row without its own label."""
     if n_classes == 2:
         return _fit_two(rows, codes, weight, known, options, random_state)
     return _fit_many(rows, codes, weight, n_classes, known, options, random_state)

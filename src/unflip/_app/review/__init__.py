@@ -17,7 +17,7 @@ from unflip._app.review._server import check_review, serve
 from unflip._app.review._session import ReviewSession
 from unflip._app.review._store import Decisions, StaleDecisionError, check_name
 from unflip._app.review._table import ReviewTable, RowsOfFile
-from unflip.checked import clopper_pearson
+from unflip.checked.internals import clopper_pearson
 
 __all__ = [
     "Decision",

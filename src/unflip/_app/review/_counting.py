@@ -10,9 +10,9 @@ from unflip._app.review._store import Decisions
 from unflip._diagnostics.findings import LEVEL
 from unflip._utils.typing import Codes, Floats, Record
 from unflip._utils.validation import Labels
-from unflip.checked import (
+from unflip.checked import CheckedLabels
+from unflip.checked.internals import (
     UNSURE,
-    CheckedLabels,
     Predicted,
     estimate_predicted,
     label_proba_of,

@@ -19,7 +19,7 @@ from unflip._app.review._table import ReviewTable, named_columns
 from unflip._app.row_hashes import hash_texts
 from unflip._utils.files import check_free, write_whole
 from unflip._utils.typing import ArrayLike, Rows
-from unflip.checked import UNSURE
+from unflip.checked.internals import UNSURE
 
 EXPORTED_FILES = ("corrected", "reviewed", "log")
 

@@ -81,11 +81,25 @@ DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 class DecisionsUnavailableError(OSError):
-    """The file of decisions cannot be used now, and nothing was stored."""
+    """The file of decisions cannot be used now, and nothing was stored.
+
+    Examples
+    --------
+    >>> from unflip.review import DecisionsUnavailableError
+    >>> issubclass(DecisionsUnavailableError, OSError)
+    True
+    """
 
 
 class OtherTableError(ValueError):
-    """The file holds decisions on another table."""
+    """The file holds decisions on another table.
+
+    Examples
+    --------
+    >>> from unflip.review import OtherTableError
+    >>> issubclass(OtherTableError, ValueError)
+    True
+    """
 
 
 def unavailable(path: Path, error: sqlite3.Error) -> DecisionsUnavailableError:

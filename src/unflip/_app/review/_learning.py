@@ -11,7 +11,8 @@ import numpy as np
 from unflip._app.review._queue import Opinion
 from unflip._utils.typing import Codes, Record, Rows
 from unflip._utils.validation import Labels
-from unflip.checked import LEAST_ROWS, CheckedLabels, recalibrate
+from unflip.checked import CheckedLabels
+from unflip.checked.internals import LEAST_ROWS, recalibrate
 
 EVERY = 5
 """New or changed answers after which the model is learnt again."""

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from unflip._diagnostics.findings import LEVEL
 from unflip._utils.typing import Floats
 from unflip._utils.validation import check_level
-from unflip.checked import check_counts, clopper_pearson
+from unflip.checked.internals import check_counts, clopper_pearson
 
 
 @dataclass(frozen=True)

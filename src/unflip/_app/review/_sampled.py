@@ -20,7 +20,14 @@ BLIND = ("sample", *DRAWN)
 
 @dataclass(frozen=True)
 class Decision:
-    """The current decision on a row."""
+    """The current decision on a row.
+
+    Examples
+    --------
+    >>> from unflip.review import Decision
+    >>> Decision(3, version=1, verdict="keep", label=0).verdict
+    'keep'
+    """
 
     # Position in the table.
     row: int

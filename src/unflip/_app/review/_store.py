@@ -24,7 +24,14 @@ MAX_NAME_CHARACTERS = 60
 
 
 class StaleDecisionError(Exception):
-    """The row was written to since it was read; `current` is the decision now."""
+    """The row was written to since it was read; `current` is the decision now.
+
+    Examples
+    --------
+    >>> from unflip.review import Decision, StaleDecisionError
+    >>> StaleDecisionError(Decision(3, version=2)).current.version
+    2
+    """
 
     def __init__(self, current: Decision) -> None:
         super().__init__(f"row {current.row} is now at version {current.version}.")
