@@ -94,3 +94,15 @@ def test_three_classes_check_labels_once_besides_the_fits_of_the_candidates(coun
     ImportanceReweightingClassifier(posterior=SelectedPosterior([None], cv=3)).fit(X3, Y3)
     # the chosen one on all rows and three folds, the choice itself, and the channel of the rates
     assert counts["check_labels"] == 1 + 1 + 4 + 2
+
+
+def test_the_default_classifier_encodes_columns_once(monkeypatch):
+    from unflip._utils.columns import ColumnEncoder
+
+    frame = pytest.importorskip("pandas").DataFrame({"kind": np.where(Y, "u", "v"), "x": X[:, 0]})
+    fits = []
+    whole = ColumnEncoder.fit
+    monkeypatch.setattr(ColumnEncoder, "fit", lambda *args: fits.append(1) or whole(*args))
+    clf = ImportanceReweightingClassifier(random_state=0).fit(frame, Y)
+    assert len(fits) == 1
+    assert clf.predict(frame).shape == Y.shape

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -234,7 +235,7 @@ class ImportanceReweightingClassifier(
             check_class_weights(weight, codes, classes)
         random_state = optional_generator(self.random_state)
         base = default_classifier(X) if self.estimator is None else self.estimator
-        estimator = clone_seeded(base, random_state)
+        estimator: Any = clone_seeded(base, random_state)
         weight_parameters(estimator)  # refused before any work is done
 
         numbers, preprocessing = encode(
@@ -266,7 +267,13 @@ class ImportanceReweightingClassifier(
         elif self.weighting == "relabel" or (self.weighting == "auto" and classes.size > 2):
             proba = found.label_posterior.proba
         training = _Training(classes, labels.given, beta, proba, own_weight)
-        training.fit(estimator, X)
+        if self.estimator is None and preprocessing is not None:
+            # by the steps of the default classifier, which has its last one left to train
+            classifier = estimator.steps[-1][1]
+            training.fit(classifier, numbers)
+            estimator = Pipeline([("table", preprocessing), ("classifier", classifier)])
+        else:
+            training.fit(estimator, X)
 
         check_table(self, X, reset=True)
         self.classes_, self.noise_, self.estimator_ = classes, noise, estimator
