@@ -52,10 +52,12 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="File of the figures, for the page.")
     parser.add_argument("--limit", action="store_true", help="How well junk can be ranked at all.")
     parser.add_argument(
-        "--determined", default="True", choices=DETERMINED, help="Do images determine their class?"
+        "--determined", choices=DETERMINED, help="Default: True for people, auto for the others."
     )
     arguments = parser.parse_args()
-    determined = DETERMINED[arguments.determined]
+    # people label images; the other sets have labels flipped at random, digits and texts
+    determined = DETERMINED[arguments.determined or "auto"]
+    of_people = DETERMINED[arguments.determined or "True"]
     if arguments.limit:
         limit()
         return
@@ -66,7 +68,8 @@ def main() -> None:
     if folder.is_dir():
         for name in ("people", "simulated"):
             cases = networks(folder / f"{name}.npz")
-            rows += measured(name, cases, determined=determined)
+            chosen = of_people if name == "people" else determined
+            rows += measured(name, cases, determined=chosen)
         rows += reviewed(folder / "reviewed.npz", determined=determined)
     else:
         print(f"no real labels: {folder} is not there (set UNFLIP_REAL)")

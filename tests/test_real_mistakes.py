@@ -57,10 +57,12 @@ def cleanlab():
 @pytest.mark.usefixtures("cleanlab")
 @needs_labels
 @pytest.mark.parametrize(
-    ("name", "largest", "said"), [("people", 0.04, 0.8), ("simulated", 0.015, 0.9)]
+    ("name", "determined", "largest", "said"),
+    [("people", True, 0.04, 0.8), ("simulated", "auto", 0.015, 0.9)],
 )
-def test_networks_are_ranked_ahead_and_calibrated(name, largest, said, capsys):
-    rows = real.measured(name, real.networks(FOLDER / f"{name}.npz"))
+def test_networks_are_ranked_ahead_and_calibrated(name, determined, largest, said, capsys):
+    cases = real.networks(FOLDER / f"{name}.npz")
+    rows = real.measured(name, cases, determined=determined)
     check_ahead(rows)
     assert "OUTSIDE" not in capsys.readouterr().out
     assert all(float(row[7]) <= largest for row in rows[:-1])

@@ -206,6 +206,7 @@ class _Likelihood:
     ) -> tuple[float, Floats, Floats]:
         """Return minus the log-posterior, its gradient, and P(true, some class | x, y)."""
         sample, scale = self.sample, np.exp(log_scale)
+        spread = SETTINGS.shift_spread(sample.shares.size)
         clean, _ = _clean_posterior(scale, shift, sample.logs, sample.shares)
         joint = clean * factors
         by_class = np.maximum(row_sums(joint), 1e-300)
@@ -222,9 +223,9 @@ class _Likelihood:
         error = clean * real[:, None] - joint
         value = float(-sample.weight @ np.log(observed))
         value += (log_scale / SETTINGS.scale_spread) ** 2 / 2
-        value += float(shift @ shift) / (2 * SETTINGS.shift_spread**2)
+        value += float(shift @ shift) / (2 * spread**2)
         at_scale = scale * np.vdot(error, sample.logs) + log_scale / SETTINGS.scale_spread**2
-        at_shift = error.sum(axis=0) + shift / SETTINGS.shift_spread**2
+        at_shift = error.sum(axis=0) + shift / spread**2
         return value, np.r_[at_scale, at_shift, at_none], joint
 
     def hypothesis(

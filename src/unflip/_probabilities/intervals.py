@@ -100,7 +100,7 @@ def laplace_draws(
     information = n_samples * _information(one, sample, rates)
     information[0, 0] += SETTINGS.scale_spread**-2
     shifts = np.arange(1, 1 + n_classes)
-    information[shifts, shifts] += SETTINGS.shift_spread**-2
+    information[shifts, shifts] += SETTINGS.shift_spread(n_classes) ** -2
     angles = np.arange(1 + n_classes, len(information))
     information[angles, angles] += 4 * sum(SETTINGS.rate_prior)  # a label is worth 4, whatever e
     values, vectors = np.linalg.eigh(information)
