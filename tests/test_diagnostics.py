@@ -13,14 +13,14 @@ from unflip import (
     TransitionMatrix,
     flip_labels,
 )
-from unflip._diagnostics.findings import (
+from unflip._features import diagnose
+from unflip.audit import LabelAudit
+from unflip.diagnostics.findings import (
     judge_rates,
     judge_usefulness,
     judge_weights,
     range_sentence,
 )
-from unflip._features import diagnose
-from unflip.audit import LabelAudit
 from unflip.inspection import summary
 from unflip.noise import RatesInterval
 from unflip.noise_rates import ChannelRates

@@ -4,9 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from unflip._diagnostics.findings import LabelNoiseWarning
     from unflip.audit import LabelAudit, find_label_issues
     from unflip.checked import CheckedLabels
+    from unflip.diagnostics.findings import LabelNoiseWarning
     from unflip.inspection import noise_by_slice
     from unflip.noise import InverseRates, NoiseRates, TransitionMatrix, flip_labels
     from unflip.reweighting import ImportanceReweightingClassifier
@@ -34,7 +34,7 @@ _MODULES = {
     "ImportanceReweightingClassifier": "reweighting",
     "InverseRates": "noise",
     "LabelAudit": "audit",
-    "LabelNoiseWarning": "_diagnostics.findings",
+    "LabelNoiseWarning": "diagnostics.findings",
     "NoiseRates": "noise",
     "TransitionMatrix": "noise",
     "find_label_issues": "audit",

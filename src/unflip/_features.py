@@ -11,15 +11,15 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from unflip._diagnostics.error_range import wrong_share_range
-from unflip._diagnostics.findings import Diagnostic, judge_model, judge_rates
-from unflip._diagnostics.labels import judge_classes
 from unflip._utils.folds import folds_within_classes
 from unflip._utils.preprocessing import fit_preprocessing
 from unflip._utils.typing import Array, Floats
 from unflip._utils.validation import Labels
 from unflip.checked import CheckedLabels
 from unflip.checked.internals import correct, has_checked
+from unflip.diagnostics.error_range import wrong_share_range
+from unflip.diagnostics.findings import Diagnostic, judge_model, judge_rates
+from unflip.diagnostics.labels import judge_classes
 from unflip.estimate import Bounds, NoiseEstimate
 from unflip.noise import Noise, as_noise, as_transition_matrix, known_size
 from unflip.noise_rates import (

@@ -8,7 +8,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._diagnostics.findings import raise_or_warn
 from unflip._features import encode, estimate_from_features, estimate_from_posterior
 from unflip._notebook import with_findings
 from unflip._probabilities.estimate import Determined, estimate_from_probabilities
@@ -30,6 +29,7 @@ from unflip._utils.validation import (
 )
 from unflip.checked import CheckedLabels
 from unflip.checked.internals import correct
+from unflip.diagnostics.findings import raise_or_warn
 from unflip.estimate import HasNoiseEstimate, NoiseEstimate
 from unflip.noise_rates import (
     BaseRates,

@@ -13,7 +13,6 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._diagnostics.findings import judge_weights, raise_or_warn
 from unflip._features import FeatureFit, encode, estimate_from_features
 from unflip._notebook import with_findings
 from unflip._utils.compat import DiagramMixin
@@ -40,6 +39,7 @@ from unflip._utils.validation import (
 )
 from unflip.checked import CheckedLabels
 from unflip.checked.internals import has_checked
+from unflip.diagnostics.findings import judge_weights, raise_or_warn
 from unflip.estimate import HasNoiseEstimate
 from unflip.noise_rates import BaseRates, RatesLike, for_two_classes
 from unflip.posterior import BasePosterior, PosteriorLike, as_posterior

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 
 from unflip import ImportanceReweightingClassifier, LabelNoiseWarning, NoiseRates, flip_labels
-from unflip._diagnostics.error_range import channel_range, wrong_share_bounds
+from unflip.diagnostics.error_range import channel_range, wrong_share_bounds
 from unflip.posterior import ChannelPosterior
 from unflip.posterior._noisy_channel import ChannelSample, fit_noisy_channel
 from unflip.posterior._noisy_channel._check import (

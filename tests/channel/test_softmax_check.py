@@ -15,7 +15,7 @@ from unflip import (
     TransitionMatrix,
     flip_labels,
 )
-from unflip._diagnostics.error_range import channel_range
+from unflip.diagnostics.error_range import channel_range
 from unflip.inspection import summary
 from unflip.posterior import ChannelPosterior
 from unflip.posterior._softmax_channel._check import (

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from unflip._app.markup import plain
-from unflip._diagnostics.findings import PROBABLY, strength
-from unflip._diagnostics.labels import look_alike
 from unflip._utils.typing import Record
+from unflip.diagnostics.findings import PROBABLY, strength
+from unflip.diagnostics.labels import look_alike
 
 LEAST_SHOWN = 0.0005
 """Smaller shares are shown as less than 0.1 %."""

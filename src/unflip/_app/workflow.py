@@ -25,8 +25,6 @@ from sklearn.svm import SVC
 from unflip._app.reviewed import checked_record, class_named
 from unflip._app.table_files import READ, TableError, listed, read_table
 from unflip._app.tables import LabelledTable
-from unflip._diagnostics.findings import Diagnostic, judge_columns, judge_usefulness
-from unflip._diagnostics.labels import judge_classes, judge_table
 from unflip._utils.estimators import clone_seeded, fit_soft_labels, weight_parameters
 from unflip._utils.folds import folds_within_classes
 from unflip._utils.preprocessing import make_vectorizer
@@ -37,6 +35,8 @@ from unflip._utils.validation import Labels, check_enough_rows, find_class
 from unflip.audit import LabelAudit
 from unflip.checked import CheckedLabels
 from unflip.checked.internals import correct
+from unflip.diagnostics.findings import Diagnostic, judge_columns, judge_usefulness
+from unflip.diagnostics.labels import judge_classes, judge_table
 from unflip.estimate import NoiseEstimate
 from unflip.inspection import summary
 from unflip.noise import NoiseRates, TransitionMatrix

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from unflip._blocks._rows import Blocks, LabelCounts, RowRequest, fetch_rows, label_codes
-from unflip._diagnostics.findings import LEVEL, Diagnostic
 from unflip._utils.simplex import scaled_rows
 from unflip._utils.typing import Array, Codes, Floats, Rows
 from unflip._utils.validation import Labels
@@ -22,6 +21,7 @@ from unflip.checked.internals import (
     explained_by,
 )
 from unflip.checked.internals import wrong_share as wrong_share_ratio
+from unflip.diagnostics.findings import LEVEL, Diagnostic
 from unflip.noise import Noise
 from unflip.weights import LabelPosterior, Totals
 

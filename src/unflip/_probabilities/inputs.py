@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment, minimize
 from scipy.special import softmax
 
-from unflip._diagnostics.findings import Diagnostic
 from unflip._utils.typing import Array, Floats
 from unflip._utils.validation import check_labels, plain_labels
+from unflip.diagnostics.findings import Diagnostic
 
 LARGEST_SUM_ERROR = 0.02
 """How far a row's sum may be from one: half precision and rounded text are let through."""

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from unflip._diagnostics.findings import LEVEL
 from unflip._probabilities.hypotheses import FittedSamples, NoiseHypothesis
 from unflip._probabilities.mixture import HypothesisMixture
 from unflip._probabilities.settings import SETTINGS
 from unflip._utils.simplex import scaled_rows
 from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Floats
+from unflip.diagnostics.findings import LEVEL
 from unflip.noise import RatesInterval
 
 

@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 from scipy.stats import hypergeom
 
-from unflip._diagnostics.findings import LEVEL
 from unflip._utils.typing import Floats
 from unflip._utils.validation import check_level, check_numbers
+from unflip.diagnostics.findings import LEVEL
 
 
 def clopper_pearson(found: ArrayLike, n: ArrayLike, level: float = LEVEL) -> Floats:

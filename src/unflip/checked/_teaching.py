@@ -7,7 +7,6 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
-from unflip._diagnostics.findings import LEVEL, Diagnostic
 from unflip._utils.simplex import scaled_rows
 from unflip._utils.typing import Codes, Floats, Rows
 from unflip._utils.validation import Labels
@@ -15,6 +14,7 @@ from unflip.checked._counting import Estimate
 from unflip.checked._draws import Draws
 from unflip.checked._labels import CheckedLabels
 from unflip.checked._learning import LEAST_ROWS, Explained, Seen, explain_errors
+from unflip.diagnostics.findings import LEVEL, Diagnostic
 from unflip.estimate import CheckedEvidence, NoiseEstimate
 from unflip.noise import NoiseRates, TransitionMatrix
 from unflip.noise_rates import admissible_matrix

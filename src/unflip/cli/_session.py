@@ -22,9 +22,9 @@ from rich.text import Text
 
 from unflip._app.markup import ESCAPED, rounded
 from unflip._app.workflow import CannotEstimateError
-from unflip._diagnostics.findings import LabelNoiseWarning
 from unflip._utils.progress import heard
 from unflip._utils.typing import Record
+from unflip.diagnostics.findings import LabelNoiseWarning
 
 
 class Session:

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import chi2
 
-from unflip._diagnostics.findings import LEVEL, raise_or_warn
 from unflip._features import choose_posterior, encode, estimate_from_features
 from unflip._utils.estimators import stage_generator
 from unflip._utils.folds import folds_within_classes
@@ -19,6 +18,7 @@ from unflip._utils.frames import column_values
 from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Codes, Floats, Record
 from unflip._utils.validation import check_choice, check_count, check_enough_rows, check_labels
+from unflip.diagnostics.findings import LEVEL, raise_or_warn
 from unflip.estimate import NoiseEstimate
 from unflip.inspection._slice_likelihood import (
     Region,

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._diagnostics.error_range import true_shares
-from unflip._diagnostics.findings import Diagnostic, judge_weight_summary, range_sentence
 from unflip._utils.typing import Record
 from unflip.checked import Estimate
+from unflip.diagnostics.error_range import true_shares
+from unflip.diagnostics.findings import Diagnostic, judge_weight_summary, range_sentence
 from unflip.estimate import NoiseEstimate
 
 LEAST_P = 1e-4

@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._diagnostics.findings import LEVEL, Diagnostic, raise_or_warn
 from unflip._utils.folds import folds_within_classes
 from unflip._utils.row_weights import relative_weights
 from unflip._utils.threads import one_blas_thread
@@ -24,6 +23,7 @@ from unflip._utils.validation import (
     check_numbers,
     check_table,
 )
+from unflip.diagnostics.findings import LEVEL, Diagnostic, raise_or_warn
 from unflip.noise import (
     LARGEST_TOTAL,
     Noise,

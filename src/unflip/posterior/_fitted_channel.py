@@ -6,9 +6,9 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.decomposition import TruncatedSVD
 
-from unflip._diagnostics.error_range import wrong_share_bounds
 from unflip._utils.progress import tick, work
 from unflip._utils.typing import Codes, Floats
+from unflip.diagnostics.error_range import wrong_share_bounds
 from unflip.noise import Noise, NoiseRates, RatesInterval, TransitionMatrix
 from unflip.posterior._noisy_channel import (
     ChannelSample,

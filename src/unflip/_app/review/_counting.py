@@ -7,7 +7,6 @@ import numpy as np
 
 from unflip._app.review._sampled import Draw
 from unflip._app.review._store import Decisions
-from unflip._diagnostics.findings import LEVEL
 from unflip._utils.typing import Codes, Floats, Record
 from unflip._utils.validation import Labels
 from unflip.checked import CheckedLabels
@@ -20,6 +19,7 @@ from unflip.checked.internals import (
     rows_needed,
     wrong_share,
 )
+from unflip.diagnostics.findings import LEVEL
 
 BATCH = 10
 """Rows drawn at a time; the answers so far decide how the next are drawn."""

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unflip._diagnostics.findings import LEVEL
 from unflip._utils.typing import Floats
 from unflip._utils.validation import check_level
 from unflip.checked.internals import check_counts, clopper_pearson
+from unflip.diagnostics.findings import LEVEL
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,10 @@ from unflip._app.review._sampled import BLIND, DRAWN, Decision
 from unflip._app.review._store import Decisions
 from unflip._app.review._table import ReviewTable
 from unflip._app.review._texts import WordMarks, is_text
-from unflip._diagnostics.findings import LEVEL
 from unflip._utils.typing import Record, Rows
 from unflip._utils.validation import check_choice
 from unflip.checked.internals import GOALS
+from unflip.diagnostics.findings import LEVEL
 
 PAGE_ROWS = 50
 """Rows of a queue per request."""

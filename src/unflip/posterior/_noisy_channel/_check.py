@@ -20,9 +20,9 @@ from scipy.stats import chi2, norm
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.tree import DecisionTreeClassifier
 
-from unflip._diagnostics.findings import LEVEL
 from unflip._utils.threads import SCIKIT_LEARN, threads_for
 from unflip._utils.typing import Floats
+from unflip.diagnostics.findings import LEVEL
 from unflip.noise import NoiseRates
 from unflip.posterior._noisy_channel._evidence import first_guess, fit_channel
 from unflip.posterior._noisy_channel._features import ChannelFeatures

@@ -16,10 +16,10 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.tree import DecisionTreeClassifier
 
-from unflip._diagnostics.findings import Diagnostic, named
 from unflip._utils.frames import column_values
 from unflip._utils.typing import Array, Codes, Floats
 from unflip._utils.validation import check_labels
+from unflip.diagnostics.findings import Diagnostic, named
 
 LEAST_CLASS_ROWS = 10
 """Of a class with fewer rows it cannot be told how often it is mislabelled."""

@@ -204,13 +204,26 @@ class LabelNoiseWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One reason for doubt; `str` says it in English."""
+    """One finding about an estimate; `str` says it in English.
 
-    # A key of `SENTENCES`.
+    Parameters
+    ----------
+    code : str
+        What was found; it stays the same while wording improves.
+    severity : {"note", "warning", "error"}, default="warning"
+        Notes stand in summaries, `fit` warns of warnings, and raises errors.
+    numbers : dict, default={}
+        What the sentence is filled with.
+
+    Examples
+    --------
+    >>> from unflip.diagnostics import Diagnostic
+    >>> str(Diagnostic("mean_weight", "note", {"mean": 1.2}))
+    'The mean weight is 1.20, and with the right posterior and rates it is 1.'
+    """
+
     code: str
-    # Notes stand in summaries, warnings are also given by `fit`, and errors are raised by it.
     severity: Severity = "warning"
-    # What the sentence is filled with.
     numbers: dict[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
@@ -297,7 +310,7 @@ def named(parts: Iterable[str]) -> str:
 
     Examples
     --------
-    >>> from unflip._diagnostics.findings import named
+    >>> from unflip.diagnostics.findings import named
     >>> named(["a", "b", "c"])
     'a, b and c'
     """
@@ -318,7 +331,7 @@ def range_sentence(
 
     Examples
     --------
-    >>> from unflip._diagnostics.findings import range_sentence
+    >>> from unflip.diagnostics.findings import range_sentence
     >>> print(range_sentence((0.0, 0.003), (0.0, 0.132)))
     If labels were flipped at random within each class, less than 1% are wrong; if mistakes depend
     on the row, up to 14% may be. Checking about 100 rows would tell.

@@ -1,1 +1,0 @@
-"""Findings about an estimate: codes, thresholds and sentences."""
