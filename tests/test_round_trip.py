@@ -4,12 +4,15 @@ import csv
 import io
 import random
 import warnings
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 
 import polars as pl
 import pytest
 from openpyxl import Workbook
 from openpyxl.chart import BarChart
 from openpyxl.worksheet.table import Table
+from polars.testing import assert_frame_equal, assert_series_equal
 from typer.testing import CliRunner
 
 from unflip._app import table_files
@@ -27,15 +30,15 @@ CELLS = (
     ["käse", "Ωmega", "日本", "\u00a0", "🙂"],
 )
 LATIN = (*CELLS[:6], ["käse", "über", "\u00a0"])
-NAMES = ["*", "^x$", "x", "2019", "name with blank", "a,b", 'q"', "^.*$", "x_duplicated_0"]
+NAMES = ["", "*", "^x$", "x", "2019", "name with blank", "a,b", 'q"', "^.*$", "x_duplicated_0"]
 
 
 def made(seed):
-    """Return a table of text, how it is written to a file, and the file's bytes."""
+    """Return a table of text, its label, how it is written to a file, and the file's bytes."""
     rng = random.Random(seed)  # noqa: S311
     encoding = rng.choice(["utf-8", "utf-8-sig", "utf-16", "latin-1"])
     groups = LATIN if encoding == "latin-1" else CELLS
-    names = rng.sample(NAMES, rng.randint(1, 4))
+    label, *names = rng.sample(NAMES, rng.randint(2, 5))
     n_rows = rng.randint(2, 12)
 
     def column():
@@ -44,7 +47,7 @@ def made(seed):
         return [rng.choice(pool) for _ in range(n_rows)]
 
     columns = {name: column() for name in names}
-    columns["label"] = [rng.choice(["01", "1", "2"]) for _ in range(n_rows - 2)] + ["1", "2"]
+    columns[label] = [rng.choice(["01", "1", "2"]) for _ in range(n_rows - 2)] + ["1", "2"]
     separator = rng.choice([",", ";", "\t", "|"])
     text = io.StringIO()
     quoting = rng.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC])
@@ -52,7 +55,7 @@ def made(seed):
     writer = csv.writer(text, delimiter=separator, quoting=quoting, lineterminator=ends)
     writer.writerow(columns)
     writer.writerows(zip(*columns.values(), strict=True))
-    return columns, separator, encoding, text.getvalue().encode(encoding)
+    return columns, label, separator, encoding, text.getvalue().encode(encoding)
 
 
 def text_of(path, separator=","):
@@ -71,7 +74,7 @@ def as_text(table):
 
 
 def check_files(seed, folder):
-    columns, separator, encoding, content = made(seed)
+    columns, _, separator, encoding, content = made(seed)
     source = folder / "table.csv"
     source.write_bytes(content)
     table = read_file(source, separator=separator, encoding=encoding)
@@ -107,36 +110,36 @@ def call():
 
 
 def check_flip(seed, folder, call):
-    columns, separator, encoding, content = made(seed)
+    columns, label, separator, encoding, content = made(seed)
     (folder / "table.csv").write_bytes(content)
     call(
-        "flip", folder / "table.csv", "--label", "label", "--rates", "0.3,0.3", "--truth", "true",
+        "flip", folder / "table.csv", "--label", label, "--rates", "0.3,0.3", "--truth", "true",
         "--out", folder / "out.csv", "--separator", separator, "--encoding", encoding, "--force",
     )  # fmt: skip
     found = text_of(folder / "out.csv")
-    assert found.pop("true") == columns["label"]
-    for now, then in zip(found.pop("label"), columns["label"], strict=True):
+    assert found.pop("true") == columns[label]
+    for now, then in zip(found.pop(label), columns[label], strict=True):
         assert now == then or int(now) != int(then), seed
-    assert found == {name: cells for name, cells in columns.items() if name != "label"}, seed
+    assert found == {name: cells for name, cells in columns.items() if name != label}, seed
 
 
 def check_review(seed, folder, call):
-    columns, separator, encoding, content = made(seed)
+    columns, label, separator, encoding, content = made(seed)
     source = folder / f"{seed}.csv"
     source.write_bytes(content)
     values = read_file(source, separator=separator, encoding=encoding).values
-    table = ReviewTable(values, "label")
+    table = ReviewTable(values, label)
     with Decisions(folder / f"{seed}.review.sqlite", table.fingerprint) as decisions:
         decisions.decide(row=0, version=0, verdict="change", label=1 - int(table.codes[0]))
     call(
-        "review", source, "--label", "label", "--export", "--out", folder / "export",
+        "review", source, "--label", label, "--export", "--out", folder / "export",
         "--separator", separator, "--encoding", encoding,
     )  # fmt: skip
     found = text_of(folder / "export" / "corrected.csv")
-    changed, *others = found.pop("label")
-    assert int(changed) != int(columns["label"][0]), seed
-    assert others == columns["label"][1:], seed
-    assert found == {name: cells for name, cells in columns.items() if name != "label"}, seed
+    changed, *others = found.pop(label)
+    assert int(changed) != int(columns[label][0]), seed
+    assert others == columns[label][1:], seed
+    assert found == {name: cells for name, cells in columns.items() if name != label}, seed
 
 
 @pytest.mark.parametrize("check", [check_flip, check_review])
@@ -147,33 +150,33 @@ def test_flip_and_review_keep_every_cell(tmp_path, call, check):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("check", [check_flip, check_review])
-def test_flip_and_review_keep_every_cell_of_200_tables(tmp_path, call, check):
-    for seed in range(200):
+def test_flip_and_review_keep_every_cell_of_2000_tables(tmp_path, call, check):
+    for seed in range(2000):
         check(seed, tmp_path, call)
 
 
 def learnable(seed):
     """Return a table as `made` makes it, of rows and a column from which labels can be learnt."""
-    columns, separator, encoding, _ = made(seed)
+    columns, label, separator, encoding, _ = made(seed)
     rng = random.Random(seed)  # noqa: S311
     n_rows = 60
     whole = {name: [rng.choice(cells) for _ in range(n_rows)] for name, cells in columns.items()}
-    whole["label"] = [f"{k % 2}" for k in range(n_rows)]
+    whole[label] = [f"{k % 2}" for k in range(n_rows)]
     whole["number"] = [f"{rng.gauss(3 * (k % 2), 1):.2f}0" for k in range(n_rows)]
     whole["zip"] = [f"{k:05}" for k in range(n_rows)]
     text = io.StringIO()
     writer = csv.writer(text, delimiter=separator)
     writer.writerow(whole)
     writer.writerows(zip(*whole.values(), strict=True))
-    return whole, separator, encoding, text.getvalue().encode(encoding)
+    return whole, label, separator, encoding, text.getvalue().encode(encoding)
 
 
 def check_learning(seed, folder, call):
-    columns, separator, encoding, content = learnable(seed)
+    columns, label, separator, encoding, content = learnable(seed)
     source, model, weights = folder / "table.csv", folder / "model", folder / "weights.csv"
     source.write_bytes(content)
     reading = ("--separator", separator, "--encoding", encoding, "--force")
-    common = ("--label", "label", "--id", "zip", "--rates", "0.1,0.1", *reading)
+    common = ("--label", label, "--id", "zip", "--rates", "0.1,0.1", *reading)
     call("audit", source, *common, "--top", 60, "--out", folder / "audit.csv")
     found = text_of(folder / "audit.csv")
     rows = [int(row) for row in found["row"]]
@@ -193,9 +196,122 @@ def test_audit_predict_and_weights_keep_every_cell(tmp_path, call):
 
 
 @pytest.mark.slow
-def test_audit_predict_and_weights_keep_every_cell_of_200_tables(tmp_path, call):
-    for seed in range(200):
+def test_audit_predict_and_weights_keep_every_cell_of_2000_tables(tmp_path, call):
+    for seed in range(2000):
         check_learning(seed, tmp_path, call)
+
+
+def a_time(rng):
+    return datetime(1700, 1, 1) + timedelta(microseconds=rng.randrange(10**16))
+
+
+TYPED = {
+    pl.Int8: lambda rng: rng.randint(-(2**7), 2**7 - 1),
+    pl.UInt64: lambda rng: rng.choice([0, 2**53 + 1, 2**64 - 1]),
+    pl.Int128: lambda rng: rng.choice([0, -(2**127), 2**127 - 1]),
+    pl.Float32: lambda rng: rng.choice([0.1, -0.0, float("nan"), rng.random()]),
+    pl.Float64: lambda rng: rng.choice([0.1 + 0.2, 1e-300, 1e15, float("nan"), rng.random()]),
+    pl.Decimal(10, 2): lambda rng: Decimal(rng.randint(-(10**9), 10**9)) / 100,
+    pl.Boolean: lambda rng: rng.random() < 0.5,
+    pl.String: lambda rng: rng.choice(rng.choice(CELLS)),
+    pl.Categorical: lambda rng: rng.choice(CELLS[1]),
+    pl.Enum(["low", "high"]): lambda rng: rng.choice(["low", "high"]),
+    pl.Date: lambda rng: date.fromordinal(rng.randint(1, date.max.toordinal())),
+    pl.Datetime("ms"): lambda rng: a_time(rng).replace(microsecond=0),
+    pl.Datetime("ns"): a_time,
+    pl.Datetime("us", "Europe/Berlin"): a_time,
+    pl.Time: lambda rng: a_time(rng).time(),
+}
+LABELS = {
+    pl.Int8: [0, 1],
+    pl.Float64: [0.0, 1.0],
+    pl.Boolean: [True, False],
+    pl.String: ["01", "1"],
+    pl.Categorical: ["NA", "N/A"],
+    pl.Enum(["low", "high"]): ["low", "high"],
+    pl.Date: [date(2020, 1, 1), date(2021, 1, 1)],
+}
+
+
+def typed(seed):
+    """Return a table of typed columns, and its label."""
+    rng = random.Random(seed)  # noqa: S311
+    label, *names = rng.sample(NAMES, rng.randint(2, 5))
+    n_rows = 20
+    table = {"number": pl.Series([3 * (k % 2) + k / n_rows for k in range(n_rows)])}
+    for name in names:
+        kind = rng.choice([*TYPED])
+        cells = [None if rng.random() < 0.2 else TYPED[kind](rng) for _ in range(n_rows)]
+        table[name] = pl.Series(cells, dtype=kind)
+    kind = rng.choice([*LABELS])
+    table[label] = pl.Series(LABELS[kind] * (n_rows // 2), dtype=kind)
+    return pl.DataFrame(table), label
+
+
+def check_typed(seed, folder, call):
+    table, label = typed(seed)
+    ending = (".parquet", ".arrow")[seed % 2]
+    source, out, model = folder / f"table{ending}", folder / f"out{ending}", folder / "model"
+    write_table(table, source)
+    others = [name for name in table.columns if name != label]
+    common = ("--label", label, "--rates", "0.1,0.1", "--force")
+    call("flip", source, *common, "--truth", "true", "--out", out)
+    found = read_file(out).cells
+    assert_frame_equal(found[others], table[others])
+    assert_series_equal(found["true"], table[label], check_names=False)
+    assert found[label].dtype == table[label].dtype
+    call("audit", source, *common, "--top", table.height, "--out", out)
+    found = read_file(out).cells
+    assert_frame_equal(found[table.columns], table[found["row"]])
+    call("fit", source, *common, "--out", model)
+    call("predict", model, source, "--force", "--out", out)
+    assert_frame_equal(read_file(out).cells[table.columns], table)
+
+
+def test_typed_files_keep_values_and_types(tmp_path, call):
+    for seed in range(6):
+        check_typed(seed, tmp_path, call)
+
+
+@pytest.mark.slow
+def test_2000_typed_files_keep_values_and_types(tmp_path, call):
+    for seed in range(2000):
+        check_typed(seed, tmp_path, call)
+
+
+EXCEL = (  # each makes a cell; numbers have at most 15 digits there
+    lambda rng: rng.randint(-(10**15), 10**15),
+    lambda rng: float(f"{rng.uniform(-1e9, 1e9):.14e}"),
+    lambda rng: rng.random() < 0.5,
+    lambda rng: rng.choice([*CELLS[0], *CELLS[1], *CELLS[6], " padded ", "two\nlines"]),
+    lambda rng: datetime(1970, 1, 1) + timedelta(seconds=rng.randrange(10**9)),
+)
+
+
+def check_worksheet(seed, folder, call):
+    rng = random.Random(seed)  # noqa: S311
+    kinds = [rng.choice(EXCEL) for _ in range(rng.randint(1, 4))]
+    columns = ["abababab", *([kind(rng) for _ in range(8)] for kind in kinds)]
+    sheet(folder / "table.xlsx", ["label", *range(len(kinds))], *zip(*columns, strict=True))
+    call(
+        "flip", folder / "table.xlsx", "--label", "label", "--rates", "0.3,0.3", "--force",
+        "--out", folder / "out.parquet",
+    )  # fmt: skip
+    found = pl.read_parquet(folder / "out.parquet")
+    for k, cells in enumerate(columns[1:]):
+        wanted = [None if cell == "" else cell for cell in cells]
+        assert [*map(repr, found[str(k)])] == [*map(repr, wanted)], seed
+
+
+def test_values_of_a_worksheet_are_written_with_their_types(tmp_path, call):
+    for seed in range(20):
+        check_worksheet(seed, tmp_path, call)
+
+
+@pytest.mark.slow
+def test_values_of_2000_worksheets_are_written_with_their_types(tmp_path, call):
+    for seed in range(2000):
+        check_worksheet(seed, tmp_path, call)
 
 
 def test_formats_with_types_get_them_where_no_text_is_lost(tmp_path):
@@ -252,6 +368,28 @@ def test_a_table_of_excel_is_read_without_what_is_around_it(tmp_path, totals):
     found = read_file(tmp_path / "t.xlsx").cells.to_dict(as_series=False)
     labels = ["no", "yes", "sum"]
     assert found == {"a": [1, 2, 3][: 3 - totals], "y": labels[: 3 - totals]}
+
+
+@pytest.mark.parametrize("cell", ['"say \\"yes\\""', '"a"b', '"never closed', '"a" '])
+def test_a_cell_that_goes_on_after_its_quotes_is_refused_by_its_line(tmp_path, cell):
+    (tmp_path / "t.csv").write_text(f'x,y\n"a\nb",1\n{cell},2\n')
+    with pytest.raises(TableError, match="line 4"):
+        read_file(tmp_path / "t.csv")
+
+
+def test_quotes_within_cells_are_kept_or_refused(tmp_path):
+    (tmp_path / "t.csv").write_text('\ufeff"x",y\nsay "yes" or "no",""",""\n"""\n')
+    assert read_file(tmp_path / "t.csv").cells.rows() == [('say "yes" or "no"', '","\n"')]
+    (tmp_path / "t.csv").write_text('x,y\n5" pipe,a\n6" pipe,b\n')
+    with pytest.raises(TableError, match="double the quotes"):
+        read_file(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("cells", [["10:30", "10:30:00.5"], ["10:30:00", "10:30"]])
+def test_times_of_the_day_in_several_formats_are_text(tmp_path, cells):
+    (tmp_path / "t.csv").write_text(f"time,y\n{cells[0]},a\n{cells[1]},b\n")
+    table = read_file(tmp_path / "t.csv")
+    assert table.cells["time"].to_list() == table.values["time"].to_list() == cells
 
 
 def test_damaged_excel_is_refused_in_words(tmp_path):

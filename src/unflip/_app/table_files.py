@@ -52,6 +52,8 @@ STDIN = Path("-")
 MISSING_VALUES = ["", "NA", "N/A", "NaN", "nan", "null", "NULL"]
 """Strings that are read as missing values in text files."""
 
+DOUBLE = 'Quote the cell and double the quotes in it: "say ""yes"" or ""no""".'
+
 CHUNK_BYTES = 2**20
 LONGEST_LINE = 2**24
 """Maximum length of a line in bytes: longer ones could exhaust the memory."""
@@ -120,14 +122,17 @@ def read_file(
                 "a line has more fields than the first one has names. Put quotes about values that "
                 "hold the separator."
             )
+        elif "malformed" in reason or "as dtype `str`" in str(error):  # all else is text
+            reason = f"a cell that is not quoted holds a quote. {DOUBLE}"
         raise TableError(f"{path} cannot be read as {ending[1:]}: {reason}") from error
     _check_width(path, cells.width)
     if not cells.height:
         raise TableError(f"{path} holds no rows.")
     if values is None:
         values = cells
-    modelled = [_modelled(column).alias(column.name) for column in values]
-    return FileTable(pl.DataFrame(modelled), cells)
+    # as a dict: polars renames a column without a name, such as the index that pandas writes, in a
+    # list of columns
+    return FileTable(pl.DataFrame({column.name: _modelled(column) for column in values}), cells)
 
 
 def unnamed(column: "pl.Series") -> "pl.Series":
@@ -280,7 +285,7 @@ def _read_excel(path: Path, file: BinaryIO) -> "pl.DataFrame":
         ) from error
     _check_distinct(path, names)
     return pl.DataFrame(
-        [_excel_series(name, values) for name, values in zip(names, columns, strict=True)]
+        {name: _excel_series(name, values) for name, values in zip(names, columns, strict=True)}
     )
 
 
@@ -476,6 +481,7 @@ def _read_text(path: Path, file: BinaryIO, separator: str) -> tuple["pl.DataFram
     names = _header(path, file, separator)
     _check_width(path, len(names))
     _check_distinct(path, names)
+    _check_quotes(path, file, separator)
     _rewind(file)
     cells = pl.read_csv(file, separator=separator, infer_schema=False)
     # by position, since polars leaves the quotes of a name doubled
@@ -502,11 +508,38 @@ def _inferred(file: BinaryIO, separator: str, names: Sequence[str]) -> "pl.DataF
                 infer_schema_length=None,
                 schema_overrides=texts,
             )
-        except pl.exceptions.ComputeError as error:
-            place = re.search(r"could not parse .* \(column number (\d+)\)", str(error), re.DOTALL)
-            if place is None or names[int(place[1]) - 1] in texts:
+        except pl.exceptions.PolarsError as error:
+            text = _unparsed(str(error), names)
+            if text is None or text in texts:
                 raise
-            texts[names[int(place[1]) - 1]] = pl.String
+            texts[text] = pl.String
+
+
+def _unparsed(error: str, names: Sequence[str]) -> str | None:
+    """Return the column of which polars says that it could not read a cell."""
+    number = re.search(r"could not parse .* \(column number (\d+)\)", error, re.DOTALL)
+    if number is not None:
+        return names[int(number[1]) - 1]
+    # times of the day in several formats
+    name = re.search(r"conversion from .* failed in column '(.*)' for \d+ out of", error, re.DOTALL)
+    return name[1] if name is not None and name[1] in names else None
+
+
+def _check_quotes(path: Path, file: BinaryIO, separator: str) -> None:
+    """Refuse a cell that goes on after its closing quote: polars drops the quotes in it."""
+    _rewind(file)
+    data = file.read()
+    start = len(codecs.BOM_UTF8) if data.startswith(codecs.BOM_UTF8) else 0
+    # cells without quotes around them, to the end of one that holds a quote; or a quoted cell
+    cells = rb'(?:[^"]++(?:(?<![%b\n])"[^%b\n]*+)?+|"(?:[^"]++|"")*+"(?=%b|\r?\n|\Z))*+'
+    mark = re.escape(separator.encode())
+    found = re.compile(cells % (mark, mark, mark)).match(data, start)
+    if found is not None and found.end() < len(data):
+        line = 1 + data.count(b"\n", 0, found.end())
+        raise TableError(
+            f"line {line} of {path}: a cell goes on after the quote that ends it, or never ends. "
+            f"{DOUBLE}"
+        )
 
 
 def _header(path: Path, file: BinaryIO, separator: str) -> list[str]:
