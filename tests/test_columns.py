@@ -104,6 +104,24 @@ def test_new_rows_may_hold_nothing_but_gaps_in_a_column(values, kind):
     assert np.isfinite(vectorizer.transform(new)).all()
 
 
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([f"{k}.5" for k in range(50)], "number"),
+        ([f"2020-01-{1 + k % 28:02}" for k in range(50)], "date"),
+        (["a", "b"] * 25, "category"),
+    ],
+)
+def test_spaces_around_values_do_not_matter(values, kind):
+    padded = pl.DataFrame({"x": [f" {value}\t" for value in values]})
+    encoder = ColumnEncoder().fit(padded)
+    assert [column.kind for column in encoder.columns_] == [kind]
+    plain = pl.DataFrame({"x": values})
+    expected = ColumnEncoder().fit_transform(plain)
+    assert np.array_equal(encoder.transform(padded), expected)
+    assert np.array_equal(encoder.transform(plain), expected)
+
+
 def test_a_column_of_gaps_is_left_out():
     table = pl.DataFrame({"a": GAPS, "b": range(5), "c": ["N/A"] * 5})
     assert ColumnEncoder().fit(table).transform(table).shape == (5, 1)

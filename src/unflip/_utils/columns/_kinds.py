@@ -156,14 +156,19 @@ def as_floats(column: "pl.Series") -> Floats:
         column = column.dt.total_microseconds() / 1e6
     elif column.dtype == pl.Time:
         column = column.cast(pl.Int64) / 1e9
+    elif column.dtype == pl.String:
+        column = column.str.strip_chars()  # polars reads no number beside a space
     numbers = column.cast(pl.Float64, strict=False).to_numpy()
     return np.where(np.isfinite(numbers), numbers, np.nan)  # text may say "inf"
 
 
 def cleaned(column: "pl.Series") -> "pl.Series":
-    """Return a column as text, null where a value is missing, and none too long."""
-    texts = column.cast(pl.String).str.head(MOST_CHARACTERS)
-    missing = texts.str.strip_chars().eq("") | texts.is_in(MISSING)
+    """Return a column as text, null where a value is missing, and none too long.
+
+    Without the spaces around a value: in a file such as "1, 2, 3" they are no part of it.
+    """
+    texts = column.cast(pl.String).str.head(MOST_CHARACTERS).str.strip_chars()
+    missing = texts.is_in(MISSING)
     return texts.set(missing.fill_null(False), None)
 
 
