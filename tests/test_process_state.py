@@ -6,14 +6,17 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from numpy.exceptions import ComplexWarning, VisibleDeprecationWarning
+from sklearn.linear_model import LogisticRegression
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from unflip import ImportanceReweightingClassifier, LabelAudit, find_label_issues
+from unflip import ImportanceReweightingClassifier, LabelAudit, NoiseRates, find_label_issues
 from unflip.streaming import Batches, ParquetBatches, StreamingReweighting
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(150, 3))
 Y = (X[:, 0] + 0.5 * RNG.normal(size=150) > 0).astype(int)
+RATES = NoiseRates(0.1, 0.1)
 P = np.array([[0.9, 0.1], [0.2, 0.8]])
 
 
@@ -30,6 +33,28 @@ def test_fits_in_threads_leave_blas_and_warning_filters_as_they_were():
             assert len(list(fits)) == 16
         assert blas_threads() == before
         assert warnings.filters == filters
+
+
+class LeavesFilters(LogisticRegression):
+    """Exchanges the filters as `check_array` does where another thread comes between."""
+
+    def fit(self, X, y, sample_weight=None):
+        copied = [*warnings.filters]
+        warnings.filters = copied
+        warnings.simplefilter("error", self.left)
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize(
+    ("left", "stays"),
+    [(ComplexWarning, False), (VisibleDeprecationWarning, False), (BytesWarning, True)],
+)
+def test_a_fit_restores_the_filters_that_scikit_learn_leaves_and_no_others(left, stays):
+    with warnings.catch_warnings():
+        before = list(warnings.filters)
+        LeavesFilters.left = left
+        ImportanceReweightingClassifier(LeavesFilters(), noise_rates=RATES).fit(X, Y)
+        assert (warnings.filters != before) == stays
 
 
 def test_fits_in_threads_give_the_warnings_that_each_gives_alone():

@@ -1,6 +1,8 @@
 """Rows shared out among threads, in place of BLAS's own."""
 
 import os
+import re
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
@@ -10,6 +12,7 @@ from itertools import pairwise
 from threading import RLock
 from typing import Any, TypeVar
 
+from numpy.exceptions import ComplexWarning, VisibleDeprecationWarning
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
 T = TypeVar("T")
@@ -29,10 +32,22 @@ filters changed.
 """
 
 
+EXCHANGED = [
+    ("error", None, ComplexWarning, None, 0),
+    ("error", None, VisibleDeprecationWarning, None, 0),
+]
+"""Filters that scikit-learn's `check_array` and `type_of_target` put first for a moment.
+
+Every fit calls them, in places that no lock can hold: they too leave the filters changed where
+another thread comes between.
+"""
+
+
 class _OneBlasThread:
     """Keeps the BLAS of the whole process to one thread while anybody asks for it.
 
-    The first to enter saves and limits the number of threads, the last to leave restores it.
+    The first to enter saves and limits the number of threads, the last to leave restores it. So
+    they do with the filters of warnings, as far as scikit-learn has exchanged them.
     """
 
     def __init__(self) -> None:
@@ -40,6 +55,7 @@ class _OneBlasThread:
         self.n_users = 0
         self.n_before = 1
         self.limit: Any = None
+        self.filters: Any = warnings.filters
 
     def __enter__(self) -> None:
         with self.lock:
@@ -47,6 +63,7 @@ class _OneBlasThread:
                 self.n_before = _n_blas_threads()
                 with _control_of_openblas():
                     self.limit = _blas().limit(limits=1)
+                self.filters = warnings.filters
             self.n_users += 1
 
     def __exit__(self, *error: object) -> None:
@@ -55,11 +72,23 @@ class _OneBlasThread:
             if self.n_users == 0:
                 with _control_of_openblas():
                     self.limit.restore_original_limits()
+                # what anybody else has changed meanwhile stays
+                if _own(warnings.filters) == _own(self.filters):
+                    warnings.filters = self.filters
 
     def n_allowed(self) -> int:
         """Return how many threads BLAS has when nobody limits it here."""
         with self.lock:
             return self.n_before if self.n_users else _n_blas_threads()
+
+
+def _own(filters: Any) -> list[tuple[Any, ...]]:
+    """Return filters without those of scikit-learn; patterns, which it compiles, as their text."""
+    return [
+        tuple(part.pattern if isinstance(part, re.Pattern) else part for part in each)
+        for each in filters
+        if each not in EXCHANGED
+    ]
 
 
 @contextmanager
