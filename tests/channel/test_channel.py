@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import PolynomialFeatures
 
 from unflip import NoiseRates, flip_labels
+from unflip.channel._features import ChannelFeatures, row_keys, shuffled_keys
 from unflip.noise_rates import ChannelRates, make_rates
 from unflip.posterior import ChannelPosterior
 from unflip.posterior._noisy_channel._evidence import (
@@ -21,7 +22,6 @@ from unflip.posterior._noisy_channel._evidence import (
     fit_channel,
     refit_coef,
 )
-from unflip.posterior._noisy_channel._features import ChannelFeatures, row_keys, shuffled_keys
 from unflip.posterior._noisy_channel._fit import ChannelSample
 from unflip.posterior._noisy_channel._surface import (
     GridSurface,

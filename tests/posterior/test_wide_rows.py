@@ -8,9 +8,9 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import roc_auc_score
 
 from unflip import NoiseRates, TransitionMatrix, flip_labels
+from unflip.channel._wide_rows import MOST_COLUMNS, RidgeScores, _out_of_fold, reducer
 from unflip.noise import as_transition_matrix
 from unflip.posterior import ChannelPosterior
-from unflip.posterior._wide_rows import MOST_COLUMNS, RidgeScores, _out_of_fold, reducer
 
 
 def wide(n_rows, n_columns, n_classes, seed=0):

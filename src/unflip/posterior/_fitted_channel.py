@@ -9,25 +9,25 @@ from sklearn.decomposition import TruncatedSVD
 from unflip._diagnostics.error_range import wrong_share_bounds
 from unflip._utils.progress import tick, work
 from unflip._utils.typing import Codes, Floats
+from unflip.channel import (
+    FEATURES,
+    EvidenceTest,
+    ModelCheck,
+    RidgeScores,
+    SoftmaxChannel,
+    SoftmaxSample,
+    fit_softmax_channel,
+    shortest_ranges,
+)
 from unflip.noise import Noise, NoiseRates, RatesInterval, TransitionMatrix
 from unflip.posterior._noisy_channel import (
     ChannelSample,
-    EvidenceTest,
-    ModelCheck,
     NoisyChannel,
     ScoredChannel,
     check_channel,
     fit_noisy_channel,
     fit_scored_channel,
 )
-from unflip.posterior._softmax_channel import (
-    FEATURES,
-    SoftmaxChannel,
-    SoftmaxSample,
-    fit_softmax_channel,
-    shortest_ranges,
-)
-from unflip.posterior._wide_rows import RidgeScores
 
 USUAL_STEPS = 40
 """Steps that the search for the evidence's maxima takes in all; for progress only."""

@@ -13,10 +13,16 @@ from scipy.special import expit, logit
 
 from unflip._utils.threads import by_threads
 from unflip._utils.typing import Floats
-from unflip.noise import LARGEST_TOTAL, NoiseRates
-from unflip.posterior._noisy_channel._copies import distinct_rows, starts_of_equal
-from unflip.posterior._noisy_channel._evidence import (
+from unflip.channel import (
+    LEAST_GAIN,
+    SHARPEST,
     TINY,
+    ChannelFeatures,
+    distinct_rows,
+    starts_of_equal,
+)
+from unflip.noise import LARGEST_TOTAL, NoiseRates
+from unflip.posterior._noisy_channel._evidence import (
     ChannelDesign,
     ChannelFit,
     first_guess,
@@ -26,7 +32,6 @@ from unflip.posterior._noisy_channel._evidence import (
     mean_sigmoid,
     refit_coef,
 )
-from unflip.posterior._noisy_channel._features import ChannelFeatures
 from unflip.posterior._noisy_channel._surface import (
     EXPLORED,
     NEGLIGIBLE,
@@ -73,10 +78,6 @@ MAX_UNKNOWN_RATE = 0.5
 
 MIN_SHARE = 1e-3
 """Minimum share of a model in the mixture; smaller ones are dropped."""
-
-SHARPEST, LEAST_GAIN = 4.0, 2.0
-"""Largest factor of the clean posterior's logits, and the gain of the held-out log-likelihood from
-which on they are multiplied by one."""
 
 CHUNK = 20_000
 """Number of rows to compute features for at a time."""

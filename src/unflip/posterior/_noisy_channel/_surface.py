@@ -10,6 +10,7 @@ from scipy.interpolate import Akima1DInterpolator, CloughTocher2DInterpolator
 from scipy.stats import chi2
 
 from unflip._utils.typing import Floats
+from unflip.channel import NO_NOISE, EvidenceTest
 from unflip.noise import LARGEST_TOTAL
 from unflip.posterior._noisy_channel._evidence import (
     ChannelDesign,
@@ -24,9 +25,6 @@ Box = tuple[tuple[float, float], tuple[float, float]]
 
 GridFits = dict[tuple[float, float], list[ChannelFit]]
 """The fits of some models at pairs of rates."""
-
-NO_NOISE = 0.1
-"""Prior probability of (0, 0)."""
 
 EQUAL = 0.25
 """Prior probability of equal rates, given noise."""
@@ -209,34 +207,6 @@ class MixedSurface:
         regions = regions[tops > tops.max() - NEGLIGIBLE]
         (a, c), (b, d) = regions[..., 0].min(axis=0), regions[..., 1].max(axis=0)
         return (float(a), float(b)), (float(c), float(d))
-
-
-@dataclass(frozen=True)
-class EvidenceTest:
-    """Test of a hypothesis about the rates.
-
-    Parameters
-    ----------
-    statistic : float
-        Twice the difference of the maximum log-evidence without and with the hypothesis.
-    p_value : float
-        Asymptotic probability of a statistic at least as large under the hypothesis.
-    probability : float
-        Probability of the hypothesis given the labels, under the prior of the rates.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from unflip.posterior import ChannelPosterior
-    >>> X, y = make_classification(500, flip_y=0.4, class_sep=2.0, random_state=0)
-    >>> channel = ChannelPosterior(random_state=0).fit(X, y)
-    >>> channel.noise_test_.p_value < 0.01
-    True
-    """
-
-    statistic: float
-    p_value: float
-    probability: float
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unflip._utils.typing import Floats
-from unflip.posterior._noisy_channel import EvidenceTest, ModelCheck, distinct_rows
-from unflip.posterior._softmax_channel._check import check_softmax_channel
-from unflip.posterior._softmax_channel._choose import (
+from unflip.channel._check import check_softmax_channel
+from unflip.channel._choose import (
     FEATURES,
     Candidate,
     Features,
@@ -19,21 +18,23 @@ from unflip.posterior._softmax_channel._choose import (
     may_bend,
     with_columns,
 )
-from unflip.posterior._softmax_channel._climb import Peak
-from unflip.posterior._softmax_channel._compare import (
+from unflip.channel._climb import Peak
+from unflip.channel._compare import (
     compared,
     probabilities,
     refined,
     tests,
 )
-from unflip.posterior._softmax_channel._design import softmax_over_classes
-from unflip.posterior._softmax_channel._evidence import (
+from unflip.channel._copies import distinct_rows
+from unflip.channel._design import softmax_over_classes
+from unflip.channel._evidence import (
     SoftmaxFit,
     fit_softmax,
     mean_softmax,
 )
-from unflip.posterior._softmax_channel._forest import ForestFeatures
-from unflip.posterior._softmax_channel._sharpness import held_out_logits, sharpened
+from unflip.channel._forest import ForestFeatures
+from unflip.channel._outcomes import EvidenceTest, ModelCheck
+from unflip.channel._sharpness import held_out_logits, sharpened
 
 Moderation = tuple[Floats, Floats, Floats]
 
