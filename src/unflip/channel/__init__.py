@@ -22,20 +22,27 @@ from unflip.channel._design import (
     VARIANCE_OFFSET,
     singles,
 )
+from unflip.channel._distribution import shortest_ranges
 from unflip.channel._features import ChannelFeatures
-from unflip.channel._fit import (
-    FittedRows,
-    SoftmaxChannel,
-    fit_softmax_channel,
-    shortest_ranges,
-)
+from unflip.channel._fit import FittedRows, SoftmaxChannel, fit_softmax_channel
 from unflip.channel._outcomes import EvidenceTest, ModelCheck
+from unflip.channel._rates import (
+    EXPLORED,
+    NEGLIGIBLE,
+    Box,
+    CertainRates,
+    GridSurface,
+    RatePosterior,
+    box_of,
+    narrow,
+)
 from unflip.channel._sharpness import LEAST_GAIN, SHARPEST
 from unflip.channel._structure import NO_NOISE
 from unflip.channel._wide_rows import RidgeScores, fit_reducer, reducer
 
 __all__ = [
     "DOUBTED",
+    "EXPLORED",
     "FEATURES",
     "LATENT_VARIANCE",
     "LEAST_CHECKED",
@@ -44,21 +51,28 @@ __all__ = [
     "MAX_VARIANCE",
     "MIN_VARIANCE",
     "MOST_LEAVES",
+    "NEGLIGIBLE",
     "NO_NOISE",
     "REFUTED",
     "SHARPEST",
     "TINY",
     "VARIANCE_OFFSET",
+    "Box",
+    "CertainRates",
     "ChannelFeatures",
     "EvidenceTest",
     "FittedRows",
+    "GridSurface",
     "ModelCheck",
+    "RatePosterior",
     "RidgeScores",
     "SoftmaxChannel",
     "SoftmaxSample",
+    "box_of",
     "distinct_rows",
     "fit_reducer",
     "fit_softmax_channel",
+    "narrow",
     "reducer",
     "score_of_folds",
     "shortest_ranges",

@@ -21,7 +21,7 @@ from unflip._utils.validation import (
     check_table,
     training_rows,
 )
-from unflip.channel import EvidenceTest, ModelCheck, fit_reducer, reducer
+from unflip.channel import EvidenceTest, ModelCheck, box_of, fit_reducer, reducer
 from unflip.noise import (
     Noise,
     NoiseRates,
@@ -32,7 +32,7 @@ from unflip.noise import (
 )
 from unflip.posterior._fitted_channel import ChannelOptions, FittedChannel, fit_channel_to
 from unflip.posterior._joint import JointPosterior
-from unflip.posterior._noisy_channel import box_of, dense
+from unflip.posterior._noisy_channel import dense
 
 PREDICTED_AT_ONCE = 4096
 """Rows whose features are made at a time."""

@@ -13,7 +13,6 @@ from unflip.posterior._noisy_channel._fit import (
     ChannelSample,
     Evidence,
     NoisyChannel,
-    box_of,
     dense,
     fit_noisy_channel,
 )
@@ -24,7 +23,6 @@ __all__ = [
     "NoisyChannel",
     "Scored",
     "ScoredChannel",
-    "box_of",
     "check_channel",
     "dense",
     "fit_noisy_channel",

@@ -28,8 +28,10 @@ from unflip.channel import (
     LEAST_DISAGREEMENT,
     MOST_LEAVES,
     REFUTED,
+    Box,
     ChannelFeatures,
     ModelCheck,
+    box_of,
     score_of_folds,
 )
 from unflip.noise import NoiseRates
@@ -40,11 +42,10 @@ from unflip.posterior._noisy_channel._fit import (
     Evidence,
     Fold,
     NoisyChannel,
-    box_of,
     dense,
     fit_noisy_channel,
 )
-from unflip.posterior._noisy_channel._surface import Box, climb
+from unflip.posterior._noisy_channel._surface import climb
 
 N_CHECK_FOLDS, N_SCORE_FOLDS = 3, 5
 """Folds of the residuals' trees, and of the scores' trees."""
