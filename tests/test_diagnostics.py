@@ -15,7 +15,7 @@ from unflip import (
 )
 from unflip._features import diagnose
 from unflip.audit import LabelAudit
-from unflip.diagnostics.findings import (
+from unflip.diagnostics import (
     judge_rates,
     judge_usefulness,
     judge_weights,

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
 
 from unflip import NoiseRates, flip_labels
-from unflip.diagnostics.labels import judge_classes, judge_table, look_alike
+from unflip.diagnostics import judge_classes, judge_table, look_alike
 
 
 def codes(X, y):

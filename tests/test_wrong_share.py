@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unflip.diagnostics.error_range import errors_by_label, wrong_share_range
+from unflip.diagnostics import errors_by_label, wrong_share_range
 
 
 def overlapping(n_rows, n_classes, seed):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from unflip.audit import LabelAudit, find_label_issues
     from unflip.checked import CheckedLabels
-    from unflip.diagnostics.findings import LabelNoiseWarning
+    from unflip.diagnostics import LabelNoiseWarning
     from unflip.inspection import noise_by_slice
     from unflip.noise import InverseRates, NoiseRates, TransitionMatrix, flip_labels
     from unflip.reweighting import ImportanceReweightingClassifier
@@ -34,7 +34,7 @@ _MODULES = {
     "ImportanceReweightingClassifier": "reweighting",
     "InverseRates": "noise",
     "LabelAudit": "audit",
-    "LabelNoiseWarning": "diagnostics.findings",
+    "LabelNoiseWarning": "diagnostics",
     "NoiseRates": "noise",
     "TransitionMatrix": "noise",
     "find_label_issues": "audit",

@@ -17,9 +17,13 @@ from unflip._utils.typing import Array, Floats
 from unflip._utils.validation import Labels
 from unflip.checked import CheckedLabels
 from unflip.checked.internals import correct, has_checked
-from unflip.diagnostics.error_range import wrong_share_range
-from unflip.diagnostics.findings import Diagnostic, judge_model, judge_rates
-from unflip.diagnostics.labels import judge_classes
+from unflip.diagnostics import (
+    Diagnostic,
+    judge_classes,
+    judge_model,
+    judge_rates,
+    wrong_share_range,
+)
 from unflip.estimate import Bounds, NoiseEstimate
 from unflip.noise import Noise, as_noise, as_transition_matrix, known_size
 from unflip.noise_rates import (

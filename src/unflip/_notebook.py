@@ -5,7 +5,7 @@ import html
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from unflip.diagnostics.findings import range_sentence
+from unflip.diagnostics import range_sentence
 from unflip.noise import as_transition_matrix
 
 MOST_CLASSES, MOST_ROWS = 10, 5

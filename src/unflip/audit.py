@@ -29,7 +29,7 @@ from unflip._utils.validation import (
 )
 from unflip.checked import CheckedLabels
 from unflip.checked.internals import correct
-from unflip.diagnostics.findings import raise_or_warn
+from unflip.diagnostics import raise_or_warn
 from unflip.estimate import HasNoiseEstimate, NoiseEstimate
 from unflip.noise_rates import (
     BaseRates,

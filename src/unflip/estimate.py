@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unflip._utils.typing import Array, Codes, Floats
-from unflip.diagnostics.findings import Diagnostic
+from unflip.diagnostics import Diagnostic
 from unflip.noise import Noise, RatesInterval, as_transition_matrix
 
 __all__ = ["CheckedEvidence", "ErrorRate", "NoiseEstimate"]

@@ -39,7 +39,7 @@ from unflip._utils.validation import (
 )
 from unflip.checked import CheckedLabels
 from unflip.checked.internals import has_checked
-from unflip.diagnostics.findings import judge_weights, raise_or_warn
+from unflip.diagnostics import judge_weights, raise_or_warn
 from unflip.estimate import HasNoiseEstimate
 from unflip.noise_rates import BaseRates, RatesLike, for_two_classes
 from unflip.posterior import BasePosterior, PosteriorLike, as_posterior

@@ -10,6 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import PolynomialFeatures
 
 from unflip import NoiseRates, flip_labels
+from unflip.channel._features import ChannelFeatures, row_keys, shuffled_keys
+from unflip.channel._rates import GridSurface, RatePosterior, _noise_test
 from unflip.noise_rates import ChannelRates, make_rates
 from unflip.posterior import ChannelPosterior
 from unflip.posterior._noisy_channel._evidence import (
@@ -21,15 +23,8 @@ from unflip.posterior._noisy_channel._evidence import (
     fit_channel,
     refit_coef,
 )
-from unflip.posterior._noisy_channel._features import ChannelFeatures, row_keys, shuffled_keys
 from unflip.posterior._noisy_channel._fit import ChannelSample
-from unflip.posterior._noisy_channel._surface import (
-    GridSurface,
-    RatePosterior,
-    _noise_test,
-    climb,
-    explore,
-)
+from unflip.posterior._noisy_channel._surface import climb, explore
 
 
 @pytest.fixture(scope="module")

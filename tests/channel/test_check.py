@@ -7,13 +7,13 @@ import pytest
 from scipy.special import expit
 
 from unflip import ImportanceReweightingClassifier, LabelNoiseWarning, NoiseRates, flip_labels
-from unflip.diagnostics.error_range import channel_range, wrong_share_bounds
+from unflip.channel import score_of_folds
+from unflip.diagnostics import channel_range, wrong_share_bounds
 from unflip.posterior import ChannelPosterior
 from unflip.posterior._noisy_channel import ChannelSample, fit_noisy_channel
 from unflip.posterior._noisy_channel._check import (
     plateau_bounds,
     residual_score,
-    score_of_folds,
 )
 from unflip.posterior._noisy_channel._evidence import (
     information_factor,

@@ -8,13 +8,13 @@ from scipy.special import expit, logit, softmax
 
 from tests.channel.test_softmax_channel import design_of
 from unflip import NoiseRates, TransitionMatrix, flip_labels
+from unflip.channel._climb import Peak, climb
+from unflip.channel._design import SoftmaxDesign
+from unflip.channel._fit import _estimates
+from unflip.channel._sharpness import sharpened
+from unflip.channel._structure import structures
 from unflip.posterior import ChannelPosterior
 from unflip.posterior._noisy_channel import ChannelSample, fit_noisy_channel
-from unflip.posterior._softmax_channel._climb import Peak, climb
-from unflip.posterior._softmax_channel._design import SoftmaxDesign
-from unflip.posterior._softmax_channel._fit import _estimates
-from unflip.posterior._softmax_channel._sharpness import sharpened
-from unflip.posterior._softmax_channel._structure import structures
 
 
 def drawn(factor, rate, n_classes=4, n_rows=4000, weight=None):

@@ -8,20 +8,19 @@ from sklearn.ensemble import ExtraTreesClassifier
 
 from unflip import TransitionMatrix, flip_labels
 from unflip._utils.sampling import drawn_rows
-from unflip.posterior import ChannelPosterior
-from unflip.posterior._noisy_channel import ChannelFeatures, distinct_rows
-from unflip.posterior._softmax_channel import _choose, _determinant, shortest_ranges
-from unflip.posterior._softmax_channel._climb import climb
-from unflip.posterior._softmax_channel._compare import counted_evidence, may_be_better
-from unflip.posterior._softmax_channel._design import SoftmaxDesign, likelihood
-from unflip.posterior._softmax_channel._determinant import _Around
-from unflip.posterior._softmax_channel._evidence import fit_softmax
-from unflip.posterior._softmax_channel._forest import DEPTH, ForestFeatures, Trees, folds_of
-from unflip.posterior._softmax_channel._structure import (
+from unflip.channel import ChannelFeatures, _choose, _determinant, distinct_rows, shortest_ranges
+from unflip.channel._climb import climb
+from unflip.channel._compare import counted_evidence, may_be_better
+from unflip.channel._design import SoftmaxDesign, likelihood
+from unflip.channel._determinant import _Around
+from unflip.channel._evidence import fit_softmax
+from unflip.channel._forest import DEPTH, ForestFeatures, Trees, folds_of
+from unflip.channel._structure import (
     NoiseStructure,
     _dirichlet_gap,
     structures,
 )
+from unflip.posterior import ChannelPosterior
 
 STRUCTURES = [
     *structures(4, free=True),

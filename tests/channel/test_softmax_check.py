@@ -15,10 +15,7 @@ from unflip import (
     TransitionMatrix,
     flip_labels,
 )
-from unflip.diagnostics.error_range import channel_range
-from unflip.inspection import summary
-from unflip.posterior import ChannelPosterior
-from unflip.posterior._softmax_channel._check import (
+from unflip.channel._check import (
     LEAF,
     N_TREES,
     _predicted,
@@ -26,11 +23,14 @@ from unflip.posterior._softmax_channel._check import (
     leave_one_out,
     residual_score,
 )
-from unflip.posterior._softmax_channel._climb import climb
-from unflip.posterior._softmax_channel._design import SoftmaxDesign
-from unflip.posterior._softmax_channel._evidence import fit_softmax
-from unflip.posterior._softmax_channel._forest import scouted_gain
-from unflip.posterior._softmax_channel._structure import structures
+from unflip.channel._climb import climb
+from unflip.channel._design import SoftmaxDesign
+from unflip.channel._evidence import fit_softmax
+from unflip.channel._forest import scouted_gain
+from unflip.channel._structure import structures
+from unflip.diagnostics import channel_range
+from unflip.inspection import summary
+from unflip.posterior import ChannelPosterior
 
 
 def without(design, row):

@@ -6,13 +6,13 @@ from scipy.stats import chi2
 
 from tests.channel.test_softmax_channel import classes, design_of
 from unflip import TransitionMatrix, flip_labels
+from unflip.channel._climb import Peak, climb
+from unflip.channel._compare import tests as evidence_tests
+from unflip.channel._design import SoftmaxDesign
+from unflip.channel._evidence import fit_softmax
+from unflip.channel._structure import NoiseStructure, structures
+from unflip.channel._targets import _log_likelihoods, climb_targets
 from unflip.posterior import ChannelPosterior
-from unflip.posterior._softmax_channel._climb import Peak, climb
-from unflip.posterior._softmax_channel._compare import tests as evidence_tests
-from unflip.posterior._softmax_channel._design import SoftmaxDesign
-from unflip.posterior._softmax_channel._evidence import fit_softmax
-from unflip.posterior._softmax_channel._structure import NoiseStructure, structures
-from unflip.posterior._softmax_channel._targets import _log_likelihoods, climb_targets
 
 
 def pair_design(n_classes, n_rows, rate=0.3):

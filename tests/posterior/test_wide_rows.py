@@ -6,9 +6,9 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import Ridge
 
 from unflip import NoiseRates, TransitionMatrix, flip_labels
+from unflip.channel._wide_rows import RidgeScores, _out_of_fold
 from unflip.noise import as_transition_matrix
 from unflip.posterior import ChannelPosterior
-from unflip.posterior._wide_rows import RidgeScores, _out_of_fold
 
 
 def wide(n_rows, n_columns, n_classes, seed=0):

@@ -7,7 +7,7 @@ import polars as pl
 
 from unflip._app.table_files import unnamed
 from unflip._app.tables import LabelledTable, without
-from unflip.diagnostics.findings import Diagnostic, named
+from unflip.diagnostics import Diagnostic, named
 
 LEAST_ID_ROWS = 20
 """In fewer rows values differ by chance."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from unflip._app.table_files import FileTable, TableError, for_format, listed, unnamed
 from unflip._utils.typing import Array, Record
 from unflip._utils.validation import did_you_mean, plain_labels
-from unflip.diagnostics.labels import look_alike
+from unflip.diagnostics import look_alike
 
 if TYPE_CHECKING:
     import polars as pl

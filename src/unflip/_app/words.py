@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from unflip._app.markup import plain
 from unflip._utils.typing import Record
-from unflip.diagnostics.findings import PROBABLY, strength
-from unflip.diagnostics.labels import look_alike
+from unflip.diagnostics import PROBABLY, look_alike, strength
 
 LEAST_SHOWN = 0.0005
 """Smaller shares are shown as less than 0.1 %."""

@@ -35,8 +35,13 @@ from unflip._utils.validation import Labels, check_enough_rows, find_class
 from unflip.audit import LabelAudit
 from unflip.checked import CheckedLabels
 from unflip.checked.internals import correct
-from unflip.diagnostics.findings import Diagnostic, judge_columns, judge_usefulness
-from unflip.diagnostics.labels import judge_classes, judge_table
+from unflip.diagnostics import (
+    Diagnostic,
+    judge_classes,
+    judge_columns,
+    judge_table,
+    judge_usefulness,
+)
 from unflip.estimate import NoiseEstimate
 from unflip.inspection import summary
 from unflip.noise import NoiseRates, TransitionMatrix

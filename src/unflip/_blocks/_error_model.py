@@ -21,7 +21,7 @@ from unflip.checked.internals import (
     explained_by,
 )
 from unflip.checked.internals import wrong_share as wrong_share_ratio
-from unflip.diagnostics.findings import LEVEL, Diagnostic
+from unflip.diagnostics import LEVEL, Diagnostic
 from unflip.noise import Noise
 from unflip.weights import LabelPosterior, Totals
 

@@ -28,7 +28,7 @@ from unflip._utils.estimators import clone_seeded, optional_generator, stage_gen
 from unflip._utils.typing import Array, Classifier, Floats, RandomState
 from unflip._utils.validation import check_count, check_flag, check_precision_or_n, check_table
 from unflip.checked import CheckedLabels
-from unflip.diagnostics.findings import judge_weights, raise_or_warn
+from unflip.diagnostics import judge_weights, raise_or_warn
 from unflip.estimate import Bounds, NoiseEstimate
 from unflip.noise import Noise, as_transition_matrix
 from unflip.noise_rates import BaseRates, RatesLike

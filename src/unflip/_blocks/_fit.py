@@ -31,7 +31,7 @@ from unflip._utils.typing import RandomState
 from unflip._utils.validation import MINIMUM_ROWS, check_count, check_labels
 from unflip.checked import CheckedLabels
 from unflip.checked.internals import has_checked, rates_of
-from unflip.diagnostics.findings import Diagnostic
+from unflip.diagnostics import Diagnostic
 from unflip.estimate import NoiseEstimate
 from unflip.noise_rates import BaseRates, RatesLike, needs_rows
 from unflip.posterior import BasePosterior, PosteriorLike

@@ -11,9 +11,7 @@ from unflip._probabilities.intervals import average_transition, rates_interval
 from unflip._probabilities.mixture import fit_hypotheses
 from unflip._utils.simplex import of_another_class, scaled_rows
 from unflip._utils.typing import Array, Floats
-from unflip.diagnostics.error_range import range_of
-from unflip.diagnostics.findings import judge_rates, judge_readings
-from unflip.diagnostics.labels import judge_classes
+from unflip.diagnostics import judge_classes, judge_rates, judge_readings, range_of
 from unflip.estimate import NoiseEstimate
 from unflip.noise_rates import admissible_matrix
 from unflip.weights import totals_of

@@ -9,7 +9,7 @@ from scipy.special import softmax
 
 from unflip._utils.typing import Array, Floats
 from unflip._utils.validation import check_labels, plain_labels
-from unflip.diagnostics.findings import Diagnostic
+from unflip.diagnostics import Diagnostic
 
 LARGEST_SUM_ERROR = 0.02
 """How far a row's sum may be from one: half precision and rounded text are let through."""

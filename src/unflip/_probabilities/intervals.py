@@ -13,7 +13,7 @@ from unflip._probabilities.settings import SETTINGS
 from unflip._utils.simplex import scaled_rows
 from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Floats
-from unflip.diagnostics.findings import LEVEL
+from unflip.diagnostics import LEVEL
 from unflip.noise import RatesInterval
 
 

@@ -9,7 +9,7 @@ from scipy.stats import hypergeom
 
 from unflip._utils.typing import Floats
 from unflip._utils.validation import check_level, check_numbers
-from unflip.diagnostics.findings import LEVEL
+from unflip.diagnostics import LEVEL
 
 
 def clopper_pearson(found: ArrayLike, n: ArrayLike, level: float = LEVEL) -> Floats:

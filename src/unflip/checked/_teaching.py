@@ -14,7 +14,7 @@ from unflip.checked._counting import Estimate
 from unflip.checked._draws import Draws
 from unflip.checked._labels import CheckedLabels
 from unflip.checked._learning import LEAST_ROWS, Explained, Seen, explain_errors
-from unflip.diagnostics.findings import LEVEL, Diagnostic
+from unflip.diagnostics import LEVEL, Diagnostic
 from unflip.estimate import CheckedEvidence, NoiseEstimate
 from unflip.noise import NoiseRates, TransitionMatrix
 from unflip.noise_rates import admissible_matrix

@@ -24,7 +24,7 @@ from unflip._app.markup import ESCAPED, rounded
 from unflip._app.workflow import CannotEstimateError
 from unflip._utils.progress import heard
 from unflip._utils.typing import Record
-from unflip.diagnostics.findings import LabelNoiseWarning
+from unflip.diagnostics import LabelNoiseWarning
 
 
 class Session:

@@ -9,7 +9,7 @@ from scipy.special import expit, logit
 from scipy.stats import chi2
 
 from unflip._utils.typing import Array, Floats
-from unflip.diagnostics.findings import LEVEL
+from unflip.diagnostics import LEVEL
 from unflip.noise import LARGEST_TOTAL, NoiseRates
 
 N_POSTERIOR_BINS = 64

@@ -8,7 +8,7 @@ from scipy.special import softmax
 from scipy.stats import chi2
 
 from unflip._utils.typing import Codes, Floats
-from unflip.diagnostics.findings import LEVEL
+from unflip.diagnostics import LEVEL
 from unflip.inspection._slice_likelihood import (
     LARGEST_CERTAINTY,
     SHIFT_SCALE,

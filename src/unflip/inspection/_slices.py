@@ -18,7 +18,7 @@ from unflip._utils.frames import column_values
 from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Codes, Floats, Record
 from unflip._utils.validation import check_choice, check_count, check_enough_rows, check_labels
-from unflip.diagnostics.findings import LEVEL, raise_or_warn
+from unflip.diagnostics import LEVEL, raise_or_warn
 from unflip.estimate import NoiseEstimate
 from unflip.inspection._slice_likelihood import (
     Region,

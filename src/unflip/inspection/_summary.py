@@ -7,8 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unflip._utils.typing import Record
 from unflip.checked import Estimate
-from unflip.diagnostics.error_range import true_shares
-from unflip.diagnostics.findings import Diagnostic, judge_weight_summary, range_sentence
+from unflip.diagnostics import Diagnostic, judge_weight_summary, range_sentence, true_shares
 from unflip.estimate import NoiseEstimate
 
 LEAST_P = 1e-4

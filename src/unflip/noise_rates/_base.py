@@ -23,7 +23,7 @@ from unflip._utils.validation import (
     check_numbers,
     check_table,
 )
-from unflip.diagnostics.findings import LEVEL, Diagnostic, raise_or_warn
+from unflip.diagnostics import LEVEL, Diagnostic, raise_or_warn
 from unflip.noise import (
     LARGEST_TOTAL,
     Noise,

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from unflip._utils.typing import Array, Floats, RandomState
 from unflip._utils.validation import check_count, check_level
 from unflip._utils.warning import silenced
-from unflip.diagnostics.findings import LEVEL
+from unflip.diagnostics import LEVEL
 
 RESAMPLES = 200
 """Resamples that `interval_` is taken from."""

@@ -21,6 +21,7 @@ from unflip._utils.validation import (
     check_table,
     training_rows,
 )
+from unflip.channel import EvidenceTest, ModelCheck, box_of, fit_reducer, reducer
 from unflip.noise import (
     Noise,
     NoiseRates,
@@ -31,8 +32,7 @@ from unflip.noise import (
 )
 from unflip.posterior._fitted_channel import ChannelOptions, FittedChannel, fit_channel_to
 from unflip.posterior._joint import JointPosterior
-from unflip.posterior._noisy_channel import EvidenceTest, ModelCheck, box_of, dense
-from unflip.posterior._wide_rows import fit_reducer, reducer
+from unflip.posterior._noisy_channel import dense
 
 PREDICTED_AT_ONCE = 4096
 """Rows whose features are made at a time."""

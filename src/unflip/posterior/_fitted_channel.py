@@ -8,26 +8,25 @@ from sklearn.decomposition import TruncatedSVD
 
 from unflip._utils.progress import tick, work
 from unflip._utils.typing import Codes, Floats
-from unflip.diagnostics.error_range import wrong_share_bounds
+from unflip.channel import (
+    FEATURES,
+    EvidenceTest,
+    ModelCheck,
+    RidgeScores,
+    SoftmaxChannel,
+    SoftmaxSample,
+    fit_softmax_channel,
+)
+from unflip.diagnostics import wrong_share_bounds
 from unflip.noise import Noise, NoiseRates, RatesInterval, TransitionMatrix
 from unflip.posterior._noisy_channel import (
     ChannelSample,
-    EvidenceTest,
-    ModelCheck,
     NoisyChannel,
     ScoredChannel,
     check_channel,
     fit_noisy_channel,
     fit_scored_channel,
 )
-from unflip.posterior._softmax_channel import (
-    FEATURES,
-    SoftmaxChannel,
-    SoftmaxSample,
-    fit_softmax_channel,
-    shortest_ranges,
-)
-from unflip.posterior._wide_rows import RidgeScores
 
 USUAL_STEPS = 40
 """Steps that the search for the evidence's maxima takes in all; for progress only."""
@@ -199,9 +198,6 @@ class ManyClasses:
     """The maxima of the evidence over the structures of T."""
 
     channel: SoftmaxChannel
-    is_known: bool
-    # How often each label was observed.
-    label_counts: Floats
 
     @property
     def rates(self) -> TransitionMatrix:
@@ -244,22 +240,7 @@ class ManyClasses:
 
     def interval(self, level: float) -> RatesInterval:
         """Return the shortest range that holds each entry of T with probability `level`."""
-        low, high = shortest_ranges(self.channel.draws, level)
-        share = shortest_ranges(self.channel.wrong_share, level)
-        ends = float(share[0]), float(share[1])
-        if self.is_known:
-            return RatesInterval(low, high, level, ends)
-        # a flip may happen this often though it has not happened once in so many rows
-        unseen = _largest_unseen(self.label_counts, level)
-        high = np.maximum(high, unseen[:, None])
-        np.fill_diagonal(low, np.minimum(np.diag(low), 1 - unseen))
-        most = _largest_unseen(self.label_counts.sum(), level)
-        return RatesInterval(low, high, level, (ends[0], max(ends[1], float(most))))
-
-
-def _largest_unseen(counts: Any, level: float) -> Any:
-    """Return the largest rate at which none of so many rows is flipped with chance 1 - `level`."""
-    return -np.expm1(np.log1p(-level) / (counts + 1))
+        return self.channel.distribution.interval(level)
 
 
 @work(USUAL_STEPS)
@@ -277,12 +258,11 @@ def _fit_many(
         candidates = FEATURES if options.features == "auto" else (options.features,)
     channel, fitted = fit_softmax_channel(
         SoftmaxSample(rows, codes, weight, n_classes),
-        None if known is None else known.matrix,
+        known,
         random_state,
         candidates=candidates,
         n_centers=options.n_centers,
         estimate=options.estimate,
         checked=options.features == "auto",
     )
-    counts = np.bincount(codes, weight, minlength=n_classes).astype(np.float64)
-    return ManyClasses(channel, known is not None, counts), fitted.held_out()
+    return ManyClasses(channel), fitted.held_out()

@@ -6,7 +6,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._utils.typing import Floats, Rows
-from unflip.diagnostics.error_range import channel_range
+from unflip.diagnostics import channel_range
 from unflip.noise import Noise, RatesInterval
 from unflip.posterior._base import BasePosterior
 

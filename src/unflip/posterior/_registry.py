@@ -12,11 +12,11 @@ import numpy as np
 from unflip._utils.estimators import clone_seeded
 from unflip._utils.typing import ProbabilisticClassifier
 from unflip._utils.validation import check_choice
+from unflip.channel import EvidenceTest
 from unflip.density_ratio import KLIEP, KMM, ULSIF, RuLSIF
 from unflip.posterior._base import BasePosterior, fit_posterior
 from unflip.posterior._channel import ChannelPosterior
 from unflip.posterior._kde import KernelDensityPosterior
-from unflip.posterior._noisy_channel import EvidenceTest
 from unflip.posterior._probabilistic import ProbabilisticPosterior
 from unflip.posterior._ratio import DensityRatioPosterior
 from unflip.posterior._selected import SelectedPosterior

@@ -19,7 +19,7 @@ from unflip.checked.internals import (
     rows_needed,
     wrong_share,
 )
-from unflip.diagnostics.findings import LEVEL
+from unflip.diagnostics import LEVEL
 
 BATCH = 10
 """Rows drawn at a time; the answers so far decide how the next are drawn."""

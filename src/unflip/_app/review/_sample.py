@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from unflip._utils.typing import Floats
 from unflip._utils.validation import check_level
 from unflip.checked.internals import check_counts, clopper_pearson
-from unflip.diagnostics.findings import LEVEL
+from unflip.diagnostics import LEVEL
 
 
 @dataclass(frozen=True)

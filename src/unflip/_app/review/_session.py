@@ -24,7 +24,7 @@ from unflip._app.review._texts import WordMarks, is_text
 from unflip._utils.typing import Record, Rows
 from unflip._utils.validation import check_choice
 from unflip.checked.internals import GOALS
-from unflip.diagnostics.findings import LEVEL
+from unflip.diagnostics import LEVEL
 
 PAGE_ROWS = 50
 """Rows of a queue per request."""

@@ -9,7 +9,6 @@ cannot follow it calls noise. For any score s(x) of the rows,
 so that a channel can be fitted to held-out scores of trees instead.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,21 +21,31 @@ from sklearn.tree import DecisionTreeClassifier
 
 from unflip._utils.threads import SCIKIT_LEARN, threads_for
 from unflip._utils.typing import Floats
-from unflip.diagnostics.findings import LEVEL
+from unflip.channel import (
+    DOUBTED,
+    LEAST_CHECKED,
+    LEAST_SURPRISE,
+    MOST_LEAVES,
+    REFUTED,
+    Box,
+    ChannelFeatures,
+    ModelCheck,
+    box_of,
+    score_of_folds,
+)
+from unflip.diagnostics import LEVEL
 from unflip.noise import NoiseRates
 from unflip.posterior._noisy_channel._evidence import first_guess, fit_channel
-from unflip.posterior._noisy_channel._features import ChannelFeatures
 from unflip.posterior._noisy_channel._fit import (
     N_GRID,
     ChannelSample,
     Evidence,
     Fold,
     NoisyChannel,
-    box_of,
     dense,
     fit_noisy_channel,
 )
-from unflip.posterior._noisy_channel._surface import Box, climb
+from unflip.posterior._noisy_channel._surface import climb
 
 N_CHECK_FOLDS, N_SCORE_FOLDS = 3, 5
 """Folds of the residuals' trees, and of the scores' trees."""
@@ -44,24 +53,15 @@ N_CHECK_FOLDS, N_SCORE_FOLDS = 3, 5
 N_BINS = 63
 """Thresholds of a column that the residuals' trees see: more would take time and find no more."""
 
-HOPELESS = -0.5
-"""Statistic of the first folds from which on trees are not asked about the others."""
-
-DOUBTED, REFUTED = 3.0, 6.0
-"""Statistics from which on the channel is compared with one on tree scores, and not believed."""
-
-LEAST_CHECKED, LEAST_SURPRISE = 100, 0.02
-"""Fewer rows, or labels that the channel predicts but for so few, need no check."""
-
 MOST_CHECKED = 6000
 """Of more rows, so many are enough to see what matters."""
 
 LEAST_SCORED = 500
 """Of fewer rows, trees may refute a channel, but their own scores are too rough for rates."""
 
-FEW_DISAGREE, MOST_LEAVES = 0.04, 12
+FEW_DISAGREE = 0.04
 """Labels that a channel but for so few explains, and a linear model does not, may have been made by
-a rule: they were if a decision tree of so many leaves gives them."""
+a rule: they were if a decision tree of MOST_LEAVES leaves gives them."""
 
 MAX_LOGIT = 9.0
 """Scores are kept within these logits."""
@@ -75,38 +75,6 @@ CONTRADICTED = 1e-3
 
 CLEAR_GAIN = 2.0
 """Standard errors by which one model explains the labels clearly better than another."""
-
-
-@dataclass(frozen=True)
-class ModelCheck:
-    """How well a channel explains the labels of rows that it has not seen.
-
-    Parameters
-    ----------
-    statistic : float
-        By how many standard errors boosted trees predict its residuals out of fold.
-    p_value : float
-        Probability of a statistic at least as large where only chance is left in them.
-    verdict : {"believed", "doubted", "refuted", "rule"}
-        "refuted": trees see what the channel does not. "doubted": they may, and the rates that
-        follow from their scores are others. "rule": a small decision tree gives nearly all labels.
-    disagreement : float
-        Share of labels that differ from the likeliest one given x, of rows held out.
-    simple_disagreement : float
-        The same for the simplest model, linear in the columns, where the channel is not believed.
-    n_rows : float
-        How many rows that share rests on.
-    likelier_rates : (rho_pos, rho_neg) or None, default=None
-        Where rates were given: those under which the labels are likelier, if much.
-    """
-
-    statistic: float
-    p_value: float
-    verdict: str
-    disagreement: float
-    simple_disagreement: float
-    n_rows: float
-    likelier_rates: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -274,23 +242,6 @@ def residual_score(units: ChannelSample, held_out: Floats, fitted: Floats) -> fl
 
     with threads_for(len(columns)):
         return score_of_folds(gain(*fold) for fold in _folds(len(columns), N_CHECK_FOLDS))
-
-
-def score_of_folds(gains: Iterable[Floats]) -> float:
-    """Return what is gained over its standard error; of folds in turn, till there is no hope.
-
-    Parameters
-    ----------
-    gains : iterable of ndarrays
-        The gain of every row of one fold, the next fold's computed where it is asked for.
-    """
-    total = squares = score = 0.0
-    for gain in gains:
-        total, squares = total + float(gain.sum()), squares + float(gain @ gain)
-        score = total / np.sqrt(squares) if squares > 0 else 0.0
-        if score < HOPELESS:
-            break
-    return float(score)
 
 
 def fit_scored_channel(

@@ -21,20 +21,22 @@ from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.special import expit
 
 from unflip._utils.typing import Floats, Singles
+from unflip.channel import (
+    LATENT_VARIANCE,
+    MAX_VARIANCE,
+    MIN_VARIANCE,
+    TINY,
+    VARIANCE_OFFSET,
+    singles,
+)
 
-LATENT_VARIANCE, LATENT_SPREAD = 9.0, 1.0
-"""Median of the variance of t, and the standard deviation of its logarithm: logits of about +-3."""
+LATENT_SPREAD = 1.0
+"""Standard deviation of the logarithm of the variance of t."""
 
 SHARE_SPREAD = 0.3
 """Variance of the intercept relative to that of t: clean class shares of about 0.5 +- 0.2."""
 
-TINY = 1e-300
-"""Minimum probability of a label: the sigmoid underflows to zero in a heavy tail."""
-
-MIN_VARIANCE, MAX_VARIANCE = 1e-2, 400.0
-"""Bounds of the variance of a block."""
-
-VARIANCE_OFFSET, MAX_STEP, MIN_CURVATURE = 0.5, 1.0, 0.1
+MAX_STEP, MIN_CURVATURE = 1.0, 0.1
 """Newton's method for a variance s works in log(s + 0.5), with bounded steps and curvature: in
 log s, a block with a tiny variance would need many steps to grow again."""
 
@@ -86,17 +88,6 @@ class ChannelFit:
     variance: Floats
     # log P(noisy labels | rates), up to a constant independent of the rates.
     log_evidence: float
-
-
-def singles(numbers: Floats) -> Singles:
-    """Return numbers in single precision, for sums over rows that need no more: half the time.
-
-    Parameters
-    ----------
-    numbers : ndarray
-        The numbers.
-    """
-    return numbers.astype(np.float32)
 
 
 def first_guess(design: ChannelDesign) -> ChannelFit:

@@ -13,10 +13,24 @@ from scipy.special import expit, logit
 
 from unflip._utils.threads import by_threads
 from unflip._utils.typing import Floats
-from unflip.noise import LARGEST_TOTAL, NoiseRates
-from unflip.posterior._noisy_channel._copies import distinct_rows, starts_of_equal
-from unflip.posterior._noisy_channel._evidence import (
+from unflip.channel import (
+    EXPLORED,
+    LEAST_GAIN,
+    NEGLIGIBLE,
+    SHARPEST,
     TINY,
+    Box,
+    CertainRates,
+    ChannelFeatures,
+    GridSurface,
+    RatePosterior,
+    box_of,
+    distinct_rows,
+    narrow,
+    starts_of_equal,
+)
+from unflip.noise import NoiseRates
+from unflip.posterior._noisy_channel._evidence import (
     ChannelDesign,
     ChannelFit,
     first_guess,
@@ -26,20 +40,12 @@ from unflip.posterior._noisy_channel._evidence import (
     mean_sigmoid,
     refit_coef,
 )
-from unflip.posterior._noisy_channel._features import ChannelFeatures
 from unflip.posterior._noisy_channel._surface import (
-    EXPLORED,
-    NEGLIGIBLE,
-    Box,
-    CertainRates,
     GridFits,
-    GridSurface,
     MixedSurface,
     QuadraticSurface,
-    RatePosterior,
     climb,
     explore,
-    narrow,
     total_evidence,
 )
 
@@ -68,15 +74,8 @@ HELP = 1.0
 RULED_OUT = 40.0
 """Difference of the log-evidence on N_GRID rows that rules out zero noise."""
 
-MAX_UNKNOWN_RATE = 0.5
-"""Upper bound of an unknown rate."""
-
 MIN_SHARE = 1e-3
 """Minimum share of a model in the mixture; smaller ones are dropped."""
-
-SHARPEST, LEAST_GAIN = 4.0, 2.0
-"""Largest factor of the clean posterior's logits, and the gain of the held-out log-likelihood from
-which on they are multiplied by one."""
 
 CHUNK = 20_000
 """Number of rows to compute features for at a time."""
@@ -322,39 +321,6 @@ def _redrawn(
     if features.width is None:
         return []
     return [features_of(features.width, draw) for draw in range(1, n_draws)]
-
-
-def box_of(known: NoiseRates | None) -> Box:
-    """Return the range of each rate; that of a known rate is a point.
-
-    Parameters
-    ----------
-    known : NoiseRates or None
-        The known rates or bounds.
-    """
-    known = NoiseRates(None, None) if known is None else known
-    if not isinstance(known, NoiseRates):
-        raise TypeError(
-            "known must be NoiseRates(positive=..., negative=...), where each may be a number, "
-            f"bounds or None, got {known!r}."
-        )
-    if known.known:
-        return known.bounds
-    rates = known.positive, known.negative
-    box = np.array(
-        [
-            (0.0, MAX_UNKNOWN_RATE) if rate is None else ends
-            for rate, ends in zip(rates, known.bounds, strict=True)
-        ]
-    )
-    lowest = box[:, 0].sum()
-    if lowest > LARGEST_TOTAL:
-        raise ValueError(
-            f"the given rates sum to at least {lowest:.3g}; beyond {LARGEST_TOTAL} the labels "
-            "carry almost no information about the true classes. Lower them, or give both."
-        )
-    box[:, 1] = np.minimum(box[:, 1], LARGEST_TOTAL - box[::-1, 0])
-    return (box[0, 0], box[0, 1]), (box[1, 0], box[1, 1])
 
 
 def _at_known_rates(

@@ -310,7 +310,7 @@ def named(parts: Iterable[str]) -> str:
 
     Examples
     --------
-    >>> from unflip.diagnostics.findings import named
+    >>> from unflip.diagnostics import named
     >>> named(["a", "b", "c"])
     'a, b and c'
     """
@@ -331,7 +331,7 @@ def range_sentence(
 
     Examples
     --------
-    >>> from unflip.diagnostics.findings import range_sentence
+    >>> from unflip.diagnostics import range_sentence
     >>> print(range_sentence((0.0, 0.003), (0.0, 0.132)))
     If labels were flipped at random within each class, less than 1% are wrong; if mistakes depend
     on the row, up to 14% may be. Checking about 100 rows would tell.

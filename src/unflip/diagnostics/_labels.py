@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 from unflip._utils.frames import column_values
 from unflip._utils.typing import Array, Codes, Floats
 from unflip._utils.validation import check_labels
-from unflip.diagnostics.findings import Diagnostic, named
+from unflip.diagnostics._findings import Diagnostic, named
 
 LEAST_CLASS_ROWS = 10
 """Of a class with fewer rows it cannot be told how often it is mislabelled."""

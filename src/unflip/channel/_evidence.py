@@ -21,26 +21,24 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 from scipy.optimize import Bounds, minimize
 
 from unflip._utils.typing import Codes, Floats
-from unflip.posterior._noisy_channel import (
+from unflip.channel._design import (
     LATENT_VARIANCE,
     MAX_VARIANCE,
     MIN_VARIANCE,
     TINY,
     VARIANCE_OFFSET,
-    singles,
-)
-from unflip.posterior._softmax_channel._design import (
     SoftmaxDesign,
     likelihood,
+    singles,
     softmax_over_classes,
 )
-from unflip.posterior._softmax_channel._determinant import (
+from unflip.channel._determinant import (
     BLOCK,
     determinant_slopes,
     directed_products,
     row_blocks,
 )
-from unflip.posterior._softmax_channel._structure import LARGEST_LOGIT, NoiseStructure
+from unflip.channel._structure import LARGEST_LOGIT, NoiseStructure
 
 DIRECTED_ROWS = 1000
 """Rows that stand for all in the mean information about t."""

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from unflip._utils.row_weights import common_unit, effective_rows
 from unflip._utils.typing import Array, Bools, Floats
-from unflip.posterior._noisy_channel._features import row_keys, shuffled_keys
+from unflip.channel._features import row_keys, shuffled_keys
 
 MIN_MIXED_SHARE = 0.05
 """Minimum share of repeated rows with several labels to treat repetitions as distinct rows:

@@ -7,20 +7,21 @@ from scipy.special import betaln, gammaln, xlogy
 from scipy.stats import chi2
 
 from unflip._utils.typing import Floats
-from unflip.posterior._noisy_channel import NO_NOISE, EvidenceTest
-from unflip.posterior._softmax_channel._check import borne_out_evidence
-from unflip.posterior._softmax_channel._climb import Peak, climb
-from unflip.posterior._softmax_channel._design import SoftmaxDesign
-from unflip.posterior._softmax_channel._structure import (
+from unflip.channel._check import borne_out_evidence
+from unflip.channel._climb import Peak, climb
+from unflip.channel._design import SoftmaxDesign
+from unflip.channel._outcomes import EvidenceTest
+from unflip.channel._structure import (
     FEW_TARGETS,
     FLIPS,
+    NO_NOISE,
     ONE_RATE,
     ONE_TARGET,
     STAYS,
     NoiseStructure,
     structures,
 )
-from unflip.posterior._softmax_channel._targets import climb_targets, one_target_peaks
+from unflip.channel._targets import climb_targets, one_target_peaks
 
 MOST_FREE_CLASSES = 50
 """Of more classes, targets are taken as even: there would be too many to find."""

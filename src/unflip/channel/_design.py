@@ -7,10 +7,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unflip._utils.typing import Codes, Floats, Singles
-from unflip.posterior._noisy_channel import LATENT_VARIANCE, TINY, singles
 
 SHARE_VARIANCE = 4.0
 """Variance of the intercept of t_k."""
+
+LATENT_VARIANCE = 9.0
+"""Median of the variance of t: logits of about +-3."""
+
+MIN_VARIANCE, MAX_VARIANCE = 1e-2, 400.0
+"""Bounds of the variance of a block."""
+
+VARIANCE_OFFSET = 0.5
+"""A search for a variance s works in log(s + 0.5), as in log s a block with a tiny variance would
+need many steps to grow again."""
+
+TINY = 1e-300
+"""Minimum probability of a label: the sigmoid underflows to zero in a heavy tail."""
 
 
 @dataclass(frozen=True)
@@ -78,3 +90,14 @@ def softmax_over_classes(t: Floats) -> Floats:
     np.exp(t, out=t)
     t /= t.sum(axis=0)
     return t
+
+
+def singles(numbers: Floats) -> Singles:
+    """Return numbers in single precision, for sums over rows that need no more: half the time.
+
+    Parameters
+    ----------
+    numbers : ndarray
+        The numbers.
+    """
+    return numbers.astype(np.float32)

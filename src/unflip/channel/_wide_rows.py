@@ -10,7 +10,7 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._utils.typing import Array, Floats
-from unflip.posterior._noisy_channel import shuffled_keys
+from unflip.channel._features import shuffled_keys
 
 MOST_COLUMNS = 100
 """Dense rows of more columns are reduced."""

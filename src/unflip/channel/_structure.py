@@ -18,6 +18,9 @@ from unflip._utils.typing import Floats
 STAYS, FLIPS = 4.0, 1.0
 """The prior of a rate is Beta(1, 4): a fifth is flipped on average, and no noise is likeliest."""
 
+NO_NOISE = 0.1
+"""Prior probability of no noise."""
+
 FIRST_RATE = 0.1
 """Rate at which a climb starts."""
 

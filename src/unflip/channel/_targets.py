@@ -15,9 +15,9 @@ import numpy as np
 from scipy.special import logsumexp
 
 from unflip._utils.typing import Codes, Floats
-from unflip.posterior._softmax_channel._climb import Peak, climb
-from unflip.posterior._softmax_channel._design import SoftmaxDesign
-from unflip.posterior._softmax_channel._structure import (
+from unflip.channel._climb import Peak, climb
+from unflip.channel._design import SoftmaxDesign
+from unflip.channel._structure import (
     FEW_TARGETS,
     ONE_RATE,
     ONE_TARGET,

@@ -7,14 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unflip._utils.typing import Codes, Floats
-from unflip.posterior._noisy_channel import TINY, ChannelFeatures, starts_of_equal
-from unflip.posterior._softmax_channel._check import leave_one_out
-from unflip.posterior._softmax_channel._climb import Peak, climb
-from unflip.posterior._softmax_channel._compare import ROUGH_STRUCTURE_TOL, first_peaks
-from unflip.posterior._softmax_channel._design import SoftmaxDesign
-from unflip.posterior._softmax_channel._evidence import SoftmaxFit
-from unflip.posterior._softmax_channel._forest import ForestFeatures, scouted_gain
-from unflip.posterior._softmax_channel._structure import ONE_RATE, structures
+from unflip.channel._check import leave_one_out
+from unflip.channel._climb import Peak, climb
+from unflip.channel._compare import ROUGH_STRUCTURE_TOL, first_peaks
+from unflip.channel._copies import starts_of_equal
+from unflip.channel._design import TINY, SoftmaxDesign
+from unflip.channel._evidence import SoftmaxFit
+from unflip.channel._features import ChannelFeatures
+from unflip.channel._forest import ForestFeatures, scouted_gain
+from unflip.channel._structure import ONE_RATE, structures
 
 Features = ChannelFeatures | ForestFeatures
 

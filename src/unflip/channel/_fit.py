@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unflip._utils.typing import Floats
-from unflip.posterior._noisy_channel import EvidenceTest, ModelCheck, distinct_rows
-from unflip.posterior._softmax_channel._check import check_softmax_channel
-from unflip.posterior._softmax_channel._choose import (
+from unflip.channel._check import check_softmax_channel
+from unflip.channel._choose import (
     FEATURES,
     Candidate,
     Features,
@@ -19,21 +18,25 @@ from unflip.posterior._softmax_channel._choose import (
     may_bend,
     with_columns,
 )
-from unflip.posterior._softmax_channel._climb import Peak
-from unflip.posterior._softmax_channel._compare import (
+from unflip.channel._climb import Peak
+from unflip.channel._compare import (
     compared,
     probabilities,
     refined,
     tests,
 )
-from unflip.posterior._softmax_channel._design import softmax_over_classes
-from unflip.posterior._softmax_channel._evidence import (
+from unflip.channel._copies import distinct_rows
+from unflip.channel._design import softmax_over_classes
+from unflip.channel._distribution import DrawnMatrices
+from unflip.channel._evidence import (
     SoftmaxFit,
     fit_softmax,
     mean_softmax,
 )
-from unflip.posterior._softmax_channel._forest import ForestFeatures
-from unflip.posterior._softmax_channel._sharpness import held_out_logits, sharpened
+from unflip.channel._forest import ForestFeatures
+from unflip.channel._outcomes import EvidenceTest, ModelCheck
+from unflip.channel._sharpness import held_out_logits, sharpened
+from unflip.noise import Noise, TransitionMatrix
 
 Moderation = tuple[Floats, Floats, Floats]
 
@@ -63,10 +66,8 @@ class SoftmaxChannel:
         The estimate.
     mean_matrix : ndarray of shape (n_classes, n_classes)
         The mean of the distribution of T, which never rules noise out.
-    draws : ndarray of shape (n_draws, n_classes, n_classes)
-        Draws from the distribution of each entry of T, sorted.
-    wrong_share : ndarray of shape (n_draws,)
-        The same of the share of wrong labels.
+    distribution : DrawnMatrices
+        The distribution of T.
     structure_probability : dict
         Probability of each structure given the labels.
     noise_test, alike_test : EvidenceTest or None
@@ -85,8 +86,7 @@ class SoftmaxChannel:
 
     T: Floats
     mean_matrix: Floats
-    draws: Floats
-    wrong_share: Floats
+    distribution: DrawnMatrices
     structure_probability: dict[str, float]
     noise_test: EvidenceTest | None
     alike_test: EvidenceTest | None
@@ -108,6 +108,17 @@ def _clean(logits: Floats, F: Floats, moderation: Moderation | None) -> Floats:
         return softmax_over_classes(np.ascontiguousarray(logits.T)).T
     root, directions, covariances = moderation
     return mean_softmax(logits, F * root, directions, covariances)
+
+
+@dataclass(frozen=True)
+class Model:
+    """Features that t may be linear in."""
+
+    # "linear", "nystroem" or "trees".
+    name: str
+    features: Features
+    # The scores that a forest has for the rows of its fit.
+    held_out: Floats | None
 
 
 @dataclass(frozen=True)
@@ -155,7 +166,7 @@ class FittedRows:
 
 def fit_softmax_channel(
     sample: SoftmaxSample,
-    known: Floats | None,
+    known: Noise | None,
     random_state: np.random.RandomState,
     *,
     candidates: Sequence[str] = FEATURES,
@@ -169,8 +180,8 @@ def fit_softmax_channel(
     ----------
     sample : SoftmaxSample
         The noisy data.
-    known : ndarray of shape (n_classes, n_classes) or None
-        T, where it is known.
+    known : NoiseRates, TransitionMatrix or None
+        What is known of T: for two classes also bounds of the rates.
     random_state : RandomState instance
         Generator of the centers, of the order of the rows and of the draws.
     candidates : sequence of {"linear", "nystroem", "trees"}
@@ -179,16 +190,20 @@ def fit_softmax_channel(
         Maximum number of bumps.
     estimate : {"median", "mean"}, default="median"
         "mean": the mean over all structures. "median": no noise if that has a probability above
-        1/2, else the mean over the others.
+        1/2, else the mean over the others, or the medians of two rates.
     checked : bool, default=False
         Whether to ask trees if the channel explains labels that it has not seen.
     """
     found = distinct_rows(sample.rows, sample.codes, sample.weight, random_state)
-    sample = SoftmaxSample(
-        sample.rows[found.first], sample.codes[found.first], found.weight, sample.n_classes
+    position, sample = (
+        found.position,
+        SoftmaxSample(
+            sample.rows[found.first], sample.codes[found.first], found.weight, sample.n_classes
+        ),
     )
-    columns = with_columns(sample, n_centers, known)
-    finish = partial(_finished, sample, found.position, known, random_state, estimate)
+    matrix = known.matrix if isinstance(known, TransitionMatrix) else None
+    columns = with_columns(sample, n_centers, matrix)
+    finish = partial(_finished, sample, position, matrix, random_state, estimate)
     plain = None
     if candidates[0] == "linear":
         plain = finish(columns)
@@ -198,7 +213,7 @@ def fit_softmax_channel(
             plain = _checked(*plain)
             if plain[0].check is not None and plain[0].check.statistic < SUSPECTED:
                 return plain
-    chosen = best_features(sample, candidates, columns, n_centers, known, random_state)
+    chosen = best_features(sample, candidates, columns, n_centers, matrix, random_state)
     if plain is not None and chosen is columns:
         return _checked(*plain)
     fitted = finish(chosen)
@@ -211,6 +226,19 @@ def _checked(channel: SoftmaxChannel, fitted: FittedRows) -> tuple[SoftmaxChanne
         check = check_softmax_channel(fitted.sample.rows, fitted.fit, fitted.sharpness)
         channel = replace(channel, check=check)
     return channel, fitted
+
+
+@dataclass(frozen=True)
+class _Found:
+    """T with its distribution, and the coefficients at it."""
+
+    fit: SoftmaxFit
+    T: Floats
+    mean_matrix: Floats
+    distribution: DrawnMatrices
+    structure_probability: dict[str, float]
+    noise_test: EvidenceTest | None = None
+    alike_test: EvidenceTest | None = None
 
 
 def _finished(
@@ -254,27 +282,45 @@ def _finished(
         T=T,
         max_iter=100,
     )
-    logits = held_out_logits(final)
-    sharpness = sharpened(logits, final.design, final.structure, final.theta, T).factor
-    moderation = None
-    if len(rows) <= MODERATED_ROWS and sharpness == 1:
-        root = np.sqrt(final.variance[final.design.block])
-        moderation = root, final.directions, final.covariances
+    counts = np.bincount(sample.codes, sample.weight, minlength=sample.n_classes)
     chances = {p.structure.name: float(c) for p, c in zip(peaks, probability, strict=True)}
+    distribution = DrawnMatrices(draws, shares, counts.astype(np.float64), known is not None)
+    found = _Found(
+        final,
+        T,
+        mean_matrix,
+        distribution,
+        {} if known is not None else chances,
+        noise_test,
+        alike_test,
+    )
+    return _assembled(sample, position, Model(chosen.name, features, held_out), found)
+
+
+def _assembled(
+    sample: SoftmaxSample, position: NDArray[np.intp], model: Model, found: _Found
+) -> tuple[SoftmaxChannel, FittedRows]:
+    """Return the channel, its clean posterior as sharp as held-out labels say."""
+    fit, T = found.fit, found.T
+    factor = sharpened(held_out_logits(fit), fit.design, fit.structure, fit.theta, T).factor
+    moderation = None
+    if len(sample.rows) <= MODERATED_ROWS and factor == 1:
+        root = np.sqrt(fit.variance[fit.design.block])
+        moderation = root, fit.directions, fit.covariances
     channel = SoftmaxChannel(
         T=T,
-        mean_matrix=mean_matrix,
-        draws=draws,
-        wrong_share=shares,
-        structure_probability={} if known is not None else chances,
-        noise_test=noise_test,
-        alike_test=alike_test,
-        features_name=chosen.name,
-        features=features,
-        coef=sharpness * final.unscaled_coef,
+        mean_matrix=found.mean_matrix,
+        distribution=found.distribution,
+        structure_probability=found.structure_probability,
+        noise_test=found.noise_test,
+        alike_test=found.alike_test,
+        features_name=model.name,
+        features=model.features,
+        coef=factor * fit.unscaled_coef,
         moderation=moderation,
     )
-    return channel, FittedRows(final, sharpness, moderation, position, sample, features, held_out)
+    rows = FittedRows(fit, factor, moderation, position, sample, model.features, model.held_out)
+    return channel, rows
 
 
 def _sharpened(peak: Peak) -> Peak:
@@ -321,26 +367,3 @@ def _draws(
         matrices.append(drawn)
         shares.append(np.clip(1 - stays @ (true / true.sum()), 0.0, 1.0))  # but for rounding
     return np.sort(np.concatenate(matrices), axis=0), np.sort(np.concatenate(shares))
-
-
-def shortest_ranges(ordered: Floats, level: float) -> tuple[Floats, Floats]:
-    """Return the ends of the shortest range of each entry that holds the share `level` of draws.
-
-    Parameters
-    ----------
-    ordered : ndarray of shape (n_draws, ...)
-        Numbers, sorted along the first axis.
-    level : float
-        Share of the draws.
-    """
-    n = len(ordered)
-    held = min(n, max(1, int(np.ceil(level * n))))
-    lengths = ordered[held - 1 :] - ordered[: n - held + 1]
-    first = np.argmin(lengths, axis=0)[None]
-    low = np.take_along_axis(ordered, first, axis=0)[0]
-    high = np.take_along_axis(ordered, first + held - 1, axis=0)[0]
-    # no draw is 0 or 1, though a range that ends with the last of them near there reaches that far
-    tail, length = (n - held) // 4, high - low
-    low = np.where((first[0] <= tail) & (low < length), 0.0, low)
-    high = np.where((first[0] >= n - held - tail) & (1 - high < length) & (low > 0), 1.0, high)
-    return np.asarray(low), np.asarray(high)

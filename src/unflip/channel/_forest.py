@@ -9,7 +9,8 @@ from sklearn.ensemble import ExtraTreesClassifier
 
 from unflip._utils.threads import SCIKIT_LEARN
 from unflip._utils.typing import Codes, Floats
-from unflip.posterior._noisy_channel import ChannelFeatures, starts_of_equal
+from unflip.channel._copies import starts_of_equal
+from unflip.channel._features import ChannelFeatures
 
 N_FOLDS, FOREST_TREES, FOREST_LEAF, DEPTH = 3, 30, 3, 12
 """Folds, trees that each fold is left to, rows of a leaf at least, and depth at most."""

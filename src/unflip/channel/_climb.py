@@ -9,9 +9,9 @@ from scipy.linalg import eigh, solve_triangular
 
 from unflip._utils.progress import tick
 from unflip._utils.typing import Floats
-from unflip.posterior._softmax_channel._design import SoftmaxDesign
-from unflip.posterior._softmax_channel._evidence import SoftmaxFit, fit_softmax
-from unflip.posterior._softmax_channel._structure import LOG_2_PI, NoiseStructure
+from unflip.channel._design import SoftmaxDesign
+from unflip.channel._evidence import SoftmaxFit, fit_softmax
+from unflip.channel._structure import LOG_2_PI, NoiseStructure
 
 MAX_STEPS, MAX_SHORTER, LONGEST_STEP = 15, 4, 2.0
 """Steps of a climb, tries of a shorter step, and the largest change of a parameter in one."""

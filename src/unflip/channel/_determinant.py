@@ -3,8 +3,7 @@
 import numpy as np
 
 from unflip._utils.typing import Floats, Singles
-from unflip.posterior._noisy_channel import singles
-from unflip.posterior._softmax_channel._design import SoftmaxDesign, likelihood
+from unflip.channel._design import SoftmaxDesign, likelihood, singles
 
 BLOCK = 1 << 20
 """Numbers that are worked on at a time."""

@@ -5,7 +5,7 @@ of every class k, out of fold. Where they can, the classes, or the mistakes, fol
 channel cannot, and what it cannot follow it calls noise.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -15,22 +15,25 @@ from sklearn.tree import DecisionTreeClassifier
 
 from unflip._utils.threads import SCIKIT_LEARN
 from unflip._utils.typing import Bools, Codes, Floats
-from unflip.posterior._noisy_channel import (
-    DOUBTED,
-    LEAST_CHECKED,
-    LEAST_SURPRISE,
-    MOST_LEAVES,
-    REFUTED,
-    TINY,
-    ChannelFeatures,
-    ModelCheck,
-    score_of_folds,
-)
-from unflip.posterior._softmax_channel._climb import Peak
-from unflip.posterior._softmax_channel._design import SoftmaxDesign, softmax_over_classes
-from unflip.posterior._softmax_channel._evidence import SoftmaxFit, fit_softmax, fit_without
-from unflip.posterior._softmax_channel._forest import folds_of
-from unflip.posterior._softmax_channel._sharpness import held_out_logits
+from unflip.channel._climb import Peak
+from unflip.channel._design import TINY, SoftmaxDesign, softmax_over_classes
+from unflip.channel._evidence import SoftmaxFit, fit_softmax, fit_without
+from unflip.channel._features import ChannelFeatures
+from unflip.channel._forest import folds_of
+from unflip.channel._outcomes import ModelCheck
+from unflip.channel._sharpness import held_out_logits
+
+HOPELESS = -0.5
+"""Statistic of the first folds from which on trees are not asked about the others."""
+
+DOUBTED, REFUTED = 3.0, 6.0
+"""Statistics from which on the channel is compared with one on tree scores, and not believed."""
+
+LEAST_CHECKED, LEAST_SURPRISE = 100, 0.02
+"""Fewer rows, or labels that the channel predicts but for so few, need no check."""
+
+MOST_LEAVES = 12
+"""Leaves of the decision tree that stands for a rule, for few classes."""
 
 MOST_SOFTMAX_CHECKED = 3000
 """Of more rows, so many are enough to see what matters."""
@@ -152,6 +155,23 @@ def residual_score(rows: Floats, fitted: Floats, residual: Floats, weight: Float
                 yield weight[left] * (predicted * residual[left]).sum(axis=1)
 
     return score_of_folds(gains())
+
+
+def score_of_folds(gains: Iterable[Floats]) -> float:
+    """Return what is gained over its standard error; of folds in turn, till there is no hope.
+
+    Parameters
+    ----------
+    gains : iterable of ndarrays
+        The gain of every row of one fold, the next fold's computed where it is asked for.
+    """
+    total = squares = score = 0.0
+    for gain in gains:
+        total, squares = total + float(gain.sum()), squares + float(gain @ gain)
+        score = total / np.sqrt(squares) if squares > 0 else 0.0
+        if score < HOPELESS:
+            break
+    return float(score)
 
 
 def _predicted(

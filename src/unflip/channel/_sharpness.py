@@ -15,14 +15,17 @@ import numpy as np
 from scipy.optimize import minimize
 
 from unflip._utils.typing import Floats
-from unflip.posterior._noisy_channel import LEAST_GAIN, SHARPEST, TINY
-from unflip.posterior._softmax_channel._design import SoftmaxDesign, softmax_over_classes
-from unflip.posterior._softmax_channel._determinant import leverages
-from unflip.posterior._softmax_channel._evidence import SoftmaxFit
-from unflip.posterior._softmax_channel._structure import LARGEST_LOGIT, NoiseStructure
+from unflip.channel._design import TINY, SoftmaxDesign, softmax_over_classes
+from unflip.channel._determinant import leverages
+from unflip.channel._evidence import SoftmaxFit
+from unflip.channel._structure import LARGEST_LOGIT, NoiseStructure
 
 STEP, LARGEST_SPREAD = 0.1, 0.5
 """Difference of log a by which its curvature is found, and the largest standard deviation."""
+
+SHARPEST, LEAST_GAIN = 4.0, 2.0
+"""Largest factor of the clean posterior's logits, and the gain of the held-out log-likelihood from
+which on they are multiplied by one."""
 
 LARGEST_OWN = 0.9
 """Share of its own function's information that a row may hold, to be left out in one step."""
