@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from unflip._utils.simplex import ROUNDING, left_over, of_another_class
 from unflip._utils.typing import Array, Codes, Floats
 from unflip.diagnostics import Diagnostic
 from unflip.noise import Noise, RatesInterval, as_transition_matrix
@@ -14,9 +15,6 @@ from unflip.noise import Noise, RatesInterval, as_transition_matrix
 __all__ = ["CheckedEvidence", "ErrorRate", "NoiseEstimate"]
 
 Bounds = tuple[float, float]
-
-ROUNDING = 1e-6
-"""Largest part of a sum of probabilities that is rounding, in single precision too."""
 
 
 class ErrorRate(NamedTuple):
@@ -165,19 +163,12 @@ class NoiseEstimate:
     @cached_property
     def mislabel_proba(self) -> Floats:
         """P(the observed label is wrong), one per sample."""
-        own = np.arange(self.codes.size), self.codes
-        others = self.label_proba.copy()
-        others[own] = 0.0
-        # 1 - P(own) is 0 below 1e-16; the sum over the other classes still ranks such samples
-        of_some_class = others.sum(axis=1, dtype=np.float64)
-        wrong = np.where(self.none_proba > 0, 1 - self.label_proba[own], of_some_class)
-        return np.clip(wrong, 0.0, 1.0)
+        return of_another_class(self.label_proba, self.codes)
 
     @cached_property
     def none_proba(self) -> Floats:
         """P(the sample belongs to none of the classes), one per sample."""
-        left = 1 - self.label_proba.sum(axis=1)
-        return np.where(left > ROUNDING, left, 0.0)
+        return left_over(self.label_proba)
 
     @cached_property
     def error_rate(self) -> ErrorRate:

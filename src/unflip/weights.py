@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unflip._utils.row_weights import effective_rows
-from unflip._utils.simplex import likeliest_mixture, scaled_rows
+from unflip._utils.simplex import likeliest_mixture, of_another_class, scaled_rows
 from unflip._utils.typing import Array, Floats
 from unflip._utils.validation import (
     check_labels,
@@ -401,7 +401,7 @@ class LabelPosterior:
     @cached_property
     def mislabel_proba(self) -> Floats:
         """P(the label is wrong | x, the label)."""
-        return np.clip(1 - self._right, 0.0, 1.0)
+        return of_another_class(self.proba, self.codes)
 
     @cached_property
     def weights(self) -> Floats:

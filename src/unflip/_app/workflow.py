@@ -141,6 +141,9 @@ def learn(
             )
         try:
             check_enough_rows(X, y)
+        except ValueError as error:
+            raise CannotEstimateError(str(error)) from error
+        try:
             classifier.cv = folds_within_classes(CROSS_FIT_FOLDS, codes)
             with threads_for(y.size):
                 classifier.fit(X, y)

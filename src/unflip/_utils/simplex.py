@@ -34,9 +34,26 @@ def scaled_rows(values: Floats) -> Floats:
     return np.asarray(values / np.where(total > 0, total, 1))
 
 
+ROUNDING = 1e-6
+"""Largest part of a sum of probabilities that is rounding, in single precision too."""
+
+
 def of_another_class(proba: Floats, codes: NDArray[np.intp]) -> Floats:
-    """Return the probability that each row is not of a given class."""
-    return np.clip(1 - proba[np.arange(codes.size), codes], 0.0, 1.0)
+    """Return the probability that each row is not of a given class: of another, or of none.
+
+    It is summed over the other classes: 1 - P(given class) is 0 below 1e-16, and such rows could
+    not be ranked.
+    """
+    others = np.ones(proba.shape, dtype=bool)
+    others[np.arange(codes.size), codes] = False
+    elsewhere = np.sum(proba, axis=1, where=others, dtype=np.float64)
+    return np.clip(elsewhere + left_over(proba), 0.0, 1.0)
+
+
+def left_over(proba: Floats) -> Floats:
+    """Return what each row lacks to a sum of one, as far as it is more than rounding."""
+    left = 1 - proba.sum(axis=1, dtype=np.float64)
+    return np.where(left > ROUNDING, left, 0.0)
 
 
 def likeliest_mixture(rows: Floats, matrix: Floats, inverted: Floats | None = None) -> Floats:
