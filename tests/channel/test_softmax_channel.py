@@ -114,7 +114,7 @@ def test_the_evidence_of_two_classes_is_the_integral_over_the_coefficients():
     design = design_of(2, 400)
     one = SoftmaxDesign(design.features[:, :2], design.block[:2], design.codes, design.weight, 2)
     structure, theta = structures(2, free=False)[1], np.array([-1.5])
-    variance = np.array([4.0, 9.0])
+    variance = np.array([4.0, one.latent_variance])  # the likeliest before the data
     fit = fit_softmax(one, structure, theta, variance, tol=1e-12, max_iter=500)
     # of two classes only the difference of the two functions matters: twice the variance
     side = np.linspace(-9, 9, 451)
@@ -170,7 +170,7 @@ def test_the_evidence_is_what_the_information_of_every_label_gives():
             information += design.weight[i] * p[j] * np.outer(score, score)
     likelihood = design.weight @ np.log((g @ T)[np.arange(200), design.codes])
     expected = likelihood - 0.5 * (w**2).sum() - 0.5 * np.linalg.slogdet(information)[1]
-    surprise = np.log(variance[1] / 9.0)
+    surprise = np.log(2 * variance[1] / 9.0)  # of the log-odds, whose variance is twice that
     # sums over rows are in single precision
     assert fit.log_likelihood == pytest.approx(expected - 0.5 * surprise**2, abs=1e-4)
 

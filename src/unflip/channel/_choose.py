@@ -114,7 +114,7 @@ class Candidate:
 
 def with_columns(sample: SoftmaxSample, n_centers: int, known: Floats | None) -> Candidate:
     """Return the columns as features, with maxima on some rows."""
-    features = ChannelFeatures(None, n_centers).fit(*_head(sample))
+    features = ChannelFeatures(None, n_centers).fit(*head_of(sample))
     design = sample.design(features, _pilot_rows(sample, features))
     if known is None:
         found = first_peaks(design, {}, design.first_variance())
@@ -163,7 +163,7 @@ def best_features(
         if name == "linear":
             continue
         if name == "nystroem":
-            features = ChannelFeatures(WIDTH, n_centers).fit(*_head(sample))
+            features = ChannelFeatures(WIDTH, n_centers).fit(*head_of(sample))
         else:
             seed = random_state.randint(np.iinfo(np.int32).max)
             assert isinstance(columns.features, ChannelFeatures)
@@ -193,7 +193,7 @@ def _at(design: SoftmaxDesign, T: Floats) -> dict[str, Peak]:
     return {none.name: climb(design, none, none.start(), variance, T=T, tol=ROUGH_STRUCTURE_TOL)}
 
 
-def _head(sample: SoftmaxSample) -> tuple[Floats, Floats, NDArray[np.intp]]:
+def head_of(sample: SoftmaxSample) -> tuple[Floats, Floats, NDArray[np.intp]]:
     """Return the rows that scales and centers come from, their weights, and the distinct ones."""
     head, weight = sample.rows[:CHOICE_PILOT_ROWS], sample.weight[:CHOICE_PILOT_ROWS]
     return head, weight, np.flatnonzero(starts_of_equal(head))

@@ -89,6 +89,7 @@ def climb(
     coef: Floats | None = None,
     *,
     T: Floats | None = None,
+    near: SoftmaxFit | None = None,
     held: bool = False,
     tol: float = 0.1,
     top: float = -np.inf,
@@ -98,7 +99,7 @@ def climb(
     A step seeks theta along with w, with the slope of the determinant as it was before the step,
     which has a small share in the evidence's own.
     """
-    fit = fit_softmax(design, structure, theta, variance, coef, T=T, tol=5 * tol)
+    fit = fit_softmax(design, structure, theta, variance, coef, T=T, near=near, tol=5 * tol)
     least = tol * max(1.0, fit.unscaled_coef.size / SMOOTH)
     reach = LONGEST_STEP
     for _ in range(MAX_STEPS if fit.theta.size or not held else 0):

@@ -40,11 +40,19 @@ class SoftmaxDesign:
     # Number of classes.
     n_classes: int
 
+    @property
+    def latent_variance(self) -> float:
+        """Median of the prior variance of t_k.
+
+        Of two classes, t_1 - t_0 has LATENT_VARIANCE, which is that of either times two.
+        """
+        return LATENT_VARIANCE / 2 if self.n_classes == 2 else LATENT_VARIANCE
+
     def first_variance(self) -> Floats:
         """Return the prior variance of every block before anything is known."""
         n_blocks = int(self.block.max())
-        variance = np.full(1 + n_blocks, LATENT_VARIANCE / max(1, n_blocks))
-        variance[0] = SHARE_VARIANCE
+        variance = np.full(1 + n_blocks, self.latent_variance / max(1, n_blocks))
+        variance[0] = SHARE_VARIANCE * self.latent_variance / LATENT_VARIANCE
         return variance
 
     @cached_property

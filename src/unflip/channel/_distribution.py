@@ -1,12 +1,36 @@
 """The distribution of T given the labels, and the intervals that follow from it."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from unflip._diagnostics.error_range import wrong_share_bounds
 from unflip._utils.typing import Floats
+from unflip.channel._rates import CertainRates, RatePosterior
 from unflip.noise import RatesInterval
+
+
+class Distribution(Protocol):
+    """The distribution of T."""
+
+    def interval(self, level: float) -> RatesInterval:
+        """Return the shortest range that holds each rate with probability `level`."""
+
+
+@dataclass(frozen=True)
+class RatesOfTwo:
+    """The distribution of two rates, by quadrature."""
+
+    rates: RatePosterior | CertainRates
+    # The share of labels of the positive class.
+    noisy_prior: float
+
+    def interval(self, level: float) -> RatesInterval:
+        """Return the shortest range that holds each rate with probability `level`."""
+        positive, negative = self.rates.interval(level)
+        wrong = wrong_share_bounds(positive, negative, self.noisy_prior)
+        return RatesInterval.from_pairs(positive, negative, level, wrong)
 
 
 @dataclass(frozen=True)

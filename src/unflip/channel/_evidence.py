@@ -22,7 +22,6 @@ from scipy.optimize import Bounds, minimize
 
 from unflip._utils.typing import Codes, Floats
 from unflip.channel._design import (
-    LATENT_VARIANCE,
     MAX_VARIANCE,
     MIN_VARIANCE,
     TINY,
@@ -152,7 +151,7 @@ class SoftmaxFit:
     @cached_property
     def log_likelihood(self) -> float:
         """The evidence but for the prior of T: log P(noisy labels | T)."""
-        surprise = np.log(self.variance[1:].sum() / LATENT_VARIANCE)
+        surprise = np.log(self.variance[1:].sum() / self.design.latent_variance)
         penalty = (self.coef**2).sum() + surprise**2
         return self._likelihood[0] - 0.5 * float(penalty) - self._factored[1]
 
@@ -199,7 +198,10 @@ class SoftmaxFit:
         for b in range(1, s.size):
             own = block == b
             size, effective = squares[own].sum(), determined[own].sum()
-            slope = 0.5 * (size - effective) - np.log(total / LATENT_VARIANCE) * s[b] / total
+            slope = (
+                0.5 * (size - effective)
+                - np.log(total / self.design.latent_variance) * s[b] / total
+            )
             in_all = slope - follows[own].sum()
             slope = min(slope, in_all, key=abs) if slope * in_all > 0 else 0.0
             bend = 0.5 * min(size, effective) + 1 / (s.size - 1)

@@ -8,13 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unflip._utils.typing import Floats
-from unflip.channel._check import check_softmax_channel
+from unflip.channel._check import DOUBTED, check_softmax_channel
 from unflip.channel._choose import (
     FEATURES,
+    LEAST_SCOUTED,
+    PILOT_ROWS,
     Candidate,
     Features,
     SoftmaxSample,
     best_features,
+    head_of,
     may_bend,
     with_columns,
 )
@@ -26,16 +29,26 @@ from unflip.channel._compare import (
     tests,
 )
 from unflip.channel._copies import distinct_rows
-from unflip.channel._design import softmax_over_classes
-from unflip.channel._distribution import DrawnMatrices
+from unflip.channel._design import SoftmaxDesign, softmax_over_classes
+from unflip.channel._distribution import Distribution, DrawnMatrices, RatesOfTwo
 from unflip.channel._evidence import (
     SoftmaxFit,
     fit_softmax,
     mean_softmax,
 )
+from unflip.channel._features import ChannelFeatures
 from unflip.channel._forest import ForestFeatures
 from unflip.channel._outcomes import EvidenceTest, ModelCheck
+from unflip.channel._rates import EXPLORED, Box, box_of
 from unflip.channel._sharpness import held_out_logits, sharpened
+from unflip.channel._two_classes import (
+    Quadrature,
+    finer_quadrature,
+    first_quadrature,
+    fit_at,
+    rates_at,
+    two_rates,
+)
 from unflip.noise import Noise, TransitionMatrix
 
 Moderation = tuple[Floats, Floats, Floats]
@@ -52,6 +65,12 @@ SUSPECTED = 1.5
 N_MATRIX_DRAWS, MOST_NUMBERS = 2000, 1_000_000
 """Matrices drawn from the distribution of T, and how many numbers they may hold."""
 
+WIDTHS = (1.0, 0.5)
+"""Widths of the bumps that are compared for two classes, in median distances of two rows."""
+
+HELP = 1.0
+"""Gain of the log-evidence by bumps from which on they are tried for two classes."""
+
 MODERATED_ROWS = 3000
 """Up to so many rows the uncertainty of w is part of the clean posterior."""
 
@@ -66,7 +85,7 @@ class SoftmaxChannel:
         The estimate.
     mean_matrix : ndarray of shape (n_classes, n_classes)
         The mean of the distribution of T, which never rules noise out.
-    distribution : DrawnMatrices
+    distribution : Distribution
         The distribution of T.
     structure_probability : dict
         Probability of each structure given the labels.
@@ -86,7 +105,7 @@ class SoftmaxChannel:
 
     T: Floats
     mean_matrix: Floats
-    distribution: DrawnMatrices
+    distribution: Distribution
     structure_probability: dict[str, float]
     noise_test: EvidenceTest | None
     alike_test: EvidenceTest | None
@@ -202,6 +221,12 @@ def fit_softmax_channel(
         ),
     )
     matrix = known.matrix if isinstance(known, TransitionMatrix) else None
+    if sample.n_classes == 2:
+        box = box_of(known.rates if isinstance(known, TransitionMatrix) else known)
+        if any(low < high for low, high in box):
+            two = _TwoRates(sample, position, box, random_state, n_centers, estimate)
+            return two.fitted(candidates, checked=checked)
+        matrix = two_rates([low for low, _ in box])
     columns = with_columns(sample, n_centers, matrix)
     finish = partial(_finished, sample, position, matrix, random_state, estimate)
     plain = None
@@ -229,13 +254,111 @@ def _checked(channel: SoftmaxChannel, fitted: FittedRows) -> tuple[SoftmaxChanne
 
 
 @dataclass(frozen=True)
+class _TwoRates:
+    """The fit where T has two free parameters."""
+
+    sample: SoftmaxSample
+    position: NDArray[np.intp]
+    box: Box
+    random_state: np.random.RandomState
+    n_centers: int
+    estimate: str
+
+    def fitted(
+        self, candidates: Sequence[str], *, checked: bool
+    ) -> tuple[SoftmaxChannel, FittedRows]:
+        """Return the fit with the features of the highest evidence.
+
+        Trees are grown where the goodness of fit rejects the columns and the bumps.
+        """
+        sample = self.sample
+        if candidates[0] == "trees":
+            return self._finished(self._trees())[0]
+        models = [self._columns(None)]
+        if "nystroem" in candidates:
+            models += [self._columns(width) for width in WIDTHS]
+        found, height = self._finished(*self._chosen(models))
+        if not checked:
+            return found
+        found = _checked(*found)
+        check, enough = found[0].check, len(sample.rows) >= LEAST_SCOUTED
+        if "trees" in candidates and enough and check is not None and check.statistic >= DOUBTED:
+            scored, other = self._finished(self._trees())
+            if other > height:
+                return _checked(*scored)
+        return found
+
+    def _pilot(self, model: Model) -> SoftmaxDesign:
+        return self.sample.design(model.features, PILOT_ROWS, model.held_out)
+
+    def _chosen(self, models: list[Model]) -> tuple[Model, Quadrature]:
+        """Return the columns, or the bumps if these have more evidence, on some rows.
+
+        Bumps are compared where the columns explain most, and where there is no noise.
+        """
+        columns, *others = models
+        first = first_quadrature(self._pilot(columns), self.box)
+        lowest = [low for low, _ in self.box]
+        places = {tuple(rates_at(first.best)): HELP, tuple(lowest): -EXPLORED}
+        best, height = columns, -np.inf
+        for model in others:
+            design, start = self._pilot(model), None
+            for rates, gain in places.items():
+                start = fit_at(design, rates, start)
+                higher = start.log_likelihood - first.best.log_likelihood - gain
+                if higher > max(height, 0.0):
+                    best, height = model, higher
+        if best is columns:
+            return columns, first
+        second = first_quadrature(self._pilot(best), self.box)
+        if second.distribution.log_evidence > first.distribution.log_evidence:
+            return best, second
+        return columns, first
+
+    def _columns(self, width: float | None) -> Model:
+        features = ChannelFeatures(width, self.n_centers).fit(*head_of(self.sample))
+        return Model("linear" if width is None else "nystroem", features, None)
+
+    def _trees(self) -> Model:
+        columns = ChannelFeatures(None, self.n_centers).fit(*head_of(self.sample))
+        features, seed = ForestFeatures(columns), self.random_state.randint(np.iinfo(np.int32).max)
+        sample = self.sample
+        held_out = features.fit(sample.rows, sample.codes, sample.weight, 2, seed)
+        return Model("trees", features, held_out)
+
+    def _finished(
+        self, model: Model, pilot: Quadrature | None = None
+    ) -> tuple[tuple[SoftmaxChannel, FittedRows], float]:
+        """Return the fit with some features, and its evidence."""
+        sample = self.sample
+        pilot = pilot or first_quadrature(self._pilot(model), self.box)
+        design = pilot.best.design
+        if len(sample.rows) > PILOT_ROWS:
+            design = sample.design(model.features, len(sample.rows), model.held_out)
+        found = finer_quadrature(design, self.box, pilot)
+        rates = found.distribution
+        T = two_rates(rates.estimate(self.estimate))
+        positive = float(np.average(sample.codes == 1, weights=sample.weight))
+        result = _Found(
+            found.at(rates.estimate(self.estimate)),
+            T,
+            two_rates(rates.estimate("mean")),
+            RatesOfTwo(rates, positive),
+            rates.structure_probability,
+            rates.noise_test,
+            rates.symmetry_test,
+        )
+        return _assembled(sample, self.position, model, result), rates.log_evidence
+
+
+@dataclass(frozen=True)
 class _Found:
     """T with its distribution, and the coefficients at it."""
 
     fit: SoftmaxFit
     T: Floats
     mean_matrix: Floats
-    distribution: DrawnMatrices
+    distribution: Distribution
     structure_probability: dict[str, float]
     noise_test: EvidenceTest | None = None
     alike_test: EvidenceTest | None = None

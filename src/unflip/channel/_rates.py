@@ -113,6 +113,8 @@ class RatePosterior:
 
     Attributes
     ----------
+    log_evidence : float
+        Log P(labels), the rates summed out.
     noise_test : EvidenceTest or None
         Test of no noise, (0, 0); None if the box excludes it.
     symmetry_test : EvidenceTest or None
@@ -150,6 +152,7 @@ class RatePosterior:
         clean = NO_NOISE * np.exp(log_origin - top)
         equal = (1 - NO_NOISE) * on_line.sum() + clean
         self.p_origin = float(clean / (clean + noise))
+        self.log_evidence = float(top + np.log(clean + noise))
         self.masses = [mass / mass.sum() for mass in masses]
         self.noise_test = self.symmetry_test = None
         if origin is not None:
@@ -159,6 +162,13 @@ class RatePosterior:
             self.symmetry_test = EvidenceTest(
                 float(deviance), float(chi2.sf(deviance, 1)), float(equal / (clean + noise))
             )
+
+    @property
+    def structure_probability(self) -> dict[str, float]:
+        """The probability of no noise, of equal rates, and of two rates."""
+        none = 0.0 if self.noise_test is None else self.noise_test.probability
+        alike = none if self.symmetry_test is None else self.symmetry_test.probability
+        return {"none": none, "one rate": alike - none, "one rate per class": 1 - alike}
 
     def estimate(self, kind: str) -> tuple[float, float]:
         """Return one pair of rates."""
