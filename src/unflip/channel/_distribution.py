@@ -5,9 +5,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from unflip._diagnostics.error_range import wrong_share_bounds
 from unflip._utils.typing import Floats
 from unflip.channel._rates import CertainRates, RatePosterior
+from unflip.diagnostics import wrong_share_bounds
 from unflip.noise import RatesInterval
 
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from unflip._utils.typing import Floats
 from unflip.channel._check import DOUBTED, check_softmax_channel
 from unflip.channel._choose import (
+    CHOICE_PILOT_ROWS,
     FEATURES,
     LEAST_SCOUTED,
-    PILOT_ROWS,
     Candidate,
     Features,
     SoftmaxSample,
@@ -289,7 +289,7 @@ class _TwoRates:
         return found
 
     def _pilot(self, model: Model) -> SoftmaxDesign:
-        return self.sample.design(model.features, PILOT_ROWS, model.held_out)
+        return self.sample.design(model.features, CHOICE_PILOT_ROWS, model.held_out)
 
     def _chosen(self, models: list[Model]) -> tuple[Model, Quadrature]:
         """Return the columns, or the bumps if these have more evidence, on some rows.
@@ -333,7 +333,7 @@ class _TwoRates:
         sample = self.sample
         pilot = pilot or first_quadrature(self._pilot(model), self.box)
         design = pilot.best.design
-        if len(sample.rows) > PILOT_ROWS:
+        if len(sample.rows) > CHOICE_PILOT_ROWS:
             design = sample.design(model.features, len(sample.rows), model.held_out)
         found = finer_quadrature(design, self.box, pilot)
         rates = found.distribution
