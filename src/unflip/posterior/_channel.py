@@ -1,6 +1,6 @@
 """P(noisy y | x) = g(x) T: the clean posterior passed through a noisy channel."""
 
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,8 +27,9 @@ from unflip.noise import (
     NoiseRates,
     RatesInterval,
     TransitionMatrix,
+    as_noise,
     as_transition_matrix,
-    is_matrix,
+    known_size,
 )
 from unflip.posterior._fitted_channel import ChannelOptions, FittedChannel, fit_channel_to
 from unflip.posterior._joint import JointPosterior
@@ -356,16 +357,15 @@ def _checked_known(known: Any, n_classes: int) -> NoiseRates | TransitionMatrix 
     """Return what is known of the noise, checked against the number of classes."""
     if known is None:
         return None
-    if not (isinstance(known, NoiseRates | TransitionMatrix) or is_matrix(known)):
+    if known_size(known) is None:
         raise TypeError(
             "known must be NoiseRates(positive=..., negative=...), where each may be a number, "
             f"bounds or None, or a TransitionMatrix, got {known!r}."
         )
-    if isinstance(known, NoiseRates) and n_classes == 2:
-        box_of(known)  # refused before any work is done
-        return known
-    matrix = as_transition_matrix(known, n_classes)
-    return matrix.rates if n_classes == 2 else matrix
+    noise = as_noise(known, n_classes)
+    if n_classes == 2:
+        box_of(cast("NoiseRates", noise))  # bounds are refused before any work is done
+    return noise
 
 
 def _checked(X: Any) -> Any:
