@@ -145,3 +145,11 @@ def test_a_name_is_no_pattern(name, values):
     assert {column.name for column in encoder.columns_} == {name, "z"}
     plain = ColumnEncoder().fit_transform(table.rename({name: "x"}))
     assert (encoder.transform(table) == plain).all()
+
+
+def test_a_column_of_python_objects_is_encoded_as_its_values_are():
+    values = [1.5, None, 2.5, 4.0] * 5
+    objects = pl.DataFrame({"x": pl.Series(values, dtype=pl.Object)})
+    plain = pl.DataFrame({"x": values})
+    encoded = ColumnEncoder().fit_transform(objects)
+    assert np.array_equal(encoded, ColumnEncoder().fit_transform(plain), equal_nan=True)

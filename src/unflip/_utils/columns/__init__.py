@@ -176,6 +176,8 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
 
 def _nameless(column: "pl.Series") -> "pl.Series":
     """Return a column without its name: polars takes names such as ^x$ for patterns in a series."""
+    if column.dtype == pl.Object:  # Python's own objects, which polars cannot cast
+        return pl.Series(column.to_list(), strict=False)
     return column.alias("")
 
 
