@@ -6,13 +6,7 @@ from benchmarks.one_answer import answers, tables
 pytest.importorskip("dask")
 pytestmark = pytest.mark.filterwarnings("ignore::unflip.LabelNoiseWarning")
 
-QUICK = (
-    "small",
-    "3 classes, clean",
-    "weighted, 3 classes",
-    "sparse",
-    "categories and missing values",
-)
+QUICK = ("small", "weighted, 3 classes", "categories and missing values")
 ROUNDING = 5e-5  # a report writes four digits
 
 
