@@ -42,15 +42,6 @@ SLACK = 1e-12
 SURE = 0.9
 """A row of this clean probability surely is of its class."""
 
-__all__ = [
-    "clipped_share",
-    "effective_sample_size",
-    "importance_weights",
-    "importance_weights_from_inverse",
-    "mislabel_probability",
-    "printed_lemma_2_weights",
-]
-
 
 def importance_weights(
     noisy_posterior: ArrayLike, y: ArrayLike, rates: KnownRates, *, classes: ArrayLike | None = None
