@@ -5,15 +5,18 @@ the same numbers through each of them.
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, cast
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from unflip._probabilities.mixture import HypothesisMixture, fit_hypotheses
 from unflip._utils.folds import folds_within_classes
 from unflip._utils.preprocessing import fit_preprocessing
-from unflip._utils.typing import Array, Floats
+from unflip._utils.simplex import scaled_rows
+from unflip._utils.typing import Array, Codes, Floats
 from unflip._utils.validation import Labels
 from unflip.checked import CheckedLabels
 from unflip.checked.internals import correct, has_checked
@@ -38,8 +41,48 @@ from unflip.noise_rates import (
 from unflip.posterior import BasePosterior, JointPosterior, cross_fit, make_posterior
 from unflip.weights import LabelPosterior, Totals
 
-CHECKED_FOLDS = 5
-"""Number of folds that hold out P(observed | x) for checked samples: scikit-learn's default."""
+N_FOLDS = 5
+"""Number of folds where P(observed | x) must be held out: scikit-learn's default."""
+
+SMALLEST = 1e-12
+"""Probabilities below are taken as this: neither of two models rules out what the other says."""
+
+
+@dataclass(frozen=True)
+class UncertainNoise:
+    """P(true | x, observed label) where no noise is the most probable hypothesis.
+
+    It is not a certainty. The mean of T averages over the other hypotheses; and labels that a rule
+    made, or people who err at hard samples, are a function of the sample, so that a model that is
+    good enough predicts the mistakes too. A linear model cannot follow every rule: an audit of its
+    held-out probabilities counts as much.
+    """
+
+    mean_rates: Noise
+    linear: BasePosterior
+    mixture: HypothesisMixture
+
+    @classmethod
+    def fit(
+        cls, mean_rates: Noise, X: Any, labels: Labels, sample_weight: Floats | None
+    ) -> tuple[Self, Floats]:
+        """Fit the linear model, and return it with its held-out probabilities."""
+        unfitted = make_posterior("probabilistic", 0)
+        folds = folds_within_classes(N_FOLDS, labels.codes)
+        linear, held_out = cross_fit(unfitted, X, labels, sample_weight, cv=folds, random_state=0)
+        return cls(
+            mean_rates, linear, fit_hypotheses(held_out, labels.codes, sample_weight)
+        ), held_out
+
+    def label_proba(
+        self, noisy_proba: Floats, held_out: Floats, codes: Codes, classes: Array
+    ) -> Floats:
+        """Return P(true | x, label) by both models: their geometric mean, scaled to sum to one."""
+        # without noise P(observed | x) is P(true | x)
+        noisy = noisy_proba @ as_transition_matrix(self.mean_rates).matrix
+        first = LabelPosterior(noisy, codes, self.mean_rates, classes).proba
+        second = self.mixture.predict(held_out, codes, determined=False).label
+        return scaled_rows(np.sqrt(np.maximum(first, SMALLEST) * np.maximum(second, SMALLEST)))
 
 
 class FeatureFit(NamedTuple):
@@ -52,8 +95,8 @@ class FeatureFit(NamedTuple):
     posterior: Any
     # None where the rates were given
     rate_estimator: BaseRates | None
-    # the mean of T where no noise is the most probable hypothesis, else None
-    mean_rates: Noise | None
+    # with the linear model's held-out probabilities, where no noise is the most probable hypothesis
+    uncertain: tuple[UncertainNoise, Floats] | None
 
 
 def estimate_from_features(
@@ -88,7 +131,7 @@ def estimate_from_features(
         estimator = ChannelRates.of(cast("JointPosterior", fitted))
         rates = estimator.rates_
         label_posterior = LabelPosterior(noisy_proba, codes, rates, classes)
-        found = _fit_of(label_posterior, rates, sample_weight, fitted, estimator)
+        found = _fit_of(label_posterior, rates, sample_weight, fitted, estimator, rows)
     else:
         found = estimate_from_posterior(
             fitted,
@@ -103,7 +146,7 @@ def estimate_from_features(
     if has_checked(checked):
         held_out = None
         if cv is None and not fitted.out_of_fold:  # a model that saw the labels agrees with them
-            folds = folds_within_classes(CHECKED_FOLDS, codes)
+            folds = folds_within_classes(N_FOLDS, codes)
             _, held_out = cross_fit(
                 clone(fitted), rows, labels, sample_weight, cv=folds, random_state=random_state
             )
@@ -133,7 +176,7 @@ def estimate_from_posterior(
         classifier=classifier,
     )
     label_posterior = LabelPosterior(noisy_proba, codes, rates, classes)
-    return _fit_of(label_posterior, rates, sample_weight, posterior, estimator)
+    return _fit_of(label_posterior, rates, sample_weight, posterior, estimator, X)
 
 
 def _fit_of(
@@ -142,14 +185,18 @@ def _fit_of(
     sample_weight: Floats | None,
     posterior: BasePosterior | None,
     estimator: BaseRates | None,
+    X: Any,
 ) -> FeatureFit:
     """Return what P(observed | x) and T say, with what is doubtful about it."""
     classes, totals = label_posterior.classes, label_posterior.totals(sample_weight)
     model = noise_model(posterior, estimator)
-    label_proba, mean_rates = label_posterior.proba, None
+    label_proba, uncertain = label_posterior.proba, None
     if model is not None and estimator is not None and rates.information_left == 1:
-        mean_rates = model.mean_rates()
-        label_proba = averaged_over_noise(label_posterior, mean_rates)
+        labels = Labels(classes, label_posterior.codes)
+        uncertain, held_out = UncertainNoise.fit(model.mean_rates(), X, labels, sample_weight)
+        label_proba = uncertain.label_proba(
+            label_posterior.noisy_proba, held_out, label_posterior.codes, classes
+        )
     noise = NoiseEstimate(
         classes=classes,
         codes=label_posterior.codes,
@@ -165,17 +212,13 @@ def _fit_of(
         # a bootstrap takes long, and is done where somebody asks the rate estimator for it
         interval=None if model is None or estimator is None else estimator.interval,
     )
-    return FeatureFit(noise, label_posterior, posterior, estimator, mean_rates)
-
-
-def averaged_over_noise(label_posterior: LabelPosterior, mean_rates: Noise) -> Floats:
-    """Return P(true | x, observed label) where no noise is the most probable hypothesis.
-
-    It is not a certainty: the mean of T averages over the others, so that samples can be ranked.
-    """
-    # without noise P(observed | x) is P(true | x)
-    noisy = label_posterior.noisy_proba @ as_transition_matrix(mean_rates).matrix
-    return LabelPosterior(noisy, label_posterior.codes, mean_rates, label_posterior.classes).proba
+    return FeatureFit(
+        noise,
+        label_posterior,
+        posterior,
+        estimator,
+        None if uncertain is None else (uncertain, held_out),
+    )
 
 
 def noise_model(posterior: BasePosterior | None, estimator: BaseRates | None) -> Any:

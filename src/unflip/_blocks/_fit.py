@@ -86,7 +86,7 @@ def fit_blocks(
         found = _fit_sums(
             blocks, counts, chosen, noise_rates, max_rows=max_rows, random_state=random_state
         )
-        held_out = None
+        held_out = uncertain = None
     else:
         # draw the samples that a noise model would draw in memory
         drawing = chosen.get_params() if chosen.estimates_rates else {}
@@ -100,12 +100,18 @@ def fit_blocks(
         found = estimate_from_features(
             chosen, noise_rates, few.X, labels, few.weight, random_state=random_state
         )
-        held_out = None
+        held_out = uncertain = None
         if found.posterior.out_of_fold:
             held_out = HeldOut.of(few.X, labels.codes, found.noise.noisy_proba)
-    noise = found.noise
+        if found.uncertain is not None:
+            linear, proba = found.uncertain
+            uncertain = linear, HeldOut.of(few.X, labels.codes, proba)
     model = LabelModel(
-        found.posterior, noise.noise_rates, classes, mean_rates=found.mean_rates, held_out=held_out
+        found.posterior,
+        found.noise.noise_rates,
+        classes,
+        held_out=held_out,
+        uncertain=uncertain,
     )
     totals = blocks.sum(block_totals, model)
     check_same_rows(totals.n_rows, counts.n_all)
@@ -114,7 +120,7 @@ def fit_blocks(
         totals, classes, model.rates, estimator, noise_model(found.posterior, estimator)
     )
     if checked is None or not some_checked:
-        return BlockFit(model, estimator, totals, diagnostics, noise)
+        return BlockFit(model, estimator, totals, diagnostics, found.noise)
     errors = fit_error_model(blocks, counts, model.noisy_proba, model.rates, totals, checked)
     diagnostics += errors.findings
     if errors.error_rate is not None:
@@ -122,7 +128,7 @@ def fit_blocks(
         model = replace(model, error_model=errors)
         model = replace(model, rates=rates_of(blocks.sum(block_joint_counts, model)))
         totals = blocks.sum(block_totals, model)
-    return BlockFit(model, estimator, totals, diagnostics, noise, errors)
+    return BlockFit(model, estimator, totals, diagnostics, found.noise, errors)
 
 
 def _fit_sums(

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_consistent_length
 from unflip._blocks._error_model import BlockErrorModel
 from unflip._blocks._held_out import HeldOut
 from unflip._blocks._rows import block_weight, check_labelled, label_codes
-from unflip._features import averaged_over_noise
+from unflip._features import UncertainNoise
 from unflip._utils.estimators import soft_copies
 from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Codes, Floats, Rows, Vector
@@ -41,18 +41,19 @@ class LabelModel:
         The labels, sorted.
     error_model : BlockErrorModel, default=None
         What was fitted to checked samples.
-    mean_rates : NoiseRates or TransitionMatrix, default=None
-        The mean of T, where no noise is the most probable hypothesis.
     held_out : HeldOut, default=None
         P(observed | x) of the samples that the posterior was fitted to.
+    uncertain : (UncertainNoise, HeldOut), default=None
+        What is said of labels where no noise is the most probable hypothesis, and its linear
+        model's P(observed | x) of the samples that it was fitted to.
     """
 
     posterior: BasePosterior
     rates: Noise
     classes: Array
     error_model: BlockErrorModel | None = None
-    mean_rates: Noise | None = None
     held_out: HeldOut | None = None
+    uncertain: tuple[UncertainNoise, HeldOut] | None = None
 
     def noisy_proba(self, X: Rows, codes: Codes) -> Floats:
         """Return P(observed | x) of samples, of known ones without their own labels."""
@@ -72,9 +73,11 @@ class LabelModel:
         proba = None
         if self.error_model is not None:
             proba = self.error_model.label_proba(X, noisy_posterior, codes, self.classes)
-        elif self.mean_rates is not None:
+        elif self.uncertain is not None:
+            uncertain, held_out = self.uncertain
+            linear = held_out.replace(uncertain.linear.predict_proba(X), X, codes)
             alone = LabelPosterior(noisy_posterior, codes, self.rates, self.classes)
-            proba = averaged_over_noise(alone, self.mean_rates)
+            proba = uncertain.label_proba(alone.noisy_proba, linear, codes, self.classes)
         return LabelPosterior(noisy_posterior, codes, self.rates, self.classes, proba)
 
 
