@@ -3,6 +3,8 @@ nothing."""
 
 import errno
 import os
+import subprocess
+import sys
 import tempfile
 import zipfile
 from pathlib import Path
@@ -287,3 +289,37 @@ def test_an_interrupt_in_the_midst_of_learning_leaves_nothing(refused, calls, mo
     monkeypatch.setattr(ImportanceReweightingClassifier, "fit", interrupted)
     monkeypatch.setattr(tempfile, "mkstemp", lambda **_: pytest.fail("a file was begun"))
     assert "interrupted" in refused("fit", *calls["fit"], code=130)
+
+
+INTERRUPTED = """
+import os, signal, sys
+
+class CtrlC:
+    def find_spec(self, name, *_):
+        if name == module and not sent:
+            sent.append(name)
+            os.kill(os.getpid(), signal.SIGINT)
+
+module, sent = sys.argv.pop(1), []
+sys.meta_path.insert(0, CtrlC())
+from unflip.__main__ import main
+main()
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends itself the signal of Ctrl+C")
+@pytest.mark.parametrize(
+    "module", ["typer", "polars", "numpy", "scipy.optimize", "sklearn.base", "sklearn.ensemble"]
+)
+def test_an_interrupt_while_modules_are_imported_shows_no_traceback(tmp_path, module):
+    table = tmp_path / "table.csv"
+    mixed_table().write_csv(table)
+    stopped = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, module, "estimate", str(table), "--label", "churn"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert stopped.returncode == 130, stopped.stderr
+    assert "Traceback" not in stopped.stderr
+    assert not stopped.stdout
