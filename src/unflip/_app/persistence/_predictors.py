@@ -148,7 +148,8 @@ class Model:
 
     def encode(self, table: "pl.DataFrame") -> Floats:
         """Return rows as the numbers that the classifier takes."""
-        return self.gaps.fill(self.encoder.encode(table))
+        with np.errstate(over="ignore"):  # the classifier refuses what is not finite
+            return self.gaps.fill(self.encoder.encode(table))
 
     @one_blas_thread()
     def predict(self, rows: Floats) -> tuple[Array, Floats | None]:
