@@ -89,7 +89,7 @@ class FeatureFit(NamedTuple):
     """A noise estimate from features, and the parts that it was made of."""
 
     noise: NoiseEstimate
-    # at the point estimate of T, as a classifier is trained: no noise leaves all labels as they are
+    # by the labels alone, without checked samples
     label_posterior: LabelPosterior
     # fitted to all samples; None where somebody else's P(observed | x) was given
     posterior: Any
@@ -188,22 +188,25 @@ def _fit_of(
     X: Any,
 ) -> FeatureFit:
     """Return what P(observed | x) and T say, with what is doubtful about it."""
-    classes, totals = label_posterior.classes, label_posterior.totals(sample_weight)
+    classes, codes = label_posterior.classes, label_posterior.codes
     model = noise_model(posterior, estimator)
-    label_proba, uncertain = label_posterior.proba, None
+    uncertain = None
     if model is not None and estimator is not None and rates.information_left == 1:
-        labels = Labels(classes, label_posterior.codes)
-        uncertain, held_out = UncertainNoise.fit(model.mean_rates(), X, labels, sample_weight)
-        label_proba = uncertain.label_proba(
-            label_posterior.noisy_proba, held_out, label_posterior.codes, classes
+        noisy = label_posterior.noisy_proba
+        without_noise, held_out = UncertainNoise.fit(
+            model.mean_rates(), X, Labels(classes, codes), sample_weight
         )
+        proba = without_noise.label_proba(noisy, held_out, codes, classes)
+        label_posterior = LabelPosterior(noisy, codes, rates, classes, proba)
+        uncertain = without_noise, held_out
+    totals = label_posterior.totals(sample_weight)
     noise = NoiseEstimate(
         classes=classes,
-        codes=label_posterior.codes,
+        codes=codes,
         noise_rates=rates,
         noisy_proba=label_posterior.noisy_proba,
         clean_proba=label_posterior.clean_proba,
-        label_proba=label_proba,
+        label_proba=label_posterior.proba,
         error_range=error_range(label_posterior, totals, model),
         findings=tuple(diagnose(totals, classes, rates, estimator, model)),
         sample_weight=sample_weight,
@@ -212,13 +215,7 @@ def _fit_of(
         # a bootstrap takes long, and is done where somebody asks the rate estimator for it
         interval=None if model is None or estimator is None else estimator.interval,
     )
-    return FeatureFit(
-        noise,
-        label_posterior,
-        posterior,
-        estimator,
-        None if uncertain is None else (uncertain, held_out),
-    )
+    return FeatureFit(noise, label_posterior, posterior, estimator, uncertain)
 
 
 def noise_model(posterior: BasePosterior | None, estimator: BaseRates | None) -> Any:

@@ -188,7 +188,8 @@ class NoiseEstimate:
     def weights(self) -> Floats:
         """Importance weights beta = P(true = y | ...) / T[y, y], one per sample (Lemma 1)."""
         stays = np.diagonal(self.transition)[self.codes]
-        return np.divide(1 - self.mislabel_proba, stays, out=np.zeros(stays.size), where=stays > 0)
+        own = self.label_proba[np.arange(self.codes.size), self.codes]
+        return np.divide(own, stays, out=np.zeros(stays.size), where=stays > 0)
 
     @property
     def soft_labels(self) -> tuple[Floats, Floats | None]:

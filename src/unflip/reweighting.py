@@ -258,14 +258,11 @@ class ImportanceReweightingClassifier(
         if noise.counted is None:
             doubts = judge_weights(totals, classes, noise.noise_rates)
             noise = replace(noise, findings=(*doubts, *noise.findings))
-        else:
-            beta = noise.weights
         raise_or_warn(noise.findings)
         proba, own_weight = None, weight
-        if noise.checked is not None:
+        by_copies = self.weighting == "relabel" or (self.weighting == "auto" and classes.size > 2)
+        if by_copies or noise.checked is not None:
             proba, own_weight = noise.soft_labels
-        elif self.weighting == "relabel" or (self.weighting == "auto" and classes.size > 2):
-            proba = found.label_posterior.proba
         training = _Training(classes, labels.given, beta, proba, own_weight)
         if self.estimator is None and preprocessing is not None:
             # by the steps of the default classifier, which has its last one left to train
@@ -360,10 +357,10 @@ class ImportanceReweightingClassifier(
         return self.estimator_
 
     def _weights(self, found: FeatureFit, sample_weight: Floats | None) -> Floats:
-        """Return beta as `weighting` has it, at the rates that the labels alone give."""
+        """Return beta as `weighting` has it."""
         label_posterior = found.label_posterior
         if self.weighting in ("auto", "rho", "relabel"):
-            return label_posterior.weights
+            return found.noise.weights
         noisy_prior = float(np.average(label_posterior.codes == 1, weights=sample_weight))
         inverse = label_posterior.noise.rates.inverse(noisy_prior=noisy_prior)
         given, labels = label_posterior.given, label_posterior.labels
