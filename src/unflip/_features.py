@@ -247,8 +247,7 @@ def diagnose(
             possible=model.label_error_range_,
         )
     elif check.likelier_rates is not None:
-        positive, negative = check.likelier_rates
-        numbers = {"rates": str(rates), "positive": positive, "negative": negative}
+        numbers = {"rates": str(rates), "likelier": str(check.likelier_rates)}
         found.append(Diagnostic("unlikely_rates", numbers=numbers))
     return found
 

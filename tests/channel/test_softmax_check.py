@@ -24,8 +24,8 @@ from unflip.channel._check import (
     residual_score,
 )
 from unflip.channel._climb import climb
-from unflip.channel._design import SoftmaxDesign
-from unflip.channel._evidence import fit_softmax
+from unflip.channel._design import ChannelDesign
+from unflip.channel._evidence import fit_coefficients
 from unflip.channel._forest import scouted_gain
 from unflip.channel._structure import structures
 from unflip.diagnostics import channel_range
@@ -35,20 +35,20 @@ from unflip.posterior import ChannelPosterior
 
 def without(design, row):
     kept = np.delete(np.arange(len(design.codes)), row)
-    return SoftmaxDesign(
+    return ChannelDesign(
         design.features[kept], design.block, design.codes[kept], design.weight[kept], 3
     )
 
 
 def test_leaving_out_a_row_in_one_step_is_about_a_fit_without_it():
     design = design_of(3, 300)
-    design = SoftmaxDesign(design.features, design.block, design.codes, np.ones(300), 3)
+    design = ChannelDesign(design.features, design.block, design.codes, np.ones(300), 3)
     one, variance = structures(3, free=False)[1], design.first_variance()
     theta = np.array([-1.5])
-    fit = fit_softmax(design, one, theta, variance, tol=1e-12, max_iter=1000)
+    fit = fit_coefficients(design, one, theta, variance, tol=1e-12, max_iter=1000)
     quick, start, exact = leave_one_out(fit), fit.unscaled_coef, []
     for row in range(100):
-        refit = fit_softmax(
+        refit = fit_coefficients(
             without(design, row), one, theta, variance, start, tol=1e-12, max_iter=1000
         )
         t = design.features[row] @ refit.unscaled_coef

@@ -8,8 +8,8 @@ from tests.channel.test_softmax_channel import classes, design_of
 from unflip import TransitionMatrix, flip_labels
 from unflip.channel._climb import Peak, climb
 from unflip.channel._compare import tests as evidence_tests
-from unflip.channel._design import SoftmaxDesign
-from unflip.channel._evidence import fit_softmax
+from unflip.channel._design import ChannelDesign
+from unflip.channel._evidence import fit_coefficients
 from unflip.channel._structure import NoiseStructure, structures
 from unflip.channel._targets import _log_likelihoods, climb_targets
 from unflip.posterior import ChannelPosterior
@@ -19,14 +19,14 @@ def pair_design(n_classes, n_rows, rate=0.3):
     _, y = classes(n_classes, n_rows)
     noisy = flip_labels(y, TransitionMatrix.pair_flip(n_classes, rate), random_state=0)
     plain = design_of(n_classes, n_rows)
-    return SoftmaxDesign(plain.features, plain.block, noisy, np.ones(n_rows), n_classes)
+    return ChannelDesign(plain.features, plain.block, noisy, np.ones(n_rows), n_classes)
 
 
 def test_the_likelihood_of_another_target_is_that_of_brute_force():
     design = pair_design(4, 300)
     structure = NoiseStructure("one target", 4, per_class=True, targets=(1, 2, 3, 1))
     theta = np.array([-1.0, -0.5, -1.5, -2.0])
-    fit = fit_softmax(design, structure, theta, design.first_variance())
+    fit = fit_coefficients(design, structure, theta, design.first_variance())
     rates, _ = structure.parts(theta)
     found = _log_likelihoods(Peak(fit), rates)
     for k in range(4):

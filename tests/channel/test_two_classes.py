@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from tests.channel.test_softmax_channel import design_of
 from unflip import NoiseRates, flip_labels
-from unflip.channel import SoftmaxSample, fit_softmax_channel
+from unflip.channel import ChannelSample, fit_channel
 from unflip.channel._rates import EQUAL
 from unflip.channel._structure import NO_NOISE
 from unflip.channel._two_classes import finer_quadrature, first_quadrature, rates_at
@@ -18,9 +18,9 @@ BOX = ((0.0, 0.5), (0.0, 0.5))
 
 
 def fitted(X, labels, known=None, **options):
-    sample = SoftmaxSample(X, labels.astype(int), np.ones(len(X)), 2)
-    options = {"candidates": ("linear",)} | options
-    return fit_softmax_channel(sample, known, np.random.RandomState(0), **options)
+    sample = ChannelSample(X, labels.astype(int), np.ones(len(X)), 2)
+    options = {"features": "linear"} | options
+    return fit_channel(sample, known, np.random.RandomState(0), **options)
 
 
 def logistic(n_rows, rates, seed=0, slope=6.0):
@@ -31,7 +31,7 @@ def logistic(n_rows, rates, seed=0, slope=6.0):
 
 
 def rates_of(channel):
-    return channel.T[1, 0], channel.T[0, 1]
+    return channel.rates.both()
 
 
 def test_the_distribution_of_the_rates_is_the_evidence_times_the_prior_on_a_dense_grid():
@@ -78,49 +78,38 @@ def test_the_rates_are_found(n_rows, rates):
     X, _, labels = logistic(n_rows, NoiseRates(*rates))
     channel, rows = fitted(X, labels)
     assert rates_of(channel) == pytest.approx(rates, abs=0.06)
-    positive, negative = channel.distribution.interval(0.95).both()
+    positive, negative = channel.interval(0.95).both()
     assert positive[0] <= rates[0] <= positive[1]
     assert negative[0] <= rates[1] <= negative[1]
     assert np.mean((rows.held_out()[:, 1] > 0.5) == (X.sum(axis=1) > 0)) > 0.97
-    assert channel.noise_test.p_value < 1e-3
+    assert channel.found.noise_test.p_value < 1e-3
 
 
 def test_clean_labels_that_overlap_are_not_called_noisy():
     X, _, labels = logistic(1000, NoiseRates(0.0, 0.0), slope=2.0)
     channel, _ = fitted(X, labels)
     assert rates_of(channel) == (0.0, 0.0)
-    assert channel.structure_probability["none"] > 0.5
-    assert sum(channel.structure_probability.values()) == pytest.approx(1)
+    assert channel.found.structure_probability["none"] > 0.5
+    assert sum(channel.found.structure_probability.values()) == pytest.approx(1)
 
 
 def test_bounds_are_honoured_and_a_known_rate_is_kept():
     X, _, labels = logistic(800, NoiseRates(0.3, 0.0))
     one_sided, _ = fitted(X, labels, NoiseRates(None, 0.0))
-    assert one_sided.T[0, 1] == 0
-    assert one_sided.T[1, 0] == pytest.approx(0.3, abs=0.05)
+    assert one_sided.rates.negative == 0
+    assert one_sided.rates.positive == pytest.approx(0.3, abs=0.05)
     bounded, _ = fitted(X, labels, NoiseRates((0.35, 0.45), None))
-    assert 0.35 <= bounded.T[1, 0] <= 0.45
-    assert bounded.noise_test is None
+    assert 0.35 <= bounded.rates.positive <= 0.45
+    assert bounded.found.noise_test is None
     both, _ = fitted(X, labels, NoiseRates(0.25, 0.05))
     assert rates_of(both) == (0.25, 0.05)
-    assert both.noise_test is None
+    assert both.found.noise_test is None
 
 
 def test_swapping_the_labels_swaps_the_rates():
     X, _, labels = logistic(600, NoiseRates(0.3, 0.1))
     one, other = fitted(X, labels)[0], fitted(X, ~labels)[0]
     assert rates_of(one) == pytest.approx(rates_of(other)[::-1], abs=0.01)
-
-
-def test_bumps_are_features_only_where_they_help():
-    rng = np.random.default_rng(0)
-    X, noise = rng.uniform(-0.5, 0.5, size=(600, 2)), NoiseRates(0.2, 0.2)
-    line = flip_labels(X.sum(axis=1) > 0, noise, random_state=0)
-    circle = flip_labels((X**2).sum(axis=1) < 0.08, noise, random_state=0)
-    names = [
-        fitted(X, y, candidates=("linear", "nystroem"))[0].features_name for y in (line, circle)
-    ]
-    assert names == ["linear", "nystroem"]
 
 
 def test_log_odds_of_two_classes_have_the_prior_variance_that_is_said():

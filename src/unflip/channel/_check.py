@@ -16,8 +16,8 @@ from sklearn.tree import DecisionTreeClassifier
 from unflip._utils.threads import SCIKIT_LEARN
 from unflip._utils.typing import Bools, Codes, Floats
 from unflip.channel._climb import Peak
-from unflip.channel._design import TINY, SoftmaxDesign, softmax_over_classes
-from unflip.channel._evidence import SoftmaxFit, fit_softmax, fit_without
+from unflip.channel._design import TINY, ChannelDesign, softmax_over_classes
+from unflip.channel._evidence import ChannelFit, fit_coefficients, fit_without
 from unflip.channel._features import ChannelFeatures
 from unflip.channel._forest import folds_of
 from unflip.channel._outcomes import ModelCheck
@@ -35,7 +35,7 @@ LEAST_CHECKED, LEAST_SURPRISE = 100, 0.02
 MOST_LEAVES = 12
 """Leaves of the decision tree that stands for a rule, for few classes."""
 
-MOST_SOFTMAX_CHECKED = 3000
+MOST_CHECKED = 3000
 """Of more rows, so many are enough to see what matters."""
 
 N_TREES, LEAF = 15, 5
@@ -53,9 +53,9 @@ CLEARLY_LESS, HARDLY_OVERLAP = 2.0, 0.05
 that a model without noise disagrees with where they may."""
 
 
-def check_softmax_channel(rows: Floats, fit: SoftmaxFit, sharpness: float = 1.0) -> ModelCheck:
+def check_channel(rows: Floats, fit: ChannelFit, sharpness: float = 1.0) -> ModelCheck:
     """Return how well a channel explains labels that it has not seen."""
-    rows = rows[:MOST_SOFTMAX_CHECKED]
+    rows = rows[:MOST_CHECKED]
     codes, weight = fit.design.codes[: len(rows)], fit.design.weight[: len(rows)]
     held_out = leave_one_out(fit, len(rows), sharpness)
     wrong = _disagreement(held_out, codes, weight)
@@ -83,13 +83,13 @@ def check_softmax_channel(rows: Floats, fit: SoftmaxFit, sharpness: float = 1.0)
     )
 
 
-def leave_one_out(fit: SoftmaxFit, most_rows: int | None = None, sharpness: float = 1.0) -> Floats:
+def leave_one_out(fit: ChannelFit, most_rows: int | None = None, sharpness: float = 1.0) -> Floats:
     """Return P(noisy | x) of every row without its own label: one step of Newton's method."""
     t = sharpness * held_out_logits(fit, most_rows)
     return np.asarray(softmax_over_classes(t.T).T @ fit.T)
 
 
-def out_of_fold(rows: Floats, fit: SoftmaxFit, sharpness: float = 1.0) -> Floats:
+def out_of_fold(rows: Floats, fit: ChannelFit, sharpness: float = 1.0) -> Floats:
     """Return P(noisy | x) of the rows, each fold's with w from the others.
 
     Unlike the fit itself, and what leaves out single rows, it does not tell a row's label.
@@ -106,11 +106,11 @@ def out_of_fold(rows: Floats, fit: SoftmaxFit, sharpness: float = 1.0) -> Floats
     return np.asarray(softmax_over_classes(sharpness * t.T).T @ fit.T)
 
 
-def held_out_gain(plain: SoftmaxFit, noisy: SoftmaxFit) -> tuple[float, float]:
+def held_out_gain(plain: ChannelFit, noisy: ChannelFit) -> tuple[float, float]:
     """Return by how much noise makes the labels likelier, each without its row, and the error."""
     logs = []
     for each in (plain, noisy):
-        held_out = leave_one_out(each, MOST_SOFTMAX_CHECKED)
+        held_out = leave_one_out(each, MOST_CHECKED)
         own = np.arange(len(held_out)), each.design.codes[: len(held_out)]
         logs.append(np.log(np.maximum(held_out[own], TINY)))
     difference, weight = logs[1] - logs[0], plain.design.weight[: len(logs[0])]
@@ -135,9 +135,9 @@ def borne_out_evidence(peaks: list[Peak]) -> Floats:
     return evidence
 
 
-def _hardly_overlap(plain: SoftmaxFit) -> bool:
+def _hardly_overlap(plain: ChannelFit) -> bool:
     """Return whether nearly all labels are the likeliest of their rows, each held out."""
-    held_out = leave_one_out(plain, MOST_SOFTMAX_CHECKED)
+    held_out = leave_one_out(plain, MOST_CHECKED)
     some = slice(len(held_out))
     wrong = _disagreement(held_out, plain.design.codes[some], plain.design.weight[some])
     return wrong < HARDLY_OVERLAP
@@ -200,13 +200,13 @@ def _predicted(
     return np.asarray(placed[left] @ means) / N_TREES
 
 
-def _missed_by_columns(rows: Floats, codes: Codes, weight: Floats, fit: SoftmaxFit) -> Bools:
+def _missed_by_columns(rows: Floats, codes: Codes, weight: Floats, fit: ChannelFit) -> Bools:
     """Return which labels logistic regression with a prior disagrees with, each held out."""
     K = fit.design.n_classes
     features = ChannelFeatures(None, 0).fit(rows, weight, np.arange(0))
-    design = SoftmaxDesign(features.transform(rows), features.block, codes, weight, K)
+    design = ChannelDesign(features.transform(rows), features.block, codes, weight, K)
     variance = design.first_variance()
-    plain = fit_softmax(design, fit.structure, fit.theta, variance, T=np.eye(K), tol=1.0)
+    plain = fit_coefficients(design, fit.structure, fit.theta, variance, T=np.eye(K), tol=1.0)
     return np.asarray(leave_one_out(plain).argmax(axis=1) != codes)
 
 

@@ -1,45 +1,39 @@
 """Which features t is linear in: the columns, and more where it helps."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unflip._utils.typing import Codes, Floats
 from unflip.channel._check import leave_one_out
-from unflip.channel._climb import Peak, climb
-from unflip.channel._compare import ROUGH_STRUCTURE_TOL, first_peaks
 from unflip.channel._copies import starts_of_equal
-from unflip.channel._design import TINY, SoftmaxDesign
-from unflip.channel._evidence import SoftmaxFit
+from unflip.channel._design import TINY, ChannelDesign, affordable_rows
+from unflip.channel._evidence import ChannelFit
+from unflip.channel._explore import Exploration, fit_at
 from unflip.channel._features import ChannelFeatures
 from unflip.channel._forest import ForestFeatures, scouted_gain
-from unflip.channel._structure import ONE_RATE, structures
+from unflip.channel._rates import EXPLORED
 
 Features = ChannelFeatures | ForestFeatures
 
-WIDTH, MOST_BUMP_ROWS = 0.5, 3000
-"""Width of the bumps, in median distances of two rows, and up to how many rows they are compared
-with a forest, which gains more from more rows."""
+WIDTHS = (1.0, 0.5)
+"""Widths of the RBF features that are compared, in median distances of two rows."""
 
-FEATURES = ("linear", "nystroem", "trees")
-"""What t may be linear in: the columns; beside them, Gaussian bumps; or a forest's scores."""
-
-MINIMUM_GAIN_PER_ROW = 0.003
-"""Gain of the evidence per row from which on more than the columns is taken: less is not worth what
-a forest costs on many rows."""
+HELP = 1.0
+"""Gain of the log-evidence by RBF features from which on T is explored with them, in nats."""
 
 PILOT_WORK, CHOICE_PILOT_ROWS = 2.5e8, 3000
 """Work, and rows at most, of one evaluation of the evidence where many things are tried."""
 
-LEAST_SCOUTED, SCOUTED_ROWS, SCOUTED_HELP = 500, 1500, 0.001
-"""Rows, at least and at most, on which few trees tell whether more than the columns is tried, and
-what they must gain per row."""
+SCOUTED_ROWS, SCOUTED_HELP = 1500, 0.001
+"""Number of samples on which a few trees tell whether a forest is worth its time, and the gain of
+the held-out log-likelihood from which on it is, in nats per sample."""
 
 
 @dataclass(frozen=True)
-class SoftmaxSample:
+class ChannelSample:
     """Rows, noisy labels and weights.
 
     Parameters
@@ -52,16 +46,20 @@ class SoftmaxSample:
         How often each row counts.
     n_classes : int
         Number of classes.
+    one_scale : bool, default=False
+        Whether the columns keep their proportions, as the components of an SVD should, instead of
+        being standardised.
     """
 
     rows: Floats
     codes: Codes
     weight: Floats
     n_classes: int
+    one_scale: bool = False
 
     def design(
         self, features: Features, n_rows: int, held_out: Floats | None = None
-    ) -> SoftmaxDesign:
+    ) -> ChannelDesign:
         """Return the features of the first rows; a forest has held-out scores for them."""
         some = slice(n_rows)
         rows = self.rows[some]
@@ -69,7 +67,7 @@ class SoftmaxSample:
             made = features.transform(rows, held_out)
         else:
             made = features.transform(rows)
-        return SoftmaxDesign(
+        return ChannelDesign(
             made,
             features.block,
             self.codes[some],
@@ -77,127 +75,108 @@ class SoftmaxSample:
             self.n_classes,
         )
 
-    def affordable(self, n_features: int, work: float) -> int:
-        """Return how many rows an evaluation of the evidence may have."""
-        K = self.n_classes
-        each = 2 * (K - 1) * n_features**2 + 6 * K**3
-        return int(max(work / each, 1000, 40 * K))
-
 
 @dataclass(frozen=True)
 class Candidate:
-    """Features with the maxima of the structures that were tried, on some rows."""
+    """Features, with the maxima of the evidence on some rows."""
 
-    # What they are called.
+    # "linear", "nystroem" or "trees".
     name: str
     features: Features
     # The scores that a forest has for the rows of its fit.
     held_out: Floats | None
-    # Maxima, by the names of their structures.
-    found: dict[str, Peak]
-
-    @property
-    def best(self) -> Peak:
-        """The highest maximum, but for that of one target, which is the best of many."""
-        peaks = [peak for peak in self.found.values() if peak.structure.targets is None]
-        return max(peaks, key=lambda peak: peak.log_evidence)
-
-    @property
-    def heights(self) -> Floats:
-        """The evidence per row at the best T, and with T integrated out if that was sought."""
-        integrated = [peak for peak in self.found.values() if peak.structure.n_parameters]
-        best = max(integrated or [self.best], key=lambda peak: peak.log_evidence)
-        # per row, as the work may allow some features fewer rows
-        n_rows = len(best.fit.design.codes)
-        return np.array([self.best.fit.log_likelihood, best.log_evidence]) / n_rows
+    # What the exploration of T has found.
+    maxima: Any
+    # The log-evidence per row, as the work may allow some features fewer rows.
+    height: float
 
 
-def with_columns(sample: SoftmaxSample, n_centers: int, known: Floats | None) -> Candidate:
-    """Return the columns as features, with maxima on some rows."""
-    features = ChannelFeatures(None, n_centers).fit(*head_of(sample))
-    design = sample.design(features, _pilot_rows(sample, features))
-    if known is None:
-        found = first_peaks(design, {}, design.first_variance())
-    else:
-        found = _at(design, known)
-    return Candidate("linear", features, None, found)
+@dataclass(frozen=True)
+class Choice:
+    """What features are chosen by: the evidence on some rows."""
+
+    sample: ChannelSample
+    exploration: Exploration
+    n_centers: int
+
+    def columns(self) -> Candidate:
+        """Return the columns."""
+        return self._explored("linear", self._smooth(None))
+
+    def with_rbf(self, columns: Candidate) -> Candidate:
+        """Return the columns and RBF features, of the width of the highest evidence."""
+        found = [self._smooth(width) for width in WIDTHS]
+        widest = max(found, key=lambda features: self._gain(features, columns))
+        return self._explored("nystroem", widest, columns)
+
+    def smooth(self, columns: Candidate) -> Candidate:
+        """Return the columns, or RBF features beside them if these have more evidence.
+
+        RBF features are compared with the columns where these explain most, and without noise,
+        before T is explored with them.
+        """
+        gains = {self._gain(features, columns): features for features in map(self._smooth, WIDTHS)}
+        if max(gains) <= 0:
+            return columns
+        rbf = self._explored("nystroem", gains[max(gains)], columns)
+        return rbf if rbf.height > columns.height else columns
+
+    def trees(self, columns: Candidate, random_state: np.random.RandomState) -> Candidate:
+        """Return the scores of a forest beside the columns."""
+        sample, seed = self.sample, random_state.randint(np.iinfo(np.int32).max)
+        features = ForestFeatures(cast("ChannelFeatures", columns.features))
+        held_out = features.fit(sample.rows, sample.codes, sample.weight, sample.n_classes, seed)
+        return self._explored("trees", features, columns, held_out)
+
+    def _smooth(self, width: float | None) -> ChannelFeatures:
+        """Return the columns, and RBF features of a width."""
+        features = ChannelFeatures(width, self.n_centers, one_scale=self.sample.one_scale)
+        return features.fit(*head_of(self.sample))
+
+    def _design(self, features: Features, held_out: Floats | None = None) -> ChannelDesign:
+        """Return the features of as many rows as the work allows."""
+        most = affordable_rows(self.sample.n_classes, features.block.size, PILOT_WORK)
+        return self.sample.design(features, min(CHOICE_PILOT_ROWS, most), held_out)
+
+    def _explored(
+        self,
+        name: str,
+        features: Features,
+        columns: Candidate | None = None,
+        held_out: Floats | None = None,
+    ) -> Candidate:
+        """Return features with the maxima of the evidence."""
+        design = self._design(features, held_out)
+        maxima = self.exploration.explored(design, None if columns is None else columns.maxima)
+        height = self.exploration.height(maxima) / len(design.codes)
+        return Candidate(name, features, held_out, maxima, height)
+
+    def _gain(self, features: Features, columns: Candidate) -> float:
+        """Return how much higher than with the columns the log-evidence may be, in nats."""
+        design, best = self._design(features), self.exploration.best(columns.maxima)
+        before = best.log_likelihood * len(design.codes) / len(best.design.codes)
+        gains = [fit_at(design, best.T).fit.log_likelihood - before - HELP]
+        least = self.exploration.least_noise
+        if least is not None:
+            gains.append(fit_at(design, least).fit.log_likelihood - before + EXPLORED)
+        return max(gains)
 
 
-def may_bend(sample: SoftmaxSample, fit: SoftmaxFit, sharpness: float) -> bool:
-    """Return whether the classes may be told apart by more than the columns.
+def may_bend(sample: ChannelSample, fit: ChannelFit, sharpness: float) -> bool:
+    """Return whether the classes may be told apart by more than a fit's features.
 
-    Few trees are asked whether they see more. Where there are too few rows to ask, or where targets
-    may stand for what the columns cannot follow, it is always possible.
+    A few trees are asked whether they predict labels better. Where T has targets, these may stand
+    for what the features cannot follow, so that it is always possible.
     """
     some, structure = slice(SCOUTED_ROWS), fit.structure
-    if len(sample.rows) < LEAST_SCOUTED or structure.n_ratios or structure.targets is not None:
+    if structure.n_ratios or structure.targets is not None:
         return True
     noisy = np.maximum(leave_one_out(fit, SCOUTED_ROWS, sharpness), TINY)
     gain = scouted_gain(sample.rows[some], sample.codes[some], sample.weight[some], noisy)
     return gain > SCOUTED_HELP
 
 
-def best_features(
-    sample: SoftmaxSample,
-    candidates: Sequence[str],
-    columns: Candidate,
-    n_centers: int,
-    known: Floats | None,
-    random_state: np.random.RandomState,
-) -> Candidate:
-    """Return the features of the highest evidence, simple ones first, with maxima on some rows.
-
-    Few targets are first looked for with the columns alone, which cannot explain by themselves what
-    noise does, and from there with other features, which might. So features are compared with one
-    rate, or at the T of few targets where that is best with the columns; and by the evidence with T
-    integrated out, as a T that was found with the columns suits them best.
-    """
-    if len(candidates) > 1 and len(sample.rows) > MOST_BUMP_ROWS:
-        candidates = [name for name in candidates if name != "nystroem"]
-    one, leader = structures(sample.n_classes, free=False)[1], columns.best
-    T = None if leader.structure.name == ONE_RATE else leader.fit.T
-    best = columns if candidates[0] == "linear" else None
-    for name in candidates:
-        features: Features
-        held_out = None
-        if name == "linear":
-            continue
-        if name == "nystroem":
-            features = ChannelFeatures(WIDTH, n_centers).fit(*head_of(sample))
-        else:
-            seed = random_state.randint(np.iinfo(np.int32).max)
-            assert isinstance(columns.features, ChannelFeatures)
-            features = ForestFeatures(columns.features)
-            held_out = features.fit(
-                sample.rows, sample.codes, sample.weight, sample.n_classes, seed
-            )
-        design = sample.design(features, _pilot_rows(sample, features), held_out)
-        found = {} if T is None else _at(design, T)
-        if known is None:
-            variance = design.first_variance()
-            found[one.name] = climb(design, one, one.start(), variance, tol=ROUGH_STRUCTURE_TOL)
-        candidate = Candidate(name, features, held_out, found)
-        if best is None or (candidate.heights - best.heights).max() > MINIMUM_GAIN_PER_ROW:
-            best = candidate
-    assert best is not None
-    if known is not None or best is columns:
-        return best
-    own = best.found[one.name]
-    again = first_peaks(own.fit.design, columns.found, own.fit.variance, own)
-    return replace(best, found=again)
-
-
-def _at(design: SoftmaxDesign, T: Floats) -> dict[str, Peak]:
-    """Return the maximum over the variances at one T."""
-    none, variance = structures(design.n_classes, free=False)[0], design.first_variance()
-    return {none.name: climb(design, none, none.start(), variance, T=T, tol=ROUGH_STRUCTURE_TOL)}
-
-
-def head_of(sample: SoftmaxSample) -> tuple[Floats, Floats, NDArray[np.intp]]:
+def head_of(sample: ChannelSample) -> tuple[Floats, Floats, NDArray[np.intp]]:
     """Return the rows that scales and centers come from, their weights, and the distinct ones."""
     head, weight = sample.rows[:CHOICE_PILOT_ROWS], sample.weight[:CHOICE_PILOT_ROWS]
     return head, weight, np.flatnonzero(starts_of_equal(head))
-
-
-def _pilot_rows(sample: SoftmaxSample, features: Features) -> int:
-    return min(CHOICE_PILOT_ROWS, sample.affordable(features.block.size, PILOT_WORK))

@@ -9,8 +9,8 @@ from scipy.linalg import eigh, solve_triangular
 
 from unflip._utils.progress import tick
 from unflip._utils.typing import Floats
-from unflip.channel._design import SoftmaxDesign
-from unflip.channel._evidence import SoftmaxFit, fit_softmax
+from unflip.channel._design import ChannelDesign
+from unflip.channel._evidence import ChannelFit, fit_coefficients
 from unflip.channel._structure import LOG_2_PI, NoiseStructure
 
 MAX_STEPS, MAX_SHORTER, LONGEST_STEP = 15, 4, 2.0
@@ -38,7 +38,7 @@ WORTH = 0.1
 class Peak:
     """The maximum of a structure's evidence, and the curvature there."""
 
-    fit: SoftmaxFit
+    fit: ChannelFit
 
     @cached_property
     def _root(self) -> tuple[Floats, float]:
@@ -82,14 +82,14 @@ class Peak:
 
 
 def climb(
-    design: SoftmaxDesign,
+    design: ChannelDesign,
     structure: NoiseStructure,
     theta: Floats,
     variance: Floats,
     coef: Floats | None = None,
     *,
     T: Floats | None = None,
-    near: SoftmaxFit | None = None,
+    near: ChannelFit | None = None,
     held: bool = False,
     tol: float = 0.1,
     top: float = -np.inf,
@@ -99,7 +99,7 @@ def climb(
     A step seeks theta along with w, with the slope of the determinant as it was before the step,
     which has a small share in the evidence's own.
     """
-    fit = fit_softmax(design, structure, theta, variance, coef, T=T, near=near, tol=5 * tol)
+    fit = fit_coefficients(design, structure, theta, variance, coef, T=T, near=near, tol=5 * tol)
     least = tol * max(1.0, fit.unscaled_coef.size / SMOOTH)
     reach = LONGEST_STEP
     for _ in range(MAX_STEPS if fit.theta.size or not held else 0):
@@ -130,7 +130,7 @@ def climb(
 
 
 def _moved(
-    fit: SoftmaxFit,
+    fit: ChannelFit,
     change: Floats,
     step: Floats | float = 0.0,
     *,
@@ -138,9 +138,9 @@ def _moved(
     slope: Floats | None = None,
     reach: float = LONGEST_STEP,
     tol: float,
-) -> SoftmaxFit:
+) -> ChannelFit:
     """Return the fit at other variances and parameters, found from this one."""
-    return fit_softmax(
+    return fit_coefficients(
         fit.design,
         fit.structure,
         fit.theta + step,
@@ -154,7 +154,7 @@ def _moved(
     )
 
 
-def _covariance_root(fit: SoftmaxFit, information: Floats) -> tuple[Floats, float]:
+def _covariance_root(fit: ChannelFit, information: Floats) -> tuple[Floats, float]:
     """Return R with R R' the covariance of theta, and the logarithm of R's determinant.
 
     What the labels say is bounded from below: at the least, nothing.

@@ -9,7 +9,7 @@ from scipy.stats import chi2
 from unflip._utils.typing import Floats
 from unflip.channel._check import borne_out_evidence
 from unflip.channel._climb import Peak, climb
-from unflip.channel._design import SoftmaxDesign
+from unflip.channel._design import ChannelDesign
 from unflip.channel._outcomes import EvidenceTest
 from unflip.channel._structure import (
     FEW_TARGETS,
@@ -83,10 +83,9 @@ def may_be_better(others: list[NoiseStructure], than: Peak) -> list[NoiseStructu
 
 
 def first_peaks(
-    design: SoftmaxDesign,
+    design: ChannelDesign,
     starts: dict[str, Peak],
     variance: Floats,
-    own: Peak | None = None,
 ) -> dict[str, Peak]:
     """Return the maxima of one rate, and of few targets unless no targets stand out.
 
@@ -96,8 +95,6 @@ def first_peaks(
 
     def climbed(structure: NoiseStructure) -> Peak:
         start = starts.get(structure.name)
-        if own is not None and structure.name == own.structure.name:
-            start = own
         if start is None:
             return climb(design, structure, structure.start(), variance, tol=TOL)
         if start.fit.design is design:
@@ -139,7 +136,7 @@ def compared(found: dict[str, Peak]) -> list[Peak]:
     return [*found.values(), *one_target_peaks(found, base.fit.design, scout)]
 
 
-def refined(peaks: list[Peak], design: SoftmaxDesign) -> list[Peak]:
+def refined(peaks: list[Peak], design: ChannelDesign) -> list[Peak]:
     """Return the maxima on more rows, of the structures that may be the best there."""
     few = peaks[0].fit.design
     ordered = sorted(peaks, key=_height, reverse=True)
@@ -164,7 +161,7 @@ def refined(peaks: list[Peak], design: SoftmaxDesign) -> list[Peak]:
 
 
 def _again(
-    peak: Peak, design: SoftmaxDesign, tol: float, first: Peak | None = None, far: bool = False
+    peak: Peak, design: ChannelDesign, tol: float, first: Peak | None = None, far: bool = False
 ) -> Peak:
     """Return the maximum on more rows; structures with noise have the first one's variances.
 
@@ -185,7 +182,7 @@ def _height(peak: Peak) -> float:
     return peak.log_evidence
 
 
-def _possible(design: SoftmaxDesign) -> list[NoiseStructure]:
+def _possible(design: ChannelDesign) -> list[NoiseStructure]:
     """Return the structures that so many rows may find."""
     K = design.n_classes
     enough = design.weight.sum() >= ROWS_PER_TARGET * K * (K - 2)
@@ -196,7 +193,7 @@ def _possible(design: SoftmaxDesign) -> list[NoiseStructure]:
     ]
 
 
-def _climbed(found: dict[str, Peak], structure: NoiseStructure, design: SoftmaxDesign) -> Peak:
+def _climbed(found: dict[str, Peak], structure: NoiseStructure, design: ChannelDesign) -> Peak:
     """Climb from few targets, if the structure has targets of its own, else from one rate."""
     start = found.get(ONE_RATE) or next(iter(found.values()))
     if structure.per_class and structure.n_ratios and FEW_TARGETS in found:

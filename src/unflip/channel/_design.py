@@ -26,7 +26,7 @@ TINY = 1e-300
 
 
 @dataclass(frozen=True)
-class SoftmaxDesign:
+class ChannelDesign:
     """Features, noisy labels and weights."""
 
     # F, whose first column is one.
@@ -77,6 +77,12 @@ class SoftmaxDesign:
         rows = slice(None, None, max(1, len(self.features) // most_rows))
         weight = self.weight[rows]
         return rows, weight * (self.weight.sum() / weight.sum())
+
+
+def affordable_rows(n_classes: int, n_features: int, work: float) -> int:
+    """Return how many rows an evaluation of the evidence may have for some multiplications."""
+    each = 2 * (n_classes - 1) * n_features**2 + 6 * n_classes**3
+    return int(max(work / each, 1000, 40 * n_classes))
 
 
 def likelihood(

@@ -3,7 +3,7 @@
 import numpy as np
 
 from unflip._utils.typing import Floats, Singles
-from unflip.channel._design import SoftmaxDesign, likelihood, singles
+from unflip.channel._design import ChannelDesign, likelihood, singles
 
 BLOCK = 1 << 20
 """Numbers that are worked on at a time."""
@@ -39,7 +39,7 @@ def leverages(F: Singles, roots: Floats) -> Singles:
 
 
 def determinant_slopes(
-    design: SoftmaxDesign, T: Floats, coef: Floats, directions: Floats, roots: Floats, root: Floats
+    design: ChannelDesign, T: Floats, coef: Floats, directions: Floats, roots: Floats, root: Floats
 ) -> tuple[Floats, Floats]:
     """Return d/dT of half the log-determinant, w following its maximum, and H^-1 d/dw."""
     around = _Around(design, T, coef, directions, roots, root)
@@ -55,7 +55,7 @@ class _Around:
 
     def __init__(
         self,
-        design: SoftmaxDesign,
+        design: ChannelDesign,
         T: Floats,
         coef: Floats,
         directions: Floats,

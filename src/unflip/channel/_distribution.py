@@ -5,14 +5,18 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from unflip._utils.typing import Floats
-from unflip.channel._rates import CertainRates, RatePosterior
+from unflip._utils.typing import Array, Floats
+from unflip.channel._rates import RatePosterior
 from unflip.diagnostics import wrong_share_bounds
 from unflip.noise import RatesInterval
 
 
 class Distribution(Protocol):
     """The distribution of T."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether T was given."""
 
     def interval(self, level: float) -> RatesInterval:
         """Return the shortest range that holds each rate with probability `level`."""
@@ -22,9 +26,10 @@ class Distribution(Protocol):
 class RatesOfTwo:
     """The distribution of two rates, by quadrature."""
 
-    rates: RatePosterior | CertainRates
+    rates: RatePosterior
     # The share of labels of the positive class.
     noisy_prior: float
+    is_known: bool = False
 
     def interval(self, level: float) -> RatesInterval:
         """Return the shortest range that holds each rate with probability `level`."""
@@ -42,7 +47,7 @@ class DrawnMatrices:
     # The share of wrong labels, sorted.
     wrong_share: Floats
     # How often each label was observed.
-    label_counts: Floats
+    label_counts: Array
     # Whether T is known.
     is_known: bool
 

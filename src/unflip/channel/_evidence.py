@@ -26,7 +26,7 @@ from unflip.channel._design import (
     MIN_VARIANCE,
     TINY,
     VARIANCE_OFFSET,
-    SoftmaxDesign,
+    ChannelDesign,
     likelihood,
     singles,
     softmax_over_classes,
@@ -47,10 +47,10 @@ CURVATURE = 0.1
 
 
 @dataclass(frozen=True)
-class SoftmaxFit:
+class ChannelFit:
     """The maximum over w at one T, and the evidence there with its parts."""
 
-    design: SoftmaxDesign
+    design: ChannelDesign
     # Structure of T.
     structure: NoiseStructure
     theta: Floats
@@ -268,20 +268,20 @@ class SoftmaxFit:
         return own, cross - J.sum(axis=1)[:, None, :, None] * even[:, :, None, :]
 
 
-def fit_softmax(
-    design: SoftmaxDesign,
+def fit_coefficients(
+    design: ChannelDesign,
     structure: NoiseStructure,
     theta: Floats,
     variance: Floats,
     coef: Floats | None = None,
     *,
     T: Floats | None = None,
-    near: "SoftmaxFit | None" = None,
+    near: "ChannelFit | None" = None,
     slope: Floats | None = None,
     reach: float = 2.0,
     tol: float = 0.02,
     max_iter: int = 60,
-) -> SoftmaxFit:
+) -> ChannelFit:
     """Maximise over w at one T and given variances, or over w and T."""
     if T is None:
         T = structure.matrix(theta)
@@ -304,15 +304,15 @@ def fit_softmax(
         T = structure.matrix(theta)
     else:
         w = alone.coef(found.x)
-    return SoftmaxFit(design, structure, theta, T, variance, w, before - float(found.fun))
+    return ChannelFit(design, structure, theta, T, variance, w, before - float(found.fun))
 
 
-def fit_without(fit: SoftmaxFit, kept: Codes, weight: Floats, tol: float = 0.1) -> SoftmaxFit:
+def fit_without(fit: ChannelFit, kept: Codes, weight: Floats, tol: float = 0.1) -> ChannelFit:
     """Maximise over w on some of the rows; T and the variances are held."""
     design = fit.design
     some = replace(design, features=design.features[kept], codes=design.codes[kept], weight=weight)
     start = fit.theta, fit.variance, fit.unscaled_coef
-    return fit_softmax(some, fit.structure, *start, T=fit.T, near=fit, tol=tol)
+    return fit_coefficients(some, fit.structure, *start, T=fit.T, near=fit, tol=tol)
 
 
 class _Search:
@@ -322,11 +322,11 @@ class _Search:
 
     def __init__(
         self,
-        design: SoftmaxDesign,
+        design: ChannelDesign,
         variance: Floats,
         T: Floats,
         start: Floats | None,
-        near: SoftmaxFit | None,
+        near: ChannelFit | None,
     ) -> None:
         self.design, self.if_class = design, T[:, design.codes]
         self.precision = 1 / variance[design.block][:, None]
@@ -371,7 +371,7 @@ class _JointSearch:
         self,
         search: _Search,
         structure: NoiseStructure,
-        near: SoftmaxFit,
+        near: ChannelFit,
         slope: Floats,
         reach: float,
     ) -> None:

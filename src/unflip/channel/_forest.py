@@ -12,8 +12,8 @@ from unflip._utils.typing import Codes, Floats
 from unflip.channel._copies import starts_of_equal
 from unflip.channel._features import ChannelFeatures
 
-N_FOLDS, FOREST_TREES, FOREST_LEAF, DEPTH = 3, 30, 3, 12
-"""Folds, trees that each fold is left to, rows of a leaf at least, and depth at most."""
+N_FOLDS, FOREST_TREES, DEPTH = 3, 30, 20
+"""Number of folds, number of trees that predict each fold, and their maximum depth."""
 
 FOREST_ROWS = 5000
 """Rows that the forests are grown on."""
@@ -120,7 +120,10 @@ class ForestFeatures:
             grown, left = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
             grown = grown if grown.size else left
             forest = ExtraTreesClassifier(
-                FOREST_TREES, min_samples_leaf=FOREST_LEAF, max_depth=DEPTH, random_state=seed + k
+                FOREST_TREES,
+                max_depth=DEPTH,
+                max_features=None,  # thresholds are random: the best of them need all columns
+                random_state=seed + k,
             )
             with SCIKIT_LEARN:
                 forest.fit(X[grown], codes[grown], weight[grown])
@@ -155,7 +158,10 @@ def scouted_gain(X: Floats, codes: Codes, weight: Floats, noisy: Floats) -> floa
         grown, left = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
         if grown.size:
             forest = ExtraTreesClassifier(
-                N_SCOUTS, min_samples_leaf=FOREST_LEAF, max_depth=DEPTH, random_state=k
+                N_SCOUTS,
+                max_depth=DEPTH,
+                max_features=None,
+                random_state=k,
             )
             votes = np.zeros((left.size, n_classes))
             with SCIKIT_LEARN:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from unflip.noise import Noise
+
 
 @dataclass(frozen=True)
 class EvidenceTest:
@@ -50,8 +52,8 @@ class ModelCheck:
         The same for the simplest model, linear in the columns, where the channel is not believed.
     n_rows : float
         How many rows that share rests on.
-    likelier_rates : (rho_pos, rho_neg) or None, default=None
-        Where rates were given: those under which the labels are likelier, if much.
+    likelier_rates : NoiseRates, TransitionMatrix or None, default=None
+        Where T was given: the rates of the classes under which the labels are likelier, if much.
     """
 
     statistic: float
@@ -60,4 +62,4 @@ class ModelCheck:
     disagreement: float
     simple_disagreement: float
     n_rows: float
-    likelier_rates: tuple[float, float] | None = None
+    likelier_rates: Noise | None = None

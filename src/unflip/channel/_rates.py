@@ -1,7 +1,6 @@
 """The distribution of two rates given the labels, by quadrature over a grid of them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -85,24 +84,6 @@ class GridSurface:
             points = points[:, self.spread][:, 0]
         values = self.between(points)
         return np.where(np.isnan(values), self.outside, values)
-
-
-@dataclass(frozen=True)
-class CertainRates:
-    """Given rates, with nothing to estimate or to test."""
-
-    rates: tuple[float, float]
-    noise_test: EvidenceTest | None = None
-    symmetry_test: EvidenceTest | None = None
-
-    def estimate(self, kind: str) -> tuple[float, float]:
-        """Return the rates, for any kind."""
-        return self.rates
-
-    def interval(self, level: float) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Return the rates as both ends."""
-        positive, negative = self.rates
-        return (positive, positive), (negative, negative)
 
 
 class RatePosterior:

@@ -15,9 +15,9 @@ import numpy as np
 from scipy.optimize import minimize
 
 from unflip._utils.typing import Floats
-from unflip.channel._design import TINY, SoftmaxDesign, softmax_over_classes
+from unflip.channel._design import TINY, ChannelDesign, softmax_over_classes
 from unflip.channel._determinant import leverages
-from unflip.channel._evidence import SoftmaxFit
+from unflip.channel._evidence import ChannelFit
 from unflip.channel._structure import LARGEST_LOGIT, NoiseStructure
 
 STEP, LARGEST_SPREAD = 0.1, 0.5
@@ -43,7 +43,7 @@ class Sharpened:
     spread: Floats
 
 
-def held_out_logits(fit: SoftmaxFit, most_rows: int | None = None) -> Floats:
+def held_out_logits(fit: ChannelFit, most_rows: int | None = None) -> Floats:
     """Return t of every row without its own label: one step of Newton's method."""
     some = slice(most_rows)
     F, U, given, clean = fit.design.features[some], fit.directions, fit.label_posterior, fit.clean
@@ -64,7 +64,7 @@ def _spread(proba: Floats, directions: Floats) -> Floats:
 
 def sharpened(
     logits: Floats,
-    design: SoftmaxDesign,
+    design: ChannelDesign,
     structure: NoiseStructure,
     theta: Floats,
     T: Floats | None = None,

@@ -16,7 +16,7 @@ from scipy.special import logsumexp
 
 from unflip._utils.typing import Codes, Floats
 from unflip.channel._climb import Peak, climb
-from unflip.channel._design import SoftmaxDesign
+from unflip.channel._design import ChannelDesign
 from unflip.channel._structure import (
     FEW_TARGETS,
     ONE_RATE,
@@ -70,7 +70,7 @@ class TargetPeak(Peak):
 
 
 def climb_targets(
-    design: SoftmaxDesign,
+    design: ChannelDesign,
     per_class: bool,
     start: Peak,
     targets: Codes | None = None,
@@ -96,7 +96,7 @@ def climb_targets(
 
 
 def one_target_peaks(
-    found: dict[str, Peak], design: SoftmaxDesign, known: Peak | None = None
+    found: dict[str, Peak], design: ChannelDesign, known: Peak | None = None
 ) -> list[Peak]:
     """Return the maxima with one target for each class, with one rate and with one per class."""
     if design.n_classes < 3:
@@ -122,7 +122,7 @@ def _likeliest_targets(peak: Peak) -> Codes:
 
 
 def _climbed(
-    design: SoftmaxDesign,
+    design: ChannelDesign,
     per_class: bool,
     start: Peak,
     targets: Codes,

@@ -11,8 +11,8 @@ import numpy as np
 
 from unflip._utils.typing import Floats
 from unflip.channel._climb import climb
-from unflip.channel._design import SoftmaxDesign
-from unflip.channel._evidence import SoftmaxFit
+from unflip.channel._design import ChannelDesign
+from unflip.channel._evidence import ChannelFit
 from unflip.channel._rates import EXPLORED, Box, GridSurface, RatePosterior, narrow
 from unflip.channel._structure import structures
 from unflip.noise import LARGEST_TOTAL
@@ -36,18 +36,18 @@ def two_rates(rates: Sequence[float] | Floats) -> Floats:
     return np.array([[1 - negative, negative], [positive, 1 - positive]])
 
 
-def rates_at(fit: SoftmaxFit) -> Floats:
+def rates_at(fit: ChannelFit) -> Floats:
     """Return (rho_pos, rho_neg) of a fit."""
     return np.array([fit.T[1, 0], fit.T[0, 1]])
 
 
 def fit_at(
-    design: SoftmaxDesign,
+    design: ChannelDesign,
     rates: Sequence[float] | Floats,
-    start: SoftmaxFit | None = None,
+    start: ChannelFit | None = None,
     *,
     top: float = -np.inf,
-) -> SoftmaxFit:
+) -> ChannelFit:
     """Return the maximum over the coefficients and variances at one pair of rates."""
     none, T = structures(2, free=False)[0], two_rates(rates)
     if start is None:
@@ -61,34 +61,34 @@ def fit_at(
 class Quadrature:
     """The evidence as a function of the rates, and their distribution."""
 
-    fits: list[SoftmaxFit]
+    fits: list[ChannelFit]
     # The rates that have evidence.
     region: Box
     distribution: RatePosterior
 
     @property
-    def best(self) -> SoftmaxFit:
+    def best(self) -> ChannelFit:
         """The fit at the pair of the highest evidence."""
         return max(self.fits, key=_height)
 
-    def at(self, rates: Sequence[float]) -> SoftmaxFit:
+    def at(self, rates: Sequence[float]) -> ChannelFit:
         """Return the maximum at any pair of rates."""
         near = nearest(self.fits, rates)
         return fit_at(near.design, rates, near)
 
 
-def first_quadrature(design: SoftmaxDesign, box: Box) -> Quadrature:
+def first_quadrature(design: ChannelDesign, box: Box) -> Quadrature:
     """Return the distribution of the rates within a box, by a coarse grid of all."""
     start = fit_at(design, np.clip(FIRST_RATE, *np.transpose(box)))
     return _distributed(explored(design, box, [start]), box)
 
 
-def finer_quadrature(design: SoftmaxDesign, box: Box, before: Quadrature) -> Quadrature:
+def finer_quadrature(design: ChannelDesign, box: Box, before: Quadrature) -> Quadrature:
     """Return the distribution by a grid of the rates that have evidence on a coarser one.
 
     Parameters
     ----------
-    design : SoftmaxDesign
+    design : ChannelDesign
         The features of the same rows, or of more.
     box : pair of pairs of floats
         The range of each rate.
@@ -107,7 +107,7 @@ def finer_quadrature(design: SoftmaxDesign, box: Box, before: Quadrature) -> Qua
     return _distributed(explored(design, region, before.fits), box, region)
 
 
-def explored(design: SoftmaxDesign, region: Box, starts: list[SoftmaxFit]) -> list[SoftmaxFit]:
+def explored(design: ChannelDesign, region: Box, starts: list[ChannelFit]) -> list[ChannelFit]:
     """Return the fits at the pairs of a grid whose evidence is not negligible, and around them.
 
     The first pair is the nearest to the best known one. Each later one is a neighbour of the best
@@ -116,7 +116,7 @@ def explored(design: SoftmaxDesign, region: Box, starts: list[SoftmaxFit]) -> li
     axes = _axes(region)
     places = np.argwhere(np.add.outer(*axes) <= LARGEST_TOTAL + 1e-9)
     rates = {(i, j): np.array([axes[0][i], axes[1][j]]) for i, j in places.tolist()}
-    found: dict[tuple[int, int], SoftmaxFit] = {}
+    found: dict[tuple[int, int], ChannelFit] = {}
     best, top = rates_at(max(starts, key=_height)), -np.inf
     here = min(rates, key=lambda place: _distance(rates[place], best))
     while True:
@@ -135,12 +135,12 @@ def explored(design: SoftmaxDesign, region: Box, starts: list[SoftmaxFit]) -> li
         here = max(steps)[1]
 
 
-def nearest(fits: list[SoftmaxFit], rates: Sequence[float] | Floats) -> SoftmaxFit:
+def nearest(fits: list[ChannelFit], rates: Sequence[float] | Floats) -> ChannelFit:
     """Return the fit at the nearest rates."""
     return min(fits, key=lambda fit: _distance(rates_at(fit), rates))
 
 
-def _height(fit: SoftmaxFit) -> float:
+def _height(fit: ChannelFit) -> float:
     return fit.log_likelihood
 
 
@@ -156,7 +156,7 @@ def _axes(box: Box) -> tuple[Floats, Floats]:
     return axes[0], axes[1]
 
 
-def _distributed(fits: list[SoftmaxFit], box: Box, region: Box | None = None) -> Quadrature:
+def _distributed(fits: list[ChannelFit], box: Box, region: Box | None = None) -> Quadrature:
     """Return the distribution of the rates, by the evidence at some pairs."""
     ordered = sorted(fits, key=lambda fit: tuple(rates_at(fit)))
     heights = np.array([fit.log_likelihood for fit in ordered])

@@ -155,8 +155,8 @@ SENTENCES = {
     "cross-validation, such as cross_val_predict(model, X, y, method='predict_proba').",
     "contradicted_rates": "{rates} contradicts the data: under these rates the share of positive "
     "labels lies between {low:.3f} and {high:.3f}, and it is {share:.3f}.",
-    "unlikely_rates": "{rates} is contradicted by the labels: they are far likelier if flipped by "
-    "({positive:.2f}, {negative:.2f}). Check where the given rates come from, or leave them out.",
+    "unlikely_rates": "{rates} is contradicted by the labels: they are far likelier under "
+    "{likelier}. Check where the given rates come from, or leave them out.",
     "contradicted_matrix": "The matrix of rates contradicts the data: with the shares of the "
     "labels, the true shares of {labels} would be less than none.",
     "impossible_labels": "The posterior gives every row's label probability 0, so no label can be "

@@ -4,10 +4,13 @@ from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.base import clone
+from sklearn.decomposition import TruncatedSVD
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from unflip._utils.progress import work
 from unflip._utils.row_weights import relative_weights
 from unflip._utils.sampling import drawn_rows
 from unflip._utils.threads import by_threads, one_blas_thread, threads_for
@@ -21,7 +24,16 @@ from unflip._utils.validation import (
     check_table,
     training_rows,
 )
-from unflip.channel import EvidenceTest, ModelCheck, box_of, fit_reducer, reducer
+from unflip.channel import (
+    ChannelSample,
+    EvidenceTest,
+    FittedChannel,
+    ModelCheck,
+    box_of,
+    fit_channel,
+    fit_reducer,
+    reducer,
+)
 from unflip.noise import (
     Noise,
     NoiseRates,
@@ -31,12 +43,13 @@ from unflip.noise import (
     as_transition_matrix,
     known_size,
 )
-from unflip.posterior._fitted_channel import ChannelOptions, FittedChannel, fit_channel_to
 from unflip.posterior._joint import JointPosterior
-from unflip.posterior._noisy_channel import dense
 
 PREDICTED_AT_ONCE = 4096
 """Rows whose features are made at a time."""
+
+USUAL_STEPS = 40
+"""Number of steps that the search for the maxima of the evidence usually takes; for progress."""
 
 LEAST_MAX_ROWS = 1000
 """Smallest `max_rows`."""
@@ -55,9 +68,8 @@ class ChannelPosterior(JointPosterior):
     Parameters
     ----------
     features : {"auto", "linear", "nystroem", "trees"} or transformer, default="auto"
-        What t is linear in. "linear": the columns. "nystroem": the columns and RBF features. For
-        two classes RBF features are used only where they help, and the evidence chooses their
-        width. "trees": scores of trees, held out for the rows that the trees are grown on. A
+        What t is linear in. "linear": the columns. "nystroem": the columns and RBF features.
+        "trees": scores of trees, held out for the rows that the trees are grown on. A
         transformer: what it makes of the rows (it is fitted on them). "auto": the columns, and RBF
         features or trees where they explain the labels better (see Notes and `check_`).
     n_centers : int, default=60
@@ -249,19 +261,29 @@ class ChannelPosterior(JointPosterior):
             some = _safe_indexing(rows, counts)
             if transformer is not None:
                 some = _checked(fit_reducer(transformer, some, codes[counts], weight[counts]))
-            options = ChannelOptions(
-                self.features if by_name else None, self.n_centers, self.estimate, transformer
+            sample = ChannelSample(
+                _dense(some),
+                codes[counts],
+                weight[counts],
+                classes.size,
+                one_scale=by_name and isinstance(transformer, TruncatedSVD),
             )
-            fitted, held_out = fit_channel_to(
-                dense(some), codes[counts], weight[counts], classes.size, known, options, random
-            )
+            with work(USUAL_STEPS):
+                fitted, seen = fit_channel(
+                    sample,
+                    known,
+                    random,
+                    features=self.features if by_name else "linear",
+                    n_centers=self.n_centers,
+                    estimate=self.estimate,
+                )
         check_table(self, X, reset=True)
         self.classes_, self.rates_ = classes, fitted.rates
-        self.structure_probability_ = fitted.structure_probability
-        self.features_ = fitted.features if by_name else transformer
+        self.structure_probability_ = fitted.found.structure_probability
+        self.features_ = fitted.features_name if by_name else transformer
         self._fitted: FittedChannel = fitted
         self._transformer = transformer
-        return counts, held_out
+        return counts, seen.held_out()
 
     @one_blas_thread()
     def predict_proba(self, X: Any) -> Floats:
@@ -289,7 +311,7 @@ class ChannelPosterior(JointPosterior):
                 some = _safe_indexing(rows, slice(start, min(start + PREDICTED_AT_ONCE, last)))
                 if self._transformer is not None:
                     some = _checked(self._transformer.transform(some))
-                done = self._fitted.clean_proba(dense(some))
+                done = self._fitted.clean_posterior(_dense(some))
                 clean[start - first : start - first + len(done)] = done
             return clean
 
@@ -327,13 +349,13 @@ class ChannelPosterior(JointPosterior):
     def noise_test_(self) -> EvidenceTest | None:
         """The hypothesis that no label is flipped, tested."""
         check_is_fitted(self)
-        return self._fitted.noise_test
+        return self._fitted.found.noise_test
 
     @property
     def symmetry_test_(self) -> EvidenceTest | None:
         """The hypothesis that all classes are flipped equally often, tested."""
         check_is_fitted(self)
-        return self._fitted.symmetry_test
+        return self._fitted.found.alike_test
 
     def for_folds(self) -> "ChannelPosterior":
         """Return the same model with T and the kind of features as all rows gave them."""
@@ -370,3 +392,8 @@ def _checked_known(known: Any, n_classes: int) -> NoiseRates | TransitionMatrix 
 
 def _checked(X: Any) -> Any:
     return training_rows(X, dtype=np.float64)
+
+
+def _dense(rows: Any) -> Floats:
+    """Return the rows as a dense array."""
+    return np.asarray(rows.toarray() if issparse(rows) else rows)
