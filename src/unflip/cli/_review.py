@@ -97,7 +97,7 @@ def review(
         store, folder = _paths(table, decisions, out)
         learn = method.auditor(source, shell.step)
         data = source.read()
-        rows = RowsOfFile(data.whole, data.cells)
+        rows = RowsOfFile(data.reviewed_as, data.cells)
         if only_export:
             written = export(rows, label, store, folder, id_column=identifier)
             shell.result(json.loads(json.dumps(asdict(written), default=str)))
