@@ -7,13 +7,15 @@ import random
 import warnings
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 
 import polars as pl
 import pytest
 from openpyxl import Workbook
 from openpyxl.chart import BarChart
 from openpyxl.worksheet.table import Table
-from polars.testing import assert_frame_equal, assert_series_equal
+from polars.testing import assert_frame_equal as frames_equal
+from polars.testing import assert_series_equal as series_equal
 from typer.testing import CliRunner
 
 from unflip._app import table_files
@@ -21,6 +23,10 @@ from unflip._app.table_files import TableError, for_format, read_file, write_tab
 from unflip._app.tables import split_label
 from unflip.cli import app
 from unflip.review import Decisions, ReviewTable
+
+# polars compares floats with a tolerance unless it is told otherwise
+assert_frame_equal = partial(frames_equal, check_exact=True)
+assert_series_equal = partial(series_equal, check_exact=True)
 
 CELLS = (
     ["00501", "501", "004915112345", "1E5", "0.60", "-0", "+1", "1e-400", " 7"],
