@@ -75,6 +75,7 @@ def commands(path: Path) -> dict[str, list[str]]:
         "fit": ["fit", table, *RATES, "--out", model, "--weights", str(folder / "weights.csv")],
         "predict": ["predict", model, table, "--out", str(folder / "predicted.csv")],
         "review": ["review", table, *RATES, "--no-open"],
+        "export": ["review", table, *RATES, "--export"],
     }
 
 
@@ -90,14 +91,14 @@ def run(arguments: list[str]) -> tuple[int, int]:
     """Return the exit code and the peak of a command, or of imports; `review` shows a page once."""
     what = ["-m", "unflip", *arguments] if arguments else ["-c", IMPORTS]
     command = [sys.executable, "-W", "ignore", *what]
-    is_review = arguments[:1] == ["review"]
+    is_page = "--no-open" in arguments
     process = subprocess.Popen(
         command,
-        stdout=subprocess.PIPE if is_review else subprocess.DEVNULL,
+        stdout=subprocess.PIPE if is_page else subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         text=True,
     )
-    if is_review:
+    if is_page:
         assert process.stdout is not None
         address = process.stdout.readline().strip()
         try:

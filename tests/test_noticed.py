@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 from unflip._app.noticed import is_identifier, notice
+from unflip._app.table_files import read_file
 from unflip._app.tables import split_label
 
 N = 60
@@ -68,6 +69,12 @@ def test_equal_rows_with_different_labels_are_told_apart_and_named():
     other = table[3:5].with_columns(y=pl.lit("c"))
     (told,) = said(pl.concat([table, other]))
     assert "in 2 cases (rows 3 and 60, counted from 0, are the first)" in told
+
+
+def test_integers_of_20_digits_that_differ_in_the_last_ones_are_no_copies(tmp_path):
+    rows = [f"{10**19 + k},{'ab'[k % 2]}" for k in range(N)]
+    (tmp_path / "t.csv").write_text("\n".join(["n,y", *rows]))
+    assert said(read_file(tmp_path / "t.csv")) == []
 
 
 def test_rows_of_a_few_categories_are_alike_and_no_copies():

@@ -86,20 +86,23 @@ def test_complex_probabilities_are_refused():
         LabelAudit().fit_posterior(P + 0j, [0, 1])
 
 
-class OtherLabels(Batches):
-    """Batches whose labels are other ones on the second pass."""
+class Changing(Batches):
+    """Batches of which one part is in another order on each pass."""
 
-    def __init__(self):
-        self.n_passes = 0
+    def __init__(self, part):
+        self.part, self.n_passes = part, 0
 
     def __iter__(self):
+        parts = {"values": X, "labels": Y, "sample weights": 1.0 + np.arange(len(Y))}
+        parts[self.part] = np.roll(parts[self.part], self.n_passes, axis=0)
         self.n_passes += 1
-        yield X, np.roll(Y, self.n_passes), None
+        yield tuple(parts.values())
 
 
-def test_other_labels_on_a_later_pass_are_an_error():
-    with pytest.raises(ValueError, match="labels"):
-        StreamingReweighting(random_state=0).fit(OtherLabels())
+@pytest.mark.parametrize("part", ["values", "labels", "sample weights"])
+def test_a_batch_that_is_another_one_on_a_later_pass_is_an_error(part):
+    with pytest.raises(ValueError, match=f"batch 1 has other {part}"):
+        StreamingReweighting(random_state=0).fit(Changing(part))
 
 
 def test_a_truncated_parquet_file_is_named(tmp_path):

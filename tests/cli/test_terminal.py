@@ -198,6 +198,8 @@ def writing(command, out, folder):
     """Return the options of a command that writes a table with the column `a`."""
     if command == "fit":
         return ("--id", "a", "--out", folder / "m.skops", "--weights", out)
+    if command == "review":  # whose corrected table is a CSV file
+        return ("--id", "a", "--no-open")
     return (*(("--id", "a") if command == "audit" else ()), "--out", out)
 
 
@@ -206,6 +208,7 @@ def writing(command, out, folder):
     [
         *((command, *case) for command in ("audit", "fit") for case in CANNOT_HOLD),
         ("flip", "duration", ".csv"),
+        *(("review", kind, ".csv") for kind in KINDS),
     ],
 )
 def test_what_a_format_cannot_hold_is_refused_before_the_work(

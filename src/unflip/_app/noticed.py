@@ -63,7 +63,8 @@ def _identifiers(names: Sequence[str]) -> list[Diagnostic]:
 
 def _copies(data: LabelledTable, names: Sequence[str]) -> list[Diagnostic]:
     """Return how many rows are copies of others, and how many have another label than theirs."""
-    cells = without(data.features, names)
+    # as the file holds them: whole numbers of more than 64 bits lose digits as features
+    cells = without(data.cells, [data.label, *data.set_aside, *names])
     # polars takes names such as * and ^x$ for patterns
     cells = cells.rename(dict(zip(cells.columns, map(str, range(cells.width)), strict=True)))
     if not cells.width or cells.height < LEAST_ID_ROWS:

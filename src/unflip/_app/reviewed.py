@@ -120,7 +120,7 @@ def _check_same_rows(path: Path, reviewed: "pl.DataFrame", data: LabelledTable) 
         return
     then = [str(value) for value in reviewed[name].to_list()]
     if name == "fingerprint":
-        frame = nw.from_native(data.whole, eager_only=True)
+        frame = nw.from_native(data.reviewed_as, eager_only=True)
         now = hash_texts(hash_rows({column: frame[column] for column in frame.columns})[rows])
         same = [old == new for old, new in zip(then, now, strict=True)]
     else:

@@ -403,7 +403,8 @@ def check_writable(table: "pl.DataFrame", path: Path) -> None:
             ending in TEXT and (is_bytes or kind.is_nested() or kind == pl.Duration)
         ):
             raise TableError(
-                f"column {name!r} holds {kind}, which {ending} files cannot: write .parquet."
+                f"column {name!r} holds {kind}, which {ending} files cannot: write .parquet, "
+                "or leave the column out of the table."
             )
 
 

@@ -51,6 +51,11 @@ class LabelledTable:
         """The distinct labels, sorted."""
         return np.unique(self.y)
 
+    @property
+    def reviewed_as(self) -> "pl.DataFrame":
+        """All columns as a review compares them: labels are the classes that are learnt."""
+        return self.whole.with_columns(_series(self.label, self.y))
+
     def for_format(self, path: Path) -> "pl.DataFrame":
         """Return the cells as they are written to a file of this name."""
         return for_format(FileTable(self.whole, self.cells), path)

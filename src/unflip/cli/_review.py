@@ -20,7 +20,7 @@ from unflip._app.review import (
     leading_page,
     serve,
 )
-from unflip._app.table_files import STDIN
+from unflip._app.table_files import STDIN, check_writable
 from unflip._app.words import verdict
 from unflip._utils.files import check_no_input
 from unflip._utils.validation import check_choice
@@ -97,7 +97,8 @@ def review(
         store, folder = _paths(table, decisions, out)
         learn = method.auditor(source, shell.step)
         data = source.read()
-        rows = RowsOfFile(data.whole, data.cells)
+        check_writable(data.cells, folder / "corrected.csv")
+        rows = RowsOfFile(data.reviewed_as, data.cells)
         if only_export:
             written = export(rows, label, store, folder, id_column=identifier)
             shell.result(json.loads(json.dumps(asdict(written), default=str)))
