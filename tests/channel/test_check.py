@@ -76,7 +76,7 @@ def test_shapes_that_bumps_cannot_follow_are_not_called_noise(world, rates, seed
 
 def test_errors_that_depend_on_the_sample_are_within_the_range():
     X, y = wave(2000, seed=0)
-    flip = np.random.default_rng(0).random(2000) < np.where(X[:, 4] > 0.5, 0.5, 0.0)
+    flip = np.random.default_rng(7).random(2000) < np.where(X[:, 4] > 0.5, 0.5, 0.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LabelNoiseWarning)
         clf = ImportanceReweightingClassifier().fit(X, np.where(flip, 1 - y, y))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit, softmax
 
-from tests.channel.test_softmax_channel import design_of
+from tests.channel.test_engine import design_of
 from unflip import TransitionMatrix, flip_labels
 from unflip.channel._climb import Peak, climb
 from unflip.channel._design import ChannelDesign

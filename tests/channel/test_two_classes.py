@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from tests.channel.test_softmax_channel import design_of
+from tests.channel.test_engine import design_of
 from unflip import NoiseRates, flip_labels
 from unflip.channel import ChannelSample, fit_channel
 from unflip.channel._rates import EQUAL
@@ -122,3 +122,15 @@ def test_log_odds_of_two_classes_have_the_prior_variance_that_is_said():
     # a row whose squared columns have the mean one
     odds = (w[:, 1:, 1] - w[:, 1:, 0]).sum(axis=1) / np.sqrt(variance.size - 1)
     assert odds.var() == pytest.approx(9, rel=0.05)
+
+
+@pytest.mark.parametrize("labelled", [0.1, 0.5, 0.9])
+def test_where_only_positives_may_be_mislabelled_any_share_of_them_may_be(labelled):
+    """Positive and unlabelled samples: the share of true positives is found."""
+    rng = np.random.default_rng(0)
+    true = rng.random(3000) < 0.3
+    X = rng.normal(size=(3000, 5)) + 1.5 * true[:, None]
+    observed = true & (rng.random(3000) < labelled)
+    channel, _ = fitted(X, observed, NoiseRates(None, 0.0))
+    prior = observed.mean() / (1 - channel.rates.positive)
+    assert prior == pytest.approx(true.mean(), abs=0.05)

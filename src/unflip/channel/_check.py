@@ -1,8 +1,8 @@
-"""Whether the channel of many classes explains the labels of rows that it has not seen.
+"""Goodness of fit: whether the noise model explains the labels of samples that it has not seen.
 
-As for two classes, trees are asked to predict the channel's residuals, [label = k] - P(noisy=k | x)
-of every class k, out of fold. Where they can, the classes, or the mistakes, follow a shape that the
-channel cannot, and what it cannot follow it calls noise.
+Trees are asked to predict its residuals, [label = k] - P(noisy=k | x) of every class k, out of
+fold. Where they can, the classes, or the label errors, follow a shape that the model cannot, and
+what it cannot follow it takes for noise.
 """
 
 from collections.abc import Iterable, Iterator

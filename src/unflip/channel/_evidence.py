@@ -1,7 +1,7 @@
 r"""The evidence of noisy labels at a given T, and its derivatives.
 
 P(noisy=j | x) = sum_k g_k T_kj with g = softmax(t), and t_k = F w_k is linear in features F that
-form blocks, each with a Gaussian prior of its own variance, as for two classes:
+form blocks, each with a Gaussian prior of its own variance:
 
     w_kf ~ N(0, s_b) for f in block b,    log(s_1 + s_2 + ...) ~ N(log 9, 1).
 
@@ -205,7 +205,7 @@ class ChannelFit:
             in_all = slope - follows[own].sum()
             slope = min(slope, in_all, key=abs) if slope * in_all > 0 else 0.0
             bend = 0.5 * min(size, effective) + 1 / (s.size - 1)
-            # in log(s + 0.5), as for two classes: a variance near 0 would take many steps in log s
+            # in log(s + 0.5): a variance near 0 would take many steps in log s
             push = np.clip(slope / bend * s[b] / (s[b] + VARIANCE_OFFSET), -1.0, 1.0)
             moved = (s[b] + VARIANCE_OFFSET) * np.exp(push) - VARIANCE_OFFSET
             step[b] = np.log(np.clip(moved, MIN_VARIANCE, MAX_VARIANCE) / s[b])

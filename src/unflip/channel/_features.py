@@ -1,4 +1,4 @@
-"""Features of the noisy channel: an intercept, the columns, and Gaussian bumps around rows."""
+"""Features of the noise model: an intercept, the columns, and RBF features around samples."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +22,13 @@ class ChannelFeatures:
     r"""x -> (1, z / sqrt(d), R' k(z, centers) - its mean), z the standardised columns.
 
     k(z, c) = exp(-|z-c|^2 / (2 width^2 m)) with m the median squared distance of two rows, and
-    R R' = K^-1 for the kernel matrix K of the centers (Nystroem). With w ~ N(0, s I) the bumps are
-    a Gaussian process of variance s at the centers.
+    R R' = K^-1 for the kernel matrix K of the centers (Nystroem). With w ~ N(0, s I) they are a
+    Gaussian process of variance s at the centers.
 
     Parameters
     ----------
     width : float or None
-        Width of the bumps; None: no bumps.
+        Width of the RBF features; None: there are none.
     n_centers : int
         Maximum number of centers.
     one_scale : bool, default=False
@@ -75,16 +75,6 @@ class ChannelFeatures:
         if self.width is not None:
             np.matmul(self._kernel(Z) - self.shift, self.root, out=F[:, 1 + n_columns :])
         return F
-
-    def latent(self, X: Floats, coef: Floats) -> Floats:
-        """Return t = F w without computing F."""
-        Z = self._standardised(X)
-        n_columns = Z.shape[1]
-        t = coef[0] + Z @ (coef[1 : 1 + n_columns] / np.sqrt(n_columns))
-        if self.width is not None:
-            bumps = self.root @ coef[1 + n_columns :]
-            t += self._kernel(Z) @ bumps - self.shift @ bumps
-        return np.asarray(t)
 
     def _standardised(self, X: Floats) -> Floats:
         return (X - self.mean) / self.scale

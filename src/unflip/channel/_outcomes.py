@@ -40,7 +40,7 @@ class ModelCheck:
     Parameters
     ----------
     statistic : float
-        By how many standard errors boosted trees predict its residuals out of fold.
+        By how many standard errors trees predict its residuals out of fold.
     p_value : float
         Probability of a statistic at least as large where only chance is left in them.
     verdict : {"believed", "doubted", "refuted", "rule"}

@@ -16,7 +16,7 @@ Box = tuple[tuple[float, float], tuple[float, float]]
 """The range of rho_pos, and that of rho_neg."""
 
 MAX_UNKNOWN_RATE = 0.5
-"""Upper bound of an unknown rate."""
+"""Upper bound of either rate where nothing is known of both: most labels of a class are right."""
 
 EQUAL = 0.25
 """Prior probability of equal rates, given noise."""
@@ -46,9 +46,11 @@ def box_of(known: NoiseRates | None) -> Box:
     if known.known:
         return known.bounds
     rates = known.positive, known.negative
+    # what is known of one rate tells the classes apart: the other one may be anything
+    most = MAX_UNKNOWN_RATE if rates == (None, None) else LARGEST_TOTAL
     box = np.array(
         [
-            (0.0, MAX_UNKNOWN_RATE) if rate is None else ends
+            (0.0, most) if rate is None else ends
             for rate, ends in zip(rates, known.bounds, strict=True)
         ]
     )

@@ -149,9 +149,11 @@ def _distance(one: Sequence[float] | Floats, other: Sequence[float] | Floats) ->
 
 
 def _axes(box: Box) -> tuple[Floats, Floats]:
-    """Return some values of each rate, or the one that is known."""
+    """Return some values of each rate, or the one that is known; as many pairs either way."""
+    n_free = sum(high > low for low, high in box)
+    n_values = N_VALUES ** (2 // max(n_free, 1))
     axes = [
-        np.linspace(low, high, N_VALUES) if high > low else np.array([low]) for low, high in box
+        np.linspace(low, high, n_values) if high > low else np.array([low]) for low, high in box
     ]
     return axes[0], axes[1]
 

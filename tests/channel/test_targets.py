@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from tests.channel.test_softmax_channel import classes, design_of
+from tests.channel.test_engine import classes, design_of
 from unflip import TransitionMatrix, flip_labels
 from unflip.channel._climb import Peak, climb
 from unflip.channel._compare import tests as evidence_tests

@@ -7,7 +7,7 @@ import pytest
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.tree import DecisionTreeClassifier
 
-from tests.channel.test_softmax_channel import classes, design_of
+from tests.channel.test_engine import classes, design_of
 from unflip import (
     ImportanceReweightingClassifier,
     LabelAudit,
