@@ -5,7 +5,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -61,18 +61,20 @@ def _least(values: Array) -> Any:
     return values.min() if values.dtype.kind == "f" else values.astype(float).min()
 
 
-def default_classifier(X: Any) -> BaseEstimator:
+def default_classifier(X: Any) -> Pipeline:
     """Return the classifier that is trained where none is given: logistic regression.
 
-    Of columns that are no numbers numbers are made first, and gaps are filled, as by the command
-    line.
+    Columns are standardised, so that the solver converges whatever their units. Of columns that are
+    no numbers numbers are made first, and gaps are filled, as by the command line.
     """
+    # sparse rows are scaled only: centred, they would not be sparse
+    scaler = StandardScaler(with_mean=not sparse.issparse(X))
+    classifier = make_pipeline(scaler, LogisticRegression(max_iter=1000))
     kind = holds(X)
     if kind is None:
-        return LogisticRegression()
-    if kind == GAPS:
-        return Pipeline([*_without_gaps(), ("classifier", LogisticRegression())])
-    return make_pipeline(make_vectorizer(), StandardScaler(), LogisticRegression(max_iter=1000))
+        return classifier
+    table = Pipeline(_without_gaps()) if kind == GAPS else make_vectorizer()
+    return Pipeline([*table.steps, ("classifier", classifier)])
 
 
 def fit_preprocessing(X: Any, estimator: Any) -> tuple[Any, Pipeline | None]:
