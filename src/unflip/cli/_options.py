@@ -64,9 +64,9 @@ Posterior = Annotated[
 Rates = Annotated[
     str | None,
     typer.Option(
-        help="Known flip rates of the positive and the negative class: 0.3,0.1. Each may "
-        "be bounds (0.1:0.3) or unknown (?). Of more classes: a file with a column for each "
-        "class, a row for each true class.",
+        help="Known flip rates of two classes: churned=0.3,stayed=0, or the positive one first: "
+        "0.3,0.1. Each may be bounds (0.1:0.3) or unknown (?). Of more classes: a file with a "
+        "column for each class, a row for each true class.",
         show_default="estimated",
     ),
 ]
