@@ -22,6 +22,7 @@ from sklearn.utils import check_random_state
 from unflip._utils.simplex import likeliest_mixture, onto_simplex, scaled_rows
 from unflip._utils.typing import Array, Floats, PlainLabel
 from unflip._utils.validation import (
+    check_classes,
     check_count,
     check_labels,
     check_level,
@@ -42,6 +43,7 @@ __all__ = [
     "has_names",
     "is_matrix",
     "known_size",
+    "positive_position",
 ]
 
 LARGEST_TOTAL = 0.95
@@ -55,7 +57,35 @@ Rate = float | tuple[float, float] | None
 """How often a class is flipped: a number, bounds, or unknown."""
 
 
-def has_names(classes: Array) -> bool:
+def positive_position(classes: ArrayLike, pos_label: Any) -> int:
+    """Return the position of the positive class of two: of `pos_label`, or the greater one.
+
+    Returns
+    -------
+    int
+        0 or 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip.noise import positive_position
+    >>> positive_position(np.array(["churned", "stayed"]), "churned")
+    0
+    """
+    names = check_classes(classes).tolist()
+    if pos_label is None:
+        return len(names) - 1
+    if len(names) != 2:
+        raise ValueError(
+            f"pos_label={pos_label!r} is for two classes, and there are {len(names)}: {names}. "
+            "Leave it out."
+        )
+    if pos_label not in names:
+        raise ValueError(f"pos_label={pos_label!r} is not one of the classes {names}.")
+    return int(names.index(pos_label))
+
+
+def has_names(classes: ArrayLike) -> bool:
     """Return whether classes have names by which to call them: others than 0, 1, -1 and booleans.
 
     Returns
@@ -70,7 +100,7 @@ def has_names(classes: Array) -> bool:
     >>> has_names(np.array(["churned", "stayed"])), has_names(np.array([0, 1]))
     (True, False)
     """
-    return not all(name in (-1, 0, 1) for name in classes.tolist())
+    return not all(name in (-1, 0, 1) for name in check_classes(classes).tolist())
 
 
 @dataclass(frozen=True)
@@ -148,7 +178,7 @@ class NoiseRates:
         negative, positive = np.unique(plain_labels(list(by_label), "classes")).tolist()
         return cls(by_label[positive], by_label[negative], classes=(negative, positive))
 
-    def of(self, classes: Array) -> "NoiseRates":
+    def of(self, classes: Array, pos_label: Any = None) -> "NoiseRates":
         """Return the rates with the names of the classes of a dataset.
 
         Labels 0 and 1, -1 and 1, False and True are not named: the positive one is plain.
@@ -157,6 +187,8 @@ class NoiseRates:
         ----------
         classes : ndarray of shape (2,)
             The labels, sorted.
+        pos_label : label, default=None
+            The class that `positive` is the rate of; None: the greater one.
 
         Returns
         -------
@@ -164,6 +196,11 @@ class NoiseRates:
             The same rates; an error is raised if they are of other classes.
         """
         names = tuple(classes.tolist())
+        if pos_label is not None:
+            at = positive_position(classes, pos_label)
+            if self.classes is None:
+                named = {names[at]: self.positive, names[1 - at]: self.negative}
+                return NoiseRates.by_class(named)
         if self.classes is None:
             return replace(self, classes=names) if has_names(classes) else self
         if self.classes != names:

@@ -26,7 +26,7 @@ from unflip._blocks._label_model import (
 from unflip._blocks._rows import Blocks
 from unflip._utils.estimators import clone_seeded, optional_generator, stage_generator
 from unflip._utils.typing import Array, Classifier, Floats, RandomState
-from unflip._utils.validation import check_count, check_flag, check_precision_or_n, check_table
+from unflip._utils.validation import check_count, check_flag, check_selection, check_table
 from unflip.checked import CheckedLabels
 from unflip.diagnostics import judge_weights, raise_or_warn
 from unflip.estimate import Bounds, NoiseEstimate
@@ -262,7 +262,7 @@ class BlockwiseAudit(BlockwiseEstimator):
         return self
 
     def _issues(self, blocks: Blocks, precision: float | None, n: int | None) -> Suspects:
-        check_precision_or_n(precision, n)
+        check_selection(None, precision=precision, n=n)
         model = self._model
         self._checked(blocks)
         if n is None:

@@ -426,14 +426,29 @@ def check_level(level: object) -> float:
     return float(level)
 
 
-def check_precision_or_n(precision: object, n: object) -> None:
-    """Refuse a choice of rows other than by a share in (0, 1], by a number, or by neither."""
-    if precision is not None and n is not None:
-        raise ValueError("give precision or n, not both.")
+def check_selection(
+    n_samples: int | None,
+    *,
+    precision: object = None,
+    n: object = None,
+    threshold: object = None,
+) -> None:
+    """Refuse a choice of rows other than by one of a precision, a number, a threshold, or none.
+
+    `n_samples` is None where the number of samples is not known yet.
+    """
+    given = {"precision": precision, "n": n, "threshold": threshold}
+    names = [name for name, value in given.items() if value is not None]
+    if len(names) > 1:
+        raise ValueError(f"give {' or '.join(names)}, not both.")
     if n is not None:
         check_count(n, "n", least=0)
-    if precision is not None and not (is_number(precision) and 0 < precision <= 1):
-        raise ValueError(f"precision must lie in (0, 1], got {_in_short(precision)}.")
+        if n_samples is not None and n > n_samples:  # type: ignore[operator]
+            raise ValueError(f"n={n} is more than the {n_samples:,} samples that were audited.")
+    for name in ("precision", "threshold"):
+        value = given[name]
+        if value is not None and not (is_number(value) and 0 < value <= 1):
+            raise ValueError(f"{name} must lie in (0, 1], got {_in_short(value)}.")
 
 
 def check_not_negative(value: object, name: str) -> float:
