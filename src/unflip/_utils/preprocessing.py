@@ -5,7 +5,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -61,15 +61,17 @@ def _least(values: Array) -> Any:
     return values.min() if values.dtype.kind == "f" else values.astype(float).min()
 
 
-def default_classifier(X: Any) -> Pipeline:
+def default_classifier(X: Any) -> BaseEstimator:
     """Return the classifier that is trained where none is given: logistic regression.
 
-    Columns are standardised, so that the solver converges whatever their units. Of columns that are
-    no numbers numbers are made first, and gaps are filled, as by the command line.
+    Dense columns are standardised, so that the solver converges whatever their units. Of columns
+    that are no numbers numbers are made first, and gaps are filled, as by the command line.
     """
-    # sparse rows are scaled only: centred, they would not be sparse
-    scaler = StandardScaler(with_mean=not sparse.issparse(X))
-    classifier = make_pipeline(scaler, LogisticRegression(max_iter=1000))
+    model = LogisticRegression(max_iter=1000)
+    if sparse.issparse(X):
+        # counts or indicators of one unit, of which scaling would make the rarest the loudest
+        return model
+    classifier = make_pipeline(StandardScaler(), model)
     kind = holds(X)
     if kind is None:
         return classifier
