@@ -47,6 +47,26 @@ def test_a_package_is_trusted_by_its_name(run, noisy, tmp_path):
     assert load_model(model, trusted=["sklearn"])
 
 
+def test_options_have_the_names_of_their_python_twins(run, noisy):
+    names = (("--positive", "--pos-label"), ("--rates", "--noise-rates"))
+    values = ("no", "0.1,0.3")
+    shown = [
+        run(
+            "estimate",
+            noisy,
+            *COLUMNS,
+            "--json",
+            *(word for pair in zip(each, values, strict=True) for word in pair),
+        )
+        for each in zip(*names, strict=True)
+    ]
+    assert shown[0].exit_code == 0, shown[0].output
+    assert shown[0].stdout == shown[1].stdout
+    assert run("estimate", noisy, *COLUMNS, "--rates", "?,?", "--noise-rates", "?,?").exit_code == 2
+    for name in ("--pred-probs", "--checked"):
+        assert name in run("audit", "--help").stdout
+
+
 def test_types_of_the_standard_library_are_trusted_one_by_one():
     names = ["collections.OrderedDict", "lightgbm.basic.Booster", "lightgbm.sklearn.X", "os.system"]
     assert packages_of(names) == ["lightgbm", "os.system"]
