@@ -261,10 +261,16 @@ class BlockwiseAudit(BlockwiseEstimator):
         self._take(blocks, found, raise_or_warn(found.diagnostics))
         return self
 
-    def _issues(self, blocks: Blocks, precision: float | None, n: int | None) -> Suspects:
-        check_selection(None, precision=precision, n=n)
+    def _issues(
+        self, blocks: Blocks, precision: float | None, n: int | None, threshold: float | None
+    ) -> Suspects:
+        check_selection(None, precision=precision, n=n, threshold=threshold)
         model = self._model
         self._checked(blocks)
         if n is None:
-            n = blocks.sum(block_mislabel_histogram, model).n_issues(precision)
-        return most_suspect(blocks.map(block_suspects, (model, n)), n)
+            histogram = blocks.sum(block_mislabel_histogram, model)
+            n = histogram.n_issues(precision)
+            if threshold is not None:
+                n = histogram.most_above(threshold)
+        found = most_suspect(blocks.map(block_suspects, (model, n)), n)
+        return found if threshold is None else found.first(found.n_above(threshold))
