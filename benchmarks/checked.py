@@ -12,7 +12,10 @@ and 300 checked rows, beside what else can be done with them. `python -m benchma
 trains on each table split in twenty other ways, 100 rows checked, to tell how far a difference on a
 single table is one of its few test rows. `python -m benchmarks.checked finding`
 counts the errors among the 150 most suspicious rows of made-up tables, where the model learns from
-the answers as on the review page, and where it does not. Tables are read from `UNFLIP_DATA`
+the answers as on the review page, and where it does not. `python -m benchmarks.checked sessions`
+follows what a review reports while it learns: the smallest and the largest reported number of
+errors at 0 to 300 answers, as shares of the truth, for rows that are picked as suspicious, as
+informative and at random. Tables are read from `UNFLIP_DATA`
 (default `../shared/data`).
 """
 
@@ -25,6 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.datasets import make_classification
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -37,6 +41,7 @@ from unflip import (
     ImportanceReweightingClassifier,
     LabelAudit,
     NoiseRates,
+    TransitionMatrix,
     flip_labels,
 )
 from unflip._utils.estimators import fit_soft_labels
@@ -76,6 +81,7 @@ def main() -> None:
         "training": training,
         "splits": splits,
         "finding": finding,
+        "sessions": sessions,
     }
     for name in sys.argv[1:] or parts:
         parts[name]()
@@ -382,8 +388,62 @@ def looked_at(audit: LabelAudit, X: Array, given: Array, true: Array, learns: bo
         if learns and len(rows) >= LEAST_ROWS:
             answers = CheckedLabels(rows, true[rows])
             own, noisy = audit.label_proba_, audit.noisy_proba_
-            proba = recalibrate(answers, X, check_labels(given), own, noisy)
+            error_rate = audit.noise_.error_rate
+            proba = recalibrate(answers, X, check_labels(given), own, noisy, error_rate)
     return rows
+
+
+def sessions() -> None:
+    print("reported errors / true ones, at 0 to 300 answers")
+    for kind in ("separated", "overlapping", "four classes", "flips", "rule", "region"):
+        for queue in ("suspicious", "informative", "random"):
+            ratios = np.array([reported(kind, queue, seed) for seed in range(2)])
+            low, high = ratios[:, 1:].min(), ratios[:, 1:].max()
+            print(f"{kind:13} {queue:12} at first {ratios[:, 0]}, then {low:.2f} to {high:.2f}")
+
+
+def session_world(kind: str, seed: int) -> tuple[Array, Array, Array]:
+    """Return rows, given labels and true ones."""
+    if kind == "separated":
+        X, true = make_classification(
+            5000, 15, n_informative=8, class_sep=1.2, flip_y=0, weights=[0.7], random_state=seed
+        )
+        return X, np.asarray(flip_labels(true, NoiseRates(0.08, 0.02), random_state=seed)), true
+    if kind == "overlapping":
+        rng = np.random.default_rng(seed)
+        X, w = rng.normal(size=(3000, 10)), rng.normal(size=10)
+        chance = 1 / (1 + np.exp(-2 * X @ w / np.linalg.norm(w)))
+        true = (rng.random(3000) < chance).astype(int)
+        return X, np.asarray(flip_labels(true, NoiseRates(0.1, 0.05), random_state=seed)), true
+    if kind == "four classes":
+        shape = {"n_classes": 4, "n_clusters_per_class": 1, "n_informative": 8, "n_redundant": 0}
+        X, true = make_classification(3000, 12, class_sep=1.2, flip_y=0, random_state=seed, **shape)
+        noise = TransitionMatrix.uniform(4, 0.09)
+        return X, np.asarray(flip_labels(true, noise, random_state=seed)), true
+    return suspicious_world(kind, seed)
+
+
+def reported(kind: str, queue: str, seed: int) -> list[float]:
+    """Return the reported number of errors, as a share of the true one, every 30 answers."""
+    X, given, true = session_world(kind, seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        audit = LabelAudit(random_state=0).fit(X, given)
+    own, noisy, all_rows = audit.label_proba_, audit.noisy_proba_, np.arange(given.size)
+    chance, wrong = np.random.default_rng(seed).random(given.size), given != true
+    proba, rows, ratios = own, list[int](), list[float]()
+    for _ in range(11):
+        suspicion = 1 - proba[all_rows, given]
+        left = np.setdiff1d(all_rows, rows)
+        ratios.append((wrong[rows].sum() + suspicion[left].sum()) / wrong.sum())
+        information = -(proba * np.log(np.maximum(proba, 1e-12))).sum(axis=1)
+        value = {"suspicious": suspicion, "informative": information, "random": chance}[queue]
+        rows += left[np.argsort(-value[left], kind="stable")[:30]].tolist()
+        answers = CheckedLabels(rows, true[rows])
+        proba = recalibrate(
+            answers, X, check_labels(given, binary=False), own, noisy, audit.noise_.error_rate
+        )
+    return np.round(ratios, 2).tolist()
 
 
 def model() -> LogisticRegression:

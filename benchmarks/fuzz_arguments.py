@@ -213,6 +213,9 @@ ARGUMENTS: dict[str, Callable[[Sizes], Any]] = {
     "strategy": count("uniform", "quantile"),
     "pos_label": count(None, 1, "bee"),
     "precision": count(None, 0.5),
+    "threshold": count(None, 0.5, 1, 0),
+    "return_frame": count(None, True, False),
+    "ignore": made(lambda: None, lambda: ["few_rows"], lambda: "few_rows", lambda: [1]),
     "level": count(0.95, 0.5),
     "batch_rows": count(7, 100),
     # bounds and counts

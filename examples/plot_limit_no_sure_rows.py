@@ -36,7 +36,7 @@ models = {}
 for name, labels in {"labels right": right_labels, "labels flipped": wrong_labels}.items():
     clf = models[name] = ImportanceReweightingClassifier(random_state=0).fit(x[:, None], labels)
     print(f"{name:15} {clf.noise_rates_}")
-    border = -clf.estimator_.intercept_[0] / clf.estimator_.coef_[0, 0]
+    border = x[clf.predict(x[:, None]) == 1].min()
     wrong = clf.mislabel_proba_.sum()
     print(f"{'':15} border at {border:.2f}, {wrong:.0f} labels said to be wrong")
 

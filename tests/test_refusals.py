@@ -308,3 +308,33 @@ def test_two_columns_of_one_name_are_refused_by_their_name(fit):
         fit(X, np.arange(40) % 2)
     with pytest.raises(ValueError, match="two columns called 'a'"):
         noise_by_slice(X, np.arange(40) % 2, by="b")
+
+
+MANY = np.random.default_rng(0)
+NOT_CLASSES = {
+    "whole numbers": (MANY.integers(0, 300, 200), "regression"),
+    "floats of whole numbers": (MANY.integers(0, 300, 200).astype(float), "regression"),
+    "fractions": (MANY.normal(size=200), "regression"),
+    "several targets": (MANY.integers(0, 2, (200, 3)), "multi-label"),
+    "several targets, a frame": (pd.DataFrame(MANY.integers(0, 2, (200, 2))), "multi-label"),
+    "several targets, lists": ([[0, 1]] * 200, "multi-label"),
+    "a sparse indicator": (sparse.csr_array(MANY.integers(0, 2, (200, 3))), "multi-label"),
+}
+
+
+@pytest.mark.parametrize("kind", NOT_CLASSES)
+def test_targets_that_are_not_one_class_per_sample_are_refused_with_what_to_do(kind) -> None:
+    y, word = NOT_CLASSES[kind]
+    x = np.random.default_rng(0).normal(size=(200, 2))
+    for estimator in (ImportanceReweightingClassifier(), LabelAudit(), MinimumRates()):
+        refused(lambda estimator=estimator: estimator.fit(x, y), word)
+    refused(lambda: find_label_issues(x, y), word)
+
+
+def test_many_numbers_with_samples_of_each_are_classes() -> None:
+    from unflip._utils.validation import check_labels
+
+    y = np.repeat(np.arange(100), 10)
+    assert check_labels(y, binary=False).classes.size == 100
+    names = np.repeat(np.arange(200), 3).astype(str)  # few samples of each, but no numbers
+    assert check_labels(names, binary=False).classes.size == 200

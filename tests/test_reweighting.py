@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import re
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -12,8 +14,9 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
-from sklearn.datasets import make_classification
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
@@ -82,7 +85,8 @@ def test_clean_probabilities_are_learnt_not_noisy_ones():
 
 def test_the_classifier_is_the_estimator_fitted_with_the_papers_weights(data):
     X, _, y_noisy = data
-    clf = ImportanceReweightingClassifier(noise_rates=RATES).fit(X, y_noisy)
+    clf = ImportanceReweightingClassifier(LogisticRegression(), noise_rates=RATES)
+    clf.fit(X, y_noisy)
     noisy_proba = clone(clf.posterior_).fit_predict_proba(X, y_noisy)  # without a row's own label
     given = noisy_proba[np.arange(len(X)), y_noisy]
     beta = importance_weights(given, y_noisy, RATES)
@@ -92,9 +96,33 @@ def test_the_classifier_is_the_estimator_fitted_with_the_papers_weights(data):
     np.testing.assert_array_equal(clf.decision_function(X), by_hand.decision_function(X))
 
 
+@pytest.mark.filterwarnings("ignore::unflip.LabelNoiseWarning")
+@pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
+def test_the_default_classifier_converges_whatever_the_units_of_the_columns(load):
+    X, y = load(return_X_y=True)
+    gaps = np.where(np.arange(X.size).reshape(X.shape) % 97, X, np.nan)
+    for rows in (X, gaps):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ConvergenceWarning)
+            clf = ImportanceReweightingClassifier(random_state=0).fit(rows, y)
+        assert clf.score(rows, y) > 0.94
+
+
+def test_a_search_warns_once_at_the_line_of_the_user_and_so_does_the_next():
+    X, y = np.random.default_rng(0).normal(size=(200, 2)), np.arange(200) % 2
+    clf = ImportanceReweightingClassifier(noise_rates="minimum", random_state=0)
+    search = GridSearchCV(clf, {"weighting": ["rho", "relabel"]}, cv=3)
+    for _ in range(2):
+        with pytest.warns(LabelNoiseWarning) as said:
+            search.fit(X, y)
+        assert len({re.sub(r"\d", "", str(each.message)) for each in said}) == len(said)
+        assert {each.filename for each in said} == {__file__}
+
+
 def test_no_noise_changes_nothing(data):
     X, y, _ = data
-    clf = ImportanceReweightingClassifier(noise_rates=NoiseRates(0.0, 0.0)).fit(X, y)
+    none = NoiseRates(0.0, 0.0)
+    clf = ImportanceReweightingClassifier(LogisticRegression(), noise_rates=none).fit(X, y)
     np.testing.assert_allclose(clf.sample_weight_, 1)
     np.testing.assert_allclose(clf.mislabel_proba_, 0, atol=1e-12)
     np.testing.assert_allclose(clf.estimator_.coef_, LogisticRegression().fit(X, y).coef_)
@@ -175,7 +203,8 @@ def test_an_estimator_that_takes_no_weights_is_named(data, estimator, named):
 def test_own_sample_weights_multiply_the_papers(data):
     X, _, y_noisy = data
     own = np.random.default_rng(0).uniform(0.5, 2, len(X))
-    clf = ImportanceReweightingClassifier(noise_rates=RATES).fit(X, y_noisy, sample_weight=own)
+    clf = ImportanceReweightingClassifier(LogisticRegression(), noise_rates=RATES)
+    clf.fit(X, y_noisy, sample_weight=own)
     by_hand = LogisticRegression().fit(X, y_noisy, sample_weight=clf.sample_weight_ * own)
     np.testing.assert_array_equal(clf.predict_proba(X), by_hand.predict_proba(X))
 

@@ -78,7 +78,7 @@ def test_the_classifier_is_the_estimator_fitted_with_the_weights_of_the_matrix(d
     X, _, y_noisy = data
     for rates in (NOISE, NOISE.matrix, NOISE.matrix.tolist()):
         clf = ImportanceReweightingClassifier(
-            posterior="probabilistic", noise_rates=rates, weighting="rho"
+            LogisticRegression(), posterior="probabilistic", noise_rates=rates, weighting="rho"
         )
         clf.fit(X, y_noisy)
         posterior = clf.posterior_.predict_proba(X)
@@ -94,7 +94,7 @@ def test_the_classifier_is_the_estimator_fitted_with_the_weights_of_the_matrix(d
 
 def test_no_noise_changes_nothing(data):
     X, y, _ = data
-    clf = ImportanceReweightingClassifier(noise_rates=np.eye(3)).fit(X, y)
+    clf = ImportanceReweightingClassifier(LogisticRegression(), noise_rates=np.eye(3)).fit(X, y)
     np.testing.assert_allclose(clf.sample_weight_, 1)
     np.testing.assert_allclose(clf.mislabel_proba_, 0, atol=1e-12)
     np.testing.assert_allclose(clf.estimator_.coef_, LogisticRegression().fit(X, y).coef_)

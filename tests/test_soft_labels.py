@@ -50,8 +50,9 @@ def test_it_is_the_same_as_to_repeat_all_rows_for_all_classes():
     X, y = data()
     noise = TransitionMatrix.pair_flip(3, 0.3)
     noisy = flip_labels(y, noise, random_state=0)
-    clf = ImportanceReweightingClassifier(noise_rates=noise, weighting="relabel").fit(X, noisy)
-    soft = label_posterior(clf, noise, noisy)
+    model = LogisticRegression()
+    clf = ImportanceReweightingClassifier(model, noise_rates=noise, weighting="relabel")
+    soft = label_posterior(clf.fit(X, noisy), noise, noisy)
     by_hand = LogisticRegression().fit(
         np.repeat(X, 3, axis=0), np.tile(np.arange(3), len(X)), sample_weight=soft.ravel()
     )

@@ -123,6 +123,9 @@ def test_the_audit_is_the_one_in_memory(tmp_path):
     assert set(found.position) == set(expected.issues(n=50))
     assert (np.diff(found.mislabel_proba) <= 0).all()
     assert set(audit.issues(data).position) == set(expected.issues())
+    for threshold in (0.25, 0.5, 0.9, 1.0):
+        above = audit.issues(data, threshold=threshold).position
+        assert set(above) == set(expected.issues(threshold=threshold))
     surest, by_batches = expected.issues(precision=0.97), audit.issues(data, precision=0.97)
     assert len(by_batches) in (surest.size - 1, surest.size)  # counted in bins
     assert set(by_batches.position) <= set(surest)

@@ -28,7 +28,7 @@ from unflip.diagnostics import (
     wrong_share_range,
 )
 from unflip.estimate import Bounds, NoiseEstimate
-from unflip.noise import Noise, as_noise, as_transition_matrix, known_size
+from unflip.noise import Noise, NoiseRates, as_noise, as_transition_matrix, known_size
 from unflip.noise_rates import (
     BaseRates,
     ChannelRates,
@@ -117,6 +117,8 @@ def estimate_from_features(
     `numbers` are the samples as :func:`encode` returns them, None where they are numbers already.
     """
     classes, codes = labels
+    if isinstance(noise_rates, NoiseRates) and classes.size == 2:
+        noise_rates = noise_rates.of(classes)
     numbers = X if numbers is None else numbers
     cv = list(cv) if isinstance(cv, Iterator) else cv
     chosen = choose_posterior(posterior, noise_rates, classes.size, random_state=random_state)
@@ -166,6 +168,8 @@ def estimate_from_posterior(
 ) -> FeatureFit:
     """Estimate what P(observed | x) says of every label, by rates given or estimated from it."""
     classes, codes = labels
+    if isinstance(noise_rates, NoiseRates) and classes.size == 2:
+        noise_rates = noise_rates.of(classes)
     rates, estimator = fit_rates(
         noise_rates,
         X,
@@ -189,6 +193,7 @@ def _fit_of(
 ) -> FeatureFit:
     """Return what P(observed | x) and T say, with what is doubtful about it."""
     classes, codes = label_posterior.classes, label_posterior.codes
+    rates = rates.of(classes) if isinstance(rates, NoiseRates) else rates
     model = noise_model(posterior, estimator)
     uncertain = None
     if model is not None and estimator is not None and rates.information_left == 1:

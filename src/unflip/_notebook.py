@@ -32,7 +32,8 @@ def with_findings(diagram: str, estimator: BaseEstimator) -> str:
     n_wrong = rate.value * wrong.size
     caption = f"{n_wrong:,.0f} of {wrong.size:,} labels are expected to be wrong. {said}"
     return (
-        f"{diagram}<table><caption>{caption}</caption><thead><tr><th>true class</th>"
+        # a caption would be squeezed to the width of its table
+        f"{diagram}<p>{caption}</p><table><thead><tr><th>true class</th>"
         f"<th>labelled otherwise</th></tr></thead><tbody>{rows}</tbody></table>"
         f"{_suspicious_rows(estimator)}"
     )
@@ -59,6 +60,6 @@ def _suspicious_rows(estimator: BaseEstimator) -> str:
         for row in zip(*columns.values(), strict=True)
     )
     return (
-        f"<table><caption>The most suspicious rows; <code>to_frame()</code> has all.</caption>"
+        f"<p>The most suspicious rows; <code>to_frame()</code> has all.</p><table>"
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     )

@@ -1,5 +1,6 @@
 """Which labels are probably wrong, and what they should be."""
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -15,22 +16,29 @@ from unflip._probabilities.inputs import held_out_labels, pooled
 from unflip._utils.compat import DiagramMixin
 from unflip._utils.estimators import stage_generator
 from unflip._utils.folds import folds_within_classes
-from unflip._utils.frames import audit_frame, row_index, split_label_column
+from unflip._utils.frames import (
+    audit_frame,
+    is_frame,
+    row_index,
+    some_rows,
+    split_label_column,
+)
 from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Floats
 from unflip._utils.validation import (
     Labels,
     check_class_weights,
     check_enough_rows,
+    check_flag,
     check_labels,
-    check_precision_or_n,
+    check_selection,
     check_table,
     check_weights,
 )
 from unflip.checked import CheckedLabels
 from unflip.checked.internals import correct
 from unflip.diagnostics import raise_or_warn
-from unflip.estimate import HasNoiseEstimate, NoiseEstimate
+from unflip.estimate import HasNoiseEstimate, NoiseEstimate, not_ignored
 from unflip.noise_rates import (
     BaseRates,
     RatesLike,
@@ -63,6 +71,9 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
         Folds of the cross-fitting. Where a class has fewer rows than folds, as many as it has.
     random_state : int, RandomState instance or None, default=None
         Seed of the folds and of every part that has no seed of its own.
+    ignore : list of str, default=None
+        Codes of findings that you know of: `fit` does not warn of them. `noise_.findings` still has
+        them, each with its `code`.
 
     Attributes
     ----------
@@ -139,12 +150,14 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
         determined: Determined = "auto",
         cv: Any = 5,
         random_state: int | np.random.RandomState | None = None,
+        ignore: Sequence[str] | None = None,
     ) -> None:
         self.posterior = posterior
         self.noise_rates = noise_rates
         self.determined = determined
         self.cv = cv
         self.random_state = random_state
+        self.ignore = ignore
 
     @one_blas_thread()
     def fit(
@@ -291,7 +304,7 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
 
     def _keep(self, noise: NoiseEstimate, estimator: BaseRates | None) -> None:
         """Keep the estimate, and warn of what is doubtful about it."""
-        raise_or_warn(noise.findings)
+        raise_or_warn(not_ignored(noise.findings, self.ignore))
         self.classes_, self.noise_ = noise.classes, noise
         self.rate_estimator_ = estimator if noise.counted is None else None
 
@@ -321,7 +334,13 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
         check_is_fitted(self)
         return audit_frame(self, self.noise_.codes, self._index)
 
-    def issues(self, *, precision: float | None = None, n: int | None = None) -> NDArray[np.intp]:
+    def issues(
+        self,
+        *,
+        precision: float | None = None,
+        n: int | None = None,
+        threshold: float | None = None,
+    ) -> NDArray[np.intp]:
         """Return the rows whose labels to look at, the most suspicious first.
 
         Parameters
@@ -330,7 +349,10 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
             As many rows as there can be while at least this share of them is expected to be
             mislabelled.
         n : int, default=None
-            So many rows. With neither, as many as there are expected errors.
+            So many rows.
+        threshold : float, default=None
+            The rows with P(mislabelled) of at least this. With none of the three, as many rows as
+            there are expected errors.
 
         Returns
         -------
@@ -338,10 +360,12 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
             Positions of rows.
         """
         check_is_fitted(self)
-        check_precision_or_n(precision, n)
+        check_selection(self.mislabel_proba_.size, precision=precision, n=n, threshold=threshold)
         order = np.argsort(-self.mislabel_proba_, kind="stable")
         if n is not None:
             return order[:n]
+        if threshold is not None:
+            return order[: int(np.sum(self.mislabel_proba_ >= threshold))]
         if precision is None:
             return order[: round(float(self.mislabel_proba_.sum()))]
         found = np.cumsum(self.mislabel_proba_[order]) / np.arange(1, order.size + 1)
@@ -372,10 +396,12 @@ def find_label_issues(
     noise_rates: RatesLike = "auto",
     determined: Determined = "auto",
     precision: float | None = None,
+    threshold: float | None = None,
+    return_frame: bool | None = None,
     cv: Any = 5,
     random_state: int | np.random.RandomState | None = None,
-) -> NDArray[np.intp]:
-    """Return the positions of the rows whose labels are probably wrong, the surest first.
+) -> Any:
+    """Return the rows whose labels are probably wrong, the surest first.
 
     Parameters
     ----------
@@ -391,13 +417,18 @@ def find_label_issues(
     posterior, noise_rates, determined, cv, random_state
         As for :class:`LabelAudit`, which also has the probabilities and the suggested labels.
     precision : float, default=None
-        The share of the returned rows that is expected to be mislabelled; None: as many rows as
+        The share of the returned rows that is expected to be mislabelled.
+    threshold : float, default=None
+        The least P(mislabelled) of the returned rows. With neither, as many rows are returned as
         there are expected errors.
+    return_frame : bool, default=None
+        Whether to return a dataframe, with the position `row` and the columns of
+        :meth:`LabelAudit.to_frame`, or positions alone. None: a dataframe where `X` is one.
 
     Returns
     -------
-    ndarray of int
-        Positions of rows.
+    dataframe or ndarray of int
+        The rows, or their positions.
 
     Examples
     --------
@@ -410,6 +441,11 @@ def find_label_issues(
     >>> bool((y_noisy[found] != y[found]).mean() > 0.85)
     True
     """
+    if _in_the_order_of_cleanlab(X, y):
+        raise ValueError(
+            "X holds one value per sample and y probabilities: labels come second here, after the "
+            "rows or the probabilities. Write find_label_issues(pred_probs=pred_probs, y=labels)."
+        )
     if X is None and pred_probs is None:
         raise ValueError("X is None, and so is pred_probs: give rows or held-out probabilities.")
     if X is not None and pred_probs is not None:
@@ -420,9 +456,23 @@ def find_label_issues(
         posterior, noise_rates, determined=determined, cv=cv, random_state=random_state
     )
     if pred_probs is not None:
-        return audit.fit_posterior(pred_probs, y, classes=classes).issues(precision=precision)
-    if classes is not None:
+        audit.fit_posterior(pred_probs, y, classes=classes)
+    elif classes is not None:
         raise ValueError("classes names the columns of pred_probs, and there are none.")
-    if isinstance(y, str):
-        X, y = split_label_column(X, y)
-    return audit.fit(X, y).issues(precision=precision)
+    else:
+        if isinstance(y, str):
+            X, y = split_label_column(X, y)
+        audit.fit(X, y)
+    found = audit.issues(precision=precision, threshold=threshold)
+    if return_frame is None:
+        return_frame = is_frame(X)
+    check_flag(return_frame, "return_frame")
+    return some_rows(audit.to_frame(), found) if return_frame else found
+
+
+def _in_the_order_of_cleanlab(X: Any, y: Any) -> bool:
+    """Return whether labels were given first and probabilities second."""
+    if X is None or y is None or isinstance(y, str) or np.ndim(X) != 1 or np.ndim(y) != 2:
+        return False
+    values = np.asarray(y)
+    return values.dtype.kind == "f" and bool(np.allclose(values.sum(axis=1), 1))

@@ -443,6 +443,7 @@ class DaskAudit(BlockwiseAudit):
         *,
         precision: float | None = None,
         n: int | None = None,
+        threshold: float | None = None,
     ) -> Suspects:
         """Return the rows whose labels to look at, the most suspicious first.
 
@@ -452,7 +453,7 @@ class DaskAudit(BlockwiseAudit):
             The collections of the fit, or other rows with noisy labels. There is one pass over
             them, and one more if `n` is not given. Every block sends at most as many rows as are
             returned.
-        precision, n
+        precision, n, threshold
             As for :meth:`~unflip.audit.LabelAudit.issues`.
 
         Returns
@@ -460,7 +461,7 @@ class DaskAudit(BlockwiseAudit):
         Suspects
             Rows, probabilities and suggested labels.
         """
-        return self._issues(DaskBlocks(X, y, progress=self.progress), precision, n)
+        return self._issues(DaskBlocks(X, y, progress=self.progress), precision, n, threshold)
 
 
 def _in_blocks_of(

@@ -1,6 +1,6 @@
 """The one result: what is estimated about the noise in the labels of some samples."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -15,6 +15,9 @@ from unflip.noise import Noise, RatesInterval, as_transition_matrix
 __all__ = ["CheckedEvidence", "ErrorRate", "NoiseEstimate"]
 
 Bounds = tuple[float, float]
+
+MOST_CLASSES = 10
+"""Classes that a summary of an estimate lists."""
 
 
 class ErrorRate(NamedTuple):
@@ -74,7 +77,7 @@ class CheckedEvidence:
     before: "NoiseEstimate"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NoiseEstimate:
     """What is estimated about the noise in the labels of some samples, from any evidence.
 
@@ -144,6 +147,28 @@ class NoiseEstimate:
     error_interval: Bounds | None = None
     interval: Callable[[], RatesInterval] | None = None
     checked: CheckedEvidence | None = None
+
+    def __repr__(self) -> str:
+        """Return a summary: the arrays are for programs."""
+        rate = self.error_rate
+        low, high = rate.interval
+        least, most = rate.range
+        flipped = 1 - np.diagonal(self.transition)
+        shown = list(zip(self.classes.tolist(), flipped.tolist(), strict=True))[:MOST_CLASSES]
+        lines = [
+            f"NoiseEstimate of {self.codes.size:,} labels, {self.classes.size} classes",
+            f"  wrong labels: {rate.value:.1%}, about {self.n_errors:,.0f}",
+            f"    interval if errors depend on the true class alone: {low:.1%} to {high:.1%}",
+            f"    range if they may depend on the sample: {least:.1%} to {most:.1%}",
+            "  labelled otherwise, by true class:",
+            *(f"    {label!s}: {share:.1%}" for label, share in shown),
+        ]
+        if self.classes.size > MOST_CLASSES:
+            lines.append(f"    ... {self.classes.size - MOST_CLASSES} more")
+        for severity in ("warning", "note"):
+            codes = [one.code for one in self.findings if one.severity == severity]
+            lines += [f"  {severity}s: {', '.join(codes)}"] if codes else []
+        return "\n".join(lines)
 
     @property
     def observed(self) -> Array:
@@ -227,6 +252,30 @@ class NoiseEstimate:
         of_best = self.label_proba[np.arange(best.size), best]
         # 1/2: more probable than not
         return (self.mislabel_proba >= 0.5) & ((best == self.codes) | (of_best < 0.5))
+
+
+def not_ignored(findings: Iterable[Diagnostic], ignore: Any) -> list[Diagnostic]:
+    """Return the findings to tell: all but those whose codes a user has acknowledged.
+
+    Returns
+    -------
+    list of Diagnostic
+        An error is among them whatever its code.
+
+    Examples
+    --------
+    >>> from unflip.diagnostics import Diagnostic
+    >>> from unflip.estimate import not_ignored
+    >>> not_ignored([Diagnostic("hidden_mistakes")], ["hidden_mistakes"])
+    []
+    """
+    codes = () if ignore is None else ignore
+    if isinstance(codes, str) or not all(isinstance(code, str) for code in codes):
+        raise TypeError(
+            f"ignore must be a list of codes of findings, such as ['hidden_mistakes'], got "
+            f"{ignore!r}: noise_.findings has them as `code`."
+        )
+    return [one for one in findings if one.severity == "error" or one.code not in codes]
 
 
 class HasNoiseEstimate:

@@ -15,7 +15,7 @@ A score may leave [0, 1]: clipping it would bias it.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +29,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from unflip._utils.typing import Array, Floats, Rows
 from unflip._utils.validation import (
     FLOATS,
+    check_choice,
     check_classes,
     check_labels,
     check_probabilities,
@@ -37,7 +38,7 @@ from unflip._utils.validation import (
 )
 from unflip._utils.warning import warn
 from unflip.checked import CheckedLabels
-from unflip.noise import KnownRates, as_transition_matrix
+from unflip.noise import KnownRates, NoiseRates, as_transition_matrix, positive_position
 
 __all__ = [
     "CleanScore",
@@ -45,6 +46,7 @@ __all__ = [
     "clean_accuracy_score",
     "clean_balanced_accuracy_score",
     "clean_brier_score_loss",
+    "clean_confusion_matrix",
     "clean_f1_score",
     "clean_log_loss",
     "clean_precision_score",
@@ -180,6 +182,61 @@ def clean_balanced_accuracy_score(
     return _mean_of_ratios(sample.stand_in * predicted, sample.stand_in, sample, every_class)
 
 
+def clean_confusion_matrix(
+    y_noisy: ArrayLike,
+    y_pred: ArrayLike,
+    rates: KnownRates,
+    *,
+    sample_weight: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
+    normalize: Literal["true", "pred", "all"] | None = None,
+) -> Floats:
+    """Return C[i, j] = sum v_i h_j, unbiased for the number of samples of class i predicted as j.
+
+    v_i is the stand-in for "the true class is i", h_j is 1 where class j is predicted; as a matrix,
+    C = T^-T N with N the confusion matrix of the noisy labels. Entries may be negative where few
+    samples were predicted so.
+
+    Parameters
+    ----------
+    y_noisy : array-like of shape (n_samples,)
+        Noisy labels.
+    y_pred : array-like of shape (n_samples,)
+        Predicted labels.
+    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
+        The noise; T[i, j] = P(noisy=j | true=i), classes sorted.
+    sample_weight : array-like of shape (n_samples,), default=None
+        How much each row counts.
+    classes : array-like of shape (n_classes,), default=None
+        The classes, needed only where `y_noisy` may lack one of them.
+    normalize : {"true", "pred", "all"}, default=None
+        Divide by the sums over the true classes (rows), the predicted ones (columns), or by the
+        total, as in scikit-learn.
+
+    Returns
+    -------
+    ndarray of shape (n_classes, n_classes)
+        Classes in sorted order.
+
+    Examples
+    --------
+    >>> from unflip import NoiseRates
+    >>> from unflip.metrics import clean_confusion_matrix
+    >>> rates = NoiseRates(positive=0.3, negative=0.1)
+    >>> clean_confusion_matrix([1, 1, 0, 0, 1, 0], [1, 1, 1, 0, 0, 0], rates).round(2)
+    array([[1.83, 0.17],
+           [1.17, 2.83]])
+    """
+    sample = _sample(y_noisy, rates, sample_weight, classes)
+    counts = sample.stand_in.T @ (sample.weight[:, None] * _predicted(y_pred, sample))
+    if normalize is None:
+        return counts
+    check_choice(normalize, ("true", "pred", "all"), "normalize")
+    axis = {"true": 1, "pred": 0, "all": None}[normalize]
+    totals = counts.sum(axis=axis, keepdims=True)
+    return np.divide(counts, totals, out=np.zeros_like(counts), where=totals > 0)
+
+
 def clean_precision_score(
     y_noisy: ArrayLike,
     y_pred: ArrayLike,
@@ -187,6 +244,7 @@ def clean_precision_score(
     *,
     sample_weight: ArrayLike | None = None,
     classes: ArrayLike | None = None,
+    pos_label: Any = None,
 ) -> CleanScore:
     """Return sum v_k h_k / sum h_k: for the positive class of two, or the macro average.
 
@@ -205,15 +263,18 @@ def clean_precision_score(
         How much each row counts.
     classes : array-like of shape (n_classes,), default=None
         The classes, needed only where `y_noisy` may lack one of them.
+    pos_label : label, default=None
+        The positive class of two, which the score and `rates.positive` are about; None: the
+        greater one.
 
     Returns
     -------
     CleanScore
         A float, with its standard error.
     """
-    sample = _sample(y_noisy, rates, sample_weight, classes)
+    sample = _sample(y_noisy, rates, sample_weight, classes, pos_label)
     predicted = _predicted(y_pred, sample)
-    averaged = _averaged_classes(sample)
+    averaged = _averaged_classes(sample, pos_label)
     never = averaged[sample.weight @ predicted[:, averaged] == 0]
     if never.size:
         warn(
@@ -234,6 +295,7 @@ def clean_recall_score(
     *,
     sample_weight: ArrayLike | None = None,
     classes: ArrayLike | None = None,
+    pos_label: Any = None,
 ) -> CleanScore:
     """Return sum v_k h_k / sum v_k: for the positive class of two, or the macro average.
 
@@ -251,15 +313,18 @@ def clean_recall_score(
         How much each row counts.
     classes : array-like of shape (n_classes,), default=None
         The classes, needed only where `y_noisy` may lack one of them.
+    pos_label : label, default=None
+        The positive class of two, which the score and `rates.positive` are about; None: the
+        greater one.
 
     Returns
     -------
     CleanScore
         A float, with its standard error.
     """
-    sample = _sample(y_noisy, rates, sample_weight, classes)
+    sample = _sample(y_noisy, rates, sample_weight, classes, pos_label)
     hits = sample.stand_in * _predicted(y_pred, sample)
-    return _mean_of_ratios(hits, sample.stand_in, sample, _averaged_classes(sample))
+    return _mean_of_ratios(hits, sample.stand_in, sample, _averaged_classes(sample, pos_label))
 
 
 def clean_f1_score(
@@ -269,6 +334,7 @@ def clean_f1_score(
     *,
     sample_weight: ArrayLike | None = None,
     classes: ArrayLike | None = None,
+    pos_label: Any = None,
     checked: CheckedLabels | None = None,
 ) -> CleanScore:
     """Return 2 sum v_k h_k / sum (v_k + h_k): for the positive class of two, or the macro average.
@@ -287,6 +353,9 @@ def clean_f1_score(
         How much each row counts.
     classes : array-like of shape (n_classes,), default=None
         The classes, needed only where `y_noisy` may lack one of them.
+    pos_label : label, default=None
+        The positive class of two, which the score and `rates.positive` are about; None: the
+        greater one.
     checked : CheckedLabels, default=None
         True labels of some rows that were drawn at random, in the place of `rates`: the score is
         counted in them, whatever the noise.
@@ -297,14 +366,16 @@ def clean_f1_score(
         A float, with its standard error.
     """
     if checked is not None:
+        if pos_label is not None:
+            raise ValueError("checked rows count F1 of the greater class: leave out pos_label.")
         return _checked_score(checked, y_noisy, y_pred, "f1", sample_weight, classes)
-    sample = _sample(y_noisy, rates, sample_weight, classes)
+    sample = _sample(y_noisy, rates, sample_weight, classes, pos_label)
     predicted = _predicted(y_pred, sample)
     return _mean_of_ratios(
         2 * sample.stand_in * predicted,
         sample.stand_in + predicted,
         sample,
-        _averaged_classes(sample),
+        _averaged_classes(sample, pos_label),
     )
 
 
@@ -315,6 +386,7 @@ def clean_roc_auc_score(
     *,
     sample_weight: ArrayLike | None = None,
     classes: ArrayLike | None = None,
+    pos_label: Any = None,
 ) -> CleanScore:
     r"""Return (AUC_noisy - (pi_pos + pi_neg) / 2) / (1 - pi_pos - pi_neg), for two classes.
 
@@ -332,20 +404,23 @@ def clean_roc_auc_score(
     y_noisy : array-like of shape (n_samples,)
         Noisy labels of two classes.
     y_score : array-like of shape (n_samples,)
-        Scores that rise with the probability of the greater class.
+        Scores that rise with the probability of the positive class.
     rates : NoiseRates, TransitionMatrix or array-like of shape (2, 2)
         The noise; T[i, j] = P(noisy=j | true=i), classes sorted.
     sample_weight : array-like of shape (n_samples,), default=None
         How much each row counts.
     classes : array-like of shape (2,), default=None
         The classes, needed only where `y_noisy` may lack one of them.
+    pos_label : label, default=None
+        The positive class of two, which the score and `rates.positive` are about; None: the
+        greater one.
 
     Returns
     -------
     CleanScore
         A float, with its standard error.
     """
-    sample = _sample(y_noisy, rates, sample_weight, classes)
+    sample = _sample(y_noisy, rates, sample_weight, classes, pos_label)
     if sample.classes.size != 2:
         raise ValueError(
             f"The area under the ROC curve is for two classes, got {sample.classes.size}: "
@@ -354,8 +429,9 @@ def clean_roc_auc_score(
         )
     scores = _column(y_score, sample, "y_score")
     share = sample.weight / sample.weight.sum()
-    negative, positive = sample.stand_in.T
-    shares = _positive_means(sample.stand_in, sample, np.arange(2))
+    at = positive_position(sample.classes, pos_label)
+    negative, positive = sample.stand_in[:, 1 - at], sample.stand_in[:, at]
+    shares = _positive_means(sample.stand_in, sample, np.array([1 - at, at]))
     # mass of the other class that is ordered well with each row
     negatives_below = _mass_below(scores, share * negative)
     positives_above = shares[1] - _mass_below(scores, share * positive)
@@ -615,6 +691,7 @@ def _sample(
     rates: KnownRates | None,
     sample_weight: ArrayLike | None,
     classes: ArrayLike | None,
+    pos_label: Any = None,
 ) -> _Sample:
     if rates is None:
         raise TypeError(
@@ -622,6 +699,8 @@ def _sample(
             "accuracy, balanced accuracy and F1 take rows that were checked: checked=."
         )
     known, codes = check_labels(y_noisy, classes=classes, binary=False)
+    if isinstance(rates, NoiseRates) and known.size == 2:
+        rates = rates.of(known, pos_label)
     stand_in = _inverse_transition(rates, known.size)[codes]
     return _Sample(known, stand_in, check_weights(sample_weight, codes.size))
 
@@ -715,10 +794,10 @@ def _check_length(length: int, sample: _Sample, name: str) -> None:
         )
 
 
-def _averaged_classes(sample: _Sample) -> NDArray[np.intp]:
-    """Return the classes that precision, recall and F1 are about: all, or the greater of two."""
-    n_classes = sample.classes.size
-    return np.arange(n_classes) if n_classes > 2 else np.array([1])
+def _averaged_classes(sample: _Sample, pos_label: Any) -> NDArray[np.intp]:
+    """Return the classes that precision, recall and F1 are about: all, or the positive of two."""
+    at = positive_position(sample.classes, pos_label)
+    return np.arange(at + 1) if sample.classes.size > 2 else np.array([at])
 
 
 def _mean(values: Floats, sample: _Sample) -> CleanScore:

@@ -10,8 +10,8 @@ number of classes, T[i, j] = P(noisy=j | true=i) takes the place of the two rate
 P(noisy | x) = P(true | x) T.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeGuard
 
 import narwhals as nw
@@ -20,14 +20,16 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from unflip._utils.simplex import likeliest_mixture, onto_simplex, scaled_rows
-from unflip._utils.typing import Array, Floats
+from unflip._utils.typing import Array, Floats, PlainLabel
 from unflip._utils.validation import (
+    check_classes,
     check_count,
     check_labels,
     check_level,
     check_numbers,
     check_probabilities,
     check_probability,
+    plain_labels,
 )
 
 __all__ = [
@@ -38,8 +40,10 @@ __all__ = [
     "as_noise",
     "as_transition_matrix",
     "flip_labels",
+    "has_names",
     "is_matrix",
     "known_size",
+    "positive_position",
 ]
 
 LARGEST_TOTAL = 0.95
@@ -47,6 +51,56 @@ LARGEST_TOTAL = 0.95
 
 LARGEST_CONDITION = 1e12
 """A transition matrix whose condition number is larger is taken for singular."""
+
+
+Rate = float | tuple[float, float] | None
+"""How often a class is flipped: a number, bounds, or unknown."""
+
+
+def positive_position(classes: ArrayLike, pos_label: Any) -> int:
+    """Return the position of the positive class of two: of `pos_label`, or the greater one.
+
+    Returns
+    -------
+    int
+        0 or 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip.noise import positive_position
+    >>> positive_position(np.array(["churned", "stayed"]), "churned")
+    0
+    """
+    names = check_classes(classes).tolist()
+    if pos_label is None:
+        return len(names) - 1
+    if len(names) != 2:
+        raise ValueError(
+            f"pos_label={pos_label!r} is for two classes, and there are {len(names)}: {names}. "
+            "Leave it out."
+        )
+    if pos_label not in names:
+        raise ValueError(f"pos_label={pos_label!r} is not one of the classes {names}.")
+    return int(names.index(pos_label))
+
+
+def has_names(classes: ArrayLike) -> bool:
+    """Return whether classes have names by which to call them: others than 0, 1, -1 and booleans.
+
+    Returns
+    -------
+    bool
+        False where the greater class is plainly the positive one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unflip.noise import has_names
+    >>> has_names(np.array(["churned", "stayed"])), has_names(np.array([0, 1]))
+    (True, False)
+    """
+    return not all(name in (-1, 0, 1) for name in check_classes(classes).tolist())
 
 
 @dataclass(frozen=True)
@@ -71,16 +125,90 @@ class NoiseRates:
     InverseRates(positive=0.25, negative=0.125)
     >>> print(NoiseRates(positive=(0.1, 0.3), negative=None))  # to be estimated within bounds
     NoiseRates(positive=(0.1, 0.3), negative=None)
+    >>> print(NoiseRates.by_class({"churned": 0.3, "stayed": 0}))
+    NoiseRates.by_class({'churned': 0.3, 'stayed': 0})
     """
 
-    positive: float | tuple[float, float] | None
-    negative: float | tuple[float, float] | None
+    positive: Rate
+    negative: Rate
+    # The negative and the positive class, where rates are shown by their names.
+    classes: tuple[PlainLabel, PlainLabel] | None = field(
+        default=None, compare=False, kw_only=True, repr=False
+    )
 
     def __post_init__(self) -> None:
         _check_pair(self, "noise rates")
 
     def __str__(self) -> str:
         return _rounded(self)
+
+    def __repr__(self) -> str:
+        if self.classes is None:
+            return f"NoiseRates(positive={self.positive!r}, negative={self.negative!r})"
+        pairs = zip(self.classes, (self.negative, self.positive), strict=True)
+        return f"NoiseRates.by_class({dict(pairs)!r})"
+
+    @classmethod
+    def by_class(cls, rates: Mapping[Any, Rate]) -> "NoiseRates":
+        """Return the rates of two classes by their names, whichever of them is the positive one.
+
+        Parameters
+        ----------
+        rates : dict of label to float, (low, high) or None
+            How often samples that truly are of a class carry the other label.
+
+        Returns
+        -------
+        NoiseRates
+            The rate of the greater label is `positive`.
+
+        Examples
+        --------
+        >>> from unflip import NoiseRates
+        >>> rates = NoiseRates.by_class({"churned": 0.3, "stayed": 0})
+        >>> rates.positive, rates.negative  # "stayed" is classes_[1]
+        (0.0, 0.3)
+        """
+        if not isinstance(rates, Mapping) or len(rates) != 2:
+            raise ValueError(
+                "by_class takes one rate for each of two classes, such as {'churned': 0.3, "
+                f"'stayed': 0}}, got {rates!r}. For more classes give a TransitionMatrix."
+            )
+        by_label = {plain_labels([label], "classes").item(): rate for label, rate in rates.items()}
+        negative, positive = np.unique(plain_labels(list(by_label), "classes")).tolist()
+        return cls(by_label[positive], by_label[negative], classes=(negative, positive))
+
+    def of(self, classes: Array, pos_label: Any = None) -> "NoiseRates":
+        """Return the rates with the names of the classes of a dataset.
+
+        Labels 0 and 1, -1 and 1, False and True are not named: the positive one is plain.
+
+        Parameters
+        ----------
+        classes : ndarray of shape (2,)
+            The labels, sorted.
+        pos_label : label, default=None
+            The class that `positive` is the rate of; None: the greater one.
+
+        Returns
+        -------
+        NoiseRates
+            The same rates; an error is raised if they are of other classes.
+        """
+        names = tuple(classes.tolist())
+        if pos_label is not None:
+            at = positive_position(classes, pos_label)
+            if self.classes is None:
+                named = {names[at]: self.positive, names[1 - at]: self.negative}
+                return NoiseRates.by_class(named)
+        if self.classes is None:
+            return replace(self, classes=names) if has_names(classes) else self
+        if self.classes != names:
+            raise ValueError(
+                f"{self} gives the rates of the classes {list(self.classes)}, and the labels have "
+                f"the classes {list(names)}."
+            )
+        return self
 
     @property
     def n_classes(self) -> int:
@@ -143,7 +271,7 @@ class NoiseRates:
             float(np.clip(rate, *bounds))
             for rate, bounds in zip(estimated.both(), self.bounds, strict=True)
         )
-        return NoiseRates(positive=positive, negative=negative)
+        return NoiseRates(positive=positive, negative=negative, classes=self.classes)
 
     @property
     def bounds(self) -> tuple[tuple[float, float], tuple[float, float]]:
@@ -792,6 +920,8 @@ def flip_labels(
     array(['b', 'b', 'c', 'b'], dtype='<U1')
     """
     known, codes = check_labels(y, classes=classes, binary=False)
+    if isinstance(rates, NoiseRates) and known.size == 2:
+        rates = rates.of(known)
     matrix = as_transition_matrix(rates, known.size).matrix
     uniform = check_random_state(random_state).uniform(size=codes.size)
     noisy_codes = codes.copy()
@@ -854,7 +984,7 @@ def _pair_of_bounds(pair: Any, name: str) -> tuple[float, float]:
     return float(ends[0]), float(ends[1])
 
 
-def _bounds(rate: float | tuple[float, float] | None) -> tuple[float, float]:
+def _bounds(rate: Rate) -> tuple[float, float]:
     if rate is None:
         return 0.0, 1.0
     return rate if isinstance(rate, tuple) else (rate, rate)
@@ -865,7 +995,7 @@ def _share(part: float, whole: float) -> float:
     return part / whole if whole > 0 else 0.0
 
 
-def _shown(value: float | tuple[float, float] | None) -> str:
+def _shown(value: Rate) -> str:
     if isinstance(value, tuple):
         return f"({value[0]:.3g}, {value[1]:.3g})"
     return str(value) if value is None else f"{value:.3g}"
@@ -873,6 +1003,10 @@ def _shown(value: float | tuple[float, float] | None) -> str:
 
 def _rounded(pair: NoiseRates | InverseRates) -> str:
     """Return the pair as people read it; `repr` has all digits."""
+    if isinstance(pair, NoiseRates) and pair.classes is not None:
+        negative, positive = map(repr, pair.classes)
+        by_class = f"{negative}: {_shown(pair.negative)}, {positive}: {_shown(pair.positive)}"
+        return f"NoiseRates.by_class({{{by_class}}})"
     shown = f"positive={_shown(pair.positive)}, negative={_shown(pair.negative)}"
     return f"{type(pair).__name__}({shown})"
 

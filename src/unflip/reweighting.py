@@ -1,5 +1,6 @@
 """All four stages in one estimator."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, NamedTuple, Self
@@ -40,7 +41,8 @@ from unflip._utils.validation import (
 from unflip.checked import CheckedLabels
 from unflip.checked.internals import has_checked
 from unflip.diagnostics import judge_weights, raise_or_warn
-from unflip.estimate import HasNoiseEstimate
+from unflip.estimate import HasNoiseEstimate, not_ignored
+from unflip.noise import NoiseRates, positive_position
 from unflip.noise_rates import BaseRates, RatesLike, for_two_classes
 from unflip.posterior import BasePosterior, PosteriorLike, as_posterior
 from unflip.weights import importance_weights_from_inverse, printed_lemma_2_weights
@@ -90,6 +92,13 @@ class ImportanceReweightingClassifier(
         its label. None: in-sample, as in the paper.
     random_state : int, RandomState instance or None, default=None
         Seed for the folds and for every part that has no seed of its own.
+    pos_label : label, default=None
+        The positive class of two: the one that `NoiseRates(positive=...)` in `noise_rates` is the
+        rate of. None: the greater label. The order of `classes_`, and so the columns of
+        `predict_proba`, does not depend on it.
+    ignore : list of str, default=None
+        Codes of findings that you know of: `fit` does not warn of them. `noise_.findings` still has
+        them, each with its `code`.
 
     Attributes
     ----------
@@ -179,6 +188,8 @@ class ImportanceReweightingClassifier(
         weighting: Literal["auto", "rho", "pi", "pi_printed", "relabel"] = "auto",
         cv: Any = None,
         random_state: int | np.random.RandomState | None = None,
+        pos_label: Any = None,
+        ignore: Sequence[str] | None = None,
     ) -> None:
         self.estimator = estimator
         self.posterior = posterior
@@ -186,6 +197,8 @@ class ImportanceReweightingClassifier(
         self.weighting = weighting
         self.cv = cv
         self.random_state = random_state
+        self.pos_label = pos_label
+        self.ignore = ignore
 
     @one_blas_thread()
     def fit(
@@ -233,17 +246,21 @@ class ImportanceReweightingClassifier(
         weight = None if sample_weight is None else check_weights(sample_weight, codes.size)
         if weight is not None:
             check_class_weights(weight, codes, classes)
+        positive_position(classes, self.pos_label)  # refused before any work is done
+        noise_rates = self.noise_rates
+        if isinstance(noise_rates, NoiseRates) and classes.size == 2:
+            noise_rates = noise_rates.of(classes, self.pos_label)
         random_state = optional_generator(self.random_state)
         base = default_classifier(X) if self.estimator is None else self.estimator
         estimator: Any = clone_seeded(base, random_state)
         weight_parameters(estimator)  # refused before any work is done
 
         numbers, preprocessing = encode(
-            self.posterior, self.noise_rates, X, classes.size, estimator=estimator
+            self.posterior, noise_rates, X, classes.size, estimator=estimator
         )
         found = estimate_from_features(
             self.posterior,
-            self.noise_rates,
+            noise_rates,
             X,
             labels,
             weight,
@@ -258,7 +275,12 @@ class ImportanceReweightingClassifier(
         if noise.counted is None:
             doubts = judge_weights(totals, classes, noise.noise_rates)
             noise = replace(noise, findings=(*doubts, *noise.findings))
-        raise_or_warn(noise.findings)
+        if self.pos_label is not None and isinstance(noise.noise_rates, NoiseRates):
+            # by name, whichever class `positive` is taken for
+            positive, negative = noise.noise_rates.both()
+            pair = dict(zip(classes.tolist(), (negative, positive), strict=True))
+            noise = replace(noise, noise_rates=NoiseRates.by_class(pair))
+        raise_or_warn(not_ignored(noise.findings, self.ignore))
         proba, own_weight = None, weight
         by_copies = self.weighting == "relabel" or (self.weighting == "auto" and classes.size > 2)
         if by_copies or noise.checked is not None:

@@ -207,8 +207,8 @@ def test_rows_of_no_class_are_wrong_and_of_no_true_class() -> None:
 
 
 def test_no_drawn_row_tells_nothing() -> None:
-    given, true, proba = world()
-    found = CheckedLabels([0, 1], true[:2]).wrong_share(given, proba)
+    given, _, proba = world()
+    found = CheckedLabels([], []).wrong_share(given, proba)
     assert np.isnan(found.value)
     assert found.interval == (0.0, 1.0) == found.anytime
     assert found.n_rows == 0

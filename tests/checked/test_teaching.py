@@ -14,6 +14,7 @@ from sklearn.metrics import roc_auc_score
 
 from unflip import CheckedLabels, ImportanceReweightingClassifier, LabelAudit, NoiseRates
 from unflip.checked._learning import (
+    Before,
     ErrorModel,
     Seen,
     _stacked,
@@ -143,7 +144,8 @@ def test_no_checked_rows_change_nothing() -> None:
 
 def test_all_rows_checked_are_plain_training_on_the_truth() -> None:
     X, y, true = by_rule()
-    taught = quick().fit(X, y, checked=CheckedLabels(np.arange(N), true, 1.0))
+    taught = quick(estimator=LogisticRegression())
+    taught.fit(X, y, checked=CheckedLabels(np.arange(N), true, 1.0))
     clean = LogisticRegression().fit(X, true)
     assert_allclose(taught.predict_proba(X), clean.predict_proba(X))
     assert_allclose(taught.label_error_range_, (y != true).mean())
@@ -152,8 +154,9 @@ def test_all_rows_checked_are_plain_training_on_the_truth() -> None:
 def test_rows_picked_by_hand_train_and_do_not_speak_of_others() -> None:
     X, y, true = by_rule()
     rows = np.flatnonzero(y != true)[:60]
+    found = quick(estimator=LogisticRegression())
     with pytest.warns(UserWarning, match="picked by hand"):
-        found = quick().fit(X, y, checked=CheckedLabels(rows, true[rows]))
+        found.fit(X, y, checked=CheckedLabels(rows, true[rows]))
     assert found.noise_rates_ == KNOWN
     assert (found.mislabel_proba_[rows] == 1).all()
     others = np.setdiff1d(np.arange(N), rows)
@@ -244,31 +247,41 @@ def test_rows_with_words_are_taught_without_x() -> None:
     assert clf.fit(frame, y, checked=drawn(true, 100)).score(frame, true) > 0.95
 
 
+@pytest.mark.parametrize("picked", [False, True])
 @pytest.mark.parametrize("speaks_for", [1.0, -1.0])
-def test_the_error_model_is_at_the_maximum_of_its_penalised_likelihood(speaks_for) -> None:
+def test_the_error_model_is_at_the_maximum_of_its_penalised_likelihood(speaks_for, picked) -> None:
     rng = np.random.default_rng(0)
     codes, truth = rng.integers(0, 3, 60), rng.integers(0, 3, 60)
     log_p = rng.normal(size=(60, 3)) + speaks_for * np.eye(3)[truth]
     x = rng.normal(size=(60, 2))
     weight = rng.uniform(0.5, 2, 60)
     log_p -= log_p.mean(axis=1, keepdims=True)
-    rows = Seen(np.full((60, 3), 1 / 3), np.exp(log_p), {"alike": x}, codes)
-    model = ErrorModel(5.0, "alike").fit(rows, truth, weight)
+    proba = np.exp(log_p) / np.exp(log_p).sum(axis=1, keepdims=True)
+    rows = Seen(proba, proba, {"alike": x}, codes)
+    before = Before(rows, spread=0.01, spread_by_row=0.1) if picked else None
+    model = ErrorModel(5.0, "alike", before).fit(rows, truth, weight)
     spread = (x**2).sum(axis=1).mean()
 
-    def loss(parameters):
+    def log_q(parameters):
         alpha, beta = parameters[:2]
         b, w, v = np.split(parameters[2:], [3, 12])
-        score = beta * log_p + b + w.reshape(3, 3)[codes] + x @ v.reshape(2, 3)
+        score = (picked + beta) * log_p + b + w.reshape(3, 3)[codes] + x @ v.reshape(2, 3)
         score[np.arange(60), codes] += alpha
-        score -= np.log(np.exp(score).sum(axis=1, keepdims=True))
-        fit = weight @ score[np.arange(60), truth]
-        return -fit + 0.5 * (parameters[:14] ** 2).sum() + (v**2).sum() * spread / 5.0
+        return score - np.log(np.exp(score).sum(axis=1, keepdims=True))
 
-    at = np.concatenate([model.shared_, model.b_, model.w_.ravel(), model.v_.ravel()])
-    slope = approx_fprime(at, loss, 1e-6)
+    def loss(parameters):
+        found, v = log_q(parameters), parameters[14:]
+        value = -weight @ found[np.arange(60), truth]
+        value += 0.5 * (parameters[:14] ** 2).sum() + (v**2).sum() * spread / 5.0
+        if not picked:
+            return value
+        # the error rate of all rows is known to 0.1 before any answer
+        right, was = (np.exp(p)[np.arange(60), codes].mean() for p in (found, np.log(proba)))
+        return value + 0.5 * ((right - was) / 0.1) ** 2
+
+    slope = approx_fprime(model.parameters_, loss, 1e-6)
     if speaks_for < 0:  # labels that speak against the truth are not believed to do so for ever
-        assert model.shared_[1] == 0
+        assert model.parameters_[1] == -float(picked)
         assert slope[1] > 0
         slope[1] = 0
     assert_allclose(slope, 0, atol=5e-3)
@@ -279,10 +292,11 @@ def test_stacked_shares_are_the_best_mixture() -> None:
     rng = np.random.default_rng(0)
     log_scores = np.log(rng.uniform(0.1, 1, (200, 3)))
     weight = rng.uniform(0.5, 2, 200)
-    shares = _stacked(log_scores, weight)
+    prior = np.array([0.5, 0.3, 0.2])
+    shares = _stacked(log_scores, weight, prior)
 
     def value(s):
-        return weight @ np.log(np.exp(log_scores) @ s) + np.log(s).sum() / 3
+        return weight @ np.log(np.exp(log_scores) @ s) + prior @ np.log(s)
 
     assert_allclose(shares.sum(), 1)
     for _ in range(200):

@@ -133,7 +133,7 @@ def test_missing_files_and_folders_are_refused(refused, tmp_path):
         (("--drop", "churn"), "it cannot be dropped"),
         (("--id", "nobody"), "there is no column 'nobody'"),
         (("--positive", "maybe"), "'maybe' is not one of the classes: 'no', 'yes'"),
-        (("--rates", "0.3"), "--rates '0.3': expected two numbers"),
+        (("--rates", "0.3"), "--rates '0.3': expected a number"),
         (("--rates", "0.6,0.6"), "must sum to less than 1"),
         (("--rates", "0.3:0.1,?"), "must be (low, high)"),
         (("--estimator", "forest"), "is not one of logistic, boosting, svm"),

@@ -76,6 +76,28 @@ def test_estimate_as_json_is_the_summary_and_the_same_seed_gives_the_same(run, n
     assert found["noise_rates"]["negative"] < found["noise_rates"]["positive"]
 
 
+@pytest.mark.parametrize(
+    "given",
+    [("--positive", "no", "--rates", "0.45,0"), ("--rates", "yes=0,no=0.45")],
+    ids=["positive first", "by class"],
+)
+def test_rates_are_shown_by_class_however_they_were_given(run, noisy, given):
+    result = run("estimate", noisy, *COLUMNS, *given, "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    rates = dict(
+        zip(found["classes"], (row["flip_rate"] for row in found["per_class"]), strict=True)
+    )
+    assert rates == {"no": 0.45, "yes": 0.0}
+    assert "by_class({'no': 0.45, 'yes': 0})" in " ".join(found["warnings"])
+
+
+@pytest.mark.parametrize("rates", ["maybe=0.1,no=0.1", "no=0.1", "no=0.1,no=0.2", "no=0.1,0.2"])
+def test_rates_of_classes_that_are_not_there_are_refused(run, noisy, rates):
+    result = run("estimate", noisy, *COLUMNS, "--rates", rates)
+    assert result.exit_code == 2, result.output
+
+
 def test_naming_the_other_class_swaps_the_two_rates_and_nothing_else(run, noisy, estimated):
     yes = estimated
     no = json.loads(run("estimate", noisy, *COLUMNS, "--json", "--positive", "no").stdout)

@@ -69,7 +69,13 @@ def performed(monkeypatch):
 @pytest.fixture
 def reproduce(run, tmp_path):
     """Run `unflip reproduce` in one process and into a folder of the test's own."""
-    return lambda *arguments: run("reproduce", "--jobs", "1", "--out", str(tmp_path), *arguments)
+    usual = {"--jobs": "1", "--out": str(tmp_path)}
+
+    def reproduce(*arguments):
+        left = [part for pair in usual.items() if pair[0] not in arguments for part in pair]
+        return run("reproduce", *left, *arguments)
+
+    return reproduce
 
 
 TABLE_1_FILES = {"runs.jsonl", "results.csv", "results.json", "reproduction.md", "index.html"}

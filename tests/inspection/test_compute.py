@@ -212,7 +212,8 @@ def test_the_curves_go_through_the_fitted_classifier():
 def test_a_point_of_the_curve_is_a_weighted_fit_with_that_rate():
     X, y, _ = sample(400)
     X_test, _, y_test = sample(1000, seed=1)
-    clf = ImportanceReweightingClassifier(posterior=Oracle(), noise_rates=RATES).fit(X, y)
+    model = LogisticRegression()
+    clf = ImportanceReweightingClassifier(model, posterior=Oracle(), noise_rates=RATES).fit(X, y)
     (curve,) = rate_sensitivity(
         clf, X, y, X_test, y_test, grid=[0.2], labels=[0], scoring="balanced_accuracy"
     )

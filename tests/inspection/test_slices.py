@@ -297,3 +297,16 @@ def test_a_table_is_taken_as_it_is():
     found = noise_by_slice(table, (x > 0) ^ wrong, by="source", random_state=0)
     assert found.p_value < 0.001
     assert found.wrong_share[0] == pytest.approx(0.3, abs=0.1)
+
+
+@pytest.mark.filterwarnings("ignore::unflip.LabelNoiseWarning")
+def test_it_is_shown_as_a_table_of_the_slices() -> None:
+    clean, noisy = simulated(400, (0.2, 0.1))
+    found = noise_by_slice(clean[:, None], noisy.astype(int), by=np.arange(400) % 2, random_state=0)
+    head, *lines = repr(found).splitlines()[:3]
+    assert "wrong labels" in head
+    for name, share, line in zip(found.slices, found.wrong_share, lines, strict=True):
+        assert line.startswith(name)
+        assert f"{share:.1%}" in line
+    assert str(found) in repr(found)
+    assert "array(" not in repr(found)

@@ -91,7 +91,7 @@ def test_an_html_table_has_its_caption_row_headers_shades_and_bold():
     assert body.count('<th scope="row">') == 6
     cells = re.findall(r"<td.*?</td>", body)
     assert cells == [
-        '<td class="shade+1"><strong>71</strong><small><span>70</span></small></td>',
-        '<td class="shade+2"><span>90</span> ▲<small><strong>80</strong></small></td>',
+        '<td class="shade+1"><strong>71</strong> <small><span>70</span></small></td>',
+        '<td class="shade+2"><span>90</span> ▲ <small><strong>80</strong></small></td>',
         '<td class="shade-2"><span>60</span> ▼</td>',
     ]

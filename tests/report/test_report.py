@@ -58,7 +58,7 @@ def test_the_page_needs_nothing_else_and_is_well_formed(report):
     assert f"script-src 'sha256-{digest}';" in page
     assert not re.search(r"@import|url\((?!#)", page)
     assert set(re.findall(r"https?://[^/\"]+", page)) <= {"http://www.w3.org"}
-    assert page.count("<figure") == 3
+    assert page.count("<figure") == 4
     assert ("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}) in tags
     assert ("meta", {"charset": "utf-8"}) in tags
     assert ("html", {"lang": "en"}) in tags
@@ -169,8 +169,12 @@ def test_many_classes_are_reported_without_the_picture_of_two(data):
     noisy = flip_labels(y, noise, random_state=0)
     clf = ImportanceReweightingClassifier(posterior=LogisticRegression(), noise_rates=noise)
     page = make_report(clf.fit(X, noisy), X, noisy).to_html()
-    assert page.count("<figure") == 3
+    assert page.count("<figure") == 4
     assert "are labelled otherwise." in page
+    # the picture of every class, and of all labels, comes before the first sentence
+    first = page.partition("are labelled otherwise.")[0]
+    assert first.count('class="whisker"') == 6
+    assert first.count("<figure") == 2
     assert "mostly" not in page
 
 
@@ -264,7 +268,9 @@ def test_slices_are_drawn_told_and_listed(sliced):
     assert "Noise by &#x27;shop&#x27;" in page
     assert "corner &lt;b&gt;" in page
     assert "corner <b>" not in page
-    assert page.count('class="whisker"') == 2
+    pictures = page.split("<figure")
+    (slices,) = (each for each in pictures if "corner &lt;b&gt;" in each.partition("</svg>")[0])
+    assert slices.partition("</svg>")[0].count('class="whisker"') == 2
     (told,) = report.content["slices"]
     assert told["p_value"] >= 1e-4
     assert told["sentence"] == str(found)

@@ -5,9 +5,11 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_classification
 
 from tests.review.made import client_of, made_audit, made_table, served
-from unflip import CheckedLabels
+from unflip import CheckedLabels, LabelAudit, NoiseRates, flip_labels
+from unflip._app.review import Opinion, ReviewSession
 from unflip.checked.internals import recalibrate
 from unflip.review import Decisions, ReviewTable
 
@@ -108,6 +110,37 @@ def test_the_most_suspicious_rows_tell_of_others_like_them(tmp_path):
                 answer(store, [row["row"] for row in rows[:10]])
             found[name] = sum(said.verdict == "change" for said in store.all().values())
     assert found["learning"] > 1.5 * found["not"]
+
+
+@pytest.mark.parametrize("queue", ["suspicious", "informative"])
+def test_the_number_of_errors_stays_near_the_truth_while_it_learns(tmp_path, queue):
+    """Rows that are picked because they look wrong do not say how many others are wrong."""
+    X, true = make_classification(
+        3000, 10, n_informative=8, class_sep=1.5, weights=[0.7], flip_y=0, random_state=1
+    )
+    given = np.asarray(flip_labels(true, NoiseRates(0.08, 0.02), random_state=0))
+    table = ReviewTable(X, given)
+    opinion = Opinion(LabelAudit(random_state=0).fit(X, given), table)
+    in_queue, n_wrong = (opinion.wrong >= 0.1).sum(), (true != given).sum()
+    low, high = (bound / opinion.error_rate.value for bound in opinion.error_rate.range)
+    with Decisions(tmp_path / "d.sqlite", table.fingerprint) as store:
+        options = {"title": "", "sample_size": 20, "features": X}
+        n_answers = 0
+        for n in (20, 40, 60, 100, 200, 300):
+            order = {"suspicious": opinion.by_suspicion, "informative": opinion.by_information}
+            open_rows = [row for row in order[queue].tolist() if row not in store.all()]
+            for row in open_rows[: n - n_answers]:
+                verdict = "keep" if true[row] == given[row] else "change"
+                store.decide(row, 0, verdict, int(true[row]))
+            n_answers = n
+            session = ReviewSession(table, opinion, store, tmp_path / "out", **options)
+            session.learning.wait()
+            opinion = session.learning.now.opinion
+            answered = np.array(list(store.all()))
+            found = (true != given)[answered].sum()
+            reported = found + np.delete(opinion.wrong, answered).sum()
+            assert 0.7 * n_wrong < reported < 1.3 * n_wrong
+            assert low * in_queue <= (opinion.wrong >= 0.1).sum() <= high * in_queue
 
 
 def test_few_answers_and_few_new_ones_teach_nothing_new(store):

@@ -9,13 +9,12 @@ import numpy as np
 from unflip._app.reviewed import checked_record
 from unflip._app.table_files import TableError, listed, read_table
 from unflip._app.tables import LabelledTable, check_has_columns
-from unflip._app.workflow import Audited, oriented, rates_by_class
+from unflip._app.workflow import Audited, GivenRates, oriented, rates_by_class
 from unflip._utils.typing import Array, Floats
 from unflip.audit import LabelAudit
 from unflip.checked import CheckedLabels
 from unflip.checked.internals import correct
 from unflip.inspection import summary
-from unflip.noise import NoiseRates
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,7 +24,7 @@ def audit_probabilities(
     data: LabelledTable,
     proba: str,
     *,
-    rates: NoiseRates | Path | None = None,
+    rates: GivenRates | None = None,
     positive: str | None = None,
     reviewed: CheckedLabels | None = None,
     random_state: int = 0,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from unflip._app.table_files import FileTable, TableError, for_format, listed, unnamed
 from unflip._utils.typing import Array, Record
-from unflip._utils.validation import did_you_mean, plain_labels
+from unflip._utils.validation import MANY_VALUES, did_you_mean, plain_labels
 from unflip.diagnostics import look_alike
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ else:
     except ImportError as error:
         raise ImportError("tables need polars: pip install 'unflip[cli]'") from error
 
-MAX_CLASSES = 50
+MAX_CLASSES = MANY_VALUES
 """Maximum number of distinct labels: a column with more holds numbers or names."""
 
 

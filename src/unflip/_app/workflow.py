@@ -44,7 +44,7 @@ from unflip.diagnostics import (
 )
 from unflip.estimate import NoiseEstimate
 from unflip.inspection import summary
-from unflip.noise import NoiseRates, TransitionMatrix
+from unflip.noise import NoiseRates, Rate, TransitionMatrix
 from unflip.posterior import ALIASES, PosteriorLike, fit_posterior, make_posterior
 from unflip.reweighting import ImportanceReweightingClassifier
 
@@ -53,6 +53,9 @@ ESTIMATORS: dict[str, Callable[[], BaseEstimator]] = {
     "boosting": HistGradientBoostingClassifier,
     "svm": lambda: make_pipeline(StandardScaler(), SVC()),
 }
+
+GivenRates = NoiseRates | dict[str, Rate] | Path
+"""Rates as a command is given them: of the positive and the negative class, by class, or a file."""
 
 CROSS_FIT_FOLDS = 5
 """Folds of the cross-fitting: in-sample, a model with many columns overfits the noisy labels."""
@@ -106,7 +109,7 @@ def learn(
     *,
     estimator: Classifier | None = None,
     posterior: PosteriorLike = "auto",
-    rates: NoiseRates | Path | None = None,
+    rates: GivenRates | None = None,
     positive: str | None = None,
     reviewed: CheckedLabels | None = None,
     random_state: int = 0,
@@ -247,19 +250,21 @@ def parse_posterior(name: str) -> Any:
     return estimator
 
 
-def parse_rates(text: str) -> NoiseRates | Path:
-    """Read the rates of the positive and of the negative class, or tell the file that holds them.
+def parse_rates(text: str) -> GivenRates:
+    """Read the rates of two classes, by their names or the positive one first, or of a file.
 
     Examples
     --------
     >>> from unflip._app.workflow import parse_rates
     >>> print(parse_rates("0.1:0.3,?"))
     NoiseRates(positive=(0.1, 0.3), negative=None)
+    >>> parse_rates("churned=0.3,stayed=0")
+    {'churned': 0.3, 'stayed': 0.0}
     """
     if Path(text).suffix.lower() in READ:
         return Path(text)
 
-    def rate(part: str) -> float | tuple[float, float] | None:
+    def rate(part: str) -> Rate:
         if part.strip() == "?":
             return None
         low, colon, high = part.partition(":")
@@ -269,12 +274,16 @@ def parse_rates(text: str) -> NoiseRates | Path:
     try:
         if len(parts) != 2:
             raise ValueError(f"there {'is 1' if len(parts) == 1 else f'are {len(parts)}'}")
+        if all("=" in part for part in parts):
+            named = [part.rpartition("=") for part in parts]
+            return {name.strip(): rate(value) for name, _, value in named}
         positive, negative = map(rate, parts)
         return NoiseRates(positive=positive, negative=negative)
     except ValueError as error:
         raise ValueError(
-            f"--rates {text!r}: expected two numbers such as 0.3,0.1, of which each may be bounds "
-            f"such as 0.1:0.3, or ?, and for more classes a file such as rates.csv ({error})"
+            f"--rates {text!r}: expected a number for each of two classes, by name such as "
+            "churned=0.3,stayed=0, or the positive class first such as 0.3,0.1. Each may be bounds "
+            f"such as 0.1:0.3, or ?; for more classes give a file such as rates.csv ({error})"
         ) from None
 
 
@@ -323,7 +332,7 @@ def oriented(found: Record, positive: PlainLabel | None) -> Record:
 
 
 def rates_by_class(
-    rates: NoiseRates | Path | None, classes: Array, positive: str | None
+    rates: GivenRates | None, classes: Array, positive: str | None
 ) -> tuple[NoiseRates | TransitionMatrix | None, PlainLabel | None]:
     """Return the rates, of two classes with the greater one positive, and the class asked for."""
     if classes.size > 2:
@@ -337,9 +346,14 @@ def rates_by_class(
     chosen = classes.item(-1) if positive is None else class_named(classes, positive)
     if isinstance(rates, Path):
         return read_matrix(rates, classes).rates, chosen
-    if rates is None or chosen == classes[-1]:
-        return rates, chosen
-    return rates.swapped(), chosen
+    if rates is None:
+        return None, chosen
+    if isinstance(rates, dict):
+        by_class = {class_named(classes, name): rate for name, rate in rates.items()}
+    else:
+        other = classes.item(0) if chosen == classes[-1] else classes.item(-1)
+        by_class = {chosen: rates.positive, other: rates.negative}
+    return NoiseRates.by_class(by_class), chosen
 
 
 def _refuse(diagnostic: Diagnostic | None) -> None:

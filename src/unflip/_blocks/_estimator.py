@@ -26,7 +26,7 @@ from unflip._blocks._label_model import (
 from unflip._blocks._rows import Blocks
 from unflip._utils.estimators import clone_seeded, optional_generator, stage_generator
 from unflip._utils.typing import Array, Classifier, Floats, RandomState
-from unflip._utils.validation import check_count, check_flag, check_precision_or_n, check_table
+from unflip._utils.validation import check_count, check_flag, check_selection, check_table
 from unflip.checked import CheckedLabels
 from unflip.diagnostics import judge_weights, raise_or_warn
 from unflip.estimate import Bounds, NoiseEstimate
@@ -261,10 +261,16 @@ class BlockwiseAudit(BlockwiseEstimator):
         self._take(blocks, found, raise_or_warn(found.diagnostics))
         return self
 
-    def _issues(self, blocks: Blocks, precision: float | None, n: int | None) -> Suspects:
-        check_precision_or_n(precision, n)
+    def _issues(
+        self, blocks: Blocks, precision: float | None, n: int | None, threshold: float | None
+    ) -> Suspects:
+        check_selection(None, precision=precision, n=n, threshold=threshold)
         model = self._model
         self._checked(blocks)
         if n is None:
-            n = blocks.sum(block_mislabel_histogram, model).n_issues(precision)
-        return most_suspect(blocks.map(block_suspects, (model, n)), n)
+            histogram = blocks.sum(block_mislabel_histogram, model)
+            n = histogram.n_issues(precision)
+            if threshold is not None:
+                n = histogram.most_above(threshold)
+        found = most_suspect(blocks.map(block_suspects, (model, n)), n)
+        return found if threshold is None else found.first(found.n_above(threshold))

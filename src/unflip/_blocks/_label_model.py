@@ -208,6 +208,10 @@ class Suspects:
             suggested_label=self.suggested_label[order],
         )
 
+    def n_above(self, threshold: float) -> int:
+        """Return how many of these rows have a P(mislabelled) of at least a threshold."""
+        return int(np.sum(self.mislabel_proba >= threshold))
+
 
 @dataclass(frozen=True)
 class MislabelHistogram:
@@ -219,6 +223,12 @@ class MislabelHistogram:
 
     def __add__(self, other: "MislabelHistogram") -> "MislabelHistogram":
         return MislabelHistogram(self.counts + other.counts, self.sums + other.sums)
+
+    def most_above(self, threshold: float) -> int:
+        """Return how many rows at most have a P(mislabelled) of at least a threshold."""
+        # a bin more, as the bin of a value on its edge is a matter of rounding
+        first = max(int(threshold * self.counts.size) - 1, 0)
+        return int(self.counts[first:].sum())
 
     def n_issues(self, precision: float | None) -> int:
         """Return how many of the most suspect rows :meth:`~unflip.audit.LabelAudit.issues` returns.

@@ -17,6 +17,9 @@ LARGEST_SUM_ERROR = 0.02
 LEAST_DISAGREEMENT, LEAST_CONFIDENCE = 0.001, 0.98
 """Labels that a model agrees with more often, and is surer of on average, it has probably seen."""
 
+NOTED_DISAGREEMENT = 0.02
+"""Labels that a model agrees with more often it may have seen, or its classes are easy: a note."""
+
 SMALLEST_SAMPLE = 100
 """On fewer rows agreement and order are chance."""
 
@@ -69,9 +72,11 @@ def judge_held_out(
         )
     own = probabilities[np.arange(codes.size), codes]
     confidence = float(own.mean(dtype=np.float64))
-    if 1 - agree <= LEAST_DISAGREEMENT and confidence >= LEAST_CONFIDENCE:
-        return [Diagnostic("not_held_out", numbers={"agree": agree, "confidence": confidence})]
-    return []
+    if 1 - agree > NOTED_DISAGREEMENT:
+        return []
+    is_sure = 1 - agree <= LEAST_DISAGREEMENT and confidence >= LEAST_CONFIDENCE
+    numbers = {"agree": agree, "confidence": confidence}
+    return [Diagnostic("not_held_out", "warning" if is_sure else "note", numbers)]
 
 
 def pooled(models: list[Floats], codes: NDArray[np.intp]) -> Floats:

@@ -44,6 +44,18 @@ def split_label_column(X: Any, label: str) -> tuple[Any, Any]:
     return frame.drop(label).to_native(), frame[label].to_native()
 
 
+def is_frame(X: Any) -> bool:
+    """Return whether rows came as a dataframe."""
+    return isinstance(nw.from_native(X, pass_through=True), nw.DataFrame)
+
+
+def some_rows(table: Any, rows: NDArray[np.intp]) -> Any:
+    """Return rows of a dataframe by position, which becomes their first column, `row`."""
+    frame = nw.from_native(table, eager_only=True)[rows.tolist()]
+    position = nw.new_series("row", rows, backend=frame.implementation)
+    return frame.select(position.alias("row"), *frame.columns).to_native()
+
+
 def audit_frame(audit: Any, codes: NDArray[np.intp], index: Any) -> Any:
     """Return a fitted audit as a table of pandas or polars."""
     rows = np.arange(codes.size)

@@ -64,15 +64,19 @@ def _least(values: Array) -> Any:
 def default_classifier(X: Any) -> BaseEstimator:
     """Return the classifier that is trained where none is given: logistic regression.
 
-    Of columns that are no numbers numbers are made first, and gaps are filled, as by the command
-    line.
+    Dense columns are standardised, so that the solver converges whatever their units. Of columns
+    that are no numbers numbers are made first, and gaps are filled, as by the command line.
     """
+    model = LogisticRegression(max_iter=1000)
+    if sparse.issparse(X):
+        # counts or indicators of one unit, of which scaling would make the rarest the loudest
+        return model
+    classifier = make_pipeline(StandardScaler(), model)
     kind = holds(X)
     if kind is None:
-        return LogisticRegression()
-    if kind == GAPS:
-        return Pipeline([*_without_gaps(), ("classifier", LogisticRegression())])
-    return make_pipeline(make_vectorizer(), StandardScaler(), LogisticRegression(max_iter=1000))
+        return classifier
+    table = Pipeline(_without_gaps()) if kind == GAPS else make_vectorizer()
+    return Pipeline([*table.steps, ("classifier", classifier)])
 
 
 def fit_preprocessing(X: Any, estimator: Any) -> tuple[Any, Pipeline | None]:

@@ -32,6 +32,9 @@ LARGEST_STRINGS = 64 * 2**20
 MINIMUM_ROWS = 10
 """Noise rates are not estimated on fewer."""
 
+MANY_VALUES = 50
+"""Distinct labels, beyond which a column may hold measurements or names."""
+
 
 class Labels(NamedTuple):
     """Labels that have been checked: what internal functions take in the place of `y`."""
@@ -54,6 +57,7 @@ def check_labels(
     labels = plain_labels(y, "y")
     if not labels.size:
         raise ValueError("Found array with 0 sample(s): y is empty, and labels are needed.")
+    _refuse_measurements(labels)
     check_classification_targets(labels)
     if classes is None:
         known, codes = np.unique(labels, return_inverse=True)
@@ -80,6 +84,26 @@ def check_labels(
     return Labels(known, codes)
 
 
+def _refuse_measurements(labels: Array) -> None:
+    """Refuse fractions, and many distinct whole numbers with few samples of each."""
+    if labels.dtype.kind not in "iuf":
+        return
+    values = np.unique(labels)
+    fractions = values[values != np.round(values)]
+    is_many = values.size > MANY_VALUES and labels.size < MINIMUM_ROWS * values.size
+    if fractions.size or is_many:
+        what = (
+            f"continuous. y holds fractions such as {fractions.item(0)!r}"
+            if fractions.size
+            else f"y holds {values.size} distinct numbers in {labels.size} samples, {_some(values)}"
+        )
+        raise ValueError(
+            f"Unknown label type: {what}, as a target of regression does, and unflip corrects "
+            "labels of classes. Cut the numbers into ranges, for example pandas.qcut(y, 4, "
+            "labels=False); if they are names of classes, pass them as strings, y.astype(str)."
+        )
+
+
 def check_classes(classes: ArrayLike) -> Array:
     """Return the classes that a user names, sorted, or say that they are too few."""
     known = np.unique(plain_labels(classes, "classes"))
@@ -103,6 +127,7 @@ def plain_labels(y: Any, name: str = "y") -> Array:
         raise ValueError(f"requires {name} to be passed, but the target {name} is None.")
     if _holds_objects(y):
         y = np.array(y, dtype=object)
+    _refuse_several_labels(y, name)
     labels = column_or_1d(y, warn=True)
     if labels.dtype.kind in "OT":
         labels = _without_objects(labels, name)
@@ -115,6 +140,18 @@ def plain_labels(y: Any, name: str = "y") -> Array:
             "Convert them, for example to strings."
         )
     return labels
+
+
+def _refuse_several_labels(y: Any, name: str) -> None:
+    """Refuse more than one label per sample, with what to do instead."""
+    shape = tuple(np.shape(y)) if sparse.issparse(y) else np.asarray(y).shape
+    if len(shape) == 2 and shape[1] > 1:
+        raise ValueError(
+            f"{name} should be a 1d array, got an array of shape {shape} instead: {shape[1]} "
+            "columns, and unflip corrects one label per sample. With several targets (multi-label) "
+            f"fit once per column, {name}[:, k]; with one-hot labels pass {name}.argmax(axis=1); "
+            "with labels of several annotators pass their majority."
+        )
 
 
 def _holds_objects(y: Any) -> bool:
@@ -389,14 +426,29 @@ def check_level(level: object) -> float:
     return float(level)
 
 
-def check_precision_or_n(precision: object, n: object) -> None:
-    """Refuse a choice of rows other than by a share in (0, 1], by a number, or by neither."""
-    if precision is not None and n is not None:
-        raise ValueError("give precision or n, not both.")
+def check_selection(
+    n_samples: int | None,
+    *,
+    precision: object = None,
+    n: object = None,
+    threshold: object = None,
+) -> None:
+    """Refuse a choice of rows other than by one of a precision, a number, a threshold, or none.
+
+    `n_samples` is None where the number of samples is not known yet.
+    """
+    given = {"precision": precision, "n": n, "threshold": threshold}
+    names = [name for name, value in given.items() if value is not None]
+    if len(names) > 1:
+        raise ValueError(f"give {' or '.join(names)}, not both.")
     if n is not None:
         check_count(n, "n", least=0)
-    if precision is not None and not (is_number(precision) and 0 < precision <= 1):
-        raise ValueError(f"precision must lie in (0, 1], got {_in_short(precision)}.")
+        if n_samples is not None and n > n_samples:  # type: ignore[operator]
+            raise ValueError(f"n={n} is more than the {n_samples:,} samples that were audited.")
+    for name in ("precision", "threshold"):
+        value = given[name]
+        if value is not None and not (is_number(value) and 0 < value <= 1):
+            raise ValueError(f"{name} must lie in (0, 1], got {_in_short(value)}.")
 
 
 def check_not_negative(value: object, name: str) -> float:

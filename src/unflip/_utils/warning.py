@@ -1,5 +1,6 @@
 """unflip's own warnings, which one thread can silence without changing those of another."""
 
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -9,15 +10,31 @@ from contextvars import ContextVar
 _silenced: ContextVar[bool] = ContextVar("silenced", default=False)
 
 
+NOT_THE_USERS = ("unflip", "contextlib", "sklearn", "joblib")
+"""Packages whose frames may stand between a user's call and a warning: decorators such as
+`one_blas_thread()`, Pipelines and searches."""
+
+SAID = "__unflip_said__"
+"""Name under which a frame keeps what was said during its call."""
+
+
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn at the line that called unflip, except inside :func:`silenced`."""
+    """Warn at the line of the user, except inside :func:`silenced`, and once per call of theirs.
+
+    A search fits the same classifier to every fold, and what is doubtful about one fit is so about
+    all: messages that differ in numbers only are one.
+    """
     if _silenced.get():
         return
     frame, level = sys._getframe(), 1
-    # decorators such as `one_blas_thread()` put a call of contextlib between two of unflip's
-    while frame.f_back and frame.f_globals["__name__"].split(".")[0] in ("unflip", "contextlib"):
+    while frame.f_back and frame.f_back.f_globals["__name__"].split(".")[0] in NOT_THE_USERS:
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)
+    # what the user called; a frame keeps names that are no variables of its function
+    said = frame.f_locals.setdefault(SAID, set())
+    kind = (category, re.sub(r"\d", "", message))
+    if kind not in said:
+        said.add(kind)
+        warnings.warn(message, category, stacklevel=level + 1)
 
 
 @contextmanager

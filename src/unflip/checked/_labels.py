@@ -456,7 +456,7 @@ class CheckedLabels:
         Picks
             Rows, probabilities and why.
         """
-        table, draws, proba = self._ready(y, label_proba)
+        table, draws, proba = self._ready(y, label_proba, counting=False)
         assert proba is not None
         return pick_rows(goal, n, draws, self.rows, table.codes, proba, random_state)
 
@@ -484,7 +484,9 @@ class CheckedLabels:
         """
         if not (is_number(half_width) and 0 < half_width < 1):
             raise ValueError(f"half_width must lie between 0 and 1, got {half_width!r}.")
-        found = self.wrong_share(y, label_proba, level=level)
+        table, draws, proba = self._ready(y, label_proba, counting=False)
+        ratio = _ratios.wrong_share(table.codes)
+        found = estimate_ratio(ratio, draws, proba, check_level(level))
         return rows_needed(found, np.asarray(y).shape[0], half_width)
 
     def rates(self, y: ArrayLike, label_proba: ArrayLike | None = None) -> NoiseRates:
@@ -516,11 +518,24 @@ class CheckedLabels:
         return admissible_rates(positive=positive.value, negative=negative.value)
 
     def _ready(
-        self, y: ArrayLike, label_proba: ArrayLike | None, *, per_class: bool = False
+        self,
+        y: ArrayLike,
+        label_proba: ArrayLike | None,
+        *,
+        per_class: bool = False,
+        counting: bool = True,
     ) -> tuple[Labels, Draws, Floats | None]:
+        """Return the labels, the drawn rows and the model's probabilities, all checked."""
         table = check_labels(y, binary=False)
         proba = None if label_proba is None else _label_proba(label_proba, table, per_class)
-        return table, self.draws(table), proba
+        draws = self.draws(table)
+        if counting and len(self) and not draws.rows.size:
+            raise ValueError(
+                f"none of the {len(self)} checked rows was drawn with known probability, and rows "
+                "picked by hand count nothing of the others. If they were drawn at random, say so: "
+                f"CheckedLabels(rows, labels, probability={len(self)} / {table.codes.size})."
+            )
+        return table, draws, proba
 
 
 def _label_proba(label_proba: ArrayLike, table: Labels, per_class: bool) -> Floats:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
+from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
@@ -13,9 +14,9 @@ from unflip._utils.validation import Labels
 from unflip.checked._counting import Estimate
 from unflip.checked._draws import Draws
 from unflip.checked._labels import CheckedLabels
-from unflip.checked._learning import LEAST_ROWS, Explained, Seen, explain_errors
+from unflip.checked._learning import LEAST_ROWS, Before, Explained, Seen, explain_errors
 from unflip.diagnostics import LEVEL, Diagnostic
-from unflip.estimate import CheckedEvidence, NoiseEstimate
+from unflip.estimate import CheckedEvidence, ErrorRate, NoiseEstimate
 from unflip.noise import NoiseRates, TransitionMatrix
 from unflip.noise_rates import admissible_matrix
 
@@ -27,6 +28,12 @@ LEAST_SHARE = 1e-6
 
 MANY_BY_HAND = 20
 """So many rows picked by hand, and none drawn, may be a random sample that does not say so."""
+
+
+MOST_AVERAGED = 2000
+"""Rows over which the error rate is averaged while picked rows are learnt from. Of a larger table,
+a random subset of this size is taken: a mean of probabilities then has a standard error of at most
+1 / (2 sqrt(2000)) = 0.011."""
 
 
 def correct(
@@ -96,20 +103,30 @@ def recalibrate(
     labels: Labels,
     own: Floats,
     held_out: Floats,
+    error_rate: ErrorRate,
 ) -> Floats:
     """Return P(true = k | x, given label) by answers to rows that were picked in whatever way.
 
-    Rows that were picked by what is known of them, such as the most suspicious first, tell as much
-    of rows like them as drawn ones: all count alike, and how they were picked does not matter as
-    far as the model of the errors is right. For a ranking, not for counting. Checked rows have
-    their probability as if they were not.
+    Rows that were picked by what is known of them, such as the most suspicious first, tell of rows
+    like them, given what is known, but not how many labels are wrong: that is `error_rate` before
+    any answer, as sure as its bounds. Checked rows have their probability as if they were not.
     """
     truth = checked.truth(labels)
     known = np.flatnonzero((truth >= 0) & (truth < labels.classes.size))
     rows = checked.rows[known]
     features = Features.of(X, rows, held_out)
-    seen = Seen(own, held_out, features.transform(X), labels.codes)
-    return explain_errors(seen.take(rows), truth[known], np.ones(known.size)).predict(seen)
+    seen = Seen(scaled_rows(own), held_out, features.transform(X), labels.codes)
+    some = np.arange(len(own))
+    if some.size > MOST_AVERAGED:
+        some = np.sort(np.random.default_rng(0).choice(some.size, MOST_AVERAGED, replace=False))
+    # bounds hold with probability LEVEL, and nothing is known to less than one label
+    z = norm.ppf((1 + LEVEL) / 2)
+    bounds = (error_rate.interval, error_rate.range)
+    before = Before(
+        seen.take(some), *(max(np.ptp(each) / (2 * z), 1 / len(own)) for each in bounds)
+    )
+    answers = seen.take(rows)
+    return explain_errors(answers, truth[known], np.ones(known.size), before).predict(seen)
 
 
 def explained_by(checked: CheckedLabels, truth: Codes, draws: Draws, rows: Seen) -> Explained:

@@ -3,6 +3,7 @@
 A command's module is imported when it runs, so that `unflip --help` is quick.
 """
 
+from collections import Counter
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +18,7 @@ else:
             f"the command line needs {error.name}: pip install 'unflip[cli]'"
         ) from error
 
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from unflip import __version__
 
@@ -45,13 +46,30 @@ class LazyGroup(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
+class StrictCommand(TyperCommand):
+    """A command that refuses an option of one value that is given twice."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Parse the arguments; without this check the last value would be taken silently."""
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        counts = Counter(
+            each.opts[0]
+            for each in given
+            if not (each.multiple or getattr(each, "is_flag", True))  # arguments are no flags
+        )
+        for name, count in counts.items():
+            if count > 1:
+                ctx.fail(f"{name} is given {count} times, and takes one value.")
+        return super().parse_args(ctx, args)
+
+
 app = typer.Typer(cls=LazyGroup, no_args_is_help=True, add_completion=True)
 
 
 def load_command(name: str) -> Any:
     """Return a command, with the options of its function; its `callback` is that function."""
     single = typer.Typer(add_completion=False)
-    single.command(name)(getattr(import_module(f"unflip.cli._{name}"), name))
+    single.command(name, cls=StrictCommand)(getattr(import_module(f"unflip.cli._{name}"), name))
     return typer.main.get_command(single)
 
 

@@ -16,6 +16,7 @@ from unflip._app.workflow import parse_rates
 from unflip._utils.files import check_outputs
 from unflip.cli import _options as options
 from unflip.cli._session import session
+from unflip.noise import NoiseRates
 
 
 def demo(
@@ -37,12 +38,16 @@ def demo(
         if out is not None:
             check_ending(out)
         true_rates = parse_rates(rates)
-        if isinstance(true_rates, Path) or not true_rates.known:
-            raise ValueError(f"--rates {rates!r}: to flip labels, both rates must be numbers.")
-        shell.step("flipping labels and learning from them")
-        result = run_demo(true_rates, random_state=seed)
+        if not isinstance(true_rates, NoiseRates) or not true_rates.known:
+            raise ValueError(
+                f"--rates {rates!r}: to flip labels, give two numbers such as 0.4,0.1."
+            )
         if out is not None:
             write_table(_bundled_table(), out)
+            if quiet and not as_json:  # the table is all that is asked for
+                return
+        shell.step("flipping labels and learning from them")
+        result = run_demo(true_rates, random_state=seed)
         shell.result(asdict(result))
         _print_demo(shell.console, result)
         shell.written(out)

@@ -61,6 +61,13 @@ def estimate(
             shell.say(sentence, item=True)
 
 
+def say_briefly(shell: Session, found: Record) -> None:
+    """Print the verdict and what is doubtful, for commands that are not about the estimate."""
+    for sentence in verdict(found):
+        shell.say(sentence)
+    say_doubts(shell, found)
+
+
 def say_found(shell: Session, found: Record) -> None:
     """Print the verdict, the rates, and what is doubtful about them."""
     for sentence in verdict(found):

@@ -9,7 +9,7 @@ import polars as pl
 import typer
 
 from unflip._app.markup import rounded
-from unflip._app.persistence import save_model, trust_options
+from unflip._app.persistence import packages_of, save_model, trust_options
 from unflip._app.reviewed import read_reviewed
 from unflip._app.table_files import check_ending, check_writable, write_table
 from unflip._app.tables import LabelledTable, kind_of
@@ -18,9 +18,12 @@ from unflip._utils.files import check_outputs
 from unflip._utils.progress import tick, work
 from unflip._utils.typing import Record
 from unflip.cli import _options as options
-from unflip.cli._estimate import say_checked, say_found
+from unflip.cli._estimate import say_briefly, say_checked
 from unflip.cli._report import check_report_ending, report_on, write_report
 from unflip.cli._session import command_line, session
+
+PICKLES = (".pkl", ".pickle", ".joblib")
+"""Endings of files that other programs unpickle."""
 
 
 def fit(
@@ -76,7 +79,10 @@ def fit(
         if report is not None and page is not None:
             write_report(page, report)
         shell.result({**provenance, "model": str(out), "trust": strangers, "summary": learnt.found})
-        say_found(shell, learnt.found)
+        say_briefly(shell, learnt.found)
+        shell.say(
+            "`unflip estimate` says how often each class is mislabelled, and how sure that is."
+        )
         say_checked(shell, learnt.found)
         shell.say()
         n_reviewed = len(learnt.reviewed)
@@ -94,6 +100,11 @@ def _check_outputs(
     force: bool,
 ) -> None:
     """Raise an error, before the long work, if an output cannot be written."""
+    if out.suffix.lower() in PICKLES:
+        raise ValueError(
+            f"--out {out}: a model file of unflip is no pickle, and programs that read pickles "
+            f"would fail on it. Name it {out.with_suffix('.unflip')}."
+        )
     outputs = {"--out": out, "--weights": weights, "--report": report}
     check_outputs(outputs, inputs, force=force)
     if weights is not None:
@@ -108,7 +119,7 @@ def _save(out: Path, learnt: Learnt, provenance: Record) -> list[str]:
     if strangers:
         warnings.warn(
             f"`unflip predict` will not load this model unless its types are trusted: "
-            f"{trust_options(strangers)}",
+            f"{trust_options(packages_of(strangers))}",
             stacklevel=1,
         )
     return strangers

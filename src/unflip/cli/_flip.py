@@ -24,8 +24,9 @@ def flip(
     rates: Annotated[
         str,
         typer.Option(
-            help="How often to flip the positive and the negative class: 0.3,0.1. Of more "
-            "classes: a file with a column for each class, a row for each true class."
+            help="How often to flip each of two classes: churned=0.3,stayed=0, or the positive "
+            "one first: 0.3,0.1. Of more classes: a file with a column for each class, a row for "
+            "each true class."
         ),
     ],
     out: Annotated[Path, typer.Option(help="The table with flipped labels.")],
@@ -46,13 +47,13 @@ def flip(
         check_outputs({"--out": out}, (table,), force=force)
         check_ending(out)
         asked = parse_rates(rates)
-        if not isinstance(asked, Path) and not asked.known:
-            raise ValueError(f"--rates {rates!r}: to flip labels, both rates must be numbers.")
         data = source.read(noticing=False)
         whole = data.for_format(out)
         check_writable(whole, out)
         by_class, positive_class = rates_by_class(asked, data.classes, positive)
         assert by_class is not None
+        if isinstance(by_class, NoiseRates) and not by_class.known:
+            raise ValueError(f"--rates {rates!r}: to flip labels, both rates must be numbers.")
         noise = as_transition_matrix(by_class)
         flipped = flip_labels(data.y, by_class, random_state=seed)
         changed = int(np.sum(flipped != data.y))

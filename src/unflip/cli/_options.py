@@ -21,7 +21,10 @@ TableFile = Annotated[
 ]
 Label = Annotated[str, typer.Option(help="Column of the labels.")]
 Positive = Annotated[
-    str | None, typer.Option(help="Positive class of two; without it, the greater label.")
+    str | None,
+    typer.Option(
+        "--positive", "--pos-label", help="Positive class of two; without it, the greater label."
+    ),
 ]
 Drop = Annotated[list[str] | None, typer.Option(help="Column that is not a feature. Repeatable.")]
 Id = Annotated[
@@ -64,15 +67,19 @@ Posterior = Annotated[
 Rates = Annotated[
     str | None,
     typer.Option(
-        help="Known flip rates of the positive and the negative class: 0.3,0.1. Each may "
-        "be bounds (0.1:0.3) or unknown (?). Of more classes: a file with a column for each "
-        "class, a row for each true class.",
+        "--rates",
+        "--noise-rates",
+        help="Known flip rates of two classes: churned=0.3,stayed=0, or the positive one first: "
+        "0.3,0.1. Each may be bounds (0.1:0.3) or unknown (?). Of more classes: a file with a "
+        "column for each class, a row for each true class.",
         show_default="estimated",
     ),
 ]
 Proba = Annotated[
     str | None,
     typer.Option(
+        "--proba",
+        "--pred-probs",
         help="Held-out probabilities of your own model: columns such as p_cat,p_dog, or a .npy or "
         ".parquet file of the same rows.",
     ),
@@ -80,8 +87,10 @@ Proba = Annotated[
 Reviewed = Annotated[
     Path | None,
     typer.Option(
+        "--reviewed",
+        "--checked",
         help="Table of labels that a person has checked, with the columns row (counted from 0) and "
-        "label, and probability for rows that were drawn at random. They are taken for the truth."
+        "label, and probability for rows that were drawn at random. They are taken for the truth.",
     ),
 ]
 Seed = Annotated[int, typer.Option(help="Random seed.")]

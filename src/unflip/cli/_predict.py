@@ -28,8 +28,9 @@ def predict(
     trust: Annotated[
         list[str] | None,
         typer.Option(
-            help="A type that the classifier of another package may hold: loading it may run code. "
-            "Models of logistic, boosting and svm need none. Repeatable."
+            help="The package of another package's classifier, such as lightgbm, or one type that "
+            "it may hold: loading it may run code. Models of logistic, boosting and svm need none. "
+            "Repeatable."
         ),
     ] = None,
     force: options.Force = False,

@@ -21,7 +21,7 @@ from unflip._utils.validation import (
     plain_labels,
 )
 from unflip._utils.warning import silenced
-from unflip.noise import RatesInterval, as_transition_matrix
+from unflip.noise import RatesInterval, as_transition_matrix, has_names
 from unflip.weights import effective_sample_size
 
 MIN_INFORMATION = 0.05
@@ -343,7 +343,7 @@ class RateCurve:
     label : label
         The class.
     name : str
-        Name of the rate: "rho_pos" or "rho_neg" for two classes.
+        Name of the rate: by its class, or "rho_pos" or "rho_neg" for the labels 0 and 1.
     estimate : float
         The estimated rate: one of `rates`.
     rates : ndarray of shape (n_points,)
@@ -474,7 +474,9 @@ def _curve(
     order = np.argsort(rates)
     scores, sizes, means = np.array(values)[order].T
     label = classes.item(k)
-    name = ("rho_neg", "rho_pos")[k] if classes.size == 2 else f"flip rate of {label}"
+    name = f"flip rate of {label}"
+    if classes.size == 2 and not has_names(classes):
+        name = ("rho_neg", "rho_pos")[k]
     return RateCurve(label, name, own, np.array(rates)[order], scores, sizes, means)
 
 

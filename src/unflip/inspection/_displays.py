@@ -21,7 +21,7 @@ from unflip.inspection._compute import (
     rate_sensitivity,
     weight_histogram,
 )
-from unflip.noise import RatesInterval
+from unflip.noise import RatesInterval, has_names
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """The palette of every picture, of Okabe and Ito: safe for colour-blind readers."""
@@ -230,7 +230,7 @@ class NoiseRatesDisplay:
 
     def _name(self, i: int, k: int, level: float) -> str | None:
         classes = self.histogram.classes.tolist()
-        if len(classes) == 2 and k == 1:
+        if len(classes) == 2 and k == 1 and not has_names(self.histogram.classes):
             return f"{('rho_neg', '1 - rho_pos')[i]} = {level:.3f}"
         if i == k or len(classes) <= 4:
             return f"surely {classes[i]}: {level:.3f}"

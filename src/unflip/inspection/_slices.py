@@ -41,9 +41,11 @@ OTHER, MISSING = "(other)", "(missing)"
 """Names of the slices of rare values, and of rows without a value."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NoiseBySlice:
     """Noise rates of every slice, and whether they differ; `str` says it in words.
+
+    Shown by itself, it is a table of the slices and the words.
 
     Parameters
     ----------
@@ -125,6 +127,15 @@ class NoiseBySlice:
         if self.diagnostics:
             said += f" But that is not sure: {' '.join(self.diagnostics)}"
         return said
+
+    def __repr__(self) -> str:
+        wide = max(len(self.by), *map(len, self.slices))
+        lines = [f"{self.by:<{wide}}  {'samples':>9}  wrong labels"]
+        for k, name in enumerate(self.slices):
+            low, high = self.wrong_share_interval[k]
+            share = f"{self.wrong_share[k]:>12.1%}  ({low:.1%} to {high:.1%})"
+            lines.append(f"{name:<{wide}}  {self.n_rows[k]:>9,}  {share}")
+        return "\n".join([*lines, "", str(self)])
 
     def _part(self, k: int | np.intp) -> str:
         low, high = self.wrong_share_interval[k]

@@ -108,7 +108,8 @@ def given_rates(noise_rates: RatesLike, n_classes: int) -> Noise | None:
 
 def trains_classifiers(noise_rates: RatesLike) -> bool:
     """Return whether the rates are found by training the user's classifier, on rows as given."""
-    if known_size(noise_rates) is not None or noise_rates == "auto":
+    by_default = isinstance(noise_rates, str) and noise_rates == "auto"
+    if known_size(noise_rates) is not None or by_default:
         return False
     return make_rates(noise_rates).trains_classifiers
 

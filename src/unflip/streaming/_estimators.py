@@ -221,7 +221,12 @@ class StreamingAudit(BlockwiseAudit):
         return self._fit(RepeatedBatches(data, progress=self.progress), checked)
 
     def issues(
-        self, data: Batches, *, precision: float | None = None, n: int | None = None
+        self,
+        data: Batches,
+        *,
+        precision: float | None = None,
+        n: int | None = None,
+        threshold: float | None = None,
     ) -> Suspects:
         """Return the rows whose labels to look at, the most suspicious first.
 
@@ -230,7 +235,7 @@ class StreamingAudit(BlockwiseAudit):
         data : Batches
             The data of the fit, or other rows with noisy labels. There is one pass over them, and
             one more if `n` is not given. Memory is that of a batch and of the rows returned.
-        precision, n
+        precision, n, threshold
             As for :meth:`~unflip.audit.LabelAudit.issues`.
 
         Returns
@@ -238,7 +243,7 @@ class StreamingAudit(BlockwiseAudit):
         Suspects
             Rows, probabilities and suggested labels.
         """
-        return self._issues(check_batches(data), precision, n)
+        return self._issues(check_batches(data), precision, n, threshold)
 
     def write(self, data: Batches, path: str | Path) -> Path:
         """Write every row's P(mislabelled), suggested label and label to a Parquet file.

@@ -10,8 +10,10 @@ import json
 import platform
 import re
 import stat
+import sys
 import warnings
 import zipfile
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -47,6 +49,7 @@ __all__ = [
     "ModelFileError",
     "changed_versions",
     "load_model",
+    "packages_of",
     "save_model",
     "trust_options",
     "versions",
@@ -60,6 +63,9 @@ VERSION_PATTERN = re.compile(r"[\w.+!-]{1,60}", re.ASCII)
 KIND = re.compile(r"[a-z]{1,20}")
 
 TYPE = re.compile(r"[\w.<>]{1,300}", re.ASCII)
+
+CONTAINERS = ("collections.OrderedDict", "collections.defaultdict")
+"""Types that hold what they are given and run nothing: trusted where any other is."""
 
 HERE = "<file>"
 """Stands for the path of the file in messages, until it is known."""
@@ -212,13 +218,21 @@ def _loaded(stated: Any, archive: Archive, trusted: Sequence[str]) -> Any:
 
 def _check_trusted(names: Sequence[str], trusted: Sequence[str]) -> None:
     """Refuse types that nobody has named as trusted."""
-    strangers = [name for name in names if name not in trusted]
+    strangers = [name for name in names if not _is_trusted(name, trusted)]
     if strangers:
         raise ModelFileError(
             f"the classifier in {HERE} is an object of another package, and loading it can run "
             f"code of the file: {_listed(strangers)}. If you know where the file comes from, say "
             f"so: {trust_options(strangers)}"
         )
+
+
+def _is_trusted(name: str, trusted: Sequence[str]) -> bool:
+    """Return whether a type is trusted by its name, or by that of its package."""
+    package = name.partition(".")[0]
+    # the standard library can do anything, so that its types are trusted one by one
+    by_package = package in trusted and package not in sys.stdlib_module_names
+    return name in trusted or by_package or (bool(trusted) and name in CONTAINERS)
 
 
 def _types(archive: Archive) -> list[str]:
@@ -244,6 +258,19 @@ def changed_versions(provenance: Record) -> list[str]:
 def trust_options(names: Sequence[str]) -> str:
     """Return the options of `unflip predict` that trust the names."""
     return _listed([f"--trust {name}" for name in names], " ")
+
+
+def packages_of(names: Sequence[str]) -> list[str]:
+    """Return what to trust so that types are loaded: the package of several, or a single type."""
+    tops = Counter(name.partition(".")[0] for name in names if name not in CONTAINERS)
+    found = []
+    for name in names:
+        package = name.partition(".")[0]
+        if tops[package] > 1 and package not in sys.stdlib_module_names:
+            found.append(package)
+        elif name not in CONTAINERS:
+            found.append(name)
+    return [*dict.fromkeys(found)] or list(names)
 
 
 def _provenance(note: object, path: Path) -> Record:

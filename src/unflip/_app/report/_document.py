@@ -234,7 +234,7 @@ def _html_table(table: Table) -> str:
         text = f"<{strong}>{_inline(part.text)}</{strong}>{f' {mark}' if mark else ''}"
         if part.below:
             strong = "strong" if part.below_bold else "span"
-            text += f"<small><{strong}>{_inline(part.below)}</{strong}></small>"
+            text += f" <small><{strong}>{_inline(part.below)}</{strong}></small>"
         return text
 
     first = table.rows[0] if table.rows else ()

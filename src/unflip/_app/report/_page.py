@@ -1,5 +1,7 @@
 """From the dictionary to the page's blocks."""
 
+import numpy as np
+
 from unflip._app.markup import plain
 from unflip._app.report._document import Block, Cell, Details, Heading, Picture, Table, Text
 from unflip._app.report._svg import Mark, draw_histogram, draw_intervals, draw_matrix
@@ -44,6 +46,8 @@ def page_blocks(content: Record, *, drawn: bool = True) -> list[Block]:
     blocks: list[Block] = [Heading(TITLE, 1)]
     if made.get("table"):
         blocks.append(Text(f"{plain(made['table'])}, label **{plain(made['label'])}**"))
+    if drawn and not to_mend(content["summary"]):
+        blocks += _overview(content["summary"])
     blocks += _short(content)
     blocks += [Heading("What is doubtful")]
     blocks += [Text(sentence, item=True) for sentence in doubts(content["summary"])] or [
@@ -52,7 +56,7 @@ def page_blocks(content: Record, *, drawn: bool = True) -> list[Block]:
     blocks += [Heading("What to do next")]
     blocks += [Text(sentence, item=True) for sentence in content["next_steps"]]
     if not to_mend(content["summary"]):  # beside a copy of the label, all else looks perfect
-        blocks += _confusion(content["summary"], drawn=drawn)
+        blocks += _confusion(content["summary"])
         if content["histograms"]["weights"] is not None:  # else there is no model to train
             blocks += _accuracy(content["accuracy"])
             blocks += _weights(content)
@@ -64,6 +68,36 @@ def page_blocks(content: Record, *, drawn: bool = True) -> list[Block]:
     blocks += [Text(sentence, item=True) for sentence in content["assumptions"]]
     blocks += _made(made)
     return [block for block in blocks if drawn or not isinstance(block, Picture)]
+
+
+def _overview(found: Record) -> list[Block]:
+    """Return the error rate of each class and of all labels, and which class is taken for which."""
+    names, per_class = [str(label) for label in found["classes"]], found["per_class"]
+    shares, rate = [row["flip_rate"] for row in per_class], found["expected_error_share"]
+    ends = [flip_interval(found, k) or [share, share] for k, share in enumerate(shares)]
+    at_random, by_row = (found["wrong_share"][name] for name in ("at_random", "by_row"))
+    blocks: list[Block] = []
+    if len(names) <= MOST_DRAWN:
+        picture = draw_intervals(
+            [rate, *shares],
+            [at_random, *ends],
+            ["all labels", *(f"truly {name}" for name in names)],
+            axis="wrong labels, 95 % intervals; grey: the wider range",
+            band=tuple(by_row),
+            n_banded=1,
+        )
+        words = "Wrong labels; in grey, their share if mistakes may depend on the row"
+        blocks.append(Picture("errors.svg", picture, words))
+    if 2 < len(names) <= MOST_DRAWN:
+        matrix, notes = found["transition_matrix"], []
+        for i, j in np.ndindex(len(names), len(names)):
+            ends_here = _between(_flip_ends(found, i, j))
+            note = f"truly {names[i]}, labelled {names[j]}: {percent(matrix[i][j])}"
+            notes.append(note + (f" ({ends_here})" if ends_here else ""))
+        picture = draw_matrix(matrix, names, rows="truly", columns="labelled as", notes=notes)
+        words = "How often each class is labelled as each"
+        blocks.append(Picture("confusion.svg", picture, words))
+    return blocks
 
 
 def short_blocks(content: Record) -> list[Block]:
@@ -153,36 +187,33 @@ def _weights(content: Record) -> list[Block]:
     return [*blocks, Picture("weights.svg", picture, "Rows by their weight in training")]
 
 
-def _confusion(found: Record, *, drawn: bool) -> list[Block]:
+def _flip_ends(found: Record, i: int, j: int) -> list[float] | None:
+    """Return (low, high) of how often class i is labelled j, or None where it is not known."""
+    interval = found.get("transition_interval")
+    return None if interval is None else [interval["low"][i][j], interval["high"][i][j]]
+
+
+def _confusion(found: Record) -> list[Block]:
     """Return which class is taken for which, where there are more than two."""
     names, matrix = [str(label) for label in found["classes"]], found["transition_matrix"]
     if len(names) == 2:
         return []
-    interval = found.get("transition_interval")
-
-    def ends(i: int, j: int) -> list[float] | None:
-        return None if interval is None else [interval["low"][i][j], interval["high"][i][j]]
-
     blocks: list[Block] = [
         Heading("What is taken for what"),
         Text(
-            "Of the rows that are truly of the class on the left, so many per cent are labelled as "
-            "the column says, if mistakes do not depend on the row."
+            "How often rows that are truly of one class are labelled as another, if mistakes do "
+            "not depend on the row."
         ),
     ]
     pairs = [(i, j) for i in range(len(names)) for j in range(len(names))]
-    if drawn and len(names) <= MOST_DRAWN:
-        notes = [
-            f"truly {names[i]}, labelled {names[j]}: {percent(matrix[i][j])}"
-            + (f" ({_between(ends(i, j))})" if interval is not None else "")
-            for i, j in pairs
-        ]
-        picture = draw_matrix(matrix, names, rows="truly", columns="labelled as", notes=notes)
-        blocks.append(Picture("confusion.svg", picture, "How often each class is labelled as each"))
     flips = [(matrix[i][j], i, j) for i, j in pairs if i != j and matrix[i][j] >= LEAST_CONFUSION]
     flips.sort(key=lambda flip: -flip[0])
     rows = tuple(
-        (Cell(plain(names[i])), Cell(plain(names[j])), Cell(percent(share), _between(ends(i, j))))
+        (
+            Cell(plain(names[i])),
+            Cell(plain(names[j])),
+            Cell(percent(share), _between(_flip_ends(found, i, j))),
+        )
         for share, i, j in flips[:MOST_CONFUSIONS]
     )
     if not rows:

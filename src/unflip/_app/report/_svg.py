@@ -7,15 +7,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-SVG_WIDTH, HEIGHT = 640, 250
+SVG_WIDTH, HEIGHT = 480, 250
+"""A phone shows the width in three quarters, in which text of 13 is still read."""
+
 LEFT, RIGHT, BOTTOM = 46, 12, 44
 """Room for the rows' scale, the edge, and the other scale."""
 
 LEGEND, BARE = 50, 12
 """Room at the top with a legend and marks, and without."""
 
-LARGEST_LEGEND = 24
-"""Characters of a name in the legend."""
+CHARACTER = 7.0
+"""Width of a character on average, where text is cut to its room."""
 
 
 class Mark(NamedTuple):
@@ -82,7 +84,8 @@ def draw_histogram(
         )
     for k, name in enumerate(names if len(names) > 1 else ()):
         x = LEFT + k * (SVG_WIDTH - LEFT - RIGHT) / len(names)
-        short = _cut_to(name, LARGEST_LEGEND)
+        room = (SVG_WIDTH - LEFT - RIGHT) / len(names) - 24
+        short = _cut_to(name, int(room / CHARACTER))
         parts.append(f'<rect class="series{k}" x="{x:.1f}" y="6" width="12" height="12"/>')
         parts.append(f'<text class="start" x="{x + 18:.1f}" y="16">{html.escape(short)}</text>')
     return "".join([*parts, "</svg>"])
@@ -94,7 +97,7 @@ def draw_matrix(
     """Return a matrix of shares as SVG: the darker a cell, the larger its share of the row."""
     shares = np.asarray(matrix, dtype=float)
     n = len(shares)
-    side = max(26.0, min(64.0, 480 / n))
+    side = max(26.0, min(64.0, (SVG_WIDTH - 142) / n))
     left, top = 130.0, 92.0
     wide, tall = left + n * side + 12, top + n * side + 12
     parts = [
@@ -134,13 +137,17 @@ def draw_intervals(
     *,
     axis: str,
     band: tuple[float, float],
+    n_banded: int | None = None,
 ) -> str:
-    """Return shares with their intervals as SVG, one line each, over a band that they share."""
+    """Return shares with their intervals as SVG, one line each, the first few over a band.
+
+    The band is of the first `n_banded` lines; None: of all.
+    """
     ends = np.asarray(intervals, dtype=float)
     largest = max(float(ends.max()), band[1], 0.01)
     tick = _step(100 * largest) / 100
     top = tick * np.ceil(largest / tick - 1e-9)
-    left, line = 200, 26
+    left, line = 150, 26
     height = BARE + len(names) * line + BOTTOM
 
     def across(share: float) -> float:
@@ -152,7 +159,7 @@ def draw_intervals(
         '<svg class="drawn" xmlns="http://www.w3.org/2000/svg" '
         f'viewBox="0 0 {SVG_WIDTH} {height}">',
         f'<rect class="band" x="{low}" y="{BARE}" width="{max(high - low, 1):.1f}" '
-        f'height="{floor - BARE}"/>',
+        f'height="{line * (len(names) if n_banded is None else n_banded)}"/>',
     ]
     for share in np.arange(0, top + tick / 2, tick):
         x = across(float(share))
@@ -164,7 +171,7 @@ def draw_intervals(
         zip(np.asarray(values, dtype=float), ends, names, strict=True)
     ):
         y = BARE + (k + 0.5) * line
-        short = html.escape(_cut_to(name, 28))
+        short = html.escape(_cut_to(name, int((left - 10) / CHARACTER)))
         parts.append(f'<text class="end" x="{left - 10}" y="{y + 4:g}">{short}</text>')
         parts.append(f'<path class="whisker" d="M{across(start)} {y:g}H{across(end)}"/>')
         parts.append(f'<circle class="series0" cx="{across(value)}" cy="{y:g}" r="4.5"/>')

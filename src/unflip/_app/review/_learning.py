@@ -108,7 +108,8 @@ class Learning:
 
     def _learn(self, answers: Answers) -> Opinion:
         checked = CheckedLabels(np.array(list(answers), dtype=np.intp), list(answers.values()))
+        first = self._first
         truth = recalibrate(
-            checked, self._features, self._labels, self._first.truth, self._first.noisy
+            checked, self._features, self._labels, first.truth, first.noisy, first.error_rate
         )
-        return self._first.with_truth(truth, self._labels.codes)
+        return first.with_truth(truth, self._labels.codes)

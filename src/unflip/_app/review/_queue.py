@@ -47,7 +47,7 @@ class Opinion:
             )
         # P(noisy != i | true=i) of each class, the share of wrong labels, and their number by label
         self.rates: Floats = 1 - np.diagonal(audit.transition_matrix_)
-        self.error_rate = audit.label_error_rate_
+        self.error_rate = audit.noise_.error_rate
         self.errors: Floats = audit.noise_.errors_by_label
         self.suggested: Positions = np.searchsorted(audit.classes_, audit.suggested_label_)
         # P(true y | x, the label) if the row is of some class, and that it is of none

@@ -333,7 +333,9 @@ class ReviewSession:
         return {
             "n_rows": found.n_rows,
             "n_unsure": found.n_unsure,
-            "wrong": _estimate_dict(found.wrong, found.wrong_interval, self._first.error_rate),
+            "wrong": _estimate_dict(
+                found.wrong, found.wrong_interval, self._first.error_rate.value
+            ),
             "wrong_by_label": [
                 _estimate_dict(*each)
                 for each in zip(
