@@ -5,7 +5,7 @@ import html
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from unflip.diagnostics import range_sentence
+from unflip.diagnostics import MEANINGLESS, sentences
 from unflip.noise import as_transition_matrix
 
 MOST_CLASSES, MOST_ROWS = 10, 5
@@ -27,12 +27,17 @@ def with_findings(diagram: str, estimator: BaseEstimator) -> str:
     )
     if len(estimator.classes_) > MOST_CLASSES:
         rows += f"<tr><td>... {len(estimator.classes_) - MOST_CLASSES} more</td><td></td></tr>"
-    rate = estimator.noise_.error_rate
-    said = range_sentence(rate.interval, rate.range, wrong.size)
-    n_wrong = rate.value * wrong.size
-    caption = f"{n_wrong:,.0f} of {wrong.size:,} labels are expected to be wrong. {said}"
+    noise = estimator.noise_
+    first = str(noise.verdict)
+    rest = [said for said in noise.warnings if said != first]
+    if noise.verdict.code not in MEANINGLESS:
+        rest = sentences(noise.findings, "assumption") + rest
+    said = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in rest)
+    found = f"{diagram}<p><strong>{html.escape(first)}</strong></p>{said}"
+    if noise.verdict.code in MEANINGLESS:
+        return found
     return (
-        f"{diagram}<table><caption>{caption}</caption><thead><tr><th>true class</th>"
+        f"{found}<table><thead><tr><th>true class</th>"
         f"<th>labelled otherwise</th></tr></thead><tbody>{rows}</tbody></table>"
         f"{_suspicious_rows(estimator)}"
     )

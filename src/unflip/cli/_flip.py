@@ -9,12 +9,12 @@ import typer
 from unflip._app.markup import plain
 from unflip._app.table_files import check_ending, check_writable, write_table
 from unflip._app.tables import add_columns
-from unflip._app.words import percent
 from unflip._app.workflow import parse_rates, rates_by_class
 from unflip._utils.files import check_outputs
 from unflip._utils.typing import Record
 from unflip.cli import _options as options
 from unflip.cli._session import session
+from unflip.diagnostics import percent
 from unflip.noise import NoiseRates, as_transition_matrix, flip_labels
 
 
@@ -48,7 +48,7 @@ def flip(
         asked = parse_rates(rates)
         if not isinstance(asked, Path) and not asked.known:
             raise ValueError(f"--rates {rates!r}: to flip labels, both rates must be numbers.")
-        data = source.read(noticing=False)
+        data = source.read()
         whole = data.for_format(out)
         check_writable(whole, out)
         by_class, positive_class = rates_by_class(asked, data.classes, positive)
