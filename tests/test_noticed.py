@@ -7,6 +7,7 @@ import pytest
 
 from unflip import ImportanceReweightingClassifier, LabelAudit
 from unflip.diagnostics import judge_features
+from unflip.streaming import ArrayBatches, StreamingAudit
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -100,3 +101,23 @@ def test_a_fit_finds_a_rule_and_notes_identifiers_in_frames_and_arrays(estimator
     assert fitted.noise_.verdict.code == "rule"
     # the rule may have made any of the labels wrong
     assert fitted.label_error_range_ == (0.0, 0.5)
+
+
+@pytest.mark.parametrize("estimator", [LabelAudit, ImportanceReweightingClassifier])
+@pytest.mark.parametrize("pack", [pd.DataFrame, pl.DataFrame])
+def test_the_label_left_among_the_features_is_a_leak(estimator, pack):
+    rng = np.random.default_rng(0)
+    age = rng.normal(size=400)
+    status = np.where(age + rng.normal(size=400) > 0, "left", "stayed")
+    X = pack({"age": age, "status": status})
+    with pytest.warns(UserWarning, match="'status' is the label"):
+        fitted = estimator(random_state=0).fit(X, status)
+    assert fitted.noise_.verdict.code == "leak"
+    assert fitted.label_error_range_ == (0.0, 0.5)
+
+
+def test_rows_in_blocks_are_searched_for_rules_too():
+    X = np.random.default_rng(0).normal(size=(1000, 3))
+    with pytest.warns(UserWarning, match="one rule"):
+        audit = StreamingAudit(random_state=0).fit(ArrayBatches(X, X[:, 1] > 0.3, batch_rows=200))
+    assert any("X[:, 1]" in sentence for sentence in audit.diagnostics_)

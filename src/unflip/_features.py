@@ -229,7 +229,7 @@ def _fit_of(
         uncertain = without_noise, held_out
     totals = label_posterior.totals(sample_weight)
     possible = error_range(label_posterior, totals, model)
-    if any(one.code == "rule" for one in odd):
+    if any(one.code in ("rule", "leak") for one in odd):
         possible = range_by_a_rule(possible, classes.size)
     noise = NoiseEstimate(
         classes=classes,

@@ -8,8 +8,8 @@ from sklearn.base import BaseEstimator
 from unflip.diagnostics import MEANINGLESS, sentences
 from unflip.noise import as_transition_matrix
 
-MOST_CLASSES, MOST_ROWS = 10, 5
-"""Classes and suspicious rows that are shown."""
+MOST_CLASSES, MOST_ROWS = 3, 5
+"""Number of classes, those that are flipped most often, and of suspicious rows that are shown."""
 
 
 def with_findings(diagram: str, estimator: BaseEstimator) -> str:
@@ -21,12 +21,15 @@ def with_findings(diagram: str, estimator: BaseEstimator) -> str:
     if wrong is None:
         return diagram
     flipped = 1 - np.diag(as_transition_matrix(estimator.noise_rates_).matrix)
+    shown = np.arange(flipped.size)
+    if flipped.size > MOST_CLASSES:
+        shown = np.argsort(-flipped, kind="stable")[:MOST_CLASSES]
     rows = "".join(
-        f"<tr><td>{html.escape(str(label))}</td><td>{rate:.1%}</td></tr>"
-        for label, rate in zip(estimator.classes_[:MOST_CLASSES], flipped, strict=False)
+        f"<tr><td>{html.escape(str(estimator.classes_[k]))}</td><td>{flipped[k]:.1%}</td></tr>"
+        for k in shown
     )
-    if len(estimator.classes_) > MOST_CLASSES:
-        rows += f"<tr><td>... {len(estimator.classes_) - MOST_CLASSES} more</td><td></td></tr>"
+    if flipped.size > MOST_CLASSES:
+        rows += f"<tr><td>{flipped.size - MOST_CLASSES} others</td><td>less often</td></tr>"
     noise = estimator.noise_
     first = str(noise.verdict)
     rest = [said for said in noise.warnings if said != first]

@@ -10,13 +10,14 @@ from unflip._utils.typing import Array, Floats
 SIGMAS = 2.0
 """Standard errors that are added to an observed share: 97.5 % of a normal distribution is below."""
 
-LEARNT = 4 / 3
+LEARNT, LEARNT_OF_A_RULE = 4 / 3, 2.0
 """Errors per label that a held-out model disagrees with: a model repeats some errors, at most one
-in four. Chosen by `benchmarks.worlds` on the families `CHOSEN_ON`."""
+in four, and a linear model of labels by a rule at most half of the rule's errors. Chosen by
+`benchmarks.worlds` on the families `CHOSEN_ON`."""
 
 MOST_BY_A_RULE = 0.25
-"""Share of wrong labels up to which a model may have learnt a rule that somebody labelled by.
-Chosen with LEARNT."""
+"""Share of wrong labels up to which a flexible model may have learnt a rule that somebody labelled
+by. Chosen with LEARNT."""
 
 LEAST_UNSEEN = 0.01
 """Share of wrong labels that no model would show."""
@@ -80,7 +81,7 @@ def channel_range(
     """
     share = LEARNT * disagreement
     if simple_disagreement is not None:
-        share = max(share, min(LEARNT * simple_disagreement, MOST_BY_A_RULE))
+        share = max(share, min(LEARNT_OF_A_RULE * simple_disagreement, MOST_BY_A_RULE))
     if by_a_rule:
         share = max(share, MOST_BY_A_RULE)
     share = min(share, 1 - 1 / n_classes)

@@ -175,7 +175,7 @@ def to_fragment(blocks: Sequence[Block], *, anchors: bool = False) -> str:
                 parts.append(f"<h{level}>{_inline(text)}</h{level}>")
             case Text(text, item, lead, warning):
                 tag = "li" if item else "p"
-                kind = "lead" if lead else "warning" if warning else ""
+                kind = " ".join(["lead"] * lead + ["warning"] * warning)
                 opening = f'{tag} class="{kind}"' if kind else tag
                 parts.append(f"<{opening}>{_inline(text)}</{tag}>")
             case Table():

@@ -81,9 +81,10 @@ def short_blocks(content: Record) -> list[Block]:
 def _short(content: Record) -> list[Block]:
     found = content["summary"]
     first, *rest = verdict(found)
-    blocks: list[Block] = [Text(first, lead=True), *map(Text, rest)]
+    alarming = is_meaningless(found)
+    blocks: list[Block] = [Text(first, lead=True, warning=alarming), *map(Text, rest)]
     blocks += [Text(f"**Warning:** {sentence}", warning=True) for sentence in warnings_of(found)]
-    if is_meaningless(found):
+    if alarming:
         return blocks
     blocks += [Text(sentence, item=True) for sentence in rate_sentences(found)]
     blocks += [Text(sentence) for sentence in certainty(found)]
