@@ -209,7 +209,7 @@ def test_a_range_of_many_classes_may_pass_one_half():
     two = channel_range(0.6, 1000, (0.0, 0.1))[1]
     ten = channel_range(0.6, 1000, (0.0, 0.1), n_classes=10)[1]
     assert two == pytest.approx(0.5 + 2 * np.sqrt(0.25 / 1000) + 0.01)
-    assert ten == pytest.approx(0.8 + 2 * np.sqrt(0.16 / 1000) + 0.01)
+    assert ten == pytest.approx(0.75 + 2 * np.sqrt(0.1875 / 1000) + 0.01)
     rule = channel_range(0.01, 1000, (0.0, 0.0), n_classes=3, by_a_rule=True)[1]
     assert rule == pytest.approx(0.25 + 2 * np.sqrt(0.1875 / 1000) + 0.01)
 

@@ -47,7 +47,8 @@ def name_of(label: object) -> str:
 def verdict(found: Record) -> list[str]:
     """Return what is shown where space is short: the amount of label errors, and the assumption."""
     headline = f"**{plain(found['verdict']['sentence'])}**"
-    return [headline] if is_meaningless(found) else [headline, found["range"]]
+    # checked samples assume nothing
+    return [headline] if is_meaningless(found) or not found["range"] else [headline, found["range"]]
 
 
 def is_meaningless(found: Record) -> bool:
