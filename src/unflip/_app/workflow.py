@@ -95,8 +95,8 @@ class Learnt(Audited):
     positive: PlainLabel | None
 
 
-STEPS = (3.0, 9.0)
-"""How long it takes to turn columns into numbers, and to fit."""
+STEPS = (3.0, 8.5, 0.5)
+"""How long it takes to turn columns into numbers, to fit, and to sum up."""
 
 
 @work(STEPS)
@@ -159,6 +159,7 @@ def learn(
             interval = noise.transition_interval
             _refuse(judge_usefulness(classes, noise.noise_rates, interval=interval))
     found = oriented(summary(classifier), positive_class)
+    tick()
     leaks = [one for one in noise.findings if one.code == "leak"]
     found["leaks"] = [str(one.numbers["column"]) for one in leaks]
     reviewed = CheckedLabels([], []) if reviewed is None else reviewed
