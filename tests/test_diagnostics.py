@@ -16,10 +16,12 @@ from unflip import (
 from unflip._features import diagnose
 from unflip.audit import LabelAudit
 from unflip.diagnostics import (
+    Diagnostic,
     judge_rates,
     judge_usefulness,
     judge_weights,
-    range_sentence,
+    labels_to_verify,
+    verdict_of,
 )
 from unflip.inspection import summary
 from unflip.noise import RatesInterval
@@ -29,37 +31,42 @@ from unflip.weights import LabelPosterior
 CLASSES = np.array(["ham", "spam"])
 
 
-def doubts(clean, weight, rates, estimator, classes=CLASSES):
-    """What is said of rates, where the clean posterior of some rows is known."""
+def codes_of(found):
+    return [(one.code, one.severity) for one in found]
+
+
+def findings(clean, weight, rates, estimator, classes=CLASSES):
+    """What is found about rates, where the clean posterior of some samples is known."""
     noisy = rates.noisy_posterior(np.array(clean))
     codes = np.arange(noisy.size) % 2
     label_posterior = LabelPosterior(np.column_stack([1 - noisy, noisy]), codes, rates, classes)
     totals, model = label_posterior.totals(weight), getattr(estimator, "noise_model_", None)
-    return [*map(str, diagnose(totals, classes, rates, estimator, model))]
+    return diagnose(totals, classes, rates, estimator, model)
 
 
-def test_overlap_everywhere_is_told():
-    (said,) = doubts([0.3, 0.5, 0.7], None, NoiseRates(0.2, 0.2), object())
-    assert "overlap everywhere" in said
+def test_overlap_everywhere_is_a_warning():
+    found = findings([0.3, 0.5, 0.7], None, NoiseRates(0.2, 0.2), object())
+    assert codes_of(found) == [("overlap", "warning")]
 
 
-def test_a_class_without_sure_rows_is_named_with_its_rate():
+def test_a_class_without_sure_samples_is_noted_with_its_rate():
     X = np.random.default_rng(0).normal(size=(300, 1)) * 5
     channel = ChannelRates().fit(X, flip_labels(X[:, 0] > 0, NoiseRates(0.1, 0.1), random_state=0))
-    (said,) = doubts([0.02, 0.5, 0.7], None, NoiseRates(0.2, 0.1), channel)
-    assert "no plateau for class 'spam'" in said
-    assert "(0.20)" in said
-    # rows of weight zero are no rows: now no class has sure ones
+    (found,) = findings([0.02, 0.5, 0.7], None, NoiseRates(0.2, 0.1), channel)
+    assert (found.code, found.severity) == ("no_plateau", "note")
+    assert found.numbers["label"] == "spam"
+    assert found.numbers["rate"] == pytest.approx(0.2)
+    # samples of weight zero do not count: now no class has sure ones
     weight = np.array([0.0, 1.0, 1.0])
-    (said,) = doubts([0.02, 0.5, 0.7], weight, NoiseRates(0.2, 0.1), object())
-    assert "overlap everywhere" in said
+    found = findings([0.02, 0.5, 0.7], weight, NoiseRates(0.2, 0.1), object())
+    assert codes_of(found) == [("overlap", "warning")]
 
 
-def test_doubts_of_one_kind_are_one_sentence_that_names_every_class():
+def test_findings_of_one_kind_are_one_sentence_that_names_every_class():
     classes = np.array([f"c{k}" for k in range(5)])
     codes = np.arange(500) % 5
     noise = TransitionMatrix.uniform(5, 0.2)
-    # of three classes no row is sure
+    # of three classes no sample is sure
     clean = np.eye(5)[codes]
     clean[codes > 1] = 0.7 * clean[codes > 1] + 0.3 * np.eye(5)[(codes[codes > 1] + 1) % 5]
     totals = LabelPosterior(noise.noisy_posterior(clean), codes, noise, classes).totals()
@@ -71,13 +78,13 @@ def test_doubts_of_one_kind_are_one_sentence_that_names_every_class():
     found = judge_rates(totals, classes, noise, estimated=True, interval=interval)
     plateaus, wide = map(str, found)
     assert "'c2' (0.20), 'c3' (0.20) and 'c4' (0.20)" in plateaus
-    assert wide.startswith("The flip rates of 3 classes are poorly identified")
+    assert codes_of(found) == [("no_plateaus", "note"), ("many_poorly_identified", "warning")]
     assert "'c4' 0.05 to 0.50, 'c3' 0.10 to 0.60 and 'c2' 0.10 to 0.70" in wide
 
 
-def test_rates_that_are_given_or_zero_need_no_plateau():
-    assert doubts([0.4, 0.6], None, NoiseRates(0.2, 0.2), None) == []
-    assert doubts([0.4, 0.6], None, NoiseRates(0.0, 0.0), object()) == []
+def test_rates_that_are_given_or_zero_need_no_sure_samples():
+    assert findings([0.4, 0.6], None, NoiseRates(0.2, 0.2), None) == []
+    assert findings([0.4, 0.6], None, NoiseRates(0.0, 0.0), object()) == []
 
 
 def few_rows(seed=3, n=40):
@@ -86,26 +93,51 @@ def few_rows(seed=3, n=40):
     return X, flip_labels(rng.random(n) < expit(X[:, 0]), NoiseRates(0.3, 0.2), random_state=seed)
 
 
-def test_an_interval_that_leaves_the_rate_open_is_told():
+def test_an_interval_that_leaves_the_rate_open_is_a_warning():
     X, y = few_rows()
     channel = ChannelRates(random_state=0).fit(X, y)
     low, high = channel.interval_.positive
-    assert high - low > 0.4
-    said = doubts(np.linspace(0, 1, 40), None, channel.rates_, channel)
-    assert any(f"'spam' {low:.2f} to {high:.2f}" in sentence for sentence in said)
+    assert high - low > 0.25
+    found = findings(np.linspace(0, 1, 40), None, channel.rates_, channel)
+    assert {"poorly_identified", "many_poorly_identified"} & {one.code for one in found}
 
 
 @pytest.mark.parametrize("estimator", [ImportanceReweightingClassifier, LabelAudit])
-def test_the_fit_warns_and_the_summary_repeats_it(estimator):
+def test_the_fit_warns_of_warnings_only_and_the_summary_repeats_them(estimator):
     X, y = few_rows()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fitted = estimator(random_state=0).fit(X, y)
     assert [str(warning.message) for warning in caught] == fitted.diagnostics_
     assert {warning.category for warning in caught} == {LabelNoiseWarning}
-    told = [sentence.lower() for sentence in summary(fitted)["warnings"]]
     assert fitted.diagnostics_
-    assert all(sentence.lower() in told for sentence in fitted.diagnostics_)
+    assert summary(fitted)["warnings"] == fitted.diagnostics_
+    said = {str(one): one.severity for one in fitted.noise_.findings}
+    assert {said[sentence] for sentence in fitted.diagnostics_} == {"warning"}
+    assert list(said.values()).count("assumption") == 1
+
+
+def blobs(spread, n=2000):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, n)
+    return rng.normal(size=(n, 3)) * spread + 2 * y[:, None], y
+
+
+@pytest.mark.parametrize("spread", [0.5, 1.0, 1.5], ids=["apart", "near", "overlapping"])
+def test_clean_labels_are_no_reason_for_a_warning_however_the_classes_overlap(spread):
+    fitted = LabelAudit(random_state=0).fit(*blobs(spread))
+    assert fitted.diagnostics_ == []
+    assert fitted.noise_.verdict.code in ("clean", "uncertain_small_amount")
+
+
+def test_curved_classes_are_noted_and_no_reason_for_a_warning():
+    rng = np.random.default_rng(0)
+    X = np.c_[rng.uniform(0, 4, (3000, 2)), rng.normal(size=(3000, 2))]
+    board = np.sin(np.pi * X[:, 0]) * np.sin(np.pi * X[:, 1]) > 0
+    y = flip_labels(board, NoiseRates(0.1, 0.05), random_state=0)
+    fitted = LabelAudit(random_state=0).fit(X, y)
+    assert fitted.diagnostics_ == []
+    assert ("tree_features", "note") in codes_of(fitted.noise_.findings)
 
 
 def test_plateaus_on_both_sides_leave_nothing_to_say():
@@ -125,30 +157,46 @@ def test_weights_that_leave_few_rows_are_told():
     beta, own = np.repeat([0.0, 1.0], [80, 20]), np.repeat([1.0, 0.0], [80, 20])
 
     def objections(beta, own):
-        return [*map(str, judge_weights(label_posterior.totals(own, beta), CLASSES, rates))]
+        return codes_of(judge_weights(label_posterior.totals(own, beta), CLASSES, rates))
 
-    (said,) = objections(beta, None)
-    assert "as much as 20 of equal weight (20% of all)" in said
+    assert objections(beta, None) == [("few_effective_rows", "note")]
     assert objections(1 - beta, None) == []
     # what a user's own weights leave out is not counted
     assert objections(np.ones(100), own) == []
 
 
+OVERLAP = Diagnostic("overlap")
+LEAK = Diagnostic("leak", numbers={"column": "paid", "share": 1.0})
+
+
 @pytest.mark.parametrize(
-    ("at_random", "possible", "words"),
+    ("found", "value", "interval", "n", "estimated", "code"),
     [
-        ((0.0, 0.003), (0.0, 0.002), ["less than 1% are wrong", "up to 1% may be"]),
-        ((0.0, 0.01), (0.0, 0.14), ["0 to 1% are wrong", "up to 14% may be"]),
-        ((0.165, 0.2008), (0.0, 0.2012), ["16 to 21% are wrong", "up to 21% may be"]),
-        ((0.16, 0.16), (0.0, 0.2), ["about 16% are wrong", "up to 20% may be"]),
+        ([], 0.0, (0.0, 0.014), 1000, True, "clean"),
+        ([], 0.2, (0.18, 0.22), 1000, True, "known_amount"),
+        ([], 0.06, (0.02, 0.15), 1000, True, "uncertain_amount"),
+        ([], 0.02, (0.0, 0.08), 1000, True, "uncertain_small_amount"),
+        ([], 0.002, (0.0, 0.01), 1000, True, "clean"),
+        ([], 0.2, (0.05, 0.35), 1000, True, "unknown_amount"),
+        ([OVERLAP], 0.2, (0.18, 0.22), 1000, True, "unknown_amount"),
+        ([OVERLAP], 0.2, (0.1, 0.3), 40, True, "few_samples"),
+        ([OVERLAP, LEAK], 0.0, (0.0, 0.01), 1000, True, "leak"),
+        ([], 0.2, (0.2, 0.2), 1000, False, "given_amount"),
+        ([], 0.0, (0.0, 0.0), 1000, False, "given_none"),
     ],
 )
-def test_the_range_is_rounded_outwards_to_whole_per_cent(at_random, possible, words):
-    said = range_sentence(at_random, possible)
-    assert all(word in said for word in words), said
-    assert "100 rows" in said
-    # no more are to be checked than there are
-    assert "all rows" in range_sentence(at_random, possible, 12)
+def test_each_situation_has_a_verdict_of_its_own(found, value, interval, n, estimated, code):
+    verdict = verdict_of(found, value, interval, n, estimated=estimated)
+    assert verdict.code == code
+    assert str(verdict).endswith(".")
+
+
+def test_the_labels_to_verify_halve_the_range():
+    n = labels_to_verify((0.0, 0.28), 0.14, 10_000)
+    assert 4 * np.sqrt(0.14 * 0.86 / n) == pytest.approx(0.14, rel=0.05)
+    # as many as there are to verify would be needed, or nothing is left to narrow
+    assert labels_to_verify((0.0, 0.28), 0.14, 150) is None
+    assert labels_to_verify((0.1, 0.1), 0.1, 1000) is None
 
 
 def test_estimates_that_say_nothing_are_refused_and_others_used():

@@ -144,7 +144,7 @@ def test_probabilities_of_seen_labels_are_doubted():
     seen[np.arange(400), GIVEN] = 0.992
     with pytest.warns(LabelNoiseWarning, match="cross_val_predict"):
         audit = LabelAudit().fit_posterior(seen, LABELS)
-    assert any("it repeats their mistakes" in sentence for sentence in audit.diagnostics_)
+    assert any("it repeats their errors" in sentence for sentence in audit.diagnostics_)
 
 
 @pytest.mark.parametrize(

@@ -372,7 +372,7 @@ def test_no_interval_has_zero_width_even_where_every_label_is_certain():
     codes = np.arange(300) % 3
     certain = np.full((300, 3), 0.01)
     certain[np.arange(300), codes] = 0.98
-    with pytest.warns(UserWarning, match="repeats their mistakes"):
+    with pytest.warns(UserWarning, match="repeats their errors"):
         audit = audited(certain, codes)
     interval = audit.noise_.transition_interval
     assert (interval.high > interval.low).all()

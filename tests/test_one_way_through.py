@@ -96,6 +96,7 @@ def test_three_classes_check_labels_once_besides_the_fits_of_the_candidates(coun
     assert counts["check_labels"] == 1 + 1 + 4 + 2
 
 
+@pytest.mark.filterwarnings("ignore::unflip.LabelNoiseWarning")
 def test_the_default_classifier_encodes_columns_once(monkeypatch):
     from unflip._utils.columns import ColumnEncoder
 

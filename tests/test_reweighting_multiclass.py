@@ -240,7 +240,7 @@ def test_little_information_comes_with_a_warning(data):
     X, y, _ = data
     noise = TransitionMatrix.uniform(3, 0.6)
     y_noisy = flip_labels(y, noise, random_state=0)
-    with pytest.warns(UserWarning, match=r"0\.10"):
+    with pytest.warns(UserWarning, match="only 10% of their information"):
         ImportanceReweightingClassifier(noise_rates=noise).fit(X, y_noisy)
 
 

@@ -4,8 +4,8 @@ The classifier, the audit, the slices and rows in blocks all fit here, so that t
 the same numbers through each of them.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
@@ -15,16 +15,19 @@ from sklearn.pipeline import Pipeline
 from unflip._probabilities.mixture import HypothesisMixture, fit_hypotheses
 from unflip._utils.folds import folds_within_classes
 from unflip._utils.preprocessing import fit_preprocessing
-from unflip._utils.simplex import scaled_rows
+from unflip._utils.simplex import of_another_class, scaled_rows
 from unflip._utils.typing import Array, Codes, Floats
 from unflip._utils.validation import Labels
 from unflip.checked import CheckedLabels
 from unflip.checked.internals import correct, has_checked
 from unflip.diagnostics import (
     Diagnostic,
+    assumed,
     judge_classes,
+    judge_features,
     judge_model,
     judge_rates,
+    range_by_a_rule,
     wrong_share_range,
 )
 from unflip.estimate import Bounds, NoiseEstimate
@@ -56,11 +59,16 @@ class UncertainNoise:
     made, or people who err at hard samples, are a function of the sample, so that a model that is
     good enough predicts the mistakes too. A linear model cannot follow every rule: an audit of its
     held-out probabilities counts as much.
+
+    The ranking is that of both models; P(mislabelled) is scaled down to a mean within the interval
+    of the error rate, so that samples and rates do not contradict each other.
     """
 
     mean_rates: Noise
     linear: BasePosterior
     mixture: HypothesisMixture
+    # factor of P(mislabelled)
+    scale: float = 1.0
 
     @classmethod
     def fit(
@@ -82,7 +90,14 @@ class UncertainNoise:
         noisy = noisy_proba @ as_transition_matrix(self.mean_rates).matrix
         first = LabelPosterior(noisy, codes, self.mean_rates, classes).proba
         second = self.mixture.predict(held_out, codes, determined=False).label
-        return scaled_rows(np.sqrt(np.maximum(first, SMALLEST) * np.maximum(second, SMALLEST)))
+        both = scaled_rows(np.sqrt(np.maximum(first, SMALLEST) * np.maximum(second, SMALLEST)))
+        own = np.eye(classes.size)[codes]
+        return self.scale * both + (1 - self.scale) * own
+
+    def scaled_to(self, most: float, proba: Floats, codes: Codes, weight: Floats | None) -> Self:
+        """Return the same with a mean P(mislabelled) of no more than `most`."""
+        mean = float(np.average(of_another_class(proba, codes), weights=weight))
+        return replace(self, scale=min(1.0, most / mean)) if mean > 0 else self
 
 
 class FeatureFit(NamedTuple):
@@ -110,11 +125,13 @@ def estimate_from_features(
     random_state: int | np.random.RandomState | None = None,
     classifier: Any = None,
     numbers: Any = None,
+    table: Any = None,
     checked: CheckedLabels | None = None,
 ) -> FeatureFit:
     """Estimate P(observed | x) and T, and what they say of every label.
 
-    `numbers` are the samples as :func:`encode` returns them, None where they are numbers already.
+    `numbers` are the samples as :func:`encode` returns them, None where they are numbers already;
+    `table` holds the columns that are searched for rules and leaks, None if those of `X`.
     """
     classes, codes = labels
     if isinstance(noise_rates, NoiseRates) and classes.size == 2:
@@ -126,6 +143,7 @@ def estimate_from_features(
     if together and known_size(noise_rates) is not None and chosen.get_params()["known"] is None:
         chosen.set_params(known=as_noise(noise_rates, classes.size))
     rows = numbers if isinstance(posterior, str) else X
+    odd = judge_features(X if table is None else table, codes, classes)
     fitted, noisy_proba = cross_fit(
         chosen, rows, labels, sample_weight, cv=cv, random_state=random_state
     )
@@ -133,7 +151,7 @@ def estimate_from_features(
         estimator = ChannelRates.of(cast("JointPosterior", fitted))
         rates = estimator.rates_
         label_posterior = LabelPosterior(noisy_proba, codes, rates, classes)
-        found = _fit_of(label_posterior, rates, sample_weight, fitted, estimator, rows)
+        found = _fit_of(label_posterior, rates, sample_weight, fitted, estimator, rows, odd)
     else:
         found = estimate_from_posterior(
             fitted,
@@ -144,6 +162,7 @@ def estimate_from_features(
             sample_weight,
             random_state,
             classifier,
+            odd,
         )
     if has_checked(checked):
         held_out = None
@@ -165,8 +184,12 @@ def estimate_from_posterior(
     sample_weight: Floats | None = None,
     random_state: int | np.random.RandomState | None = None,
     classifier: Any = None,
+    odd: Sequence[Diagnostic] = (),
 ) -> FeatureFit:
-    """Estimate what P(observed | x) says of every label, by rates given or estimated from it."""
+    """Estimate what P(observed | x) says of every label, by rates given or estimated from it.
+
+    `odd` is what was found about the columns.
+    """
     classes, codes = labels
     if isinstance(noise_rates, NoiseRates) and classes.size == 2:
         noise_rates = noise_rates.of(classes)
@@ -180,7 +203,7 @@ def estimate_from_posterior(
         classifier=classifier,
     )
     label_posterior = LabelPosterior(noisy_proba, codes, rates, classes)
-    return _fit_of(label_posterior, rates, sample_weight, posterior, estimator, X)
+    return _fit_of(label_posterior, rates, sample_weight, posterior, estimator, X, odd)
 
 
 def _fit_of(
@@ -190,8 +213,9 @@ def _fit_of(
     posterior: BasePosterior | None,
     estimator: BaseRates | None,
     X: Any,
+    odd: Sequence[Diagnostic],
 ) -> FeatureFit:
-    """Return what P(observed | x) and T say, with what is doubtful about it."""
+    """Return what P(observed | x) and T say, with every finding about it."""
     classes, codes = label_posterior.classes, label_posterior.codes
     rates = rates.of(classes) if isinstance(rates, NoiseRates) else rates
     model = noise_model(posterior, estimator)
@@ -202,9 +226,16 @@ def _fit_of(
             model.mean_rates(), X, Labels(classes, codes), sample_weight
         )
         proba = without_noise.label_proba(noisy, held_out, codes, classes)
+        interval = estimator.interval().wrong_share
+        if interval is not None:
+            without_noise = without_noise.scaled_to(interval[1], proba, codes, sample_weight)
+            proba = without_noise.label_proba(noisy, held_out, codes, classes)
         label_posterior = LabelPosterior(noisy, codes, rates, classes, proba)
         uncertain = without_noise, held_out
     totals = label_posterior.totals(sample_weight)
+    possible = error_range(label_posterior, totals, model)
+    if any(one.code in ("rule", "leak") for one in odd):
+        possible = range_by_a_rule(possible, classes.size)
     noise = NoiseEstimate(
         classes=classes,
         codes=codes,
@@ -212,8 +243,8 @@ def _fit_of(
         noisy_proba=label_posterior.noisy_proba,
         clean_proba=label_posterior.clean_proba,
         label_proba=label_posterior.proba,
-        error_range=error_range(label_posterior, totals, model),
-        findings=tuple(diagnose(totals, classes, rates, estimator, model)),
+        error_range=possible,
+        findings=(*odd, *diagnose(totals, classes, rates, estimator, model), assumed(possible)),
         sample_weight=sample_weight,
         estimated=estimator is not None,
         goodness_of_fit=None if model is None else model.check_,
@@ -233,7 +264,7 @@ def noise_model(posterior: BasePosterior | None, estimator: BaseRates | None) ->
 def diagnose(
     totals: Totals, classes: Array, rates: Noise, estimator: BaseRates | None, model: Any
 ) -> list[Diagnostic]:
-    """Return why an estimate may be far off."""
+    """Return how an estimate was made, and why it may be far off."""
     estimated = estimator is not None
     interval = model.interval_ if estimated and model is not None else None
     found = diagnose_labels(totals, classes, estimated=estimated)
@@ -243,13 +274,7 @@ def diagnose(
         return found
     if interval is not None:
         found += judge_model(
-            check.verdict,
-            check.statistic,
-            check.disagreement,
-            model.rates_,
-            totals,
-            at_random=interval.wrong_share or (0.0, totals.error_share),
-            possible=model.label_error_range_,
+            check.verdict, check.statistic, model.features_, classes.size, totals.error_share
         )
     elif check.likelier_rates is not None:
         numbers = {"rates": str(rates), "likelier": str(check.likelier_rates)}

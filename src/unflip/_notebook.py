@@ -5,11 +5,11 @@ import html
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from unflip.diagnostics import range_sentence
+from unflip.diagnostics import MEANINGLESS, sentences
 from unflip.noise import as_transition_matrix
 
-MOST_CLASSES, MOST_ROWS = 10, 5
-"""Classes and suspicious rows that are shown."""
+MOST_CLASSES, MOST_ROWS = 3, 5
+"""Number of classes, those that are flipped most often, and of suspicious rows that are shown."""
 
 
 def with_findings(diagram: str, estimator: BaseEstimator) -> str:
@@ -21,19 +21,26 @@ def with_findings(diagram: str, estimator: BaseEstimator) -> str:
     if wrong is None:
         return diagram
     flipped = 1 - np.diag(as_transition_matrix(estimator.noise_rates_).matrix)
+    shown = np.arange(flipped.size)
+    if flipped.size > MOST_CLASSES:
+        shown = np.argsort(-flipped, kind="stable")[:MOST_CLASSES]
     rows = "".join(
-        f"<tr><td>{html.escape(str(label))}</td><td>{rate:.1%}</td></tr>"
-        for label, rate in zip(estimator.classes_[:MOST_CLASSES], flipped, strict=False)
+        f"<tr><td>{html.escape(str(estimator.classes_[k]))}</td><td>{flipped[k]:.1%}</td></tr>"
+        for k in shown
     )
-    if len(estimator.classes_) > MOST_CLASSES:
-        rows += f"<tr><td>... {len(estimator.classes_) - MOST_CLASSES} more</td><td></td></tr>"
-    rate = estimator.noise_.error_rate
-    said = range_sentence(rate.interval, rate.range, wrong.size)
-    n_wrong = rate.value * wrong.size
-    caption = f"{n_wrong:,.0f} of {wrong.size:,} labels are expected to be wrong. {said}"
+    if flipped.size > MOST_CLASSES:
+        rows += f"<tr><td>{flipped.size - MOST_CLASSES} others</td><td>less often</td></tr>"
+    noise = estimator.noise_
+    first = str(noise.verdict)
+    rest = [said for said in noise.warnings if said != first]
+    if noise.verdict.code not in MEANINGLESS:
+        rest = sentences(noise.findings, "assumption") + rest
+    said = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in rest)
+    found = f"{diagram}<p><strong>{html.escape(first)}</strong></p>{said}"
+    if noise.verdict.code in MEANINGLESS:
+        return found
     return (
-        # a caption would be squeezed to the width of its table
-        f"{diagram}<p>{caption}</p><table><thead><tr><th>true class</th>"
+        f"{found}<table><thead><tr><th>true class</th>"
         f"<th>labelled otherwise</th></tr></thead><tbody>{rows}</tbody></table>"
         f"{_suspicious_rows(estimator)}"
     )

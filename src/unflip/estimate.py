@@ -9,7 +9,7 @@ import numpy as np
 
 from unflip._utils.simplex import ROUNDING, left_over, of_another_class
 from unflip._utils.typing import Array, Codes, Floats
-from unflip.diagnostics import Diagnostic
+from unflip.diagnostics import Diagnostic, sentences, verdict_of
 from unflip.noise import Noise, RatesInterval, as_transition_matrix
 
 __all__ = ["CheckedEvidence", "ErrorRate", "NoiseEstimate"]
@@ -31,7 +31,8 @@ class ErrorRate(NamedTuple):
         95 % interval, if errors depend on nothing but the true class. It is the value itself where
         the rates were given, or by an estimator whose interval takes a bootstrap.
     range : (low, high)
-        Bounds that also allow for errors that depend on the sample.
+        Bounds that also allow for errors that depend on the sample, as long as most labels are
+        right wherever samples look alike.
 
     Examples
     --------
@@ -102,7 +103,7 @@ class NoiseEstimate:
     error_range : (low, high)
         Bounds of the error rate that also allow for errors that depend on the sample.
     findings : tuple of Diagnostic, default=()
-        What is noteworthy or doubtful about the estimate.
+        What the estimate assumes, how it was made, and why it may be wrong: see `severity`.
     sample_weight : ndarray of shape (n_samples,), default=None
         How much each sample counts; None: once.
     instance_dependent : float, default=0.0
@@ -203,6 +204,21 @@ class NoiseEstimate:
         if bounds is None and found is not None:
             bounds = found.wrong_share
         return ErrorRate(value, (value, value) if bounds is None else bounds, self.error_range)
+
+    @property
+    def verdict(self) -> Diagnostic:
+        """How many labels are wrong, in one sentence (`str`)."""
+        value, interval, _ = self.error_rate
+        if self.counted is not None:
+            low, high = self.counted.interval
+            numbers = {"n_rows": self.counted.n_rows, "low": low, "high": high}
+            return Diagnostic("checked_range", "note", numbers)
+        return verdict_of(self.findings, value, interval, self.codes.size, estimated=self.estimated)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Why the error rate is probably off by more than its interval, or cannot be determined."""
+        return sentences(self.findings, "warning")
 
     @property
     def counted(self) -> Any:
@@ -336,8 +352,8 @@ class HasNoiseEstimate:
 
     @property
     def diagnostics_(self) -> list[str]:
-        """Why the estimate may be off, in words, as `fit` warned."""
-        return [str(finding) for finding in self.noise_.findings]
+        """Why the estimate is probably off or cannot be determined, in words, as `fit` warned."""
+        return self.noise_.warnings
 
     @property
     def label_error_rate_(self) -> float:

@@ -230,6 +230,17 @@ class ImportanceReweightingClassifier(
         ImportanceReweightingClassifier
             Itself, fitted.
         """
+        return self._fit(X, y, sample_weight, checked)
+
+    def _fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        checked: CheckedLabels | None = None,
+        table: Any = None,
+    ) -> Self:
+        """Fit; `table` holds the columns that `X` was made of, to be searched for rules."""
         check_choice(self.weighting, ("auto", "rho", "pi", "pi_printed", "relabel"), "weighting")
         check_is_estimator(self._base_estimator())
         for_two = self._parts_for_two_classes()
@@ -268,6 +279,7 @@ class ImportanceReweightingClassifier(
             random_state=random_state,
             classifier=clone(self),
             numbers=numbers,
+            table=table,
             checked=checked,
         )
         noise, beta = found.noise, self._weights(found, weight)

@@ -49,6 +49,7 @@ def drawn(true, n: int, seed: int = 0) -> CheckedLabels:
     return CheckedLabels(rows, true[rows], probability=n / true.size)
 
 
+@pytest.mark.filterwarnings("ignore::unflip.LabelNoiseWarning")
 def test_a_hundred_checked_rows_teach_what_a_rule_gets_wrong() -> None:
     X, y, true = by_rule()
     plain = quick().fit(X, y).score(X, true)
@@ -59,7 +60,7 @@ def test_a_hundred_checked_rows_teach_what_a_rule_gets_wrong() -> None:
     assert taught.score(X, true) > alone.score(X, true) - 0.02
     low, high = taught.label_error_range_
     assert low <= (y != true).mean() <= high
-    assert "not flips at random" in " ".join(taught.diagnostics_)
+    assert "checked_otherwise" in [one.code for one in taught.noise_.findings]
     assert_array_equal(taught.mislabel_proba_[checked.rows], (y != true)[checked.rows])
     right = np.diag(taught.transition_matrix_)
     assert_allclose(right, [np.mean(y[true == k] == k) for k in (0, 1)], atol=0.1)
@@ -135,6 +136,7 @@ def test_a_column_counts_by_the_share_of_its_variance_that_labels_explain(kind) 
     assert "by labels" not in even.scales
 
 
+@pytest.mark.filterwarnings("ignore::unflip.LabelNoiseWarning")
 def test_no_checked_rows_change_nothing() -> None:
     X, y, _ = by_rule()
     before, after = quick().fit(X, y), quick().fit(X, y, checked=CheckedLabels([], []))
@@ -151,12 +153,13 @@ def test_all_rows_checked_are_plain_training_on_the_truth() -> None:
     assert_allclose(taught.label_error_range_, (y != true).mean())
 
 
+@pytest.mark.filterwarnings("ignore::unflip.LabelNoiseWarning")
 def test_rows_picked_by_hand_train_and_do_not_speak_of_others() -> None:
     X, y, true = by_rule()
     rows = np.flatnonzero(y != true)[:60]
     found = quick(estimator=LogisticRegression())
-    with pytest.warns(UserWarning, match="picked by hand"):
-        found.fit(X, y, checked=CheckedLabels(rows, true[rows]))
+    found.fit(X, y, checked=CheckedLabels(rows, true[rows]))
+    assert ("picked_by_hand", "note") in [(f.code, f.severity) for f in found.noise_.findings]
     assert found.noise_rates_ == KNOWN
     assert (found.mislabel_proba_[rows] == 1).all()
     others = np.setdiff1d(np.arange(N), rows)
@@ -312,11 +315,14 @@ def test_what_is_learnt_does_not_depend_on_the_order_of_checking() -> None:
     assert_allclose(*(audited(X, y, each).label_proba_ for each in (checked, other)))
 
 
+@pytest.mark.filterwarnings("ignore::unflip.LabelNoiseWarning")
 def test_the_summary_quotes_the_checked_rows() -> None:
     X, y, true = by_rule()
     fitted = quick().fit(X, y, checked=drawn(true, 100))
     found = summary(fitted)
-    assert found["range"].startswith("By 100 checked rows, ")
+    assert found["verdict"]["code"] == "checked_range"
+    assert "100 checked samples" in found["verdict"]["sentence"]
+    assert found["range"] == ""  # checked samples assume nothing
     share = fitted.checked_.error_rate
     assert found["checked"] == {
         "n_rows": 100,
@@ -335,4 +341,4 @@ def test_the_summary_quotes_the_checked_rows() -> None:
     low, high = found["wrong_share"]["by_row"]
     assert low <= np.mean(y != true) <= high
     assert found["expected_error_share"] == pytest.approx(np.mean(y != true), abs=0.08)
-    assert summary(quick().fit(X, y))["range"].startswith("If labels were flipped at random")
+    assert summary(quick().fit(X, y))["verdict"]["code"] == "rule"

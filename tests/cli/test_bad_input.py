@@ -286,7 +286,7 @@ def test_an_interrupt_in_the_midst_of_learning_leaves_nothing(refused, calls, mo
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(ImportanceReweightingClassifier, "fit", interrupted)
+    monkeypatch.setattr(ImportanceReweightingClassifier, "_fit", interrupted)
     monkeypatch.setattr(tempfile, "mkstemp", lambda **_: pytest.fail("a file was begun"))
     assert "interrupted" in refused("fit", *calls["fit"], code=130)
 

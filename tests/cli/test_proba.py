@@ -147,4 +147,4 @@ def test_probabilities_of_seen_labels_are_doubted(run, table, tmp_path):
     seen[np.arange(600), np.searchsorted(CLASSES, LABELS)] = 0.992
     np.save(tmp_path / "seen.npy", seen)
     result = run("estimate", table, "--label", "y", "--proba", tmp_path / "seen.npy")
-    assert "repeats their mistakes" in " ".join(result.output.split())
+    assert "repeats their errors" in " ".join(result.output.split())

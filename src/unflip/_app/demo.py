@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from unflip._utils.progress import tick, work
+from unflip._utils.warning import silenced
 from unflip.noise import NoiseRates, as_transition_matrix, flip_labels
 from unflip.reweighting import ImportanceReweightingClassifier
 
@@ -41,7 +42,8 @@ def run_demo(rates: NoiseRates, *, n_splits: int = 10, random_state: int | None 
                 X, y, stratify=y, random_state=generator
             )
             y_noisy = flip_labels(y_train, rates, random_state=generator)
-            reweighted.fit(X_train, y_noisy)
+            with silenced():  # the mean over the splits is shown, and no single fit
+                reweighted.fit(X_train, y_noisy)
             estimates.append(as_transition_matrix(reweighted.noise_rates_).rates.both())
             scores.append(
                 (

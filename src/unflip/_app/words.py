@@ -5,32 +5,27 @@ the data are escaped with :func:`~unflip._app.report.plain`.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from unflip._app.markup import plain
 from unflip._utils.typing import Record
-from unflip.diagnostics import PROBABLY, look_alike, strength
-
-LEAST_SHOWN = 0.0005
-"""Smaller shares are shown as less than 0.1 %."""
+from unflip.diagnostics import LEAST_SHOWN, MEANINGLESS, labels_to_verify, percent
 
 MOSTLY = 0.6
 """A class that takes more of another one's flips takes them mostly."""
 
+NO_ERRORS = ("clean", "given_none")
+"""Verdicts by which no label is wrong."""
+
+MOST_RATES = 3
+"""Number of classes whose flip rates are put into sentences: those with the highest ones."""
+
 ASSUMPTIONS = (
-    "Whether a label was flipped depends on the true class only, not on the row: a rare kind of "
-    "row that is mislabelled more than others of its class is not seen.",
-    "Some rows surely belong to each class. Where the classes overlap everywhere, overlap and "
+    "Whether a label was flipped depends only on the true class, not on the sample: unflip does "
+    "not see that a rare kind of sample is mislabelled more often than others of its class.",
+    "Some samples surely belong to each class. Where the classes overlap everywhere, overlap and "
     "noise look alike, and the rates come out too high.",
     "Labels are right more often than wrong: for two classes, the rates sum to less than 1.",
 )
-
-
-def percent(share: float) -> str:
-    """Return a share as a percentage, with one decimal below 10 %."""
-    if 0 <= share < LEAST_SHOWN:
-        return "less than 0.1%" if share > 0 else "0%"
-    return f"{share:.1%}" if abs(share) < 0.0995 else f"{share:.0%}"
 
 
 def plus_minus(error: float) -> str:
@@ -50,31 +45,15 @@ def name_of(label: object) -> str:
 
 
 def verdict(found: Record) -> list[str]:
-    """Return what is said wherever there is room for little: how noisy, how sure, if what holds."""
-    return [headline(found)] if to_mend(found) else [headline(found), found["range"]]
+    """Return what is shown where space is short: the amount of label errors, and the assumption."""
+    headline = f"**{plain(found['verdict']['sentence'])}**"
+    # checked samples assume nothing
+    return [headline] if is_meaningless(found) or not found["range"] else [headline, found["range"]]
 
 
-def headline(found: Record) -> str:
-    """Return the main sentence of the summary, which is not sure where anything is doubtful."""
-    mend = to_mend(found)
-    if mend is not None:
-        return mend.headline
-    wrong, rows = round(found["expected_errors"]), count(found["n_samples"])
-    doubtful = bool(found["warnings"])
-    if wrong == 0:
-        if found.get("rates_given"):
-            return f"**At the rates given, next to none of the {rows} labels is wrong.**"
-        if doubtful:
-            return f"**Whether the {rows} labels are noisy is open**: no random flips are seen."
-        return f"**No random flips are seen** in the {rows} labels."
-    share = percent(found["expected_error_share"])
-    if doubtful or _strength(found, "noise") == "open":
-        return (
-            f"**About {share} of the labels may be wrong, but that is not sure**: some "
-            f"{count(wrong)} of {rows} rows."
-        )
-    given = "At the rates given, about" if found.get("rates_given") else "About"
-    return f"**{given} {share} of the labels are wrong**: some {count(wrong)} of {rows} rows."
+def is_meaningless(found: Record) -> bool:
+    """Return whether a copy of the label, a rule or spellings make all numbers meaningless."""
+    return found["verdict"]["code"] in MEANINGLESS
 
 
 def checked_sentences(checked: Record) -> list[str]:
@@ -104,38 +83,15 @@ def checked_sentences(checked: Record) -> list[str]:
     return sentences
 
 
-class Mend(NamedTuple):
-    """What must be put right in a table before anything can be said of its labels, and how."""
-
-    headline: str
-    step: str
-
-
-def to_mend(found: Record) -> Mend | None:
-    """Return what makes all figures meaningless: a copy of the label, one class under two names."""
-    copies = [name_of(column) for column in found.get("leaks", [])]
-    if copies:
-        which = "column" if len(copies) == 1 else "columns"
-        return Mend(
-            f"**Drop the {which} {' and '.join(copies)} first**: beside a copy of the label, no "
-            "mistake is seen.",
-            "Drop what knows the label, and run this again: "
-            f"`{' '.join(f'--drop {column}' for column in copies)}`.",
-        )
-    alike = [" and ".join(map(name_of, group)) for group in look_alike(found["classes"])]
-    if alike:
-        return Mend(
-            f"**Merge the classes that look alike first**: {'; '.join(alike)}. Confusion between "
-            "spellings of one class counts as noise.",
-            "Make one class of its spellings, and run this again: `--merge-labels`. If they are "
-            "not the same, give them names that differ in more than case and blanks.",
-        )
-    return None
+def warnings_of(found: Record) -> list[str]:
+    """Return the warnings, but for one that is the verdict already."""
+    first = found["verdict"]["sentence"]
+    return [plain(said) for said in found["warnings"] if said != first]
 
 
-def doubts(found: Record) -> list[str]:
-    """Return the warnings, without the sentence on the range, which stands beside the headline."""
-    return [plain(said.removesuffix(found["range"]).strip()) for said in found["warnings"]]
+def notes_of(found: Record) -> list[str]:
+    """Return the notes."""
+    return [plain(said) for said in found["notes"]]
 
 
 def between(interval: Sequence[float]) -> str:
@@ -156,63 +112,56 @@ def flip_interval(found: Record, k: int) -> list[float] | None:
 
 
 def rate_sentences(found: Record) -> list[str]:
-    """Return how often each class is flipped, a sentence per class, or one where all are alike."""
+    """Return how often each class is flipped; of many classes those that are most often."""
+    if found["verdict"]["code"] in (*NO_ERRORS, "few_samples"):
+        return []
     names = [name_of(label) for label in found["classes"]]
-    said = []
-    for k, row in enumerate(found["per_class"]):
-        away = [(p, names[j]) for j, p in enumerate(found["transition_matrix"][k]) if j != k]
-        largest, other = max(away)
-        to = f"**{other}**"
-        if len(names) > 2:
-            mostly = largest > MOSTLY * sum(p for p, _ in away)
-            to = "otherwise" + (f", mostly **{other}**" if mostly else "")
-        interval = flip_interval(found, k)
-        said.append(
-            f"{percent(row['flip_rate'])}{f' ({between(interval)})' if interval else ''} are "
-            f"labelled {to}."
-        )
-    if len(names) > 2 and len(set(said)) == 1:
-        return [f"Of the rows of each of the {len(names)} classes, {said[0]}"]
-    return [
-        f"Of the rows that are truly **{name}**, {often}"
-        for name, often in zip(names, said, strict=True)
+    rates = [row["flip_rate"] for row in found["per_class"]]
+    shown = [
+        k
+        for k in sorted(range(len(rates)), key=lambda k: (-rates[k], k))
+        if len(rates) == 2 or rates[k] >= LEAST_SHOWN
     ]
+    if not shown:
+        return []
+    said = [
+        f"Of the rows that are truly **{names[k]}**, {_often(found, k)} are labelled "
+        f"{_otherwise(found, k)}."
+        for k in (sorted(shown) if len(rates) == 2 else shown[:MOST_RATES])
+    ]
+    rest = sorted(set(range(len(rates))) - set(shown[:MOST_RATES]), key=lambda k: -rates[k])
+    if len(rates) > 2 and rest:
+        highest = percent(rates[rest[0]])
+        said.append(f"Of each other class, at most {highest}.")
+    return said
+
+
+def _often(found: Record, k: int) -> str:
+    """Return how often class k is flipped, with the interval."""
+    interval = flip_interval(found, k)
+    return percent(found["per_class"][k]["flip_rate"]) + (
+        f" ({between(interval)})" if interval else ""
+    )
+
+
+def _otherwise(found: Record, k: int) -> str:
+    """Return which label samples of class k have instead."""
+    names = [name_of(label) for label in found["classes"]]
+    away = [(p, names[j]) for j, p in enumerate(found["transition_matrix"][k]) if j != k]
+    largest, other = max(away)
+    if len(names) == 2:
+        return f"**{other}**"
+    return "otherwise" + (
+        f", mostly **{other}**" if largest > MOSTLY * sum(p for p, _ in away) else ""
+    )
 
 
 def certainty(found: Record) -> list[str]:
-    """Return what the intervals mean, and the results of the two tests."""
-    sentences = []
+    """Return what the intervals mean."""
     interval = found.get("transition_interval") or found.get("interval")
-    tests = found.get("tests")
-    if interval is not None:
-        sentences.append(
-            f"The ranges hold the true rate in {percent(interval['level'])} of such samples, if "
-            "the assumptions hold."
-        )
-    if tests is None or _seems_clean(found):
-        return sentences
-    some, other, all_alike = "one class is", "the other", "both were"
-    if len(found["classes"]) > 2:
-        some, other, all_alike = "some classes are", "others", "all were"
-    said = [
-        _tested(
-            _strength(found, "noise"),
-            "labels are {}noisy",
-            "whether labels are noisy",
-            "all labels were right",
-            tests["noise"]["p_value"],
-        ),
-        _tested(
-            _strength(found, "symmetry"),
-            f"{some} {{}}mislabelled more often than {other}",
-            f"whether {some} mislabelled more often than {other}",
-            f"{all_alike} mislabelled equally often",
-            tests["symmetry"]["p_value"],
-        ),
-    ]
-    if found["warnings"]:  # what is doubtful is the model that the tests rest on
-        said = [f"if the assumptions hold, {sentence}" for sentence in said]
-    return sentences + [sentence[0].upper() + sentence[1:] for sentence in said]
+    if interval is None or not rate_sentences(found):
+        return []
+    return [f"Intervals are {percent(interval['level'])} intervals, if errors strike at random."]
 
 
 def weight_sentences(found: Record) -> list[str]:
@@ -256,53 +205,34 @@ def accuracy_sentences(accuracy: Record) -> list[str]:
 
 def next_steps(found: Record) -> list[str]:
     """Return the recommended next steps."""
-    mend, steps = to_mend(found), []
-    if mend is not None:
-        return [mend.step]
-    if found["warnings"]:
-        steps.append("Read the doubts first: with them the figures may be far off.")
-    if _seems_clean(found):
+    code = found["verdict"]["code"]
+    if code == "leak":
+        options = " ".join(f"--drop {name_of(column)}" for column in found["leaks"])
+        return [f"Drop the copy of the label, and run this again: `{options}`."]
+    if code == "classes_look_alike":
         return [
-            *steps,
-            "Train as usual: nothing here calls for reweighting.",
-            "To know what the labels cannot tell, check some rows, drawn at random: `unflip review "
-            "--goal count`.",
+            "Merge the spellings of one class, and run this again: `--merge-labels`. If they are "
+            "different classes, give them names that differ in more than case and whitespace."
         ]
-    steps.append(
-        "Check labels on a page, the most suspicious rows first: `unflip review`. If most of them "
-        "are wrong, the estimate is borne out; if not, trust it less."
-    )
-    steps.append(
-        "Train with what was checked: `unflip fit --reviewed FILE`; or on the labels as they are, "
-        "reweighted: `unflip fit`."
-    )
-    if found["noise_rates"] is not None and not found.get("rates_given"):
-        steps.append("If you know the rates from elsewhere, give them: `--rates 0.3,0.1`.")
-    return steps
-
-
-def _seems_clean(found: Record) -> bool:
-    """Return whether no label is expected to be wrong, and no class to be flipped."""
-    flipped = max(row["flip_rate"] for row in found["per_class"])
-    return round(found["expected_errors"]) == 0 and flipped < LEAST_SHOWN
-
-
-def _strength(found: Record, name: str) -> str | None:
-    """Return how sure noise, or a difference between the classes, is; None if it is not tested."""
-    tests = found.get("tests")
-    return None if tests is None else strength(*tests[name].values())
-
-
-def _tested(sureness: str | None, claim: str, question: str, otherwise: str, p_value: float) -> str:
-    """Return the outcome of a test, and how rare such data would be under its hypothesis."""
-    rarity = (
-        "less than once in 2,000 samples"
-        if p_value < 0.0005
-        else f"in {percent(p_value)} of samples"
-    )
-    said, rest = f"{question} is open", ""
-    if sureness != "open":
-        said = claim.format("probably " if sureness == "likely" else "")
-    elif p_value < PROBABLY:  # and yet the hypothesis is not ruled out
-        rest = ", but they are hardly likelier otherwise"
-    return f"{said}: if {otherwise}, data like these would come up {rarity}{rest}."
+    steps = []
+    wrong_share = found["wrong_share"]["by_row"]
+    wanted = labels_to_verify(wrong_share, found["expected_error_share"], found["n_samples"])
+    if wanted is not None and found["checked"] is None:
+        low, high = map(percent, wrong_share)
+        steps.append(
+            f"Verify about {wanted} randomly drawn labels to halve the range from {low} to {high}: "
+            "`unflip review --goal count`."
+        )
+    if code == "few_samples":
+        return [f"Verify all {found['n_samples']} labels: `unflip review`."]
+    if code == "rule":
+        return [*steps, "If the columns of the rule were made from the label, drop them: `--drop`."]
+    if code in NO_ERRORS:
+        return ["Train as usual: nothing here calls for reweighting.", *steps]
+    return [
+        "Check the most suspicious labels first: `unflip review`. If most of them are wrong, the "
+        "estimate is confirmed.",
+        *steps,
+        "Train on the labels as they are, reweighted: `unflip fit`; or with the checked labels: "
+        "`unflip fit --reviewed FILE`.",
+    ]

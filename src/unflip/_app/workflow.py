@@ -39,7 +39,6 @@ from unflip.diagnostics import (
     Diagnostic,
     judge_classes,
     judge_columns,
-    judge_table,
     judge_usefulness,
 )
 from unflip.estimate import NoiseEstimate
@@ -100,7 +99,7 @@ class Learnt(Audited):
 
 
 STEPS = (3.0, 8.5, 0.5)
-"""How long it takes to turn columns into numbers, to fit, and to look for leaks."""
+"""How long it takes to turn columns into numbers, to fit, and to sum up."""
 
 
 @work(STEPS)
@@ -149,7 +148,7 @@ def learn(
         try:
             classifier.cv = folds_within_classes(CROSS_FIT_FOLDS, codes)
             with threads_for(y.size):
-                classifier.fit(X, y)
+                classifier._fit(X, y, table=data.features)
             tick()
         except ValueError as error:
             if not is_known:  # columns that tell nothing are the likelier reason
@@ -163,11 +162,9 @@ def learn(
             interval = noise.transition_interval
             _refuse(judge_usefulness(classes, noise.noise_rates, interval=interval))
     found = oriented(summary(classifier), positive_class)
-    say("looking for columns that know the label")
-    odd = judge_table(data.features, y)
     tick()
-    found["leaks"] = [str(one.numbers["column"]) for one in odd if one.code == "leak"]
-    found["warnings"] = [*dict.fromkeys([*map(str, odd), *found["warnings"]])]
+    leaks = [one for one in noise.findings if one.code == "leak"]
+    found["leaks"] = [str(one.numbers["column"]) for one in leaks]
     reviewed = CheckedLabels([], []) if reviewed is None else reviewed
     weights = classifier.sample_weight_.copy()
     if len(reviewed):

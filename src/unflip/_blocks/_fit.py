@@ -31,7 +31,7 @@ from unflip._utils.typing import RandomState
 from unflip._utils.validation import MINIMUM_ROWS, check_count, check_labels
 from unflip.checked import CheckedLabels
 from unflip.checked.internals import has_checked, rates_of
-from unflip.diagnostics import Diagnostic
+from unflip.diagnostics import MEANINGLESS, Diagnostic
 from unflip.estimate import NoiseEstimate
 from unflip.noise_rates import BaseRates, RatesLike, needs_rows
 from unflip.posterior import BasePosterior, PosteriorLike
@@ -119,6 +119,7 @@ def fit_blocks(
     diagnostics = diagnose(
         totals, classes, model.rates, estimator, noise_model(found.posterior, estimator)
     )
+    diagnostics += [one for one in found.noise.findings if one.code in MEANINGLESS]
     if checked is None or not some_checked:
         return BlockFit(model, estimator, totals, diagnostics, found.noise)
     errors = fit_error_model(blocks, counts, model.noisy_proba, model.rates, totals, checked)

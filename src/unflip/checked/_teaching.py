@@ -254,5 +254,5 @@ def doubts_of(
         numbers = {"low": low, "high": high, "said": said, "n_rows": share.n_rows}
         return [Diagnostic("checked_otherwise", "note", numbers)]
     if not draws.rows.size and len(checked) >= MANY_BY_HAND:
-        return [Diagnostic("picked_by_hand", numbers={"n_rows": len(checked)})]
+        return [Diagnostic("picked_by_hand", "note", {"n_rows": len(checked)})]
     return []

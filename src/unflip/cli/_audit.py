@@ -13,7 +13,7 @@ from rich.text import Text
 from unflip._app.reviewed import read_reviewed
 from unflip._app.table_files import TableError, check_ending, check_writable, write_table
 from unflip._app.tables import add_columns
-from unflip._app.words import to_mend
+from unflip._app.words import is_meaningless
 from unflip._utils.files import check_outputs
 from unflip._utils.typing import Array, Record
 from unflip.audit import LabelAudit
@@ -87,7 +87,9 @@ def audit(
         learnt = learn(data, reviewed=checked)
         shell.step("ranking the rows")
         if top is None and precision is None and not len(learnt.reviewed):
-            meaningless = to_mend(learnt.found)  # beside a copy of the label no row is suspicious
+            meaningless = is_meaningless(
+                learnt.found
+            )  # beside a copy of the label no row is suspicious
             top = 0 if meaningless else round(learnt.found["expected_errors"])
         chosen, columns = _ranked(learnt.audit(), top, precision, learnt.reviewed.rows)
         if out is not None:
@@ -96,7 +98,7 @@ def audit(
         shell.result(_as_json(out, columns, data.y[chosen], learnt.found))
         say_found(shell, learnt.found)
         say_checked(shell, learnt.found)
-        if chosen.size or not to_mend(learnt.found):
+        if chosen.size or not is_meaningless(learnt.found):
             shell.say()
             shell.say(_to_look_at(chosen.size, columns["p_wrong"].sum()))
         if out is None and chosen.size:

@@ -6,11 +6,12 @@ from unflip._app.reviewed import read_reviewed
 from unflip._app.words import (
     certainty,
     checked_sentences,
-    doubts,
+    is_meaningless,
     next_steps,
+    notes_of,
     rate_sentences,
-    to_mend,
     verdict,
+    warnings_of,
 )
 from unflip._utils.typing import Record
 from unflip.cli import _options as options
@@ -62,26 +63,24 @@ def estimate(
 
 
 def say_briefly(shell: Session, found: Record) -> None:
-    """Print the verdict and what is doubtful, for commands that are not about the estimate."""
+    """Print the verdict and the findings, for commands that are not about the estimate."""
     for sentence in verdict(found):
         shell.say(sentence)
-    say_doubts(shell, found)
+    say_findings(shell, found)
 
 
 def say_found(shell: Session, found: Record) -> None:
-    """Print the verdict, the rates, and what is doubtful about them."""
+    """Print the verdict, the rates, the warnings and the notes."""
     for sentence in verdict(found):
         shell.say(sentence)
-    if to_mend(found):
-        say_doubts(shell, found)
-        return
-    shell.say()
-    for sentence in rate_sentences(found):
-        shell.say(sentence, item=True)
-    for sentence in certainty(found):
+    if not is_meaningless(found):
         shell.say()
-        shell.say(sentence)
-    say_doubts(shell, found)
+        for sentence in rate_sentences(found):
+            shell.say(sentence, item=True)
+        for sentence in certainty(found):
+            shell.say()
+            shell.say(sentence)
+    say_findings(shell, found)
 
 
 def say_checked(shell: Session, found: Record) -> None:
@@ -92,11 +91,12 @@ def say_checked(shell: Session, found: Record) -> None:
             shell.say(sentence)
 
 
-def say_doubts(shell: Session, found: Record) -> None:
-    """Print what is doubtful, which then is not noted again on stderr."""
-    if found["warnings"]:
-        shell.say()
-        shell.say("**Doubtful:**")
-    for sentence in doubts(found):
-        shell.say(sentence, item=True)
+def say_findings(shell: Session, found: Record) -> None:
+    """Print the warnings and the notes, which are not noted again on stderr."""
+    for title, said in (("Warnings", warnings_of(found)), ("Notes", notes_of(found))):
+        if said:
+            shell.say()
+            shell.say(f"**{title}:**")
+        for sentence in said:
+            shell.say(sentence, item=True)
     shell.told(found["warnings"])

@@ -9,12 +9,12 @@ import typer
 from unflip._app.markup import plain
 from unflip._app.table_files import check_ending, check_writable, write_table
 from unflip._app.tables import add_columns
-from unflip._app.words import percent
 from unflip._app.workflow import parse_rates, rates_by_class
 from unflip._utils.files import check_outputs
 from unflip._utils.typing import Record
 from unflip.cli import _options as options
 from unflip.cli._session import session
+from unflip.diagnostics import percent
 from unflip.noise import NoiseRates, as_transition_matrix, flip_labels
 
 
@@ -47,7 +47,7 @@ def flip(
         check_outputs({"--out": out}, (table,), force=force)
         check_ending(out)
         asked = parse_rates(rates)
-        data = source.read(noticing=False)
+        data = source.read()
         whole = data.for_format(out)
         check_writable(whole, out)
         by_class, positive_class = rates_by_class(asked, data.classes, positive)

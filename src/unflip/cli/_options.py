@@ -114,9 +114,8 @@ class Source(NamedTuple):
     drop_classes: Sequence[str] | None = None
     proba: str | None = None
 
-    def read(self, *, noticing: bool = True) -> "LabelledTable":
-        """Return the table, split into features and labels; warn of what is odd about it."""
-        from unflip._app.noticed import notice
+    def read(self) -> "LabelledTable":
+        """Return the table, split into features and labels."""
         from unflip._app.table_files import read_file
         from unflip._app.tables import clean_labels, split_label
 
@@ -136,17 +135,13 @@ class Source(NamedTuple):
                 "are counted without them.",
                 stacklevel=2,
             )
-        data = split_label(
+        return split_label(
             table,
             self.label,
             drop=self.drop or (),
             identifier=self.identifier,
             learnt_from=self.proba is None,
         )
-        if noticing and self.proba is None:
-            for one in notice(data):
-                warnings.warn(str(one), stacklevel=2)
-        return data
 
 
 class Method(NamedTuple):

@@ -17,7 +17,7 @@ from unflip._utils.files import check_outputs, write_whole
 from unflip._utils.progress import tick, work
 from unflip._utils.warning import silenced
 from unflip.cli import _options as options
-from unflip.cli._estimate import say_doubts
+from unflip.cli._estimate import say_findings
 from unflip.cli._session import command_line, session, visible
 from unflip.inspection import NoiseBySlice, noise_by_slice
 
@@ -79,7 +79,7 @@ def report(
         shell.result(page.content)
         for sentence in verdict(learnt.found):
             shell.say(sentence)
-        say_doubts(shell, learnt.found)
+        say_findings(shell, learnt.found)
         for found in slices:
             shell.say()
             shell.say(plain(str(found)))

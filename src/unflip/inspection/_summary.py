@@ -6,8 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._utils.typing import Record
-from unflip.checked import Estimate
-from unflip.diagnostics import Diagnostic, judge_weight_summary, range_sentence, true_shares
+from unflip.diagnostics import judge_weight_summary, sentences, true_shares
 from unflip.estimate import NoiseEstimate
 
 LEAST_P = 1e-4
@@ -34,8 +33,9 @@ def summary(estimator: Any) -> dict[str, Any]:
         noise model: its `verdict`, "believed", "doubted" or "refuted", and `statistic` (None if
         there is none); `rates_given`, whether the rates were; `wrong_share`: (low, high) of the
         share of wrong labels, `at_random` if labels were flipped at random within each class, and
-        `by_row` if mistakes depend on the row, and `range`, the sentence that says so, by checked
-        rows where there are enough; `checked`: what these count, `n_rows`, their `wrong_share`
+        `by_row` if errors depend on the sample; `verdict`: the `code` and the `sentence` on how
+        many labels are wrong; `range`: the sentence on what that assumes, empty where checked
+        samples count the errors; `checked`: what these count, `n_rows`, their `wrong_share`
         (`value`, and the ends of its interval at a number `fixed_n` in advance and
         `at_any_time`), and `explanations`, the weight of each way in which errors come about (None
         without checked rows that were drawn); `transition_matrix`, `transition_interval` (the
@@ -46,8 +46,8 @@ def summary(estimator: Any) -> dict[str, Any]:
         `weights`: `mean`, `quantiles`, `effective_sample_size`, `effective_share` and
         `clipped_share` (None for an audit, which has none); `per_class`: for each class its
         `label`, `flip_rate`, `largest_weight`, `n_labels`, `label_share`, `true_share`,
-        `expected_errors` and `expected_error_share`; `warnings`: a list of sentences. Infinite
-        numbers are None, as JSON has no infinity.
+        `expected_errors` and `expected_error_share`; `warnings` and `notes`: lists of
+        sentences. Infinite numbers are None, as JSON has no infinity.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def summary(estimator: Any) -> dict[str, Any]:
             f"{type(estimator).__name__} has no noise_: give a fitted "
             "ImportanceReweightingClassifier or LabelAudit."
         ) from error
-    n_samples, counted = noise.codes.size, noise.counted
+    n_samples = noise.codes.size
     _, at_random, by_row = noise.error_rate
     weights, matrix = _weights(estimator), noise.transition
     interval = noise.transition_interval
@@ -90,9 +90,8 @@ def summary(estimator: Any) -> dict[str, Any]:
         "check": _check(noise),
         "rates_given": not noise.estimated,
         "wrong_share": {"at_random": list(at_random), "by_row": list(by_row)},
-        "range": range_sentence(at_random, by_row, n_samples)
-        if counted is None
-        else _counted(counted),
+        "verdict": {"code": noise.verdict.code, "sentence": str(noise.verdict)},
+        "range": " ".join(sentences(noise.findings, "assumption")),
         "checked": _checked(noise),
         "transition_matrix": matrix.tolist(),
         "transition_interval": None
@@ -107,7 +106,8 @@ def summary(estimator: Any) -> dict[str, Any]:
         "expected_error_share": noise.error_rate.value,
         "weights": weights,
         "per_class": _per_class(noise),
-        "warnings": _warnings(noise, weights),
+        "warnings": noise.warnings,
+        "notes": _notes(noise, weights),
     }
 
 
@@ -119,11 +119,6 @@ def _checked(noise: NoiseEstimate) -> Record | None:
         "wrong_share": noise.counted.as_record(),
         "explanations": noise.checked.hypotheses,
     }
-
-
-def _counted(share: Estimate) -> str:
-    numbers = {"n_rows": share.n_rows, "low": share.interval[0], "high": share.interval[1]}
-    return str(Diagnostic("checked_range", "note", numbers))
 
 
 def _by_class(pair: Any) -> Record:
@@ -190,15 +185,14 @@ def _per_class(noise: NoiseEstimate) -> list[Record]:
     ]
 
 
-def _warnings(noise: NoiseEstimate, weights: Record | None) -> list[str]:
-    """Return the distinct warnings."""
-    said = [str(finding) for finding in noise.findings]
-    if weights is None:
-        return said
-    notes = judge_weight_summary(
-        weights["effective_sample_size"],
-        weights["effective_share"],
-        weights["clipped_share"],
-        weights["mean"],
-    )
-    return list(dict.fromkeys([*said, *map(str, notes)]))
+def _notes(noise: NoiseEstimate, weights: Record | None) -> list[str]:
+    """Return the notes on the estimate and on the weights."""
+    findings = list(noise.findings)
+    if weights is not None:
+        findings += judge_weight_summary(
+            weights["effective_sample_size"],
+            weights["effective_share"],
+            weights["clipped_share"],
+            weights["mean"],
+        )
+    return sentences(findings, "note")

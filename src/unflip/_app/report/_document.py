@@ -38,11 +38,12 @@ class Heading:
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph, or one item of a list; the leading one is larger."""
+    """A paragraph, or one item of a list; the leading one is larger, a warning is in a red box."""
 
     text: str
     item: bool = False
     lead: bool = False
+    warning: bool = False
 
 
 @dataclass(frozen=True)
@@ -172,9 +173,10 @@ def to_fragment(blocks: Sequence[Block], *, anchors: bool = False) -> str:
                 if anchors and level == 2:
                     parts.append(f'<span id="{anchor(text)}"></span>')
                 parts.append(f"<h{level}>{_inline(text)}</h{level}>")
-            case Text(text, item, lead):
+            case Text(text, item, lead, warning):
                 tag = "li" if item else "p"
-                opening = f'{tag} class="lead"' if lead else tag
+                kind = " ".join(["lead"] * lead + ["warning"] * warning)
+                opening = f'{tag} class="{kind}"' if kind else tag
                 parts.append(f"<{opening}>{_inline(text)}</{tag}>")
             case Table():
                 parts.append(_html_table(block))

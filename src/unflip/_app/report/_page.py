@@ -9,17 +9,18 @@ from unflip._app.words import (
     accuracy_sentences,
     between,
     certainty,
-    doubts,
     flip_interval,
+    is_meaningless,
     name_of,
-    percent,
+    notes_of,
     plus_minus,
     rate_sentences,
-    to_mend,
     verdict,
+    warnings_of,
     weight_sentences,
 )
 from unflip._utils.typing import Record
+from unflip.diagnostics import percent
 
 TITLE = "How far to believe these labels"
 
@@ -46,16 +47,12 @@ def page_blocks(content: Record, *, drawn: bool = True) -> list[Block]:
     blocks: list[Block] = [Heading(TITLE, 1)]
     if made.get("table"):
         blocks.append(Text(f"{plain(made['table'])}, label **{plain(made['label'])}**"))
-    if drawn and not to_mend(content["summary"]):
+    if drawn and not is_meaningless(content["summary"]):
         blocks += _overview(content["summary"])
     blocks += _short(content)
-    blocks += [Heading("What is doubtful")]
-    blocks += [Text(sentence, item=True) for sentence in doubts(content["summary"])] or [
-        Text("Nothing in these data contradicts the estimate.")
-    ]
     blocks += [Heading("What to do next")]
     blocks += [Text(sentence, item=True) for sentence in content["next_steps"]]
-    if not to_mend(content["summary"]):  # beside a copy of the label, all else looks perfect
+    if not is_meaningless(content["summary"]):  # beside a copy of the label, all looks perfect
         blocks += _confusion(content["summary"])
         if content["histograms"]["weights"] is not None:  # else there is no model to train
             blocks += _accuracy(content["accuracy"])
@@ -64,6 +61,9 @@ def page_blocks(content: Record, *, drawn: bool = True) -> list[Block]:
         for slices in content["slices"]:
             blocks += _slices(slices)
         blocks += _suspects(content)
+    notes = notes_of(content["summary"])
+    blocks += [Heading("Notes")] if notes else []
+    blocks += [Text(sentence, item=True) for sentence in notes]
     blocks += [Heading("What is assumed")]
     blocks += [Text(sentence, item=True) for sentence in content["assumptions"]]
     blocks += _made(made)
@@ -103,12 +103,11 @@ def _overview(found: Record) -> list[Block]:
 def short_blocks(content: Record) -> list[Block]:
     """Return the few blocks that a notebook shows."""
     blocks = _short(content)
-    if not to_mend(content["summary"]):
+    if not is_meaningless(content["summary"]):
         blocks += _accuracy_table(content["accuracy"])
         blocks += [Text(plain(slices["sentence"])) for slices in content["slices"]]
-    blocks += [Text(sentence, item=True) for sentence in doubts(content["summary"])]
     suspects = content["suspects"][:NOTEBOOK_ROWS]
-    if to_mend(content["summary"]) or not suspects:
+    if is_meaningless(content["summary"]) or not suspects:
         return blocks
     return [*blocks, _suspects_table(suspects)]
 
@@ -116,8 +115,10 @@ def short_blocks(content: Record) -> list[Block]:
 def _short(content: Record) -> list[Block]:
     found = content["summary"]
     first, *rest = verdict(found)
-    blocks: list[Block] = [Text(first, lead=True), *map(Text, rest)]
-    if to_mend(found):
+    alarming = is_meaningless(found)
+    blocks: list[Block] = [Text(first, lead=True, warning=alarming), *map(Text, rest)]
+    blocks += [Text(f"**Warning:** {sentence}", warning=True) for sentence in warnings_of(found)]
+    if alarming:
         return blocks
     blocks += [Text(sentence, item=True) for sentence in rate_sentences(found)]
     blocks += [Text(sentence) for sentence in certainty(found)]

@@ -1,0 +1,132 @@
+"""Identifiers among the columns, and samples that are copies of others."""
+
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from scipy.sparse import issparse
+
+from unflip._utils.frames import column_values
+from unflip._utils.typing import Array, Bools, Codes
+from unflip.diagnostics._catalogue import Diagnostic, named
+from unflip.diagnostics._rules import numbers_or_text
+
+LEAST_ID_ROWS = 20
+"""In fewer samples values differ by chance."""
+
+LONGEST_NAME = 40
+"""Number of characters up to which a text may be a name; a longer one is a message."""
+
+DENSE = 3
+"""Whole numbers that count samples have at most this range, per sample."""
+
+OWN_VALUES = 0.5
+"""Share of the distinct samples that some column must tell apart: otherwise equal samples are
+combinations of a few categories, and no copies."""
+
+MOST_NAMED_COLUMNS = 5
+"""Number of identifiers that are named."""
+
+LARGEST_EXACT = 2.0**53
+"""Floats of this size and more do not hold every integer (IEEE 754)."""
+
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 over the golden ratio, an odd number that spreads the bits of a hash (Knuth)."""
+
+
+def judge_rows(X: Any, codes: Codes) -> list[Diagnostic]:
+    """Return which columns look like identifiers, and how many samples are copies of others."""
+    if issparse(X) or codes.size < LEAST_ID_ROWS:
+        return []
+    columns = _all_columns(X)
+    names = [name for name, values in columns if is_identifier(values)]
+    rest = [values for name, values in columns if name not in names]
+    return [*_identifiers(names), *_copies(rest, codes)]
+
+
+def is_identifier(values: Array) -> bool:
+    """Return whether a column seems to name or to number the samples.
+
+    Every sample has a value of its own: words without a blank, or whole numbers close together.
+    """
+    if values.size < LEAST_ID_ROWS or np.unique(values[:LEAST_ID_ROWS]).size < LEAST_ID_ROWS:
+        return False
+    if values.dtype.kind == "O":
+        return all(
+            text and len(text) <= LONGEST_NAME and not any(map(str.isspace, text))
+            for text in map(str.strip, values)
+        ) and (np.unique(values).size == values.size)
+    if not (np.isfinite(values).all() and (values == np.round(values)).all()):
+        return False
+    return bool(
+        values.max() - values.min() < DENSE * values.size and np.unique(values).size == values.size
+    )
+
+
+def _all_columns(X: Any) -> list[tuple[Any, Array]]:
+    """Return the columns' names, or positions, and all of their values."""
+    if hasattr(X, "columns") and len(set(X.columns)) == len(X.columns):
+        frame = nw.from_native(X, eager_only=True)
+        return [
+            (column.name, numbers_or_text(column_values(column))) for column in frame.iter_columns()
+        ]
+    return [(place, numbers_or_text(values)) for place, values in enumerate(np.asarray(X).T)]
+
+
+def _identifiers(names: Sequence[Any]) -> list[Diagnostic]:
+    """Return the finding that columns look like identifiers, if any do."""
+    if not names:
+        return []
+    first, *others = map(str, names[:MOST_NAMED_COLUMNS])
+    options = [f"--id {shlex.quote(first)}", *(f"--drop {shlex.quote(name)}" for name in others)]
+    columns = f"{'Column' if len(names) == 1 else 'Each of the columns'} {named(map(repr, names))}"
+    return [Diagnostic("identifiers", "note", {"columns": columns, "options": " ".join(options)})]
+
+
+def _copies(columns: Sequence[Array], codes: Codes) -> list[Diagnostic]:
+    """Return how many samples are copies of others, and how many have another label than theirs."""
+    if not columns or any(map(_lost_digits, columns)):
+        return []
+    hashes = _hashes(columns, codes.size)
+    _, group, counts = np.unique(hashes, return_inverse=True, return_counts=True)
+    repeated = counts[group] > 1
+    if not repeated.any():
+        return []
+    if max(np.unique(values).size for values in columns) < OWN_VALUES * counts.size:
+        return []
+    rows = np.flatnonzero(repeated)
+    with_label = np.unique(np.column_stack([group[rows], codes[rows]]), axis=0)
+    found = []
+    if rows.size > len(with_label):
+        numbers = {"n_copies": rows.size - len(with_label), "n_rows": codes.size}
+        found.append(Diagnostic("copies", "note", numbers))
+    n_labels = np.bincount(with_label[:, 0], minlength=counts.size)
+    contradicting: Bools = n_labels[group] > 1
+    if contradicting.any():
+        first = group[int(np.argmax(contradicting))]
+        cases = {
+            "n_cases": int((n_labels > 1).sum()),
+            "first": named(map(str, np.flatnonzero(group == first).tolist())),
+        }
+        found.append(Diagnostic("contradicting_copies", "note", cases))
+    return found
+
+
+def _lost_digits(values: Array) -> bool:
+    """Return whether samples may differ in digits that floats do not hold."""
+    return values.dtype.kind != "O" and bool((np.abs(values) >= LARGEST_EXACT).any())
+
+
+def _hashes(columns: Sequence[Array], n_rows: int) -> Array:
+    """Return a 64-bit hash of every sample; equal samples have equal ones."""
+    total = np.zeros(n_rows, dtype=np.uint64)
+    for values in columns:
+        if values.dtype.kind == "O":
+            bits = np.unique(values, return_inverse=True)[1].astype(np.uint64)
+        else:
+            bits = (values.astype(float) + 0.0).view(np.uint64)  # + 0.0: -0.0 equals 0.0
+        total = (total ^ bits) * MULTIPLIER  # wraps around
+        total ^= total >> np.uint64(29)
+    return total
