@@ -65,7 +65,7 @@ def genuine(tmp_path_factory):
     data, files = split_label(rows, "y"), {}
     columns = {name: kind_of(data.features[name]) for name in data.features.columns}
     for kind in ("logistic", "boosting"):
-        learnt = learn(data, estimator=make_estimator(kind), rates=NoiseRates(0.1, 0.1))
+        learnt = learn(data, estimator=make_estimator(kind), rates=NoiseRates(0.01, 0.01))
         path = tmp_path_factory.mktemp("models") / kind
         save_model(path, learnt.model, {"label": "y", "columns": columns, "set_aside": []})
         files[kind] = path

@@ -19,7 +19,7 @@ from unflip.channel._climb import Peak
 from unflip.channel._design import TINY, ChannelDesign, softmax_over_classes
 from unflip.channel._evidence import ChannelFit, fit_coefficients, fit_without
 from unflip.channel._features import ChannelFeatures
-from unflip.channel._forest import folds_of
+from unflip.channel._forest import folds_of, for_trees
 from unflip.channel._outcomes import ModelCheck
 from unflip.channel._sharpness import held_out_logits
 
@@ -145,7 +145,7 @@ def _hardly_overlap(plain: ChannelFit) -> bool:
 
 def residual_score(rows: Floats, fitted: Floats, residual: Floats, weight: Floats) -> float:
     """Return by how many standard errors trees predict the residuals of rows they have not seen."""
-    columns, fold = np.column_stack([rows, fitted]), folds_of(rows)[0]
+    columns, fold = for_trees(np.column_stack([rows, fitted])), folds_of(rows)[0]
 
     def gains() -> Iterator[Floats]:
         for k in range(fold.max() + 1):
@@ -214,6 +214,7 @@ def _missed_by_a_tree(rows: Floats, codes: Codes, weight: Floats) -> Bools:
     """Return which labels a small decision tree disagrees with, each held out."""
     leaves = max(MOST_LEAVES, 3 * (int(codes.max()) + 1))
     fold, missed = folds_of(rows)[0], np.zeros(len(rows), dtype=bool)
+    rows = for_trees(rows)
     for k in range(fold.max() + 1):
         others, left = fold != k, fold == k
         if others.any():

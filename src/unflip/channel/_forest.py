@@ -8,7 +8,7 @@ from scipy.special import log_softmax, softmax
 from sklearn.ensemble import ExtraTreesClassifier
 
 from unflip._utils.threads import SCIKIT_LEARN
-from unflip._utils.typing import Codes, Floats
+from unflip._utils.typing import Array, Codes, Floats
 from unflip.channel._copies import starts_of_equal
 from unflip.channel._features import ChannelFeatures
 
@@ -64,9 +64,7 @@ class Trees:
         """Return the mean shares of the classes in the leaves of every row."""
         mean = np.zeros((len(X), self.proba.shape[1]))
         for first in range(0, len(X), SCORED_AT_ONCE):
-            rows = X[first : first + SCORED_AT_ONCE].astype(
-                np.float32
-            )  # as the thresholds were found
+            rows = for_trees(X[first : first + SCORED_AT_ONCE])
             flat, place = rows.ravel(), np.arange(len(rows)) * X.shape[1]
             for root in self.root:
                 node = np.full(len(rows), root)
@@ -115,7 +113,8 @@ class ForestFeatures:
         self, X: Floats, codes: Codes, weight: Floats, fold: Codes, seed: int
     ) -> tuple[Floats, list[Trees]]:
         """Return the mean shares of the classes in the leaves of held-out rows, and forests."""
-        votes, forests = np.empty((len(X), self.share.size)), []
+        X, forests = for_trees(X), []
+        votes = np.empty((len(X), self.share.size))
         for k in range(fold.max() + 1):
             grown, left = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
             grown = grown if grown.size else left
@@ -151,7 +150,7 @@ def scouted_gain(X: Floats, codes: Codes, weight: Floats, noisy: Floats) -> floa
 
     P(noisy | x)^b trees^a is compared with P(noisy | x)^b, each at its likeliest a and b.
     """
-    fold, n_classes = folds_of(X)[0], noisy.shape[1]
+    X, fold, n_classes = for_trees(X), folds_of(X)[0], noisy.shape[1]
     share = _shares(codes, weight, n_classes)
     scores = np.zeros_like(noisy)
     for k in range(fold.max() + 1):
@@ -182,6 +181,12 @@ def _shares(codes: Codes, weight: Floats, n_classes: int) -> Floats:
     """Return the shares of the noisy classes, none of them 0."""
     share = np.bincount(codes, weight, minlength=n_classes) + 1 / n_classes
     return np.asarray(share / share.sum())
+
+
+def for_trees(X: Floats) -> Array:
+    """Return numbers in single precision, as trees take them; larger ones are clipped."""
+    largest = np.finfo(np.float32).max * 1e-8  # scikit-learn sums them in single precision, too
+    return np.clip(X, -largest, largest).astype(np.float32)
 
 
 def folds_of(X: Floats) -> list[Codes]:
