@@ -49,6 +49,7 @@ def cell(**values):
         ({}, False),
         ({"wrong_rates": 0.1}, True),
         ({"wrong_rates": 0.1, "warned": True}, False),
+        ({"wrong_rates": 0.1, "noise": "in a slice"}, False),
         ({"wrong_rates": 1 / 26}, False),
         ({"share": 0.05, "low_at_random": 0.0, "high_at_random": 0.1}, True),
         ({"share": 0.05, "low_at_random": 0.0, "high_at_random": 0.19}, False),

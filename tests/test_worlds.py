@@ -70,6 +70,38 @@ def test_a_range_that_misses_the_truth_is_wrong_with_or_without_a_warning(
     assert case.sure_and_wrong == missed
 
 
+def test_where_errors_depend_on_the_sample_the_range_is_what_counts():
+    wrong = {"true_positive": 0.3, "positive": 0.0, "low_share": 0.0, "true_share": 0.15}
+    assert cell(**wrong, noise="(.3, .1)", high_share=0.2).sure_and_wrong
+    assert not cell(**wrong, noise="in one slice", high_share=0.2).sure_and_wrong
+    assert cell(**wrong, noise="in one slice", high_share=0.1).sure_and_wrong
+
+
+def test_calibration_counts_needless_and_missing_warnings_where_flips_are_random():
+    good = {"low_share": 0.0, "high_share": 0.2}
+    off = {**good, "positive": 0.1}
+    cells = [
+        *[cell(**good)] * 8,
+        *[cell(**good, warned=True)] * 2,
+        *[cell(**off, noise="(.05, .05)", warned=True, true_negative=0.05, negative=0.05)] * 2,
+        cell(**off),
+        cell(**good, noise=worlds.RULE, said="rule", warned=True, true_share=0.3),
+        cell(**good, noise=worlds.RULE, true_share=0.1),
+    ]
+    found = worlds.calibration(cells)
+    assert found["needless, clean"] == pytest.approx(2 / 11)
+    assert found["needless, random flips"] == 0
+    assert found["off, warned"] == pytest.approx(2 / 4)
+    assert found["off, not warned"] == pytest.approx(1 / 9)
+    assert found["ratio"] == pytest.approx(4.5)
+    assert (found["rules named"], found["range holds"]) == (0.5, 0.5)
+
+
+def test_the_halves_of_the_families_share_none():
+    assert not set(families.CHOSEN_ON) & set(families.HELD_OUT)
+    assert set(families.CHOSEN_ON) | set(families.HELD_OUT) == set(families.FAMILIES)
+
+
 def test_an_error_is_sure_and_wrong(monkeypatch):
     def refuse(*_, **__):
         raise IndexError("out of bounds")
