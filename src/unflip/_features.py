@@ -273,9 +273,7 @@ def diagnose(
     if check is None:
         return found
     if interval is not None:
-        found += judge_model(
-            check.verdict, check.statistic, model.features_, classes.size, totals.error_share
-        )
+        found += judge_model(check.verdict, check.statistic, model.features_, totals.error_share)
     elif check.likelier_rates is not None:
         numbers = {"rates": str(rates), "likelier": str(check.likelier_rates)}
         found.append(Diagnostic("unlikely_rates", numbers=numbers))

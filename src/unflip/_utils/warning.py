@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from types import FrameType
 
 _silenced: ContextVar[bool] = ContextVar("silenced", default=False)
 
@@ -27,7 +28,7 @@ def warn(message: str, category: type[Warning]) -> None:
     if _silenced.get():
         return
     frame, level = sys._getframe(), 1
-    while frame.f_back and frame.f_back.f_globals["__name__"].split(".")[0] in NOT_THE_USERS:
+    while frame.f_back and _package(frame.f_back) in NOT_THE_USERS:
         frame, level = frame.f_back, level + 1
     # what the user called; a frame keeps names that are no variables of its function
     said = frame.f_locals.setdefault(SAID, set())
@@ -35,6 +36,12 @@ def warn(message: str, category: type[Warning]) -> None:
     if kind not in said:
         said.add(kind)
         warnings.warn(message, category, stacklevel=level + 1)
+
+
+def _package(frame: FrameType) -> str:
+    """Return the package that a frame belongs to; code that is executed may have no name."""
+    name: str = frame.f_globals.get("__name__", "")
+    return name.split(".")[0]
 
 
 @contextmanager

@@ -115,15 +115,13 @@ def _poorly_identified(classes: Array, interval: RatesInterval) -> list[Diagnost
 
 
 def judge_model(
-    verdict: str, statistic: float, features: str, n_classes: int, error_share: float
+    verdict: str, statistic: float, features: str, error_share: float
 ) -> list[Diagnostic]:
     """Return how the noise model explains the labels."""
     if verdict == "rule":
         return [Diagnostic("small_tree", "note")]
     found = [Diagnostic("tree_features", "note")] if features == "trees" else []
-    # of two classes the model of the columns is tested, before tree features take its place
-    tested = n_classes > 2 or features != "trees"
-    if verdict == "refuted" and tested and error_share > LEAST_RATE:
+    if verdict == "refuted" and error_share > LEAST_RATE:
         found.append(Diagnostic("unexplained_labels", numbers={"statistic": statistic}))
     return found
 
