@@ -76,8 +76,8 @@ class ChannelPosterior(JointPosterior):
         Number of RBF features, at most.
     known : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes), default=None
         The noise, where it is known. For two classes also bounds, or one of the rates:
-        `NoiseRates(positive=None, negative=0.0)` where only positives may be mislabelled. An unknown
-        rate is at most 0.5 if nothing is known of the other one either.
+        `NoiseRates(positive=None, negative=0.0)` where only positives may be mislabelled. An
+        unknown rate is at most 0.5 if nothing is known of the other one either.
     estimate : {"median", "mean"}, default="median"
         Point estimate of T. "median": no noise where that has a probability above 1/2 given the
         labels, else (two classes) the medians of the rates, or (more) the mean of T given noise,
