@@ -1,5 +1,7 @@
 """The noisy channel for any number of classes, against independent computations."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -8,7 +10,7 @@ from sklearn.ensemble import ExtraTreesClassifier
 
 from unflip import TransitionMatrix, flip_labels
 from unflip._utils.sampling import drawn_rows
-from unflip.channel import _determinant, shortest_ranges
+from unflip.channel import SETTINGS, _determinant, shortest_ranges
 from unflip.channel._climb import climb
 from unflip.channel._compare import counted_evidence, may_be_better
 from unflip.channel._copies import distinct_rows
@@ -16,7 +18,7 @@ from unflip.channel._design import ChannelDesign, likelihood
 from unflip.channel._determinant import _Around
 from unflip.channel._evidence import fit_coefficients
 from unflip.channel._features import ChannelFeatures
-from unflip.channel._forest import DEPTH, ForestFeatures, Trees, folds_of
+from unflip.channel._forest import ForestFeatures, Trees, folds_of
 from unflip.channel._structure import (
     NoiseStructure,
     _dirichlet_gap,
@@ -135,8 +137,8 @@ def test_the_evidence_of_two_classes_is_the_integral_over_the_coefficients():
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_the_gradient_of_the_evidence_is_that_of_differences(n_classes, monkeypatch):
     """The directions, in which the information is taken as diagonal, are those of the first fit."""
-    monkeypatch.setattr(_determinant, "MAX_CONJUGATE", 200)
-    monkeypatch.setattr(_determinant, "CONJUGATE_TOL", 1e-12)
+    exact = replace(SETTINGS, conjugate_steps=200, conjugate_tolerance=1e-12)
+    monkeypatch.setattr(_determinant, "SETTINGS", exact)
     design = design_of(n_classes, 300)
     variance = design.first_variance()
     for structure in structures(n_classes, free=True)[1:]:
@@ -448,7 +450,9 @@ def test_copies_of_a_row_with_one_label_count_once():
 
 def test_trees_as_arrays_are_the_forest():
     X, y = classes(3, 300)
-    forest = ExtraTreesClassifier(7, max_depth=DEPTH, random_state=0).fit(X[y < 2], y[y < 2])
+    forest = ExtraTreesClassifier(7, max_depth=SETTINGS.tree_depth, random_state=0).fit(
+        X[y < 2], y[y < 2]
+    )
     proba = Trees.of(forest, 3).predict_proba(X)
     assert proba[:, :2] == pytest.approx(forest.predict_proba(X), abs=1e-12)
     assert not proba[:, 2].any()

@@ -14,9 +14,8 @@ from unflip import (
     TransitionMatrix,
     flip_labels,
 )
+from unflip.channel import SETTINGS
 from unflip.channel._check import (
-    LEAF,
-    N_TREES,
     _predicted,
     held_out_gain,
     leave_one_out,
@@ -109,7 +108,8 @@ def test_leaves_hold_the_means_of_all_residuals():
     rng = np.random.default_rng(0)
     X, residual = rng.normal(size=(300, 4)), rng.normal(size=(300, 3))
     weight, others, left = rng.integers(1, 4, 300), np.arange(200), np.arange(200, 300)
-    forest = ExtraTreesRegressor(N_TREES, min_samples_leaf=LEAF, max_features=0.5, random_state=7)
+    n_trees, leaf = SETTINGS.residual_trees, SETTINGS.residual_leaf_samples
+    forest = ExtraTreesRegressor(n_trees, min_samples_leaf=leaf, max_features=0.5, random_state=7)
     forest.fit(X[others], residual[others], weight[others])
     found = _predicted(X, residual, weight, others, left, seed=7)
     np.testing.assert_allclose(found, forest.predict(X[left]), atol=1e-12)

@@ -8,9 +8,7 @@ from scipy.special import expit
 
 from tests.channel.test_engine import design_of
 from unflip import NoiseRates, flip_labels
-from unflip.channel import ChannelSample, fit_channel
-from unflip.channel._rates import EQUAL
-from unflip.channel._structure import NO_NOISE
+from unflip.channel import SETTINGS, ChannelSample, fit_channel
 from unflip.channel._two_classes import finer_quadrature, first_quadrature, rates_at
 from unflip.noise import LARGEST_TOTAL
 
@@ -46,11 +44,12 @@ def test_the_distribution_of_the_rates_is_the_evidence_times_the_prior_on_a_dens
     area = 0.25 - 0.5 * (1 - LARGEST_TOTAL) ** 2
     free = {pair: np.exp(h - top) * step**2 / area for pair, h in heights.items()}
     alike = np.exp(np.array(line) - top) * step / (LARGEST_TOTAL / 2)
-    clean = NO_NOISE * np.exp(quadrature.at((0.0, 0.0)).log_likelihood - top)
-    noisy = (1 - NO_NOISE) * ((1 - EQUAL) * sum(free.values()) + EQUAL * alike.sum())
-    mean = (1 - NO_NOISE) * EQUAL * np.full(2, alike @ middles)
+    none, equal = SETTINGS.no_noise_probability, SETTINGS.equal_rates_probability
+    clean = none * np.exp(quadrature.at((0.0, 0.0)).log_likelihood - top)
+    noisy = (1 - none) * ((1 - equal) * sum(free.values()) + equal * alike.sum())
+    mean = (1 - none) * equal * np.full(2, alike @ middles)
     for pair, share in free.items():
-        mean += (1 - NO_NOISE) * (1 - EQUAL) * share * np.array(pair)
+        mean += (1 - none) * (1 - equal) * share * np.array(pair)
     assert found.p_origin == pytest.approx(clean / (clean + noisy), abs=0.01)
     # six values of each rate, 0.1 apart, place the mean within a third of a standard deviation
     mean /= clean + noisy

@@ -11,6 +11,7 @@ from unflip.channel._fit import fit_channel as fit_channel
 from unflip.channel._outcomes import EvidenceTest as EvidenceTest
 from unflip.channel._outcomes import ModelCheck as ModelCheck
 from unflip.channel._rates import box_of as box_of
-from unflip.channel._structure import NO_NOISE as NO_NOISE
+from unflip.channel._settings import SETTINGS as SETTINGS
+from unflip.channel._settings import ChannelSettings as ChannelSettings
 from unflip.channel._wide_rows import fit_reducer as fit_reducer
 from unflip.channel._wide_rows import reducer as reducer

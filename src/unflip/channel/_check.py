@@ -16,61 +16,35 @@ from sklearn.tree import DecisionTreeClassifier
 from unflip._utils.threads import SCIKIT_LEARN
 from unflip._utils.typing import Bools, Codes, Floats
 from unflip.channel._climb import Peak
-from unflip.channel._design import TINY, ChannelDesign, softmax_over_classes
+from unflip.channel._design import ChannelDesign, softmax_over_classes
 from unflip.channel._evidence import ChannelFit, fit_coefficients, fit_without
 from unflip.channel._features import ChannelFeatures
 from unflip.channel._forest import folds_of, for_trees
 from unflip.channel._outcomes import ModelCheck
+from unflip.channel._settings import SETTINGS
 from unflip.channel._sharpness import held_out_logits
-
-HOPELESS = -0.5
-"""Statistic of the first folds from which on trees are not asked about the others."""
-
-DOUBTED, REFUTED = 3.0, 6.0
-"""Statistics from which on the channel is compared with one on tree scores, and not believed."""
-
-LEAST_CHECKED, LEAST_SURPRISE = 100, 0.02
-"""Fewer rows, or labels that the channel predicts but for so few, need no check."""
-
-MOST_LEAVES = 12
-"""Leaves of the decision tree that stands for a rule, for few classes."""
-
-MOST_CHECKED = 3000
-"""Of more rows, so many are enough to see what matters."""
-
-N_TREES, LEAF = 15, 5
-"""Trees that predict the residuals, of which more find hardly more, and rows of a leaf at least."""
-
-N_MIXED = 3
-"""Combinations of the classes' residuals that trees are grown on."""
-
-RULE_SOUGHT, CLEARLY_BETTER = 0.2, 3.0
-"""Labels that the channel but for so few explains may have been made by a rule: they were if a
-small tree gives nearly all, by so many standard errors better than a linear model does."""
-
-CLEARLY_LESS, HARDLY_OVERLAP = 2.0, 0.05
-"""Standard errors by which held-out labels must contradict the evidence, and the share of labels
-that a model without noise disagrees with where they may."""
 
 
 def check_channel(rows: Floats, fit: ChannelFit, sharpness: float = 1.0) -> ModelCheck:
     """Return how well a channel explains labels that it has not seen."""
-    rows = rows[:MOST_CHECKED]
+    rows = rows[: SETTINGS.checked_samples]
     codes, weight = fit.design.codes[: len(rows)], fit.design.weight[: len(rows)]
     held_out = leave_one_out(fit, len(rows), sharpness)
     wrong = _disagreement(held_out, codes, weight)
     statistic, verdict, simple = 0.0, "believed", wrong
-    enough = len(rows) >= LEAST_CHECKED
-    by_tree = _missed_by_a_tree(rows, codes, weight) if enough and wrong < RULE_SOUGHT else None
-    if by_tree is not None and weight @ by_tree < LEAST_SURPRISE * weight.sum():
+    enough = len(rows) >= SETTINGS.fewest_checked
+    by_tree = None
+    if enough and wrong < SETTINGS.largest_rule_disagreement:
+        by_tree = _missed_by_a_tree(rows, codes, weight)
+    if by_tree is not None and weight @ by_tree < SETTINGS.explained_disagreement * weight.sum():
         missed = _missed_by_columns(rows, codes, weight, fit)
-        if _gain(missed, by_tree, weight) > CLEARLY_BETTER:
+        if _gain(missed, by_tree, weight) > SETTINGS.rule_standard_errors:
             verdict, simple = "rule", max(wrong, float(np.average(missed, weights=weight)))
-    if enough and verdict == "believed" and wrong > LEAST_SURPRISE:
+    if enough and verdict == "believed" and wrong > SETTINGS.explained_disagreement:
         residual = np.eye(fit.design.n_classes)[codes] - held_out
         statistic = residual_score(rows, out_of_fold(rows, fit, sharpness), residual, weight)
-    if statistic >= DOUBTED:
-        verdict = "refuted" if statistic >= REFUTED else "doubted"
+    if statistic >= SETTINGS.suspect_statistic:
+        verdict = "refuted" if statistic >= SETTINGS.rejected_statistic else "doubted"
         missed = _missed_by_columns(rows, codes, weight, fit)
         simple = max(wrong, float(np.average(missed, weights=weight)))
     return ModelCheck(
@@ -101,7 +75,7 @@ def out_of_fold(rows: Floats, fit: ChannelFit, sharpness: float = 1.0) -> Floats
     for k in range(fold.max() + 1):
         others, left = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
         if others.size:
-            found = fit_without(fit, others, weight[others], tol=1.0)
+            found = fit_without(fit, others, weight[others], tol=SETTINGS.rough_tolerance)
             t[left] = F[left] @ found.unscaled_coef
     return np.asarray(softmax_over_classes(sharpness * t.T).T @ fit.T)
 
@@ -110,9 +84,9 @@ def held_out_gain(plain: ChannelFit, noisy: ChannelFit) -> tuple[float, float]:
     """Return by how much noise makes the labels likelier, each without its row, and the error."""
     logs = []
     for each in (plain, noisy):
-        held_out = leave_one_out(each, MOST_CHECKED)
+        held_out = leave_one_out(each, SETTINGS.checked_samples)
         own = np.arange(len(held_out)), each.design.codes[: len(held_out)]
-        logs.append(np.log(np.maximum(held_out[own], TINY)))
+        logs.append(np.log(np.maximum(held_out[own], SETTINGS.smallest_probability)))
     difference, weight = logs[1] - logs[0], plain.design.weight[: len(logs[0])]
     share = float(plain.design.weight.sum() / weight.sum())  # of all rows to these
     spread = difference - np.average(difference, weights=weight)
@@ -131,16 +105,17 @@ def borne_out_evidence(peaks: list[Peak]) -> Floats:
     for k, peak in enumerate(peaks):
         if not peak.structure.n_parameters and k != best and _hardly_overlap(peak.fit):
             gain, error = held_out_gain(peak.fit, peaks[best].fit)
-            evidence[k] = max(evidence[k], evidence[best] - gain - CLEARLY_LESS * error)
+            margin = SETTINGS.held_out_standard_errors * error
+            evidence[k] = max(evidence[k], evidence[best] - gain - margin)
     return evidence
 
 
 def _hardly_overlap(plain: ChannelFit) -> bool:
     """Return whether nearly all labels are the likeliest of their rows, each held out."""
-    held_out = leave_one_out(plain, MOST_CHECKED)
+    held_out = leave_one_out(plain, SETTINGS.checked_samples)
     some = slice(len(held_out))
     wrong = _disagreement(held_out, plain.design.codes[some], plain.design.weight[some])
-    return wrong < HARDLY_OVERLAP
+    return wrong < SETTINGS.separated_disagreement
 
 
 def residual_score(rows: Floats, fitted: Floats, residual: Floats, weight: Floats) -> float:
@@ -169,7 +144,7 @@ def score_of_folds(gains: Iterable[Floats]) -> float:
     for gain in gains:
         total, squares = total + float(gain.sum()), squares + float(gain @ gain)
         score = total / np.sqrt(squares) if squares > 0 else 0.0
-        if score < HOPELESS:
+        if score < SETTINGS.early_stop_statistic:
             break
     return float(score)
 
@@ -182,22 +157,26 @@ def _predicted(
     The trees are grown on few random combinations of the classes' residuals, which find about the
     same splits in less time (Joly, Geurts and Wehenkel, 2014); their leaves hold all of them.
     """
-    K = residual.shape[1]
+    n_classes, n_trees = residual.shape[1], SETTINGS.residual_trees
     mixed = residual[others]
-    if K > N_MIXED:
-        mixed = mixed @ np.random.RandomState(seed).standard_normal((K, N_MIXED))
+    if n_classes > SETTINGS.residual_combinations:
+        shape = n_classes, SETTINGS.residual_combinations
+        mixed = mixed @ np.random.RandomState(seed).standard_normal(shape)
     forest = ExtraTreesRegressor(
-        N_TREES, min_samples_leaf=LEAF, max_features=0.5, random_state=seed
+        n_trees,
+        min_samples_leaf=SETTINGS.residual_leaf_samples,
+        max_features=0.5,
+        random_state=seed,
     )
     with SCIKIT_LEARN:
         leaves = forest.fit(columns[others], mixed, weight[others]).apply(columns)
     leaves += np.cumsum([0, *(tree.tree_.node_count for tree in forest.estimators_)])[:-1]
-    ends = np.arange(0, leaves.size + 1, N_TREES)
+    ends = np.arange(0, leaves.size + 1, n_trees)
     placed = csr_array((np.ones(leaves.size), leaves.ravel(), ends))
     grown = placed[others].T
     sums = grown @ np.column_stack([weight[others, None] * residual[others], weight[others]])
-    means = sums[:, :-1] / np.maximum(sums[:, -1:], TINY)
-    return np.asarray(placed[left] @ means) / N_TREES
+    means = sums[:, :-1] / np.maximum(sums[:, -1:], SETTINGS.smallest_probability)
+    return np.asarray(placed[left] @ means) / n_trees
 
 
 def _missed_by_columns(rows: Floats, codes: Codes, weight: Floats, fit: ChannelFit) -> Bools:
@@ -205,14 +184,14 @@ def _missed_by_columns(rows: Floats, codes: Codes, weight: Floats, fit: ChannelF
     K = fit.design.n_classes
     features = ChannelFeatures(None, 0).fit(rows, weight, np.arange(0))
     design = ChannelDesign(features.transform(rows), features.block, codes, weight, K)
-    variance = design.first_variance()
-    plain = fit_coefficients(design, fit.structure, fit.theta, variance, T=np.eye(K), tol=1.0)
+    start = fit.structure, fit.theta, design.first_variance()
+    plain = fit_coefficients(design, *start, T=np.eye(K), tol=SETTINGS.rough_tolerance)
     return np.asarray(leave_one_out(plain).argmax(axis=1) != codes)
 
 
 def _missed_by_a_tree(rows: Floats, codes: Codes, weight: Floats) -> Bools:
     """Return which labels a small decision tree disagrees with, each held out."""
-    leaves = max(MOST_LEAVES, 3 * (int(codes.max()) + 1))
+    leaves = max(SETTINGS.rule_leaves, 3 * (int(codes.max()) + 1))
     fold, missed = folds_of(rows)[0], np.zeros(len(rows), dtype=bool)
     rows = for_trees(rows)
     for k in range(fold.max() + 1):

@@ -9,27 +9,14 @@ from numpy.typing import NDArray
 from unflip._utils.typing import Codes, Floats
 from unflip.channel._check import leave_one_out
 from unflip.channel._copies import starts_of_equal
-from unflip.channel._design import TINY, ChannelDesign, affordable_rows
+from unflip.channel._design import ChannelDesign, affordable_rows
 from unflip.channel._evidence import ChannelFit
 from unflip.channel._explore import Exploration, fit_at
 from unflip.channel._features import ChannelFeatures
 from unflip.channel._forest import ForestFeatures, scouted_gain
-from unflip.channel._rates import EXPLORED
+from unflip.channel._settings import SETTINGS
 
 Features = ChannelFeatures | ForestFeatures
-
-WIDTHS = (1.0, 0.5)
-"""Widths of the RBF features that are compared, in median distances of two rows."""
-
-HELP = 1.0
-"""Gain of the log-evidence by RBF features from which on T is explored with them, in nats."""
-
-PILOT_WORK, CHOICE_PILOT_ROWS = 2.5e8, 3000
-"""Work, and rows at most, of one evaluation of the evidence where many things are tried."""
-
-SCOUTED_ROWS, SCOUTED_HELP = 1500, 0.001
-"""Number of samples on which a few trees tell whether a forest is worth its time, and the gain of
-the held-out log-likelihood from which on it is, in nats per sample."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +92,7 @@ class Choice:
 
     def with_rbf(self, columns: Candidate) -> Candidate:
         """Return the columns and RBF features, of the width of the highest evidence."""
-        found = [self._smooth(width) for width in WIDTHS]
+        found = [self._smooth(width) for width in SETTINGS.rbf_widths]
         widest = max(found, key=lambda features: self._gain(features, columns))
         return self._explored("nystroem", widest, columns)
 
@@ -115,7 +102,8 @@ class Choice:
         RBF features are compared with the columns where these explain most, and without noise,
         before T is explored with them.
         """
-        gains = {self._gain(features, columns): features for features in map(self._smooth, WIDTHS)}
+        candidates = [self._smooth(width) for width in SETTINGS.rbf_widths]
+        gains = {self._gain(features, columns): features for features in candidates}
         if max(gains) <= 0:
             return columns
         rbf = self._explored("nystroem", gains[max(gains)], columns)
@@ -135,8 +123,8 @@ class Choice:
 
     def _design(self, features: Features, held_out: Floats | None = None) -> ChannelDesign:
         """Return the features of as many rows as the work allows."""
-        most = affordable_rows(self.sample.n_classes, features.block.size, PILOT_WORK)
-        return self.sample.design(features, min(CHOICE_PILOT_ROWS, most), held_out)
+        most = affordable_rows(self.sample.n_classes, features.block.size, SETTINGS.pilot_work)
+        return self.sample.design(features, min(SETTINGS.pilot_samples, most), held_out)
 
     def _explored(
         self,
@@ -155,10 +143,10 @@ class Choice:
         """Return how much higher than with the columns the log-evidence may be, in nats."""
         design, best = self._design(features), self.exploration.best(columns.maxima)
         before = best.log_likelihood * len(design.codes) / len(best.design.codes)
-        gains = [fit_at(design, best.T).fit.log_likelihood - before - HELP]
+        gains = [fit_at(design, best.T).fit.log_likelihood - before - SETTINGS.rbf_gain]
         least = self.exploration.least_noise
         if least is not None:
-            gains.append(fit_at(design, least).fit.log_likelihood - before + EXPLORED)
+            gains.append(fit_at(design, least).fit.log_likelihood - before + SETTINGS.explored_drop)
         return max(gains)
 
 
@@ -168,15 +156,16 @@ def may_bend(sample: ChannelSample, fit: ChannelFit, sharpness: float) -> bool:
     A few trees are asked whether they predict labels better. Where T has targets, these may stand
     for what the features cannot follow, so that it is always possible.
     """
-    some, structure = slice(SCOUTED_ROWS), fit.structure
+    structure, n_pilot = fit.structure, SETTINGS.pilot_forest_samples
     if structure.n_ratios or structure.targets is not None:
         return True
-    noisy = np.maximum(leave_one_out(fit, SCOUTED_ROWS, sharpness), TINY)
-    gain = scouted_gain(sample.rows[some], sample.codes[some], sample.weight[some], noisy)
-    return gain > SCOUTED_HELP
+    noisy = np.maximum(leave_one_out(fit, n_pilot, sharpness), SETTINGS.smallest_probability)
+    rows, codes, weight = sample.rows[:n_pilot], sample.codes[:n_pilot], sample.weight[:n_pilot]
+    gain = scouted_gain(rows, codes, weight, noisy)
+    return gain > SETTINGS.pilot_forest_gain
 
 
 def head_of(sample: ChannelSample) -> tuple[Floats, Floats, NDArray[np.intp]]:
     """Return the rows that scales and centers come from, their weights, and the distinct ones."""
-    head, weight = sample.rows[:CHOICE_PILOT_ROWS], sample.weight[:CHOICE_PILOT_ROWS]
+    head, weight = sample.rows[: SETTINGS.pilot_samples], sample.weight[: SETTINGS.pilot_samples]
     return head, weight, np.flatnonzero(starts_of_equal(head))

@@ -11,27 +11,8 @@ from unflip._utils.progress import tick
 from unflip._utils.typing import Floats
 from unflip.channel._design import ChannelDesign
 from unflip.channel._evidence import ChannelFit, fit_coefficients
+from unflip.channel._settings import SETTINGS
 from unflip.channel._structure import LOG_2_PI, NoiseStructure
-
-MAX_STEPS, MAX_SHORTER, LONGEST_STEP = 15, 4, 2.0
-"""Steps of a climb, tries of a shorter step, and the largest change of a parameter in one."""
-
-INFORMATION_ROWS = 2000
-"""Rows that stand for all in the information about T."""
-
-
-GAIN_PER_ROW = 1e-4
-"""Gain per row below which variances stay as they are for the rest of a climb."""
-
-SMOOTH = 300.0
-"""Coefficients up to which the evidence is smooth at the tolerance; beyond it is less so, as what
-the directions leave out changes with them."""
-
-SAME_VARIANCE = 0.1
-"""Change of the logarithm of a variance that ends a climb."""
-
-WORTH = 0.1
-"""Share of what a structure's evidence lacks to the best below which gains are not worth a step."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +23,7 @@ class Peak:
 
     @cached_property
     def _root(self) -> tuple[Floats, float]:
-        return _covariance_root(self.fit, self.fit.information(INFORMATION_ROWS))
+        return _covariance_root(self.fit, self.fit.information(SETTINGS.information_samples))
 
     @property
     def structure(self) -> NoiseStructure:
@@ -91,7 +72,7 @@ def climb(
     T: Floats | None = None,
     near: ChannelFit | None = None,
     held: bool = False,
-    tol: float = 0.1,
+    tol: float = SETTINGS.tolerance,
     top: float = -np.inf,
 ) -> Peak:
     """Maximise the evidence over theta and the variances.
@@ -100,13 +81,13 @@ def climb(
     which has a small share in the evidence's own.
     """
     fit = fit_coefficients(design, structure, theta, variance, coef, T=T, near=near, tol=5 * tol)
-    least = tol * max(1.0, fit.unscaled_coef.size / SMOOTH)
-    reach = LONGEST_STEP
-    for _ in range(MAX_STEPS if fit.theta.size or not held else 0):
+    least = tol * max(1.0, fit.unscaled_coef.size / SETTINGS.smooth_coefficients)
+    reach, most_shorter = SETTINGS.longest_step, SETTINGS.max_shorter_steps
+    for _ in range(SETTINGS.max_steps if fit.theta.size or not held else 0):
         tick()
-        tol = max(least, WORTH * (top - fit.log_evidence))
+        tol = max(least, SETTINGS.relative_gain * (top - fit.log_evidence))
         change = np.zeros(variance.size) if held else fit.variance_step()
-        settled = np.abs(change).max() < SAME_VARIANCE
+        settled = np.abs(change).max() < SETTINGS.settled_log_variance
         slope = None
         if T is None and fit.theta.size:
             slope = fit.determinant_slope
@@ -115,7 +96,7 @@ def climb(
         if settled and rise < tol:
             break
         gained, shorter = trial.log_evidence - fit.log_evidence, 0
-        while gained < -tol / 5 and rise > tol and step.any() and shorter < MAX_SHORTER:
+        while gained < -tol / 5 and rise > tol and step.any() and shorter < most_shorter:
             share = np.clip(rise / (2 * (rise - gained)), 0.1, 0.5)  # of a parabola
             step, rise, shorter = share * step, share * rise, shorter + 1
             trial = _moved(fit, change, step, tol=tol / 5)
@@ -124,8 +105,8 @@ def climb(
             fit = trial
         if gained < tol / 2:
             break
-        held = held or gained < GAIN_PER_ROW * design.weight.sum()
-        reach = LONGEST_STEP if not shorter else max(0.1, 1.5 * float(np.abs(step).max()))
+        held = held or gained < SETTINGS.variance_gain * design.weight.sum()
+        reach = SETTINGS.longest_step if not shorter else max(0.1, 1.5 * float(np.abs(step).max()))
     return Peak(fit)
 
 
@@ -136,7 +117,7 @@ def _moved(
     *,
     T: Floats | None = None,
     slope: Floats | None = None,
-    reach: float = LONGEST_STEP,
+    reach: float = SETTINGS.longest_step,
     tol: float,
 ) -> ChannelFit:
     """Return the fit at other variances and parameters, found from this one."""

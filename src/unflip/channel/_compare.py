@@ -11,45 +11,19 @@ from unflip.channel._check import borne_out_evidence
 from unflip.channel._climb import Peak, climb
 from unflip.channel._design import ChannelDesign
 from unflip.channel._outcomes import EvidenceTest
-from unflip.channel._structure import (
-    FEW_TARGETS,
-    FLIPS,
-    NO_NOISE,
-    ONE_RATE,
-    ONE_TARGET,
-    STAYS,
-    NoiseStructure,
-    structures,
-)
+from unflip.channel._settings import SETTINGS
+from unflip.channel._structure import FEW_TARGETS, ONE_RATE, ONE_TARGET, NoiseStructure, structures
 from unflip.channel._targets import climb_targets, one_target_peaks
-
-MOST_FREE_CLASSES = 50
-"""Of more classes, targets are taken as even: there would be too many to find."""
-
-ROWS_PER_TARGET = 5
-"""Rows per free target from which on every class has targets and a rate of its own."""
-
-TOL, ROUGH_STRUCTURE_TOL = 0.1, 1.0
-"""Tolerances of the log-evidence where structures are compared, and where little is."""
-
-GAP_PER_ROW, LEAST_GAP = 0.01, 7.0
-"""How far below the best a structure may be on a pilot to be tried on all rows, in nats."""
-
-COUNTED_GAP, N_SHARPENED = 30.0, 5
-"""How far below another a structure may be by expected counts to be tried, in nats, and steps of
-expectation-maximisation of these."""
-
-LITTLE = 0.85
-"""Share of labels that one rate leaves from which on it may not have seen the noise."""
 
 
 def counted_evidence(structure: NoiseStructure, counts: Floats) -> float:
     """Return log P(labels | structure), were the true classes known."""
     K = structure.n_classes
     flipped = counts[~np.eye(K, dtype=bool)].reshape(K, -1)
-    by_class, stays = flipped.sum(axis=1), np.diag(counts)
-    pairs = (by_class, stays) if structure.per_class else (by_class.sum(), stays.sum())
-    found = np.sum(betaln(pairs[0] + FLIPS, pairs[1] + STAYS) - betaln(FLIPS, STAYS))
+    by_class, kept = flipped.sum(axis=1), np.diag(counts)
+    pairs = (by_class, kept) if structure.per_class else (by_class.sum(), kept.sum())
+    flips, stays = SETTINGS.prior_flips, SETTINGS.prior_stays
+    found = np.sum(betaln(pairs[0] + flips, pairs[1] + stays) - betaln(flips, stays))
     if not structure.n_ratios:
         return float(found - by_class.sum() * np.log(K - 1))
     a = structure.target_count
@@ -67,12 +41,12 @@ def may_be_better(others: list[NoiseStructure], than: Peak) -> list[NoiseStructu
     if not than.structure.n_parameters or than.structure.targets is not None:
         return others
     counts, design, g = than.fit.counts, than.fit.design, than.fit.clean.T
-    for _ in range(N_SHARPENED):
-        T = counts + FLIPS / design.n_classes
+    for _ in range(SETTINGS.counts_steps):
+        T = counts + SETTINGS.prior_flips / design.n_classes
         T /= T.sum(axis=1, keepdims=True)
         gamma = g * T[:, design.codes]
         counts = design.counts((gamma / gamma.sum(axis=0)).T)
-    least = counted_evidence(than.structure, counts) - COUNTED_GAP
+    least = counted_evidence(than.structure, counts) - SETTINGS.counts_gap
     return [
         each
         for each in others
@@ -96,12 +70,12 @@ def first_peaks(
     def climbed(structure: NoiseStructure) -> Peak:
         start = starts.get(structure.name)
         if start is None:
-            return climb(design, structure, structure.start(), variance, tol=TOL)
+            return climb(design, structure, structure.start(), variance)
         if start.fit.design is design:
-            return _again(start, design, TOL)
+            return _again(start, design)
         # few targets are kept; one rate may have stood for what other features explain
         theta = start.fit.theta if structure.n_ratios else structure.start()
-        return climb(design, structure, theta, variance, tol=TOL)
+        return climb(design, structure, theta, variance)
 
     found = {one.name: climbed(one)}
     targeted = [structure for structure in others if structure.n_ratios]
@@ -110,10 +84,11 @@ def first_peaks(
     near = starts
     if not starts:
         top = _height(found[one.name])
-        scout = climb_targets(design, False, found[one.name], tol=TOL, top=top)
+        scout = climb_targets(design, False, found[one.name], top=top)
         near = found = found | {scout.structure.name: scout}
     # with even targets noise may seem absent, or be hidden by overlap: its counts say little then
-    open_to = _is_near(near, (ONE_TARGET, FEW_TARGETS)) or found[one.name].fit.T[0, 0] > LITTLE
+    missed = found[one.name].fit.T[0, 0] > SETTINGS.missed_noise_diagonal
+    open_to = missed or _is_near(near, (ONE_TARGET, FEW_TARGETS))
     if open_to or may_be_better(targeted, found[one.name]):
         found[targeted[0].name] = climbed(targeted[0])
     return found
@@ -121,7 +96,7 @@ def first_peaks(
 
 def _is_near(peaks: dict[str, Peak], names: Sequence[str]) -> bool:
     """Return whether one of some structures is near the best."""
-    least = max(map(_height, peaks.values())) - COUNTED_GAP
+    least = max(map(_height, peaks.values())) - SETTINGS.counts_gap
     return any(name in peaks and _height(peaks[name]) > least for name in names)
 
 
@@ -140,20 +115,22 @@ def refined(peaks: list[Peak], design: ChannelDesign) -> list[Peak]:
     """Return the maxima on more rows, of the structures that may be the best there."""
     few = peaks[0].fit.design
     ordered = sorted(peaks, key=_height, reverse=True)
-    least = _height(ordered[0]) - max(LEAST_GAP, GAP_PER_ROW * len(few.codes))
+    gap = max(SETTINGS.smallest_pilot_gap, SETTINGS.pilot_gap_per_sample * len(few.codes))
+    least = _height(ordered[0]) - gap
     near = [peak for peak in ordered if _height(peak) > least]
     tried = {structure.name for structure in _possible(few)}
     later = [structure for structure in _possible(design) if structure.name not in tried]
     # where nothing is left to compare, only T matters
-    first = _again(near[0], design, TOL if len(near) > 1 else ROUGH_STRUCTURE_TOL)
+    tol = SETTINGS.tolerance if len(near) > 1 else SETTINGS.rough_tolerance
+    first = _again(near[0], design, tol=tol)
     if len(near) == 1 and may_be_better(later, first):
-        first = _again(first, design, TOL)
+        first = _again(first, design)
     rivals = may_be_better([peak.structure for peak in near[1:]], first)
     found = {first.structure.name: first}
     for peak in ordered[1:]:  # no noise is compared by held-out labels too
         if peak.structure in rivals or not peak.structure.n_parameters:
             far = _height(peak) <= least
-            found[peak.structure.name] = _again(peak, design, TOL, first, far=far)
+            found[peak.structure.name] = _again(peak, design, first, far=far)
     simpler = {peak.structure.name: peak for peak in peaks} | found
     for structure in may_be_better(later, max(found.values(), key=_height)):
         found[structure.name] = _climbed(simpler, structure, design)
@@ -161,7 +138,12 @@ def refined(peaks: list[Peak], design: ChannelDesign) -> list[Peak]:
 
 
 def _again(
-    peak: Peak, design: ChannelDesign, tol: float, first: Peak | None = None, far: bool = False
+    peak: Peak,
+    design: ChannelDesign,
+    first: Peak | None = None,
+    *,
+    far: bool = False,
+    tol: float = SETTINGS.tolerance,
 ) -> Peak:
     """Return the maximum on more rows; structures with noise have the first one's variances.
 
@@ -185,10 +167,10 @@ def _height(peak: Peak) -> float:
 def _possible(design: ChannelDesign) -> list[NoiseStructure]:
     """Return the structures that so many rows may find."""
     K = design.n_classes
-    enough = design.weight.sum() >= ROWS_PER_TARGET * K * (K - 2)
+    enough = design.weight.sum() >= SETTINGS.samples_per_target * K * (K - 2)
     return [
         structure
-        for structure in structures(K, free=K <= MOST_FREE_CLASSES)
+        for structure in structures(K, free=design.n_classes <= SETTINGS.most_target_classes)
         if enough or not (structure.per_class and structure.n_ratios)
     ]
 
@@ -209,7 +191,8 @@ def probabilities(peaks: list[Peak]) -> Floats:
     """Return the probability of every structure given the labels."""
     possible = {structure.name for structure in _possible(peaks[0].fit.design)}
     n_noisy = len(possible | {peak.structure.name for peak in peaks}) - 1
-    prior = [(1 - NO_NOISE) / n_noisy if p.structure.n_parameters else NO_NOISE for p in peaks]
+    none = SETTINGS.no_noise_probability
+    prior = [(1 - none) / n_noisy if peak.structure.n_parameters else none for peak in peaks]
     logs = borne_out_evidence(peaks) + np.log(prior)
     weight = np.exp(logs - logs.max())
     return np.asarray(weight / weight.sum())

@@ -8,10 +8,7 @@ from numpy.typing import NDArray
 from unflip._utils.row_weights import common_unit, effective_rows
 from unflip._utils.typing import Array, Bools, Floats
 from unflip.channel._features import row_keys, shuffled_keys
-
-MIN_MIXED_SHARE = 0.05
-"""Minimum share of repeated rows with several labels to treat repetitions as distinct rows:
-rows of few categories repeat by chance, and noise gives them several labels."""
+from unflip.channel._settings import SETTINGS
 
 
 @dataclass(frozen=True)
@@ -61,7 +58,7 @@ def distinct_rows(
     total: Floats = np.add.reduceat(weight[order], first)
     repeated = np.bincount(row, total) > 1
     mixed = np.bincount(row) > 1
-    if not repeated.any() or mixed[repeated].mean() < MIN_MIXED_SHARE:
+    if not repeated.any() or mixed[repeated].mean() < SETTINGS.mixed_label_share:
         total = total * (effective_rows(total) / total.sum())
         return DistinctRows(order[first], position, total, None, order)
     unit = common_unit(total) or 1.0

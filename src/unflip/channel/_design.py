@@ -7,22 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unflip._utils.typing import Codes, Floats, Singles
-
-SHARE_VARIANCE = 4.0
-"""Variance of the intercept of t_k."""
-
-LATENT_VARIANCE = 9.0
-"""Median of the variance of t: logits of about +-3."""
-
-MIN_VARIANCE, MAX_VARIANCE = 1e-2, 400.0
-"""Bounds of the variance of a block."""
-
-VARIANCE_OFFSET = 0.5
-"""A search for a variance s works in log(s + 0.5), as in log s a block with a tiny variance would
-need many steps to grow again."""
-
-TINY = 1e-300
-"""Minimum probability of a label: the sigmoid underflows to zero in a heavy tail."""
+from unflip.channel._settings import SETTINGS
 
 
 @dataclass(frozen=True)
@@ -44,15 +29,15 @@ class ChannelDesign:
     def latent_variance(self) -> float:
         """Median of the prior variance of t_k.
 
-        Of two classes, t_1 - t_0 has LATENT_VARIANCE, which is that of either times two.
+        The setting is that of t_1 - t_0 for two classes, twice the variance of either.
         """
-        return LATENT_VARIANCE / 2 if self.n_classes == 2 else LATENT_VARIANCE
+        return SETTINGS.latent_variance / 2 if self.n_classes == 2 else SETTINGS.latent_variance
 
     def first_variance(self) -> Floats:
         """Return the prior variance of every block before anything is known."""
         n_blocks = int(self.block.max())
         variance = np.full(1 + n_blocks, self.latent_variance / max(1, n_blocks))
-        variance[0] = SHARE_VARIANCE * self.latent_variance / LATENT_VARIANCE
+        variance[0] = SETTINGS.intercept_variance * self.latent_variance / SETTINGS.latent_variance
         return variance
 
     @cached_property
@@ -93,7 +78,7 @@ def likelihood(
         coef.T @ features.T
     )  # one line per class: sums over few classes are slow in rows
     gamma = g * if_class
-    p = np.maximum(gamma.sum(axis=0), TINY)
+    p = np.maximum(gamma.sum(axis=0), SETTINGS.smallest_probability)
     gamma /= p
     return float(weight @ np.log(p)), gamma.T, g.T
 

@@ -4,17 +4,12 @@ import numpy as np
 
 from unflip._utils.typing import Floats, Singles
 from unflip.channel._design import ChannelDesign, likelihood, singles
-
-BLOCK = 1 << 20
-"""Numbers that are worked on at a time."""
-
-MAX_CONJUGATE, CONJUGATE_TOL = 6, 1e-3
-"""Steps of conjugate gradients, and the share of the first decrement at which they end."""
+from unflip.channel._settings import SETTINGS
 
 
 def row_blocks(n_classes: int, n_rows: int) -> list[slice]:
     """Return slices of rows to take at a time."""
-    size = max(1, BLOCK // (n_classes * (n_classes - 1)))
+    size = max(1, SETTINGS.block_values // (n_classes * (n_classes - 1)))
     return [slice(first, first + size) for first in range(0, n_rows, size)]
 
 
@@ -47,7 +42,7 @@ def determinant_slopes(
     # dw/dT = H^-1 d(dL/dw)/dT, so that w's share is the change of dL/dT along H^-1 (slope in w)
     path = around.solved(design.features.T @ by_t.T)
     changed = design.counts(around.gamma_change(path).T)
-    return np.asarray(by_T + changed / np.maximum(T, 1e-12)), path
+    return np.asarray(by_T + changed / np.maximum(T, SETTINGS.smallest_divisor)), path
 
 
 class _Around:
@@ -71,7 +66,7 @@ class _Around:
         """Return the derivatives of half the log-determinant with respect to T, and to t."""
         F, K = self.design.single, self.design.n_classes
         g, T, U = singles(self.g), singles(self.T), singles(self.U)
-        p = np.maximum(T.T @ g, np.float32(1e-12))
+        p = np.maximum(T.T @ g, np.float32(SETTINGS.smallest_divisor))
         leverage = leverages(F, self.roots)
         leverage *= singles(0.5 * self.design.weight)
         by_T, by_g = np.zeros((K, K)), np.empty(g.shape)
@@ -110,8 +105,8 @@ class _Around:
         solution, residual = np.zeros_like(push), push.copy()
         step = ahead = preconditioned(residual)
         decrement = first = float((residual * step).sum())
-        for _ in range(MAX_CONJUGATE):
-            if decrement <= CONJUGATE_TOL * first:
+        for _ in range(SETTINGS.conjugate_steps):
+            if decrement <= SETTINGS.conjugate_tolerance * first:
                 break
             product = self.product(step)
             curvature = float((step * product).sum())

@@ -21,29 +21,10 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 from scipy.optimize import Bounds, minimize
 
 from unflip._utils.typing import Codes, Floats
-from unflip.channel._design import (
-    MAX_VARIANCE,
-    MIN_VARIANCE,
-    TINY,
-    VARIANCE_OFFSET,
-    ChannelDesign,
-    likelihood,
-    singles,
-    softmax_over_classes,
-)
-from unflip.channel._determinant import (
-    BLOCK,
-    determinant_slopes,
-    directed_products,
-    row_blocks,
-)
-from unflip.channel._structure import LARGEST_LOGIT, NoiseStructure
-
-DIRECTED_ROWS = 1000
-"""Rows that stand for all in the mean information about t."""
-
-CURVATURE = 0.1
-"""Typical information of a row about t, to scale the directions of w by."""
+from unflip.channel._design import ChannelDesign, likelihood, singles, softmax_over_classes
+from unflip.channel._determinant import determinant_slopes, directed_products, row_blocks
+from unflip.channel._settings import SETTINGS
+from unflip.channel._structure import NoiseStructure
 
 
 @dataclass(frozen=True)
@@ -91,7 +72,7 @@ class ChannelFit:
     @cached_property
     def noisy(self) -> Floats:
         """P(noisy | x) of the rows."""
-        return np.maximum(self.clean @ self.T, 1e-12)
+        return np.maximum(self.clean @ self.T, SETTINGS.smallest_divisor)
 
     @cached_property
     def counts(self) -> Floats:
@@ -101,7 +82,7 @@ class ChannelFit:
     @cached_property
     def directions(self) -> Floats:
         """u_c, in columns: eigenvectors of the mean information about t, but for (1, ..., 1)."""
-        some, weight = self.design.some(DIRECTED_ROWS)
+        some, weight = self.design.some(SETTINGS.direction_samples)
         g, T = singles(self.clean[some]), self.T
         over = singles(weight[:, None] / self.noisy[some])
         information = -(g * weight[:, None]).T @ g
@@ -167,11 +148,12 @@ class ChannelFit:
 
     def parameter_scale(self) -> Floats:
         """Return about the standard deviations of theta, were the true classes known."""
-        J, T = self.structure.jacobian(self.theta), np.maximum(self.T, TINY)
-        known = np.einsum("k,kja,kj->ka", self.counts.sum(axis=1), J**2, 1 / T)
+        J, tiny = self.structure.jacobian(self.theta), SETTINGS.smallest_probability
+        over = 1 / np.maximum(self.T, tiny)
+        known = np.einsum("k,kja,kj->ka", self.counts.sum(axis=1), J**2, over)
         information = np.diag(self.structure.log_prior(self.theta)[2]).copy()
         np.add.at(information, self.structure.gathered(), known)
-        return np.asarray(1 / np.sqrt(np.maximum(information, TINY)))
+        return np.asarray(1 / np.sqrt(np.maximum(information, tiny)))
 
     @cached_property
     def _determinant_slopes(self) -> tuple[Floats, Floats]:
@@ -195,6 +177,8 @@ class ChannelFit:
         follows = (self._determinant_slopes[1] * self.unscaled_coef).sum(axis=1) / self.root**2
         squares, (s, block) = (self.coef**2).sum(axis=1), (self.variance, self.design.block)
         step, total = np.zeros(s.size), s[1:].sum()
+        offset = SETTINGS.variance_offset
+        least, most = SETTINGS.smallest_variance, SETTINGS.largest_variance
         for b in range(1, s.size):
             own = block == b
             size, effective = squares[own].sum(), determined[own].sum()
@@ -205,10 +189,10 @@ class ChannelFit:
             in_all = slope - follows[own].sum()
             slope = min(slope, in_all, key=abs) if slope * in_all > 0 else 0.0
             bend = 0.5 * min(size, effective) + 1 / (s.size - 1)
-            # in log(s + 0.5): a variance near 0 would take many steps in log s
-            push = np.clip(slope / bend * s[b] / (s[b] + VARIANCE_OFFSET), -1.0, 1.0)
-            moved = (s[b] + VARIANCE_OFFSET) * np.exp(push) - VARIANCE_OFFSET
-            step[b] = np.log(np.clip(moved, MIN_VARIANCE, MAX_VARIANCE) / s[b])
+            # the step is one of log(s + offset)
+            push = np.clip(slope / bend * s[b] / (s[b] + offset), -1.0, 1.0)
+            moved = (s[b] + offset) * np.exp(push) - offset
+            step[b] = np.log(np.clip(moved, least, most) / s[b])
         return step
 
     def gradient(self) -> Floats:
@@ -246,7 +230,7 @@ class ChannelFit:
         few = J.shape[2] == 1
         mixed = np.zeros((1 if few else K, K, K, n_features))
         by_rows = (J[:, None, :, 0] * self.T[None]).reshape(K * K, K).T  # j, (k, l)
-        size = max(1, BLOCK // (K * K))
+        size = max(1, SETTINGS.block_values // (K * K))
         for first in range(0, len(g), size):
             part = slice(first, first + size)
             pairs = (g[part, :, None] * g[part, None, :]).reshape(-1, K * K)
@@ -278,7 +262,7 @@ def fit_coefficients(
     T: Floats | None = None,
     near: "ChannelFit | None" = None,
     slope: Floats | None = None,
-    reach: float = 2.0,
+    reach: float = SETTINGS.longest_step,
     tol: float = 0.02,
     max_iter: int = 60,
 ) -> ChannelFit:
@@ -307,7 +291,7 @@ def fit_coefficients(
     return ChannelFit(design, structure, theta, T, variance, w, before - float(found.fun))
 
 
-def fit_without(fit: ChannelFit, kept: Codes, weight: Floats, tol: float = 0.1) -> ChannelFit:
+def fit_without(fit: ChannelFit, kept: Codes, weight: Floats, tol: float) -> ChannelFit:
     """Maximise over w on some of the rows; T and the variances are held."""
     design = fit.design
     some = replace(design, features=design.features[kept], codes=design.codes[kept], weight=weight)
@@ -335,7 +319,8 @@ class _Search:
         if near is None:
             root = np.sqrt(variance[design.block])
             values, vectors = eigh(design.gram * np.outer(root, root))
-            basis = root[:, None] * vectors / np.sqrt(1 + CURVATURE * np.maximum(values, 0.0))
+            information = SETTINGS.typical_information * np.maximum(values, 0.0)
+            basis = root[:, None] * vectors / np.sqrt(1 + information)
             self.turns, self.directions = basis[None], np.eye(design.n_classes)
         else:
             self.turns, self.directions = near.unscaled_roots, near.directions
@@ -378,8 +363,8 @@ class _JointSearch:
         self.search, self.structure, self.slope = search, structure, slope
         self.theta, self.scale = near.theta, near.parameter_scale()
         self.size = search.size + self.theta.size
-        low = np.maximum(self.theta - reach, -LARGEST_LOGIT) - self.theta
-        high = np.minimum(self.theta + reach, LARGEST_LOGIT) - self.theta
+        low = np.maximum(self.theta - reach, -SETTINGS.largest_logit) - self.theta
+        high = np.minimum(self.theta + reach, SETTINGS.largest_logit) - self.theta
         free = np.full(search.size, np.inf)
         self.bounds = Bounds(
             np.append(-free, np.minimum(low, 0.0) / self.scale),

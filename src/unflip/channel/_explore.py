@@ -12,19 +12,13 @@ import numpy as np
 
 from unflip._utils.typing import Floats
 from unflip.channel._climb import Peak, climb
-from unflip.channel._compare import (
-    ROUGH_STRUCTURE_TOL,
-    compared,
-    first_peaks,
-    probabilities,
-    refined,
-    tests,
-)
+from unflip.channel._compare import compared, first_peaks, probabilities, refined, tests
 from unflip.channel._design import ChannelDesign, affordable_rows
 from unflip.channel._distribution import Distribution, DrawnMatrices, RatesOfTwo
 from unflip.channel._evidence import ChannelFit, fit_coefficients
 from unflip.channel._outcomes import EvidenceTest
 from unflip.channel._rates import Box
+from unflip.channel._settings import SETTINGS
 from unflip.channel._sharpness import held_out_logits, sharpened
 from unflip.channel._structure import structures
 from unflip.channel._two_classes import (
@@ -33,15 +27,6 @@ from unflip.channel._two_classes import (
     first_quadrature,
     two_rates,
 )
-
-FINAL_WORK = 6e9
-"""Work of one evaluation of the evidence, in multiplications, where little is left to find."""
-
-NEGLIGIBLE_STRUCTURE = 1e-3
-"""Structures of a smaller probability are left out."""
-
-N_MATRIX_DRAWS, MOST_NUMBERS = 2000, 1_000_000
-"""Matrices drawn from the distribution of T, and how many numbers they may hold."""
 
 Designs = Callable[[int], ChannelDesign]
 """Returns the features of the first rows, as many as are asked for."""
@@ -84,7 +69,7 @@ class Exploration(Protocol):
 def fit_at(design: ChannelDesign, T: Floats) -> Peak:
     """Return the maximum over the coefficients and their variances at one T."""
     none, variance = structures(design.n_classes, free=False)[0], design.first_variance()
-    return climb(design, none, none.start(), variance, T=T, tol=ROUGH_STRUCTURE_TOL)
+    return climb(design, none, none.start(), variance, T=T, tol=SETTINGS.rough_tolerance)
 
 
 @dataclass(frozen=True)
@@ -203,13 +188,15 @@ class OverStructures:
         """Return the mean over the structures by their probability."""
         peaks = compared(maxima)
         first = peaks[0].fit.design
-        n_final = min(n_rows, affordable_rows(first.n_classes, first.block.size, FINAL_WORK))
+        most = affordable_rows(first.n_classes, first.block.size, SETTINGS.final_work)
+        n_final = min(n_rows, most)
         if n_final > len(first.codes):
             peaks = refined(peaks, designs(n_final))
         probability = probabilities(peaks)
         noise_test, alike_test = tests(peaks, probability)
+        least = SETTINGS.negligible_structure
         peaks = [
-            _sharpened(peak) if p > NEGLIGIBLE_STRUCTURE and peak.structure.n_parameters else peak
+            _sharpened(peak) if p > least and peak.structure.n_parameters else peak
             for peak, p in zip(peaks, probability, strict=True)
         ]
         draws, shares = _draws(peaks, probability, random)
@@ -268,11 +255,11 @@ def _draws(
 ) -> tuple[Floats, Floats]:
     """Return draws of T's entries, and of the share of wrong labels, each sorted."""
     K = peaks[0].fit.design.n_classes
-    size = max(200, min(N_MATRIX_DRAWS, MOST_NUMBERS // K**2))
+    size = max(200, min(SETTINGS.n_draws, SETTINGS.drawn_values // K**2))
     matrices, shares = [], []
     for peak, p in zip(peaks, probability, strict=True):
         n = round(p * size)
-        if not n or p <= NEGLIGIBLE_STRUCTURE:
+        if not n or p <= SETTINGS.negligible_structure:
             continue
         drawn = peak.draws(n, random)
         stays = np.diagonal(drawn, axis1=1, axis2=2)

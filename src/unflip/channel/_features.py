@@ -4,18 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unflip._utils.typing import Array, Floats
-
-MIN_EIGENVALUE = 1e-6
-"""Minimum eigenvalue of the kernel matrix, relative to the largest; smaller ones are dropped."""
-
-KEYED_AT_ONCE = 1024
-"""Rows whose keys are made at a time."""
-
-KEY_STEPS = 1000
-"""Steps per standard deviation to which values are rounded before rows are shuffled by them."""
-
-N_DISTANCES = 300
-"""Number of rows whose distances set the scale of the kernel."""
+from unflip.channel._settings import SETTINGS
 
 
 class ChannelFeatures:
@@ -53,13 +42,13 @@ class ChannelFeatures:
         self.block = np.repeat([0, 1], [1, n_columns])
         if self.width is None:
             return self
-        some = self._standardised(X[order[:N_DISTANCES]])
+        some = self._standardised(X[order[: SETTINGS.distance_samples]])
         distances = _squared_distances(some, some)
         apart = distances[distances > 1e-9 * (1 + distances.max())]
         self.gamma = 1 / (2 * self.width**2 * (np.median(apart) if apart.size else 1.0))
         self.centers = self._standardised(X[order[: self.n_centers]])
         eigenvalues, vectors = np.linalg.eigh(self._kernel(self.centers))
-        keep = eigenvalues > MIN_EIGENVALUE * eigenvalues[-1]
+        keep = eigenvalues > SETTINGS.smallest_eigenvalue * eigenvalues[-1]
         self.root = vectors[:, keep] / np.sqrt(eigenvalues[keep])
         self.shift = np.average(self._kernel(self._standardised(X)), axis=0, weights=weight)
         self.block = np.repeat([0, 1, 2], [1, n_columns, int(keep.sum())])
@@ -112,19 +101,21 @@ def shuffled_keys(
     """
     share = weight / weight.sum()
     mean, variance, skewness = share @ X, np.zeros(X.shape[1]), np.zeros(X.shape[1])
-    parts = [slice(first, first + KEYED_AT_ONCE) for first in range(0, len(X), KEYED_AT_ONCE)]
+    size = 1024  # samples at a time: the standardised values need little memory
+    parts = [slice(first, first + size) for first in range(0, len(X), size)]
     for part in parts:
         variance += share[part] @ (X[part] - mean) ** 2
     deviation = np.sqrt(np.where(variance > 0, variance, 1.0))
-    rounded = np.empty(X.shape, dtype=np.int64)
+    # values are rounded to a thousandth of a standard deviation, which single precision keeps
+    steps, rounded = 1000, np.empty(X.shape, dtype=np.int64)
     for part in parts:
         Z = (X[part] - mean) / deviation
-        np.rint(np.clip(KEY_STEPS * Z, -(2.0**52), 2.0**52), out=rounded[part], casting="unsafe")
+        np.rint(np.clip(steps * Z, -(2.0**52), 2.0**52), out=rounded[part], casting="unsafe")
         np.clip(Z, -10, 10, out=Z)
         skewness += share[part] @ (Z * Z * Z)
     # columns are known by their shape, not by their place
     seed = random_state.randint(2**31, dtype=np.int64)
-    column = _mixed((np.rint(KEY_STEPS * skewness).astype(np.int64) + seed).view(np.uint64))
+    column = _mixed((np.rint(steps * skewness).astype(np.int64) + seed).view(np.uint64))
     # sums of products wrap around, as they may
     return _mixed(rounded.view(np.uint64) @ (column | np.uint64(1)))
 

@@ -8,14 +8,7 @@ from scipy.stats import chi2
 
 from unflip._utils.typing import Floats
 from unflip.channel._check import check_channel
-from unflip.channel._choose import (
-    CHOICE_PILOT_ROWS,
-    Candidate,
-    ChannelSample,
-    Choice,
-    Features,
-    may_bend,
-)
+from unflip.channel._choose import Candidate, ChannelSample, Choice, Features, may_bend
 from unflip.channel._climb import climb
 from unflip.channel._copies import distinct_rows
 from unflip.channel._design import softmax_over_classes
@@ -30,26 +23,13 @@ from unflip.channel._explore import (
 from unflip.channel._forest import ForestFeatures
 from unflip.channel._outcomes import ModelCheck
 from unflip.channel._rates import box_of
+from unflip.channel._settings import SETTINGS
 from unflip.channel._sharpness import held_out_logits, sharpened
 from unflip.channel._structure import structures
 from unflip.channel._two_classes import two_rates
 from unflip.noise import Noise, RatesInterval, TransitionMatrix
 
 Moderation = tuple[Floats, Floats, Floats]
-
-STRONG_EVIDENCE = 3.0
-"""Gain of the log-evidence, in nats, from which on the scores of a forest are features. It is
-strong evidence (Kass and Raftery, 1995): the forest has learnt from the labels, too, what the
-evidence of its scores does not count."""
-
-MODERATED_ROWS = 3000
-"""Up to so many rows the uncertainty of w is part of the clean posterior."""
-
-CONTRADICTED = 1e-3
-"""Probability of labels that contradict given rates, where the rates are right."""
-
-LARGEST_MOVE = 0.05
-"""Difference of a class's rate from the given one that is worth a word."""
 
 
 @dataclass(frozen=True)
@@ -197,8 +177,8 @@ def fit_channel(
     fitted = finished(smooth)
     if may_bend(sample, fitted[1].fit, fitted[1].sharpness):
         trees = choice.trees(columns, random_state)
-        n_rows = min(len(sample.rows), CHOICE_PILOT_ROWS)
-        if n_rows * (trees.height - smooth.height) > STRONG_EVIDENCE:
+        n_rows = min(len(sample.rows), SETTINGS.pilot_samples)
+        if n_rows * (trees.height - smooth.height) > SETTINGS.forest_evidence:
             fitted = finished(trees)
     return _checked(fitted)
 
@@ -232,7 +212,7 @@ def _finished(
     )
     factor = sharpened(held_out_logits(fit), fit.design, fit.structure, fit.theta, found.T).factor
     moderation = None
-    if n_rows <= MODERATED_ROWS and factor == 1:
+    if n_rows <= SETTINGS.moderated_samples and factor == 1:
         root = np.sqrt(fit.variance[fit.design.block])
         moderation = root, fit.directions, fit.covariances
     coef = factor * fit.unscaled_coef
@@ -256,7 +236,7 @@ def _likelier(fitted: FittedRows) -> Noise | None:
     Twice the gain of the log-evidence is about chi-squared, with a degree of freedom per class.
     """
     sample, K = fitted.sample, fitted.sample.n_classes
-    design = sample.design(fitted.features, CHOICE_PILOT_ROWS, fitted.scores)
+    design = sample.design(fitted.features, SETTINGS.pilot_samples, fitted.scores)
     given = climb(
         design, fitted.fit.structure, fitted.fit.theta, fitted.fit.variance, T=fitted.fit.T
     ).fit
@@ -264,6 +244,8 @@ def _likelier(fitted: FittedRows) -> Noise | None:
     best = climb(design, per_class, per_class.start(), given.variance, given.unscaled_coef).fit
     deviance = 2 * (best.log_likelihood - given.log_likelihood)
     apart = np.abs(np.diag(best.T) - np.diag(given.T)).max()
-    if chi2.sf(deviance, K) > CONTRADICTED or apart < LARGEST_MOVE:
+    if apart < SETTINGS.contradiction_difference:
+        return None
+    if chi2.sf(deviance, K) > SETTINGS.contradiction_p_value:
         return None
     return as_rates(best.T)

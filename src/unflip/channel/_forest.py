@@ -11,22 +11,7 @@ from unflip._utils.threads import SCIKIT_LEARN
 from unflip._utils.typing import Array, Codes, Floats
 from unflip.channel._copies import starts_of_equal
 from unflip.channel._features import ChannelFeatures
-
-N_FOLDS, FOREST_TREES, DEPTH = 3, 30, 20
-"""Number of folds, number of trees that predict each fold, and their maximum depth."""
-
-FOREST_ROWS = 5000
-"""Rows that the forests are grown on."""
-
-N_SCOUTS, SCOUTED, BENT = 5, (0.1, 0.3, 0.5, 1.0), (0.7, 1.0, 1.4)
-"""Trees that each fold is left to, to tell whether more are worth their time, and how much their
-scores, and the channel's, may count."""
-
-PRIOR_TREES = 5.0
-"""The noisy class shares count as so many trees more, so that no probability is 0."""
-
-SCORED_AT_ONCE = 2048
-"""Rows that are led through the trees at a time."""
+from unflip.channel._settings import SETTINGS
 
 
 @dataclass(frozen=True)
@@ -63,15 +48,16 @@ class Trees:
     def predict_proba(self, X: Floats) -> Floats:
         """Return the mean shares of the classes in the leaves of every row."""
         mean = np.zeros((len(X), self.proba.shape[1]))
-        for first in range(0, len(X), SCORED_AT_ONCE):
-            rows = for_trees(X[first : first + SCORED_AT_ONCE])
+        size = 2048  # samples at a time: the positions in a tree fit a processor's cache
+        for first in range(0, len(X), size):
+            rows = for_trees(X[first : first + size])
             flat, place = rows.ravel(), np.arange(len(rows)) * X.shape[1]
             for root in self.root:
                 node = np.full(len(rows), root)
-                for _ in range(DEPTH):
+                for _ in range(SETTINGS.tree_depth):
                     goes_right = flat[place + self.feature[node]] > self.threshold[node]
                     node = self.child[2 * node + goes_right]
-                mean[first : first + SCORED_AT_ONCE] += self.proba[node]
+                mean[first : first + size] += self.proba[node]
         return mean / self.root.size
 
 
@@ -90,7 +76,7 @@ class ForestFeatures:
         self, X: Floats, codes: Codes, weight: Floats, n_classes: int, random_state: int
     ) -> Floats:
         """Grow the forests, and return the held-out scores of the first rows."""
-        n = min(len(X), FOREST_ROWS)
+        n = min(len(X), SETTINGS.forest_samples)
         self.share = _shares(codes, weight, n_classes)
         self.seed = random_state
         votes, self.forests = self._grown(X[:n], codes, weight, folds_of(X[:n])[0], random_state)
@@ -101,13 +87,13 @@ class ForestFeatures:
 
     def steadier(self, X: Floats, codes: Codes, weight: Floats, held_out: Floats) -> Floats:
         """Return held-out scores of as many trees as a new row has: the rows are folded again."""
-        n, total = len(held_out), FOREST_TREES + PRIOR_TREES
-        mean = (
-            total * softmax(held_out * self.scale, axis=1) - PRIOR_TREES * self.share
-        ) / FOREST_TREES
+        n, n_folds = len(held_out), SETTINGS.n_folds
+        n_trees, prior = SETTINGS.forest_trees, SETTINGS.prior_trees
+        proba = softmax(held_out * self.scale, axis=1)
+        mean = ((n_trees + prior) * proba - prior * self.share) / n_trees
         for k, fold in enumerate(folds_of(X[:n])[1:], start=1):
-            mean += self._grown(X[:n], codes, weight, fold, self.seed + k * N_FOLDS)[0]
-        return np.asarray(self._logs(np.maximum(mean / N_FOLDS, 0.0)) / self.scale)
+            mean += self._grown(X[:n], codes, weight, fold, self.seed + k * n_folds)[0]
+        return np.asarray(self._logs(np.maximum(mean / n_folds, 0.0)) / self.scale)
 
     def _grown(
         self, X: Floats, codes: Codes, weight: Floats, fold: Codes, seed: int
@@ -119,8 +105,8 @@ class ForestFeatures:
             grown, left = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
             grown = grown if grown.size else left
             forest = ExtraTreesClassifier(
-                FOREST_TREES,
-                max_depth=DEPTH,
+                SETTINGS.forest_trees,
+                max_depth=SETTINGS.tree_depth,
                 max_features=None,  # thresholds are random: the best of them need all columns
                 random_state=seed + k,
             )
@@ -141,7 +127,7 @@ class ForestFeatures:
 
     def _logs(self, votes: Floats) -> Floats:
         """Return the centred logarithms of the probabilities of all classes."""
-        logs = np.log(FOREST_TREES * votes + PRIOR_TREES * self.share)
+        logs = np.log(SETTINGS.forest_trees * votes + SETTINGS.prior_trees * self.share)
         return np.asarray(logs - logs.mean(axis=1, keepdims=True))
 
 
@@ -151,14 +137,15 @@ def scouted_gain(X: Floats, codes: Codes, weight: Floats, noisy: Floats) -> floa
     P(noisy | x)^b trees^a is compared with P(noisy | x)^b, each at its likeliest a and b.
     """
     X, fold, n_classes = for_trees(X), folds_of(X)[0], noisy.shape[1]
+    n_trees = SETTINGS.pilot_forest_trees
     share = _shares(codes, weight, n_classes)
     scores = np.zeros_like(noisy)
     for k in range(fold.max() + 1):
         grown, left = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
         if grown.size:
             forest = ExtraTreesClassifier(
-                N_SCOUTS,
-                max_depth=DEPTH,
+                n_trees,
+                max_depth=SETTINGS.tree_depth,
                 max_features=None,
                 random_state=k,
             )
@@ -166,15 +153,15 @@ def scouted_gain(X: Floats, codes: Codes, weight: Floats, noisy: Floats) -> floa
             with SCIKIT_LEARN:
                 forest.fit(X[grown], codes[grown], weight[grown])
                 votes[:, forest.classes_] = forest.predict_proba(X[left])
-            scores[left] = np.log1p(N_SCOUTS / PRIOR_TREES * votes / share)
+            scores[left] = np.log1p(n_trees / SETTINGS.prior_trees * votes / share)
     plain, own = np.log(noisy), (np.arange(len(X)), codes)
 
     def likelihood(a: float, b: float) -> float:
         return float(np.average(log_softmax(b * plain + a * scores, axis=1)[own], weights=weight))
 
-    return max(likelihood(a, b) for a in SCOUTED for b in BENT) - max(
-        likelihood(0.0, b) for b in BENT
-    )
+    of_model = SETTINGS.pilot_model_exponents
+    with_trees = max(likelihood(a, b) for a in SETTINGS.pilot_tree_exponents for b in of_model)
+    return with_trees - max(likelihood(0.0, b) for b in of_model)
 
 
 def _shares(codes: Codes, weight: Floats, n_classes: int) -> Floats:
@@ -191,6 +178,6 @@ def for_trees(X: Floats) -> Array:
 
 def folds_of(X: Floats) -> list[Codes]:
     """Return a fold for every row, in several ways, the same for equal rows, neighbours here."""
-    group = np.cumsum(starts_of_equal(X)) - 1
-    ways = group * N_FOLDS // (group[-1] + 1), group % N_FOLDS, group // N_FOLDS % N_FOLDS
+    group, n_folds = np.cumsum(starts_of_equal(X)) - 1, SETTINGS.n_folds
+    ways = group * n_folds // (group[-1] + 1), group % n_folds, group // n_folds % n_folds
     return [np.asarray(way, dtype=np.intp) for way in ways]

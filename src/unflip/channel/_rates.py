@@ -9,24 +9,11 @@ from scipy.stats import chi2
 
 from unflip._utils.typing import Floats
 from unflip.channel._outcomes import EvidenceTest
-from unflip.channel._structure import NO_NOISE
+from unflip.channel._settings import SETTINGS
 from unflip.noise import LARGEST_TOTAL, NoiseRates
 
 Box = tuple[tuple[float, float], tuple[float, float]]
 """The range of rho_pos, and that of rho_neg."""
-
-MAX_UNKNOWN_RATE = 0.5
-"""Upper bound of either rate where nothing is known of both: most labels of a class are right."""
-
-EQUAL = 0.25
-"""Prior probability of equal rates, given noise."""
-
-N_CELLS = 160
-"""Grid cells per rate to integrate over the rates."""
-
-NEGLIGIBLE, EXPLORED = 12.0, 6.0
-"""Differences from the maximum log-evidence beyond which rates are ignored, and beyond which the
-neighbours of a pair are not explored."""
 
 
 def box_of(known: NoiseRates | None) -> Box:
@@ -47,7 +34,7 @@ def box_of(known: NoiseRates | None) -> Box:
         return known.bounds
     rates = known.positive, known.negative
     # what is known of one rate tells the classes apart: the other one may be anything
-    most = MAX_UNKNOWN_RATE if rates == (None, None) else LARGEST_TOTAL
+    most = SETTINGS.largest_unknown_rate if rates == (None, None) else LARGEST_TOTAL
     box = np.array(
         [
             (0.0, most) if rate is None else ends
@@ -69,7 +56,7 @@ class GridSurface:
 
     def __init__(self, pairs: Floats, log_evidence: Floats) -> None:
         top = log_evidence.max()
-        values = np.maximum(log_evidence, top - 5 * NEGLIGIBLE)
+        values = np.maximum(log_evidence, top - 5 * SETTINGS.negligible_drop)
         self.spread = np.ptp(pairs, axis=0) > 0
         self.between: Any
         if self.spread.all():
@@ -107,8 +94,10 @@ class RatePosterior:
     def __init__(
         self, surface: Callable[[Floats], Floats], box: Box, region: Box, origin: float | None
     ) -> None:
+        n_cells, none = SETTINGS.grid_cells, SETTINGS.no_noise_probability
+        alike = SETTINGS.equal_rates_probability
         self.edges = [
-            np.linspace(low, high, N_CELLS + 1 if high > low else 2) for low, high in region
+            np.linspace(low, high, n_cells + 1 if high > low else 2) for low, high in region
         ]
         A, B = np.meshgrid(*map(_middles, self.edges), indexing="ij")
         log_box = surface(np.column_stack([A.ravel(), B.ravel()])).reshape(A.shape)
@@ -122,18 +111,18 @@ class RatePosterior:
         whole, part = _equal_rates(box), _equal_rates(region)
         on_line, top_line = np.zeros(1), -np.inf
         if whole is not None:
-            masses = [(1 - EQUAL) * mass for mass in masses]
+            masses = [(1 - alike) * mass for mass in masses]
             if part is not None:
-                t = _middles(np.linspace(*part, 2 * N_CELLS + 1))
+                t = _middles(np.linspace(*part, 2 * n_cells + 1))
                 log_line = surface(np.column_stack([t, t]))
                 top_line = log_line.max()
                 on_line = np.exp(log_line - top)
-                on_line *= EQUAL * (part[1] - part[0]) / t.size / (whole[1] - whole[0])
+                on_line *= alike * (part[1] - part[0]) / t.size / (whole[1] - whole[0])
                 for mass, edges in zip(masses, self.edges, strict=True):
                     mass += np.histogram(t, bins=edges, weights=on_line)[0]
-        noise = (1 - NO_NOISE) * masses[0].sum()
-        clean = NO_NOISE * np.exp(log_origin - top)
-        equal = (1 - NO_NOISE) * on_line.sum() + clean
+        noise = (1 - none) * masses[0].sum()
+        clean = none * np.exp(log_origin - top)
+        equal = (1 - none) * on_line.sum() + clean
         self.p_origin = float(clean / (clean + noise))
         self.log_evidence = float(top + np.log(clean + noise))
         self.masses = [mass / mass.sum() for mass in masses]
@@ -198,7 +187,7 @@ def narrow(surface: GridSurface, box: Box, margin: float) -> Box:
     axes = [np.linspace(*side, 101) if side[1] > side[0] else np.array(side[:1]) for side in box]
     A, B = np.meshgrid(*axes, indexing="ij")
     values = surface(np.column_stack([A.ravel(), B.ravel()])).reshape(A.shape)
-    near = values > values.max() - NEGLIGIBLE
+    near = values > values.max() - SETTINGS.negligible_drop
     sides = []
     for k, (low, high) in enumerate(box):
         held = axes[k][near.any(axis=1 - k)]

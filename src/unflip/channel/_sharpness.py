@@ -15,20 +15,11 @@ import numpy as np
 from scipy.optimize import minimize
 
 from unflip._utils.typing import Floats
-from unflip.channel._design import TINY, ChannelDesign, softmax_over_classes
+from unflip.channel._design import ChannelDesign, softmax_over_classes
 from unflip.channel._determinant import leverages
 from unflip.channel._evidence import ChannelFit
-from unflip.channel._structure import LARGEST_LOGIT, NoiseStructure
-
-STEP, LARGEST_SPREAD = 0.1, 0.5
-"""Difference of log a by which its curvature is found, and the largest standard deviation."""
-
-SHARPEST, LEAST_GAIN = 4.0, 2.0
-"""Largest factor of the clean posterior's logits, and the gain of the held-out log-likelihood from
-which on they are multiplied by one."""
-
-LARGEST_OWN = 0.9
-"""Share of its own function's information that a row may hold, to be left out in one step."""
+from unflip.channel._settings import SETTINGS
+from unflip.channel._structure import NoiseStructure
 
 
 @dataclass(frozen=True)
@@ -52,7 +43,7 @@ def held_out_logits(fit: ChannelFit, most_rows: int | None = None) -> Floats:
     leverage = leverages(fit.design.single[some], fit.unscaled_roots).T
     # a row that looks mislabelled holds less than none: the fit would move on without it
     curvature = _spread(clean, U) - _spread(given, U)
-    held = np.minimum(own * leverage * curvature, LARGEST_OWN)
+    held = np.minimum(own * leverage * curvature, SETTINGS.largest_leverage)
     moved = (own * leverage * ((given - clean) @ U) / (1 - held)) @ U.T
     return np.asarray(F @ fit.unscaled_coef - moved)
 
@@ -77,7 +68,7 @@ def sharpened(
         matrix = structure.matrix(there) if T is None else T
         g = softmax_over_classes(a * t)
         gamma = g * matrix[:, design.codes]
-        p = np.maximum(gamma.sum(axis=0), TINY)
+        p = np.maximum(gamma.sum(axis=0), SETTINGS.smallest_probability)
         gamma /= p
         by_a = a * float((((gamma - g) * t).sum(axis=0)) @ design.weight)
         value, slope = float(design.weight @ np.log(p)), np.zeros(0)
@@ -90,18 +81,19 @@ def sharpened(
     free = theta if T is None else np.zeros(0)
 
     def highest(least: float, most: float) -> tuple[float, Floats]:
-        bounds = [(least, most), *[(-LARGEST_LOGIT, LARGEST_LOGIT)] * free.size]
+        bounds = [(least, most), *[(-SETTINGS.largest_logit, SETTINGS.largest_logit)] * free.size]
         start = np.append(least, free)
         found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
         return -float(found.fun), found.x
 
     plain, _ = highest(0.0, 0.0)
-    best, x = highest(0.0, float(np.log(SHARPEST)))
-    if best - plain < LEAST_GAIN:
+    best, x = highest(0.0, float(np.log(SETTINGS.largest_factor)))
+    if best - plain < SETTINGS.factor_gain:
         return Sharpened(1.0, theta, np.zeros(theta.size))
     factor = float(np.exp(x[0]))
     if T is not None:
         return Sharpened(factor, theta, np.zeros(theta.size))
-    (below, low), (above, high) = (highest(end, end) for end in (x[0] - STEP, x[0] + STEP))
-    bend = max((2 * best - below - above) / STEP**2, 1 / LARGEST_SPREAD**2)
-    return Sharpened(factor, x[1:], (high - low)[1:] / (2 * STEP) / np.sqrt(bend))
+    step, widest = SETTINGS.log_factor_step, SETTINGS.largest_log_factor_deviation
+    (below, low), (above, high) = (highest(end, end) for end in (x[0] - step, x[0] + step))
+    bend = max((2 * best - below - above) / step**2, 1 / widest**2)
+    return Sharpened(factor, x[1:], (high - low)[1:] / (2 * step) / np.sqrt(bend))

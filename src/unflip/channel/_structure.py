@@ -14,18 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import betaln, expit, gammaln, logit, softmax
 
 from unflip._utils.typing import Floats
-
-STAYS, FLIPS = 4.0, 1.0
-"""The prior of a rate is Beta(1, 4): a fifth is flipped on average, and no noise is likeliest."""
-
-NO_NOISE = 0.1
-"""Prior probability of no noise."""
-
-FIRST_RATE = 0.1
-"""Rate at which a climb starts."""
-
-LARGEST_LOGIT = 15.0
-"""Parameters are kept within this, so that no entry of T underflows."""
+from unflip.channel._settings import SETTINGS
 
 ONE_RATE, ONE_TARGET, FEW_TARGETS = (
     "one rate",
@@ -83,7 +72,7 @@ class NoiseStructure:
     def start(self) -> Floats:
         """Return parameters to start at: a small rate, and even targets."""
         first = np.zeros(self.n_parameters)
-        first[: self.n_rates] = logit(FIRST_RATE)
+        first[: self.n_rates] = logit(SETTINGS.starting_rate)
         return first
 
     def parts(self, theta: Floats) -> tuple[Floats, Floats]:
@@ -116,7 +105,7 @@ class NoiseStructure:
         if other.n_rates:
             # with even targets noise may seem absent, and few targets would not be looked for
             new_targets = self.n_ratios > other.n_ratios or self.targets != other.targets
-            least = FIRST_RATE if new_targets else 0.02
+            least = SETTINGS.starting_rate if new_targets else 0.02
             rates = rates if self.per_class else rates.mean(keepdims=True)
             found[: self.n_rates] = logit(np.clip(rates[: self.n_rates], least, 0.9))
         if self.n_ratios and other.n_ratios:
@@ -146,13 +135,14 @@ class NoiseStructure:
         n = self.n_rates
         _, targets = self.parts(theta)
         own = expit(theta[:n])
-        value = np.sum(FLIPS * np.log(own) + STAYS * np.log1p(-own) - betaln(FLIPS, STAYS))
+        flips, stays = SETTINGS.prior_flips, SETTINGS.prior_stays
+        value = np.sum(flips * np.log(own) + stays * np.log1p(-own) - betaln(flips, stays))
         slope = np.zeros(self.n_parameters)
-        slope[:n] = FLIPS - (FLIPS + STAYS) * own
+        slope[:n] = flips - (flips + stays) * own
         if self.targets is not None:
             value -= self.n_classes * np.log(self.n_classes - 1)
         curvature = np.diag(np.zeros(self.n_parameters))
-        curvature[np.arange(n), np.arange(n)] = (FLIPS + STAYS) * own * (1 - own)
+        curvature[np.arange(n), np.arange(n)] = (flips + stays) * own * (1 - own)
         if self.n_ratios:
             a, total = self.target_count, float(self.concentration or 0.0)
             value += a * np.log(targets).sum()
@@ -199,7 +189,8 @@ class NoiseStructure:
         pairs = np.column_stack([flipped.sum(axis=1), np.diag(counts)])
         if not self.per_class:
             pairs = pairs.sum(axis=0, keepdims=True)
-        correction = _dirichlet_gap(pairs + np.array([FLIPS, STAYS])).sum()
+        prior = np.array([SETTINGS.prior_flips, SETTINGS.prior_stays])
+        correction = _dirichlet_gap(pairs + prior).sum()
         if self.n_ratios:
             correction += _dirichlet_gap(flipped + self.target_count).sum()
         return float(correction)

@@ -17,21 +17,13 @@ from scipy.special import logsumexp
 from unflip._utils.typing import Codes, Floats
 from unflip.channel._climb import Peak, climb
 from unflip.channel._design import ChannelDesign
+from unflip.channel._settings import SETTINGS
 from unflip.channel._structure import (
     FEW_TARGETS,
     ONE_RATE,
     ONE_TARGET,
     NoiseStructure,
 )
-
-FIRST_TARGET_RATE = 0.2
-"""Rate at which targets are looked for before any rate is known."""
-
-TARGET_EARLY_STOP = 100.0
-"""How far below others one rate with one target is, in nats, where one per class is not tried."""
-
-MAX_TURNS = 4
-"""How often targets are chosen anew."""
 
 
 @dataclass(frozen=True)
@@ -75,14 +67,14 @@ def climb_targets(
     start: Peak,
     targets: Codes | None = None,
     variance: Floats | None = None,
-    tol: float = 0.1,
+    tol: float = SETTINGS.tolerance,
     top: float = -np.inf,
 ) -> TargetPeak:
     """Return the maximum over rates and targets, from the maximum of another structure."""
     if targets is None:
         targets = _likeliest_targets(start)
     best: TargetPeak | None = None
-    for _ in range(MAX_TURNS):
+    for _ in range(SETTINGS.target_rounds):
         peak = _climbed(design, per_class, best or start, targets, variance, tol, top)
         if best is not None and peak.log_evidence <= best.log_evidence:
             break
@@ -111,14 +103,15 @@ def one_target_peaks(
         for targets, start in by_targets.items()
     ]
     best = max(peaks, key=lambda peak: peak.log_evidence)
-    if best.log_evidence < top - TARGET_EARLY_STOP:
+    if best.log_evidence < top - SETTINGS.target_early_stop:
         return [best]
     return [best, climb_targets(design, True, best, variance=best.fit.variance, top=top)]
 
 
 def _likeliest_targets(peak: Peak) -> Codes:
     rates, _ = peak.structure.parts(peak.fit.theta)
-    return np.asarray(_log_likelihoods(peak, np.maximum(rates, FIRST_TARGET_RATE)).argmax(axis=1))
+    rates = np.maximum(rates, SETTINGS.starting_target_rate)
+    return np.asarray(_log_likelihoods(peak, rates).argmax(axis=1))
 
 
 def _climbed(
@@ -153,7 +146,7 @@ def _log_likelihoods(peak: Peak, rates: Floats) -> Floats:
     logs = np.empty((design.n_classes, design.n_classes))
     for k in range(design.n_classes):
         flips = np.where(design.codes == k, 0.0, T[k, design.codes])
-        without = np.maximum(peak.fit.noisy[own] - g[:, k] * flips, 1e-12)
+        without = np.maximum(peak.fit.noisy[own] - g[:, k] * flips, SETTINGS.smallest_divisor)
         gained = design.weight * np.log1p(g[:, k] * rates[k] / without)
         logs[k] = np.bincount(design.codes, gained, minlength=design.n_classes)
     np.fill_diagonal(logs, -np.inf)

@@ -13,21 +13,10 @@ from unflip._utils.typing import Floats
 from unflip.channel._climb import climb
 from unflip.channel._design import ChannelDesign
 from unflip.channel._evidence import ChannelFit
-from unflip.channel._rates import EXPLORED, Box, GridSurface, RatePosterior, narrow
+from unflip.channel._rates import Box, GridSurface, RatePosterior, narrow
+from unflip.channel._settings import SETTINGS
 from unflip.channel._structure import structures
 from unflip.noise import LARGEST_TOTAL
-
-N_VALUES = 6
-"""Grid points per rate: of all pairs, and again of those with evidence."""
-
-WIDE = 0.7
-"""Share of the box from which on the rates with evidence need no grid of their own."""
-
-TOL = 0.1
-"""Tolerance of the log-evidence at a pair of rates."""
-
-FIRST_RATE = 0.1
-"""Rate at which the search for pairs with evidence begins."""
 
 
 def two_rates(rates: Sequence[float] | Floats) -> Floats:
@@ -51,10 +40,10 @@ def fit_at(
     """Return the maximum over the coefficients and variances at one pair of rates."""
     none, T = structures(2, free=False)[0], two_rates(rates)
     if start is None:
-        return climb(design, none, none.start(), design.first_variance(), T=T, tol=TOL).fit
+        return climb(design, none, none.start(), design.first_variance(), T=T).fit
     place = none.start(), start.variance, start.unscaled_coef
     near = start if start.design is design else None
-    return climb(design, none, *place, T=T, near=near, tol=TOL, top=top).fit
+    return climb(design, none, *place, T=T, near=near, top=top).fit
 
 
 @dataclass(frozen=True)
@@ -79,7 +68,7 @@ class Quadrature:
 
 def first_quadrature(design: ChannelDesign, box: Box) -> Quadrature:
     """Return the distribution of the rates within a box, by a coarse grid of all."""
-    start = fit_at(design, np.clip(FIRST_RATE, *np.transpose(box)))
+    start = fit_at(design, np.clip(SETTINGS.starting_rate, *np.transpose(box)))
     return _distributed(explored(design, box, [start]), box)
 
 
@@ -100,7 +89,7 @@ def finer_quadrature(design: ChannelDesign, box: Box, before: Quadrature) -> Qua
         for (low, high), (least, most) in zip(before.region, box, strict=True)
         if most > least
     ]
-    is_wide = min(shares) >= WIDE
+    is_wide = min(shares) >= SETTINGS.wide_region
     if is_wide and design is before.best.design:
         return before
     region = box if is_wide else before.region
@@ -126,7 +115,7 @@ def explored(design: ChannelDesign, region: Box, starts: list[ChannelFit]) -> li
         steps = [
             (_height(fit), place)
             for (i, j), fit in found.items()
-            if _height(fit) > top - EXPLORED
+            if _height(fit) > top - SETTINGS.explored_drop
             for place in product((i - 1, i, i + 1), (j - 1, j, j + 1))
             if place in rates and place not in found
         ]
@@ -151,7 +140,7 @@ def _distance(one: Sequence[float] | Floats, other: Sequence[float] | Floats) ->
 def _axes(box: Box) -> tuple[Floats, Floats]:
     """Return some values of each rate, or the one that is known; as many pairs either way."""
     n_free = sum(high > low for low, high in box)
-    n_values = N_VALUES ** (2 // max(n_free, 1))
+    n_values = SETTINGS.grid_values ** (2 // max(n_free, 1))
     axes = [
         np.linspace(low, high, n_values) if high > low else np.array([low]) for low, high in box
     ]
@@ -164,7 +153,7 @@ def _distributed(fits: list[ChannelFit], box: Box, region: Box | None = None) ->
     heights = np.array([fit.log_likelihood for fit in ordered])
     surface = GridSurface(np.array([rates_at(fit) for fit in ordered]), heights)
     if region is None:
-        region = narrow(surface, box, margin=0.5 / N_VALUES)
+        region = narrow(surface, box, margin=0.5 / SETTINGS.grid_values)
     origin = None
     if not any(low for low, _ in box):  # no noise is possible
         near = nearest(fits, (0.0, 0.0))

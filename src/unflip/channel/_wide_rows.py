@@ -11,27 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unflip._utils.typing import Array, Floats
 from unflip.channel._features import shuffled_keys
-
-MOST_COLUMNS = 100
-"""Dense rows of more columns are reduced."""
-
-MOST_SPARSE_COLUMNS, N_SPARSE_COMPONENTS = 500, 100
-"""Sparse rows of more columns are reduced to so many by a truncated SVD."""
-
-N_COMPONENTS = 30
-"""Principal components beside the scores."""
-
-MOST_REDUCER_ROWS = 10_000
-"""Of more rows, so many are used to find the directions."""
-
-N_SCORE_FOLDS = 5
-"""Folds of the scores."""
-
-PENALTIES = 10.0 ** np.arange(-6, 3)
-"""Candidate penalties of the ridge regression, relative to the mean eigenvalue."""
-
-REDUCED_AT_ONCE = 4096
-"""Rows standardised at a time."""
+from unflip.channel._settings import SETTINGS
 
 
 class RidgeScores(TransformerMixin, BaseEstimator):
@@ -51,7 +31,7 @@ class RidgeScores(TransformerMixin, BaseEstimator):
         The penalty of the least mean squared leave-one-out error.
     """
 
-    def __init__(self, n_components: int = N_COMPONENTS) -> None:
+    def __init__(self, n_components: int = SETTINGS.n_components) -> None:
         self.n_components = n_components
 
     def fit(self, X: Floats, y: Array, sample_weight: Floats | None = None) -> Self:
@@ -70,8 +50,9 @@ class RidgeScores(TransformerMixin, BaseEstimator):
         """Return the scores and components of rows."""
         check_is_fitted(self)
         reduced = np.empty((len(X), self.directions_.shape[1]))
-        for first in range(0, len(X), REDUCED_AT_ONCE):
-            some = slice(first, first + REDUCED_AT_ONCE)
+        size = 4096  # samples at a time: bounds the memory of the standardised columns
+        for first in range(0, len(X), size):
+            some = slice(first, first + size)
             reduced[some] = ((X[some] - self.mean_) / self.scale_) @ self.directions_
         return reduced
 
@@ -79,8 +60,8 @@ class RidgeScores(TransformerMixin, BaseEstimator):
         """Return the positions of the rows of the fit, and their out-of-fold scores."""
         weight = np.ones(len(X)) if sample_weight is None else sample_weight
         rows = np.flatnonzero(weight)
-        if rows.size > MOST_REDUCER_ROWS:
-            rows = np.sort(np.random.RandomState(0).permutation(rows)[:MOST_REDUCER_ROWS])
+        if rows.size > SETTINGS.reducer_samples:
+            rows = np.sort(np.random.RandomState(0).permutation(rows)[: SETTINGS.reducer_samples])
         some, weight = np.asarray(X[rows], dtype=np.float64), weight[rows]
         weight = weight / weight.mean()
         mean = weight @ some / weight.sum()
@@ -97,7 +78,7 @@ class RidgeScores(TransformerMixin, BaseEstimator):
         else:
             left = (rooted @ vectors) / np.sqrt(values)
         penalty = _best_penalty(left, values, targets * root, weight)
-        fold = shuffled_keys(some, weight, np.random.RandomState(0)) % N_SCORE_FOLDS
+        fold = shuffled_keys(some, weight, np.random.RandomState(0)) % SETTINGS.score_folds
         scores = _out_of_fold(left * np.sqrt(values) / root, targets, weight, penalty, fold)
         shrunk = np.sqrt(values) / (values + penalty)
         by_score = vectors @ (shrunk[:, None] * (left.T @ (targets * root)))
@@ -119,7 +100,7 @@ def _best_penalty(left: Floats, values: Floats, targets: Floats, weight: Floats)
     projected = left.T @ targets
     errors = {}
     squares, own = left**2, weight / weight.sum()
-    for relative in PENALTIES:
+    for relative in 10.0 ** np.arange(*SETTINGS.penalty_exponents):
         penalty = float(relative * values.sum() / values.size)
         shrink = values / (values + penalty)
         leverage = np.minimum(squares @ shrink + own, 1 - 1e-6)
@@ -156,8 +137,8 @@ def reducer(rows: Any, random_state: np.random.RandomState) -> Any:
     """Return what brings rows to few columns; None where they have few."""
     n_rows, n_columns = rows.shape
     if not issparse(rows):
-        return RidgeScores() if n_columns > MOST_COLUMNS else None
-    if n_columns <= MOST_SPARSE_COLUMNS:
+        return RidgeScores() if n_columns > SETTINGS.most_columns else None
+    if n_columns <= SETTINGS.most_sparse_columns:
         return None
     seed = random_state.randint(np.iinfo(np.int32).max)
-    return TruncatedSVD(min(N_SPARSE_COMPONENTS, n_rows - 1), random_state=seed)
+    return TruncatedSVD(min(SETTINGS.n_sparse_components, n_rows - 1), random_state=seed)

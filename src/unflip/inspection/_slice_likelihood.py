@@ -10,19 +10,8 @@ from scipy.stats import chi2
 
 from unflip._utils.typing import Array, Floats
 from unflip.diagnostics import LEVEL
+from unflip.inspection._slice_settings import SETTINGS
 from unflip.noise import LARGEST_TOTAL, NoiseRates
-
-N_POSTERIOR_BINS = 64
-"""Rows are counted in so many bins of P(true=+1 | x), which changes next to nothing."""
-
-LARGEST_CERTAINTY = 1e-4
-"""No row is taken to be surer of its class."""
-
-SHIFT_SCALE = 1.0
-"""Standard deviation of the log odds of the classes in a slice, beyond what the columns say."""
-
-GRIDS, N_STEPS = (16, 16, 16, 30), 8
-"""Values of either rate, while their grid is narrowed and in the end; steps of the scoring."""
 
 
 class Profile(NamedTuple):
@@ -43,10 +32,9 @@ class SliceCounts:
     @classmethod
     def of(cls, clean: Floats, positive: Array) -> "SliceCounts":
         """Count the rows."""
-        log_odds = logit(np.clip(clean, LARGEST_CERTAINTY, 1 - LARGEST_CERTAINTY))
-        bins = np.array_split(
-            np.argsort(log_odds, kind="stable"), min(N_POSTERIOR_BINS, clean.size)
-        )
+        least, n_bins = SETTINGS.smallest_clean_probability, SETTINGS.posterior_bins
+        log_odds = logit(np.clip(clean, least, 1 - least))
+        bins = np.array_split(np.argsort(log_odds, kind="stable"), min(n_bins, clean.size))
         counts = [(log_odds[b].mean(), positive[b].sum(), (~positive[b]).sum()) for b in bins]
         return cls(*np.array(counts, dtype=float).T)
 
@@ -58,24 +46,26 @@ class SliceCounts:
     def profile(self, rho_pos: Floats, rho_neg: Floats) -> Profile:
         """Return the log-likelihood at pairs of rates, with the best shift of the log odds.
 
-        By Fisher scoring, whose steps go uphill; a shift of many SHIFT_SCALE costs likelihood.
+        By Fisher scoring, whose steps go uphill; the prior of the shift penalises large ones.
         """
         left, floor = (1 - rho_pos - rho_neg)[:, None], rho_neg[:, None]
         shift, n = np.zeros(rho_pos.size), self.positive + self.negative
-        for _ in range(N_STEPS):
+        deviation = SETTINGS.shift_deviation
+        for _ in range(SETTINGS.shift_steps_of_two):
             clean, noisy = self._posteriors(shift, left, floor)
             rise = left * clean * (1 - clean)
             residual = self.positive / noisy - self.negative / (1 - noisy)
-            score = (rise * residual).sum(axis=1) - shift / SHIFT_SCALE**2
-            information = (rise**2 * n / (noisy * (1 - noisy))).sum(axis=1) + SHIFT_SCALE**-2
+            score = (rise * residual).sum(axis=1) - shift / deviation**2
+            information = (rise**2 * n / (noisy * (1 - noisy))).sum(axis=1) + deviation**-2
             shift = shift + np.clip(score / information, -1, 1)
         clean, noisy = self._posteriors(shift, left, floor)
         likelihood = np.log(noisy) @ self.positive + np.log1p(-noisy) @ self.negative
-        return Profile(likelihood - (shift / SHIFT_SCALE) ** 2 / 2, clean @ n / n.sum())
+        return Profile(likelihood - (shift / deviation) ** 2 / 2, clean @ n / n.sum())
 
     def _posteriors(self, shift: Floats, left: Floats, floor: Floats) -> tuple[Floats, Floats]:
         clean = expit(self.log_odds + shift[:, None])
-        return clean, np.clip(floor + left * clean, 1e-12, 1 - 1e-12)
+        least = SETTINGS.smallest_label_probability
+        return clean, np.clip(floor + left * clean, least, 1 - least)
 
 
 def profile_of_all(slices: Sequence[SliceCounts], rho_pos: Floats, rho_neg: Floats) -> Profile:
@@ -129,7 +119,7 @@ def likelihood_region(profile: Callable[[Floats, Floats], Profile]) -> Region:
     """Return where the likelihood is near its maximum, on a grid that is narrowed to there."""
     low, high = np.zeros(2), np.full(2, LARGEST_TOTAL)
     drop = chi2.ppf(LEVEL, 1) / 2
-    for n_points in GRIDS:
+    for n_points in SETTINGS.rate_grids:
         axes = [np.linspace(a, b, n_points) for a, b in zip(low, high, strict=True)]
         pairs = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
         pairs = pairs[pairs.sum(axis=1) <= LARGEST_TOTAL + 1e-9]

@@ -9,23 +9,9 @@ from scipy.stats import chi2
 
 from unflip._utils.typing import Codes, Floats
 from unflip.diagnostics import LEVEL
-from unflip.inspection._slice_likelihood import (
-    LARGEST_CERTAINTY,
-    SHIFT_SCALE,
-    Interval,
-    Profile,
-    wider,
-)
+from unflip.inspection._slice_likelihood import Interval, Profile, wider
+from unflip.inspection._slice_settings import SETTINGS
 from unflip.noise import LARGEST_TOTAL
-
-LEAST_CHANCE = 1e-12
-"""Probability of a label that a class never has."""
-
-N_SCALES, N_NARROWED, N_SHIFT_STEPS = 24, 3, 25
-"""Values of s at a time, how often their range is narrowed; steps of each class shift, at most."""
-
-SETTLED = 1e-4
-"""A shift of the log odds that changes less is found."""
 
 
 def direction_of(T: Floats) -> Floats:
@@ -49,7 +35,8 @@ class SliceRows:
     @classmethod
     def of(cls, clean: Floats, codes: Codes, direction: Floats) -> "SliceRows":
         """Take the rows."""
-        return cls(np.log(np.clip(clean, LARGEST_CERTAINTY, None)), codes, direction)
+        clean = np.clip(clean, SETTINGS.smallest_clean_probability, None)
+        return cls(np.log(clean), codes, direction)
 
     def profile(self, scales: Floats) -> Profile:
         r"""Return for every s the log-likelihood with the best shifts, and the share of flips.
@@ -61,22 +48,23 @@ class SliceRows:
         """
         size = len(self.direction)
         shift, found, flips = np.zeros(size), [], []
+        deviation, least = SETTINGS.shift_deviation, SETTINGS.smallest_label_probability
         for s in scales.tolist():
             # beyond some s a class would have less than no label of its own
-            chance = np.maximum(np.eye(size) + s * self.direction, LEAST_CHANCE)[:, self.codes].T
-            for _ in range(N_SHIFT_STEPS):
+            chance = np.maximum(np.eye(size) + s * self.direction, least)[:, self.codes].T
+            for _ in range(SETTINGS.shift_steps_of_more):
                 clean = softmax(self.log_clean + shift, axis=1)
                 joint = clean * chance
                 noisy = joint.sum(axis=1)
-                score = (joint / noisy[:, None] - clean).sum(axis=0) - shift / SHIFT_SCALE**2
-                information = np.diag(clean.sum(axis=0) + SHIFT_SCALE**-2) - clean.T @ clean
+                score = (joint / noisy[:, None] - clean).sum(axis=0) - shift / deviation**2
+                information = np.diag(clean.sum(axis=0) + deviation**-2) - clean.T @ clean
                 step = np.linalg.solve(information, score)
                 shift = shift + step
-                if np.abs(step).max() < SETTLED:
+                if np.abs(step).max() < SETTINGS.settled_shift:
                     break
             clean = softmax(self.log_clean + shift, axis=1)
             noisy = (clean * chance).sum(axis=1)
-            penalty = shift @ shift / (2 * SHIFT_SCALE**2)
+            penalty = shift @ shift / (2 * deviation**2)
             found.append(float(np.log(noisy).sum() - penalty))
             flips.append(float(-np.diag(self.direction) @ clean.mean(axis=0)))
         return Profile(np.array(found), np.array(flips))
@@ -116,12 +104,12 @@ class ScaleRegion:
 def scale_region(profile: Callable[[Floats], Profile]) -> ScaleRegion:
     """Return where the likelihood is near its maximum, on a grid that is narrowed to there."""
     low, high = 0.0, LARGEST_TOTAL
-    drop = chi2.ppf(LEVEL, 1) / 2
-    for _ in range(N_NARROWED):
-        scales = np.linspace(low, high, N_SCALES)
+    drop, n_values = chi2.ppf(LEVEL, 1) / 2, SETTINGS.scale_values
+    for _ in range(SETTINGS.scale_grids):
+        scales = np.linspace(low, high, n_values)
         found = profile(scales)
         lacking = found.likelihood.max() - found.likelihood
-        near, step = scales[lacking <= 1.5 * drop], (high - low) / (N_SCALES - 1)
+        near, step = scales[lacking <= 1.5 * drop], (high - low) / (n_values - 1)
         low, high = max(near.min() - step, 0.0), min(near.max() + step, LARGEST_TOTAL)
     best = int(lacking.argmin())
     ends = _end(scales, lacking, best, -1, drop), _end(scales, lacking, best, 1, drop)

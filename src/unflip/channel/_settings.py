@@ -1,0 +1,274 @@
+"""The numbers that the noise model rests on, each with its meaning, unit and source."""
+
+from dataclasses import dataclass
+
+COVERAGE = "python -m benchmarks.coverage"
+SCENARIOS = "python -m benchmarks.worlds"
+MANY_CLASSES = "python -m benchmarks.multiclass_worlds"
+TIMES = "python -m benchmarks.times"
+
+
+@dataclass(frozen=True)
+class ChannelSettings:
+    """Meaning, unit and source of every number.
+
+    A number is derived, or taken from a paper, or needed by the arithmetic, or it bounds the time
+    of a fit. For all others, the comment names the command that measures their effect: `COVERAGE`
+    (how often intervals and tests are right), `SCENARIOS` and `MANY_CLASSES` (how often an estimate
+    is wrong without a warning, for two classes and for more) or `TIMES` (processor time of a fit).
+    """
+
+    # --- Prior of the coefficients. t = F w are the logits of the clean posterior.
+    # Median of the prior variance of t: logits of about +-3, which are probabilities from 0.05 to
+    # 0.95.
+    latent_variance: float = 9.0
+    # Prior variance of the intercept of t. For two classes, shares of 0.12 and 0.88 are one
+    # standard deviation from even shares.
+    intercept_variance: float = 4.0
+    # Bounds of the prior variance of a block of features. At the lower bound t varies by 0.1, which
+    # is nearly nothing; at the upper bound by 20, where nearly every probability is 0 or 1.
+    smallest_variance: float = 1e-2
+    largest_variance: float = 400.0
+    # The search for a variance s works in log(s + 0.5), because in log s a block with a tiny
+    # variance would need many steps to grow again.
+    variance_offset: float = 0.5
+    # Minimum share of repeated rows with several labels to treat repetitions as distinct samples:
+    # rows of few categories repeat by chance, and noise gives them several labels. Below it,
+    # repetitions are copies (`SCENARIOS`, families of categories, duplicates and copies).
+    mixed_label_share: float = 0.05
+
+    # --- Prior of T.
+    # Prior probability of no noise, for any number of classes. Given the labels, it decides whether
+    # an interval reaches 0 and whether the median is 0 (`COVERAGE`).
+    no_noise_probability: float = 0.1
+    # Prior probability of equal rates for two classes, given noise. Equal rates need no correction
+    # of the decision: few samples should not suggest a difference (`COVERAGE`).
+    equal_rates_probability: float = 0.25
+    # Maximum rate of two classes if nothing is known about either rate: above 1/2, most labels of a
+    # class would be wrong, and the classes could be swapped.
+    largest_unknown_rate: float = 0.5
+    # Parameters of the Beta prior of a rate for more classes, Beta(flips, stays): a fifth of the
+    # labels is flipped on average, and the density is largest at no noise (`COVERAGE`).
+    prior_flips: float = 1.0
+    prior_stays: float = 4.0
+
+    # --- Exploration of T: search for a maximum of the evidence.
+    # Rate at which a search starts, and minimum rate at which the likeliest targets are computed
+    # for the first time. Numerical necessity: at rate 0, the likelihood does not depend on the
+    # targets.
+    starting_rate: float = 0.1
+    starting_target_rate: float = 0.2
+    # Tolerance of a search, in nats of the log-evidence: 0.1 changes the odds of two structures by
+    # about a tenth. 1.0 is enough where no structures are compared.
+    tolerance: float = 0.1
+    rough_tolerance: float = 1.0
+    # Number of coefficients from which on the tolerance grows in proportion: the block-diagonal
+    # approximation of the determinant makes the evidence less smooth.
+    smooth_coefficients: float = 300.0
+    # A search also ends if a step gains less than this share of the difference from the best
+    # log-evidence so far. Bounds the time of a fit.
+    relative_gain: float = 0.1
+    # Maximum number of steps of a search, and of attempts to shorten a step, which bound the time
+    # of a fit. Maximum change of a parameter (a logit or a log-ratio) in one step, within which the
+    # slope of the determinant is taken as constant.
+    max_steps: int = 15
+    max_shorter_steps: int = 4
+    longest_step: float = 2.0
+    # The variances have converged if their logarithms change by less than this: near the maximum,
+    # the evidence hardly depends on a tenth of a variance. Bounds the time of a fit.
+    settled_log_variance: float = 0.1
+    # A search keeps the variances after a step that gains less than this, in nats per sample.
+    # Bounds the time of a fit (`TIMES`).
+    variance_gain: float = 1e-4
+    # Numbers of samples that stand for all in the information about T, and in the mean information
+    # about t. Bounds the time of a fit.
+    information_samples: int = 2000
+    direction_samples: int = 1000
+
+    # --- Exploration of T: quadrature for two classes.
+    # Number of values of each rate on the coarse grid, and on the fine one; its square if one rate
+    # is known. tests/channel/test_two_classes.py compares the result with a dense grid.
+    grid_values: int = 6
+    # If the region with evidence covers at least this share of the range of each rate, a finer grid
+    # would hardly be finer. Bounds the time of a fit.
+    wide_region: float = 0.7
+    # Neighbours of a pair of rates are fitted if its log-evidence is within this many nats of the
+    # maximum: e^-6 = 0.0025 of the maximum density. RBF features are tried if they lack no more
+    # than this at the lowest rates.
+    explored_drop: float = 6.0
+    # Pairs further below the maximum, in nats, are outside the fine grid: e^-12 = 6e-6.
+    negligible_drop: float = 12.0
+    # Number of cells per rate over which the interpolated evidence is integrated. A cell is at most
+    # 0.006 wide, which bounds the error of the ends of an interval.
+    grid_cells: int = 160
+
+    # --- Exploration of T: structures for more classes.
+    # Maximum number of classes for which targets are free: T has as many as there are pairs of
+    # classes. Bounds the time of a fit.
+    most_target_classes: int = 50
+    # Minimum number of samples per free target for structures in which every class has targets and
+    # a rate of its own (`MANY_CLASSES`).
+    samples_per_target: int = 5
+    # A structure is not fitted to all samples if its log-evidence on the pilot sample is below the
+    # best one by more than 0.01 nats per sample and 7 nats, whichever is larger. e^-7 is a
+    # negligible probability.
+    pilot_gap_per_sample: float = 0.01
+    smallest_pilot_gap: float = 7.0
+    # A structure is not fitted if the log-evidence of the expected counts is below that of another
+    # structure by more than this, in nats. Counts ignore x, so that the margin is wide.
+    counts_gap: float = 30.0
+    # Number of EM steps that free the expected counts from the structure they were found with.
+    counts_steps: int = 5
+    # If the fit with one rate leaves more than this share of the labels unchanged, it may have
+    # missed noise with few targets, which is then fitted whatever the counts say (`MANY_CLASSES`).
+    missed_noise_diagonal: float = 0.85
+    # If one target with a single rate is further below the best structure than this, in nats, one
+    # target with a rate per class is not fitted: more rates can't make up for that much.
+    target_early_stop: float = 100.0
+    # Maximum number of times that the targets are chosen anew. Bounds the time of a fit.
+    target_rounds: int = 4
+    # Structures with a smaller probability are left out of the distribution of T, which they would
+    # change by a thousandth at most.
+    negligible_structure: float = 1e-3
+    # Number of draws from the distribution of T, of which a 95 % interval leaves out 100.
+    n_draws: int = 2000
+    # Maximum number of entries of all drawn matrices, which take 8 MB.
+    drawn_values: int = 1_000_000
+
+    # --- Choice of features.
+    # Widths of the RBF features that are compared, in median distances between two samples. The
+    # median distance is the usual choice; half of it follows a more curved boundary (`SCENARIOS`).
+    rbf_widths: tuple[float, ...] = (1.0, 0.5)
+    # Number of samples whose distances give the median. Bounds the time of a fit.
+    distance_samples: int = 300
+    # Minimum eigenvalue of the kernel matrix, relative to the largest one. Smaller ones are
+    # dropped: a division by their root would amplify rounding errors.
+    smallest_eigenvalue: float = 1e-6
+    # Minimum gain of the log-evidence by RBF features, in nats, to explore T with them: the
+    # (rough) tolerance of the fits that are compared.
+    rbf_gain: float = 1.0
+    # Maximum number of multiplications and of samples of one evaluation of the evidence while
+    # features are compared. Bounds the time of a fit (`TIMES`).
+    pilot_work: float = 2.5e8
+    pilot_samples: int = 3000
+    # Minimum gain of the log-evidence, in nats, to use the scores of a forest. Such a gain is
+    # strong evidence, e^3 = 20 to 1 (Kass and Raftery, JASA 1995). It is required because the
+    # forest has learnt from the labels too, which the evidence of its scores does not count.
+    forest_evidence: float = 3.0
+    # Number of folds by which samples get held-out scores of trees, number of trees per fold and
+    # their maximum depth, and maximum number of samples that they are grown on. Bounds the time of
+    # a fit (`TIMES`).
+    n_folds: int = 3
+    forest_trees: int = 30
+    tree_depth: int = 20
+    forest_samples: int = 5000
+    # The shares of the observed classes count as this many additional trees, so that no
+    # probability is 0 (`SCENARIOS`, `MANY_CLASSES`).
+    prior_trees: float = 5.0
+    # Maximum number of samples, and number of trees per fold, in the pilot run of a forest. Bounds
+    # the time of a fit.
+    pilot_forest_samples: int = 1500
+    pilot_forest_trees: int = 5
+    # Minimum gain of the held-out log-likelihood in the pilot run, in nats per sample, to grow a
+    # forest (`SCENARIOS`, `TIMES`).
+    pilot_forest_gain: float = 0.001
+    # Exponents a and b of p_trees^a p_model^b that the pilot run compares: with few trees, p_trees
+    # is overconfident, so that a is at most 1.
+    pilot_tree_exponents: tuple[float, ...] = (0.1, 0.3, 0.5, 1.0)
+    pilot_model_exponents: tuple[float, ...] = (0.7, 1.0, 1.4)
+
+    # --- Goodness of fit.
+    # Maximum number of samples that the checks use, which bounds the time of a fit, and minimum
+    # number for a check: with fewer samples, trees hardly learn anything.
+    checked_samples: int = 3000
+    fewest_checked: int = 100
+    # Labels count as explained if at most this share of them differs from the prediction: whatever
+    # is wrong with the model then concerns few labels (`SCENARIOS`).
+    explained_disagreement: float = 0.02
+    # Number of trees that predict the residuals, and minimum number of samples per leaf. More trees
+    # find hardly more (`SCENARIOS`, `MANY_CLASSES`).
+    residual_trees: int = 15
+    residual_leaf_samples: int = 5
+    # Number of random combinations of the residuals that trees are grown on (Joly, Geurts and
+    # Wehenkel, ECML 2014). Bounds the time of a fit.
+    residual_combinations: int = 3
+    # If the statistic of the first folds is below this, the remaining folds are skipped: trees that
+    # predict one fold badly hardly do better in the others. Bounds the time of a fit.
+    early_stop_statistic: float = -0.5
+    # Statistics, in standard errors, from which on the model is suspect (the verdict "doubted") or
+    # rejected ("refuted"). By chance this happens in one fit of 700, or of 10^9 (normal
+    # distribution, one-sided).
+    suspect_statistic: float = 3.0
+    rejected_statistic: float = 6.0
+    # Labels may follow a rule if the model disagrees with less than this share of them and a small
+    # decision tree explains them better than a linear model by this many standard errors. The tree
+    # has 12 leaves, or 3 per class if that is more (`SCENARIOS`, labels by a rule).
+    largest_rule_disagreement: float = 0.2
+    rule_standard_errors: float = 3.0
+    rule_leaves: int = 12
+    # Classes are separated if less than this share of the held-out labels differs from the
+    # prediction of the model without noise. Laplace's method then finds noise in clean labels, so
+    # that the evidence of noise is limited to the gain of the held-out log-likelihood plus this
+    # many standard errors (`MANY_CLASSES`).
+    separated_disagreement: float = 0.05
+    held_out_standard_errors: float = 2.0
+    # Labels contradict known rates if the p-value of the likelihood-ratio test is below this (the
+    # probability of a false alarm), and the rate of a class differs by more than this (`SCENARIOS`
+    # counts smaller errors of a rate as right).
+    contradiction_p_value: float = 1e-3
+    contradiction_difference: float = 0.05
+
+    # --- Temperature scaling: the factor a of the logits in softmax(a t) T.
+    # Maximum factor (`MANY_CLASSES`), and minimum gain of the held-out log-likelihood, in nats, to
+    # apply one: about the 5 % level of the likelihood-ratio test of one parameter (1.92).
+    largest_factor: float = 4.0
+    factor_gain: float = 2.0
+    # Numerical necessity: difference of log a by which its curvature is computed, and maximum
+    # standard deviation of log a where there is hardly any curvature.
+    log_factor_step: float = 0.1
+    largest_log_factor_deviation: float = 0.5
+    # Maximum leverage of a sample that is left out: one Newton step divides by 1 - leverage.
+    largest_leverage: float = 0.9
+
+    # --- Wide data.
+    # Dense data with more columns are reduced to scores and this many principal components, sparse
+    # data with more columns to this many components of a truncated SVD. Bounds the time of a fit,
+    # which grows with the square of the number of features (`TIMES`).
+    most_columns: int = 100
+    n_components: int = 30
+    most_sparse_columns: int = 500
+    n_sparse_components: int = 100
+    # Maximum number of samples from which the components are computed. Bounds the time of a fit.
+    reducer_samples: int = 10_000
+    # Number of folds for the held-out scores. Bounds the time of a fit.
+    score_folds: int = 5
+    # The penalties of the ridge regression that are compared are 10^k times the mean eigenvalue,
+    # for k in range(*penalty_exponents): from almost no penalty to one that leaves little.
+    penalty_exponents: tuple[int, int] = (-6, 3)
+
+    # --- Numerical limits and time.
+    # Minimum probability of which a logarithm is taken: the softmax underflows to 0.
+    smallest_probability: float = 1e-300
+    # Minimum probability that is divided by: its square can be divided by in single precision.
+    smallest_divisor: float = 1e-12
+    # Bound of the parameters of T (logits and log-ratios), so that no entry of T underflows:
+    # e^-15 = 3e-7.
+    largest_logit: float = 15.0
+    # Typical information of a sample about t, which is at most 1/4. It scales the directions of the
+    # first search for the coefficients, and affects only the number of its steps.
+    typical_information: float = 0.1
+    # Maximum number of conjugate gradient steps, and the share of the first decrement at which they
+    # end. Bounds the time of a fit: the slope of the determinant is a small part of the gradient.
+    conjugate_steps: int = 6
+    conjugate_tolerance: float = 1e-3
+    # Number of values that are computed at a time, which take 4 MB in single precision.
+    block_values: int = 1 << 20
+    # Maximum number of multiplications of one evaluation of the evidence on all samples. Bounds the
+    # time of a fit (`TIMES`).
+    final_work: float = 6e9
+    # Maximum number of samples for which the clean posterior is averaged over the coefficients:
+    # with more samples, these are known well enough.
+    moderated_samples: int = 3000
+
+
+SETTINGS = ChannelSettings()
