@@ -158,7 +158,7 @@ def test_an_audit_takes_the_table_and_keeps_its_index(churn):
     assert frame.index.equals(table.index)
     worst = audit.issues(n=30)
     assert np.mean(y[worst] != true[worst]) > 0.6
-    named = find_label_issues(table.assign(status=y), "status", random_state=0)
+    named = find_label_issues(table.assign(status=y), "status", random_state=0, return_frame=False)
     np.testing.assert_array_equal(named, audit.issues())
 
 

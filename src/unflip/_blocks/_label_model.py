@@ -209,7 +209,13 @@ class Suspects:
         )
 
     def n_above(self, threshold: float) -> int:
-        """Return how many of these rows have a P(mislabelled) of at least a threshold."""
+        """Return how many of these rows have a P(mislabelled) of at least a threshold.
+
+        Returns
+        -------
+        int
+            Their number.
+        """
         return int(np.sum(self.mislabel_proba >= threshold))
 
 

@@ -240,7 +240,7 @@ def noise_by_slice(
     >>> found.p_value < 0.001
     True
     >>> found.slices, found.wrong_share.round(2)
-    (['anna', 'ben', 'carl'], array([0.04, 0.29, 0.05]))
+    (['anna', 'ben', 'carl'], array([0.04, 0.29, 0.06]))
     """
     check_count(bins, "bins", least=2)
     check_count(max_slices, "max_slices", least=2)
