@@ -56,7 +56,7 @@ class ChannelRates(BaseRates):
     >>> print(channel.rates_)
     NoiseRates(positive=0.313, negative=0.0735)
     >>> print(channel.interval_)
-    RatesInterval(positive=(0.285, 0.341), negative=(0.0586, 0.0892), level=0.95...)
+    RatesInterval(positive=(0.286, 0.341), negative=(0.0578, 0.0875), level=0.95...)
     >>> channel.noise_test_.p_value < 0.001, channel.symmetry_test_.p_value < 0.001
     (True, True)
     """
