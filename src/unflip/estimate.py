@@ -282,13 +282,13 @@ def not_ignored(findings: Iterable[Diagnostic], ignore: Any) -> list[Diagnostic]
     --------
     >>> from unflip.diagnostics import Diagnostic
     >>> from unflip.estimate import not_ignored
-    >>> not_ignored([Diagnostic("hidden_mistakes")], ["hidden_mistakes"])
+    >>> not_ignored([Diagnostic("poorly_identified")], ["poorly_identified"])
     []
     """
     codes = () if ignore is None else ignore
     if isinstance(codes, str) or not all(isinstance(code, str) for code in codes):
         raise TypeError(
-            f"ignore must be a list of codes of findings, such as ['hidden_mistakes'], got "
+            f"ignore must be a list of codes of findings, such as ['poorly_identified'], got "
             f"{ignore!r}: noise_.findings has them as `code`."
         )
     return [one for one in findings if one.severity == "error" or one.code not in codes]

@@ -45,6 +45,8 @@ def check_channel(rows: Floats, fit: ChannelFit, sharpness: float = 1.0) -> Mode
         statistic = residual_score(rows, out_of_fold(rows, fit, sharpness), residual, weight)
     if statistic >= SETTINGS.suspect_statistic:
         verdict = "refuted" if statistic >= SETTINGS.rejected_statistic else "doubted"
+    beyond_columns = int(fit.design.block.max()) > 1
+    if verdict != "rule" and (verdict != "believed" or beyond_columns):
         missed = _missed_by_columns(rows, codes, weight, fit)
         simple = max(wrong, float(np.average(missed, weights=weight)))
     return ModelCheck(

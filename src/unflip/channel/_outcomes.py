@@ -49,7 +49,8 @@ class ModelCheck:
     disagreement : float
         Share of labels that differ from the likeliest one given x, of rows held out.
     simple_disagreement : float
-        The same for the simplest model, linear in the columns, where the channel is not believed.
+        The same for the model that is linear in the columns, if others were chosen or the fit is
+        not believed.
     n_rows : float
         How many rows that share rests on.
     likelier_rates : NoiseRates, TransitionMatrix or None, default=None

@@ -27,6 +27,7 @@ class JointPosterior(BasePosterior):
     max_rows: int
     random_state: Any
     rates_: Any
+    features_: Any
 
     @abstractmethod
     def predict_clean_proba(self, X: Rows) -> Floats:
@@ -73,11 +74,13 @@ class JointPosterior(BasePosterior):
                 "label_error_range_ rests on the goodness of fit, which is tested if "
                 f"features='auto'; here features={self.features!r}."
             )
+        # features beyond the columns may follow errors, too, such as those of a rule
+        follows = self.features_ != "linear" or check.verdict != "believed"
         return channel_range(
             check.disagreement,
             check.n_rows,
             at_random,
-            simple_disagreement=None if check.verdict == "believed" else check.simple_disagreement,
+            simple_disagreement=check.simple_disagreement if follows else None,
             n_classes=self.classes_.size,
             by_a_rule=check.verdict == "rule" and self.classes_.size > 2,
         )
