@@ -161,8 +161,8 @@ def may_bend(sample: ChannelSample, fit: ChannelFit, sharpness: float) -> bool:
         return True
     noisy = np.maximum(leave_one_out(fit, n_pilot, sharpness), SETTINGS.smallest_probability)
     rows, codes, weight = sample.rows[:n_pilot], sample.codes[:n_pilot], sample.weight[:n_pilot]
-    gain = scouted_gain(rows, codes, weight, noisy)
-    return gain > SETTINGS.pilot_forest_gain
+    gain = weight.sum() * scouted_gain(rows, codes, weight, noisy)
+    return bool(gain > SETTINGS.forest_evidence)
 
 
 def head_of(sample: ChannelSample) -> tuple[Floats, Floats, NDArray[np.intp]]:

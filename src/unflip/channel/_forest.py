@@ -106,6 +106,7 @@ class ForestFeatures:
             grown = grown if grown.size else left
             forest = ExtraTreesClassifier(
                 SETTINGS.forest_trees,
+                min_samples_leaf=SETTINGS.tree_leaf,
                 max_depth=SETTINGS.tree_depth,
                 max_features=None,  # thresholds are random: the best of them need all columns
                 random_state=seed + k,
@@ -145,6 +146,7 @@ def scouted_gain(X: Floats, codes: Codes, weight: Floats, noisy: Floats) -> floa
         if grown.size:
             forest = ExtraTreesClassifier(
                 n_trees,
+                min_samples_leaf=SETTINGS.tree_leaf,
                 max_depth=SETTINGS.tree_depth,
                 max_features=None,
                 random_state=k,
