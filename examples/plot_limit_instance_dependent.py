@@ -39,7 +39,7 @@ y_noisy = np.where(rng.uniform(size=x.size) < flip_rate(x), 0, y)
 # with confidence and without a warning, while one label in nine is wrong. The weights are all 1,
 # and the classifier is that of the labels as they are.
 
-clf = ImportanceReweightingClassifier(random_state=0).fit(x[:, None], y_noisy)
+clf = ImportanceReweightingClassifier(LogisticRegression(), random_state=0).fit(x[:, None], y_noisy)
 print(f"{np.mean(y_noisy != y):.0%} of the labels are wrong")
 print(
     f"found {clf.noise_rates_}, p-value of no noise {clf.rate_estimator_.noise_test_.p_value:.2f}"

@@ -23,7 +23,9 @@ X = rng.normal(size=(1500, 2)) + y[:, None] * [2.4, 1.0]
 labelled = flip_labels(y, NoiseRates(positive=0.7, negative=0.0), random_state=0)
 
 one_sided = NoiseRates(positive=(0.0, 0.95), negative=0.0)
-clf = ImportanceReweightingClassifier(noise_rates=one_sided, random_state=0).fit(X, labelled)
+clf = ImportanceReweightingClassifier(
+    LogisticRegression(), noise_rates=one_sided, random_state=0
+).fit(X, labelled)
 print(f"found   {clf.noise_rates_}")
 print(f"between {clf.rate_estimator_.interval_}")
 

@@ -35,8 +35,8 @@ y_noisy = flip_labels(y, rates, random_state=0)
 # third is told them. The last is trained on clean labels, and is what the others aim at.
 
 as_they_are = LogisticRegression().fit(X, y_noisy)
-reweighted = ImportanceReweightingClassifier().fit(X, y_noisy)
-known = ImportanceReweightingClassifier(noise_rates=rates).fit(X, y_noisy)
+reweighted = ImportanceReweightingClassifier(LogisticRegression()).fit(X, y_noisy)
+known = ImportanceReweightingClassifier(LogisticRegression(), noise_rates=rates).fit(X, y_noisy)
 clean = LogisticRegression().fit(X, y)
 
 print(f"estimated {reweighted.noise_rates_}")
