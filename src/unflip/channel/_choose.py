@@ -1,6 +1,7 @@
 """Which features t is linear in: the columns, and more where it helps."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -8,10 +9,11 @@ from numpy.typing import NDArray
 
 from unflip._utils.typing import Codes, Floats
 from unflip.channel._check import leave_one_out
+from unflip.channel._climb import at_matrix
 from unflip.channel._copies import starts_of_equal
 from unflip.channel._design import ChannelDesign, affordable_rows
 from unflip.channel._evidence import ChannelFit
-from unflip.channel._explore import Exploration, fit_at
+from unflip.channel._explore import Exploration
 from unflip.channel._features import ChannelFeatures
 from unflip.channel._forest import ForestFeatures, scouted_gain
 from unflip.channel._settings import SETTINGS
@@ -143,10 +145,11 @@ class Choice:
         """Return how much higher than with the columns the log-evidence may be, in nats."""
         design, best = self._design(features), self.exploration.best(columns.maxima)
         before = best.log_likelihood * len(design.codes) / len(best.design.codes)
-        gains = [fit_at(design, best.T).fit.log_likelihood - before - SETTINGS.rbf_gain]
+        at = partial(at_matrix, design, tol=SETTINGS.rough_tolerance)
+        gains = [at(best.T).log_likelihood - before - SETTINGS.rbf_gain]
         least = self.exploration.least_noise
         if least is not None:
-            gains.append(fit_at(design, least).fit.log_likelihood - before + SETTINGS.explored_drop)
+            gains.append(at(least).log_likelihood - before + SETTINGS.explored_drop)
         return max(gains)
 
 

@@ -12,7 +12,7 @@ from unflip._utils.typing import Floats
 from unflip.channel._design import ChannelDesign
 from unflip.channel._evidence import ChannelFit, fit_coefficients
 from unflip.channel._settings import SETTINGS
-from unflip.channel._structure import LOG_2_PI, NoiseStructure
+from unflip.channel._structure import LOG_2_PI, NoiseStructure, structures
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,23 @@ def climb(
         held = held or gained < SETTINGS.variance_gain * design.weight.sum()
         reach = SETTINGS.longest_step if not shorter else max(0.1, 1.5 * float(np.abs(step).max()))
     return Peak(fit)
+
+
+def at_matrix(
+    design: ChannelDesign,
+    T: Floats,
+    start: ChannelFit | None = None,
+    *,
+    tol: float = SETTINGS.tolerance,
+    top: float = -np.inf,
+) -> ChannelFit:
+    """Return the maximum over the coefficients and their variances at one T."""
+    none = structures(design.n_classes, free=False)[0]
+    if start is None:
+        return climb(design, none, none.start(), design.first_variance(), T=T, tol=tol).fit
+    place = none.start(), start.variance, start.unscaled_coef
+    near = start if start.design is design else None
+    return climb(design, none, *place, T=T, near=near, tol=tol, top=top).fit
 
 
 def _moved(

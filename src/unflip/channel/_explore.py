@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from unflip._utils.typing import Floats
-from unflip.channel._climb import Peak, climb
+from unflip.channel._climb import Peak, at_matrix
 from unflip.channel._compare import compared, first_peaks, probabilities, refined, tests
 from unflip.channel._design import ChannelDesign, affordable_rows
 from unflip.channel._distribution import Distribution, DrawnMatrices, RatesOfTwo
@@ -20,7 +20,6 @@ from unflip.channel._outcomes import EvidenceTest
 from unflip.channel._rates import Box
 from unflip.channel._settings import SETTINGS
 from unflip.channel._sharpness import held_out_logits, sharpened
-from unflip.channel._structure import structures
 from unflip.channel._two_classes import (
     Quadrature,
     finer_quadrature,
@@ -66,12 +65,6 @@ class Exploration(Protocol):
         """Return the coefficients at T on all rows, and T with its distribution."""
 
 
-def fit_at(design: ChannelDesign, T: Floats) -> Peak:
-    """Return the maximum over the coefficients and their variances at one T."""
-    none, variance = structures(design.n_classes, free=False)[0], design.first_variance()
-    return climb(design, none, none.start(), variance, T=T, tol=SETTINGS.rough_tolerance)
-
-
 @dataclass(frozen=True)
 class AtOneMatrix:
     """T is known."""
@@ -83,23 +76,23 @@ class AtOneMatrix:
         """T."""
         return self.T
 
-    def explored(self, design: ChannelDesign, columns: Peak | None = None) -> Peak:
+    def explored(self, design: ChannelDesign, columns: ChannelFit | None = None) -> ChannelFit:
         """Return the maximum over the coefficients and their variances."""
-        return fit_at(design, self.T)
+        return at_matrix(design, self.T, tol=SETTINGS.rough_tolerance)
 
-    def height(self, maxima: Peak) -> float:
+    def height(self, maxima: ChannelFit) -> float:
         """Return the log-evidence of the labels at T."""
-        return maxima.fit.log_likelihood
+        return maxima.log_likelihood
 
-    def best(self, maxima: Peak) -> ChannelFit:
+    def best(self, maxima: ChannelFit) -> ChannelFit:
         """Return the fit."""
-        return maxima.fit
+        return maxima
 
     def finished(
-        self, maxima: Peak, designs: Designs, n_rows: int, random: np.random.RandomState
+        self, maxima: ChannelFit, designs: Designs, n_rows: int, random: np.random.RandomState
     ) -> tuple[ChannelFit, Found]:
         """Return T as it is known."""
-        fit, design = maxima.fit, designs(n_rows)
+        fit, design = maxima, designs(n_rows)
         counts = np.bincount(design.codes, design.weight, minlength=len(self.T))
         wrong = np.array([1 - np.diag(self.T) @ _shares(fit)])
         known = DrawnMatrices(self.T[None], wrong.clip(0.0, 1.0), counts, is_known=True)

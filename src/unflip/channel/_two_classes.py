@@ -10,12 +10,11 @@ from itertools import product
 import numpy as np
 
 from unflip._utils.typing import Floats
-from unflip.channel._climb import climb
+from unflip.channel._climb import at_matrix
 from unflip.channel._design import ChannelDesign
 from unflip.channel._evidence import ChannelFit
 from unflip.channel._rates import Box, GridSurface, RatePosterior, narrow
 from unflip.channel._settings import SETTINGS
-from unflip.channel._structure import structures
 from unflip.noise import LARGEST_TOTAL
 
 
@@ -38,12 +37,7 @@ def fit_at(
     top: float = -np.inf,
 ) -> ChannelFit:
     """Return the maximum over the coefficients and variances at one pair of rates."""
-    none, T = structures(2, free=False)[0], two_rates(rates)
-    if start is None:
-        return climb(design, none, none.start(), design.first_variance(), T=T).fit
-    place = none.start(), start.variance, start.unscaled_coef
-    near = start if start.design is design else None
-    return climb(design, none, *place, T=T, near=near, top=top).fit
+    return at_matrix(design, two_rates(rates), start, top=top)
 
 
 @dataclass(frozen=True)
