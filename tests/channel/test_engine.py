@@ -11,7 +11,6 @@ from sklearn.ensemble import ExtraTreesClassifier
 from unflip import TransitionMatrix, flip_labels
 from unflip._utils.sampling import drawn_rows
 from unflip.channel import SETTINGS, _determinant, shortest_ranges
-from unflip.channel._climb import climb
 from unflip.channel._compare import counted_evidence, may_be_better
 from unflip.channel._copies import distinct_rows
 from unflip.channel._design import ChannelDesign, likelihood
@@ -19,6 +18,7 @@ from unflip.channel._determinant import _Around
 from unflip.channel._evidence import fit_coefficients
 from unflip.channel._features import ChannelFeatures
 from unflip.channel._forest import ForestFeatures, Trees, folds_of
+from unflip.channel._maximise import maximise
 from unflip.channel._structure import (
     NoiseStructure,
     _dirichlet_gap,
@@ -193,22 +193,22 @@ def test_the_information_about_rates_does_not_depend_on_how_it_is_summed():
     assert found[0] == pytest.approx(found[1], rel=1e-8)
 
 
-def test_a_climb_ends_where_the_evidence_is_flat():
+def test_a_search_ends_where_the_evidence_is_flat():
     design = design_of(3, 600)
     structure = structures(3, free=True)[2]
-    peak = climb(design, structure, structure.start(), design.first_variance(), tol=1e-3)
-    step = np.linalg.solve(peak.fit.information(10_000), peak.fit.gradient())
-    assert 0.5 * peak.fit.gradient() @ step < 0.05
-    assert np.diag(peak.fit.T) == pytest.approx(np.full(3, 0.8), abs=0.08)
+    mode = maximise(design, structure, structure.start(), design.first_variance(), tol=1e-3)
+    step = np.linalg.solve(mode.fit.information(10_000), mode.fit.gradient())
+    assert 0.5 * mode.fit.gradient() @ step < 0.05
+    assert np.diag(mode.fit.T) == pytest.approx(np.full(3, 0.8), abs=0.08)
 
 
-def test_a_climb_ends_early_only_far_below_the_best():
+def test_a_search_ends_early_only_far_below_the_best():
     design = design_of(3, 600)
     structure = structures(3, free=True)[2]
 
     def height(top):
         start = structure.start(), design.first_variance()
-        return climb(design, structure, *start, top=top).log_evidence
+        return maximise(design, structure, *start, top=top).log_evidence
 
     whole = height(-np.inf)
     assert height(whole) == pytest.approx(whole, abs=0.5)
@@ -244,8 +244,8 @@ def test_structures_that_counts_rule_out_are_not_tried():
     one, few = (structures(10, free=True)[k] for k in (1, 3))
     for noisy, may in ((even, []), (pairs, [few])):
         design = ChannelDesign(features, block, noisy, np.ones(len(X)), 10)
-        peak = climb(design, one, one.start(), design.first_variance())
-        assert may_be_better([few], peak) == may
+        mode = maximise(design, one, one.start(), design.first_variance())
+        assert may_be_better([few], mode) == may
 
 
 def test_few_targets_are_looked_for_where_noise_with_even_ones_seems_absent():
@@ -262,8 +262,8 @@ def test_theta_and_w_are_found_together_where_the_evidence_has_its_maximum():
     """A step of both, with the determinant's slope, ends where the evidence is flat in theta."""
     design = design_of(3, 600)
     structure = structures(3, free=True)[2]
-    peak = climb(design, structure, structure.start(), design.first_variance(), tol=1e-4)
-    fit = peak.fit
+    mode = maximise(design, structure, structure.start(), design.first_variance(), tol=1e-4)
+    fit = mode.fit
     for _ in range(4):
         fit = fit_coefficients(
             design,
@@ -278,7 +278,7 @@ def test_theta_and_w_are_found_together_where_the_evidence_has_its_maximum():
         )
     assert fit.gain >= 0
     assert np.abs(fit.gradient()).max() < 0.05
-    assert fit.theta == pytest.approx(peak.fit.theta, abs=0.05)
+    assert fit.theta == pytest.approx(mode.fit.theta, abs=0.05)
 
 
 def test_products_with_the_observed_information_are_those_of_differences():

@@ -21,10 +21,10 @@ from unflip.channel._check import (
     leave_one_out,
     residual_score,
 )
-from unflip.channel._climb import climb
 from unflip.channel._design import ChannelDesign
 from unflip.channel._evidence import fit_coefficients
-from unflip.channel._forest import scouted_gain
+from unflip.channel._forest import pilot_gain
+from unflip.channel._maximise import maximise
 from unflip.channel._structure import structures
 from unflip.diagnostics import channel_range
 from unflip.inspection import summary
@@ -59,7 +59,7 @@ def test_leaving_out_a_row_in_one_step_is_about_a_fit_without_it():
     assert np.abs(moved - by_step).mean() < 0.4 * np.abs(moved).mean()
 
 
-def test_noise_is_not_believed_of_classes_far_apart():
+def test_no_noise_is_found_in_classes_far_apart():
     """By Laplace's method it would be likelier, but no held-out label bears it out."""
     rng = np.random.default_rng(1)
     y = rng.integers(0, 15, 400)
@@ -74,8 +74,8 @@ def test_held_out_labels_bear_out_noise_that_is_there():
     for noise in (0.0, 0.2):
         design = design_of(3, 400, noise=noise)
         none, one = structures(3, free=False)[:2]
-        plain = climb(design, none, none.start(), design.first_variance()).fit
-        noisy = climb(design, one, np.array([np.log(0.25)]), design.first_variance()).fit
+        plain = maximise(design, none, none.start(), design.first_variance()).fit
+        noisy = maximise(design, one, np.array([np.log(0.25)]), design.first_variance()).fit
         gains.append(held_out_gain(plain, noisy))
     assert gains[0][0] < 3
     assert gains[1][0] > 10
@@ -122,11 +122,11 @@ def test_few_trees_gain_where_they_see_what_a_model_does_not():
     p = np.where(bends[:, None], [0.8, 0.1, 0.1], [0.1, 0.8, 0.1])
     codes = (rng.random((900, 1)) > p.cumsum(axis=1)).sum(axis=1)
     shares = np.full((900, 3), np.bincount(codes) / 900)
-    assert scouted_gain(X, codes, np.ones(900), shares) > 0.03
-    assert scouted_gain(X, codes, np.ones(900), p) < 0.001
+    assert pilot_gain(X, codes, np.ones(900), shares) > 0.03
+    assert pilot_gain(X, codes, np.ones(900), p) < 0.001
 
 
-def test_columns_alone_are_not_believed_where_the_classes_bend():
+def test_columns_alone_are_rejected_where_the_classes_bend():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1000, 3))
     y = np.digitize(X[:, 0] * X[:, 1], [-0.4, 0.4])
@@ -134,12 +134,12 @@ def test_columns_alone_are_not_believed_where_the_classes_bend():
     assert ChannelPosterior().fit(X, noisy).features_ != "linear"
 
 
-def test_random_flips_of_gaussian_classes_are_believed():
+def test_random_flips_of_gaussian_classes_are_not_rejected():
     X, y = classes(4, 1000, distance=4)
     channel = ChannelPosterior().fit(
         X, flip_labels(y, TransitionMatrix.uniform(4, 0.2), random_state=0)
     )
-    assert channel.check_.verdict == "believed"
+    assert channel.check_.verdict == "not_rejected"
     assert channel.check_.disagreement == pytest.approx(0.22, abs=0.05)
     low, high = channel.label_error_range_
     assert low == 0

@@ -6,12 +6,12 @@ from scipy.stats import chi2
 
 from tests.channel.test_engine import classes, design_of
 from unflip import TransitionMatrix, flip_labels
-from unflip.channel._climb import Peak, climb
 from unflip.channel._compare import tests as evidence_tests
 from unflip.channel._design import ChannelDesign
 from unflip.channel._evidence import fit_coefficients
+from unflip.channel._maximise import Mode, maximise
 from unflip.channel._structure import NoiseStructure, structures
-from unflip.channel._targets import _log_likelihoods, climb_targets
+from unflip.channel._targets import _log_likelihoods, maximise_targets
 from unflip.posterior import ChannelPosterior
 
 
@@ -28,7 +28,7 @@ def test_the_likelihood_of_another_target_is_that_of_brute_force():
     theta = np.array([-1.0, -0.5, -1.5, -2.0])
     fit = fit_coefficients(design, structure, theta, design.first_variance())
     rates, _ = structure.parts(theta)
-    found = _log_likelihoods(Peak(fit), rates)
+    found = _log_likelihoods(Mode(fit), rates)
     for k in range(4):
         exact = []
         for j in range(4):
@@ -45,23 +45,23 @@ def test_the_likelihood_of_another_target_is_that_of_brute_force():
 def test_targets_are_found_from_even_ones():
     design = pair_design(5, 800)
     one = structures(5, free=False)[1]
-    start = climb(design, one, one.start(), design.first_variance())
-    peak = climb_targets(design, False, start)
-    assert peak.structure.targets == (1, 2, 3, 4, 0)
-    assert peak.log_evidence > start.log_evidence + 50
+    start = maximise(design, one, one.start(), design.first_variance())
+    mode = maximise_targets(design, False, start)
+    assert mode.structure.targets == (1, 2, 3, 4, 0)
+    assert mode.log_evidence > start.log_evidence + 50
     expected = TransitionMatrix.pair_flip(5, 0.3).matrix
-    assert peak.mean_matrix == pytest.approx(expected, abs=0.06)
+    assert mode.mean_matrix == pytest.approx(expected, abs=0.06)
 
 
 def test_draws_take_targets_by_their_chances():
     design = pair_design(3, 40, rate=0.1)
     one = structures(3, free=False)[1]
-    start = climb(design, one, one.start(), design.first_variance())
-    peak = climb_targets(design, True, start)
-    chances = np.exp(peak.log_chances)
+    start = maximise(design, one, one.start(), design.first_variance())
+    mode = maximise_targets(design, True, start)
+    chances = np.exp(mode.log_chances)
     assert chances.sum(axis=1) == pytest.approx(np.ones(3))
     assert chances.max() < 1  # few rows do not tell
-    drawn = peak.draws(4000, np.random.RandomState(0))
+    drawn = mode.draws(4000, np.random.RandomState(0))
     assert drawn.sum(axis=2) == pytest.approx(np.ones((4000, 3)))
     off = ~np.eye(3, dtype=bool)
     assert (drawn > 0).mean(axis=0)[off] == pytest.approx(chances[off], abs=0.03)
@@ -70,11 +70,11 @@ def test_draws_take_targets_by_their_chances():
 def test_other_targets_add_to_the_evidence_what_their_likelihoods_say():
     design = pair_design(3, 40, rate=0.1)
     one = structures(3, free=False)[1]
-    start = climb(design, one, one.start(), design.first_variance())
-    peak = climb_targets(design, False, start)
-    alone = Peak(peak.fit).log_evidence
-    best = peak.log_chances[np.arange(3), list(peak.structure.targets)]
-    assert peak.log_evidence - alone == pytest.approx(-best.sum())
+    start = maximise(design, one, one.start(), design.first_variance())
+    mode = maximise_targets(design, False, start)
+    alone = Mode(mode.fit).log_evidence
+    best = mode.log_chances[np.arange(3), list(mode.structure.targets)]
+    assert mode.log_evidence - alone == pytest.approx(-best.sum())
 
 
 def overlapping(n_classes, n_rows, distance):
@@ -98,11 +98,11 @@ def test_the_test_of_no_noise_pays_for_the_choice_of_targets():
     design = pair_design(4, 300, rate=0.1)
     none, one = structures(4, free=False)[:2]
     plain, even = (
-        climb(design, each, each.start(), design.first_variance()) for each in (none, one)
+        maximise(design, each, each.start(), design.first_variance()) for each in (none, one)
     )
-    peak = climb_targets(design, False, even)
-    noise, _ = evidence_tests([plain, peak], np.array([0.1, 0.9]))
-    lost = peak.fit.log_likelihood - plain.fit.log_likelihood - np.log(3.0**4)
+    mode = maximise_targets(design, False, even)
+    noise, _ = evidence_tests([plain, mode], np.array([0.1, 0.9]))
+    lost = mode.fit.log_likelihood - plain.fit.log_likelihood - np.log(3.0**4)
     assert lost > 1
     assert noise.statistic == pytest.approx(2 * lost)
     assert noise.p_value >= 3**4 * chi2.sf(2 * (lost + np.log(3.0**4)), 1)

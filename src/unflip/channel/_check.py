@@ -15,23 +15,23 @@ from sklearn.tree import DecisionTreeClassifier
 
 from unflip._utils.threads import SCIKIT_LEARN
 from unflip._utils.typing import Bools, Codes, Floats
-from unflip.channel._climb import Peak
 from unflip.channel._design import ChannelDesign, softmax_over_classes
 from unflip.channel._evidence import ChannelFit, fit_coefficients, fit_without
 from unflip.channel._features import ChannelFeatures
 from unflip.channel._forest import folds_of, for_trees
+from unflip.channel._maximise import Mode
 from unflip.channel._outcomes import ModelCheck
 from unflip.channel._settings import SETTINGS
-from unflip.channel._sharpness import held_out_logits
+from unflip.channel._temperature import held_out_logits
 
 
-def check_channel(rows: Floats, fit: ChannelFit, sharpness: float = 1.0) -> ModelCheck:
+def check_channel(rows: Floats, fit: ChannelFit, factor: float = 1.0) -> ModelCheck:
     """Return how well a channel explains labels that it has not seen."""
     rows = rows[: SETTINGS.checked_samples]
     codes, weight = fit.design.codes[: len(rows)], fit.design.weight[: len(rows)]
-    held_out = leave_one_out(fit, len(rows), sharpness)
+    held_out = leave_one_out(fit, len(rows), factor)
     wrong = _disagreement(held_out, codes, weight)
-    statistic, verdict, simple = 0.0, "believed", wrong
+    statistic, verdict, simple = 0.0, "not_rejected", wrong
     enough = len(rows) >= SETTINGS.fewest_checked
     by_tree = None
     if enough and wrong < SETTINGS.largest_rule_disagreement:
@@ -40,13 +40,13 @@ def check_channel(rows: Floats, fit: ChannelFit, sharpness: float = 1.0) -> Mode
         missed = _missed_by_columns(rows, codes, weight, fit)
         if _gain(missed, by_tree, weight) > SETTINGS.rule_standard_errors:
             verdict, simple = "rule", max(wrong, float(np.average(missed, weights=weight)))
-    if enough and verdict == "believed" and wrong > SETTINGS.explained_disagreement:
+    if enough and verdict == "not_rejected" and wrong > SETTINGS.explained_disagreement:
         residual = np.eye(fit.design.n_classes)[codes] - held_out
-        statistic = residual_score(rows, out_of_fold(rows, fit, sharpness), residual, weight)
+        statistic = residual_score(rows, out_of_fold(rows, fit, factor), residual, weight)
     if statistic >= SETTINGS.suspect_statistic:
-        verdict = "refuted" if statistic >= SETTINGS.rejected_statistic else "doubted"
+        verdict = "rejected" if statistic >= SETTINGS.rejected_statistic else "suspect"
     beyond_columns = int(fit.design.block.max()) > 1
-    if verdict != "rule" and (verdict != "believed" or beyond_columns):
+    if verdict != "rule" and (verdict != "not_rejected" or beyond_columns):
         missed = _missed_by_columns(rows, codes, weight, fit)
         simple = max(wrong, float(np.average(missed, weights=weight)))
     return ModelCheck(
@@ -59,13 +59,13 @@ def check_channel(rows: Floats, fit: ChannelFit, sharpness: float = 1.0) -> Mode
     )
 
 
-def leave_one_out(fit: ChannelFit, most_rows: int | None = None, sharpness: float = 1.0) -> Floats:
+def leave_one_out(fit: ChannelFit, most_rows: int | None = None, factor: float = 1.0) -> Floats:
     """Return P(noisy | x) of every row without its own label: one step of Newton's method."""
-    t = sharpness * held_out_logits(fit, most_rows)
+    t = factor * held_out_logits(fit, most_rows)
     return np.asarray(softmax_over_classes(t.T).T @ fit.T)
 
 
-def out_of_fold(rows: Floats, fit: ChannelFit, sharpness: float = 1.0) -> Floats:
+def out_of_fold(rows: Floats, fit: ChannelFit, factor: float = 1.0) -> Floats:
     """Return P(noisy | x) of the rows, each fold's with w from the others.
 
     Unlike the fit itself, and what leaves out single rows, it does not tell a row's label.
@@ -79,7 +79,7 @@ def out_of_fold(rows: Floats, fit: ChannelFit, sharpness: float = 1.0) -> Floats
         if others.size:
             found = fit_without(fit, others, weight[others], tol=SETTINGS.rough_tolerance)
             t[left] = F[left] @ found.unscaled_coef
-    return np.asarray(softmax_over_classes(sharpness * t.T).T @ fit.T)
+    return np.asarray(softmax_over_classes(factor * t.T).T @ fit.T)
 
 
 def held_out_gain(plain: ChannelFit, noisy: ChannelFit) -> tuple[float, float]:
@@ -95,18 +95,18 @@ def held_out_gain(plain: ChannelFit, noisy: ChannelFit) -> tuple[float, float]:
     return share * float(weight @ difference), share * float(np.sqrt(weight @ spread**2))
 
 
-def borne_out_evidence(peaks: list[Peak]) -> Floats:
+def borne_out_evidence(modes: list[Mode]) -> Floats:
     """Return the log-evidence of structures, that of no noise as far as held-out labels say.
 
     Classes that hardly overlap are likelier with some noise by Laplace's method, though not in
-    truth: there, the function's distribution is far from normal. So noise is believed no more than
-    labels of held-out rows bear out, give or take two standard errors.
+    truth: there, the distribution of the coefficients is far from normal. So the evidence of noise
+    is at most the gain of the held-out log-likelihood plus two standard errors.
     """
-    evidence = np.array([peak.log_evidence for peak in peaks])
+    evidence = np.array([mode.log_evidence for mode in modes])
     best = int(np.argmax(evidence))
-    for k, peak in enumerate(peaks):
-        if not peak.structure.n_parameters and k != best and _hardly_overlap(peak.fit):
-            gain, error = held_out_gain(peak.fit, peaks[best].fit)
+    for k, mode in enumerate(modes):
+        if not mode.structure.n_parameters and k != best and _hardly_overlap(mode.fit):
+            gain, error = held_out_gain(mode.fit, modes[best].fit)
             margin = SETTINGS.held_out_standard_errors * error
             evidence[k] = max(evidence[k], evidence[best] - gain - margin)
     return evidence

@@ -8,12 +8,12 @@ from scipy.stats import chi2
 
 from unflip._utils.typing import Floats
 from unflip.channel._check import borne_out_evidence
-from unflip.channel._climb import Peak, climb
 from unflip.channel._design import ChannelDesign
+from unflip.channel._maximise import Mode, maximise
 from unflip.channel._outcomes import EvidenceTest
 from unflip.channel._settings import SETTINGS
 from unflip.channel._structure import FEW_TARGETS, ONE_RATE, ONE_TARGET, NoiseStructure, structures
-from unflip.channel._targets import climb_targets, one_target_peaks
+from unflip.channel._targets import maximise_targets, one_target_modes
 
 
 def counted_evidence(structure: NoiseStructure, counts: Floats) -> float:
@@ -31,7 +31,7 @@ def counted_evidence(structure: NoiseStructure, counts: Floats) -> float:
     return float(found + np.sum(gammaln(a * (K - 1)) - gammaln(a * (K - 1) + by_class)))
 
 
-def may_be_better(others: list[NoiseStructure], than: Peak) -> list[NoiseStructure]:
+def may_be_better(others: list[NoiseStructure], than: Mode) -> list[NoiseStructure]:
     """Return the structures that might explain the labels better than another.
 
     It is judged by expected counts of true classes and labels, which are those that a free T would
@@ -56,68 +56,68 @@ def may_be_better(others: list[NoiseStructure], than: Peak) -> list[NoiseStructu
     ]
 
 
-def first_peaks(
+def first_modes(
     design: ChannelDesign,
-    starts: dict[str, Peak],
+    starts: dict[str, Mode],
     variance: Floats,
-) -> dict[str, Peak]:
+) -> dict[str, Mode]:
     """Return the maxima of one rate, and of few targets unless no targets stand out.
 
     Where nothing is known, one target for each class is looked for first, which is found sooner.
     """
     _, one, *others = _possible(design)
 
-    def climbed(structure: NoiseStructure) -> Peak:
+    def maximised(structure: NoiseStructure) -> Mode:
         start = starts.get(structure.name)
         if start is None:
-            return climb(design, structure, structure.start(), variance)
+            return maximise(design, structure, structure.start(), variance)
         if start.fit.design is design:
             return _again(start, design)
         # few targets are kept; one rate may have stood for what other features explain
         theta = start.fit.theta if structure.n_ratios else structure.start()
-        return climb(design, structure, theta, variance)
+        return maximise(design, structure, theta, variance)
 
-    found = {one.name: climbed(one)}
+    found = {one.name: maximised(one)}
     targeted = [structure for structure in others if structure.n_ratios]
     if not targeted:
         return found
     near = starts
     if not starts:
         top = _height(found[one.name])
-        scout = climb_targets(design, False, found[one.name], top=top)
-        near = found = found | {scout.structure.name: scout}
+        pilot = maximise_targets(design, False, found[one.name], top=top)
+        near = found = found | {pilot.structure.name: pilot}
     # with even targets noise may seem absent, or be hidden by overlap: its counts say little then
     missed = found[one.name].fit.T[0, 0] > SETTINGS.missed_noise_diagonal
     open_to = missed or _is_near(near, (ONE_TARGET, FEW_TARGETS))
     if open_to or may_be_better(targeted, found[one.name]):
-        found[targeted[0].name] = climbed(targeted[0])
+        found[targeted[0].name] = maximised(targeted[0])
     return found
 
 
-def _is_near(peaks: dict[str, Peak], names: Sequence[str]) -> bool:
+def _is_near(modes: dict[str, Mode], names: Sequence[str]) -> bool:
     """Return whether one of some structures is near the best."""
-    least = max(map(_height, peaks.values())) - SETTINGS.counts_gap
-    return any(name in peaks and _height(peaks[name]) > least for name in names)
+    least = max(map(_height, modes.values())) - SETTINGS.counts_gap
+    return any(name in modes and _height(modes[name]) > least for name in names)
 
 
-def compared(found: dict[str, Peak]) -> list[Peak]:
+def compared(found: dict[str, Mode]) -> list[Mode]:
     """Return the maxima of all structures that the rows may find, from those that are known."""
     found = dict(found)
-    scout = found.pop(ONE_TARGET, None)
+    pilot = found.pop(ONE_TARGET, None)
     base = max(found.values(), key=_height)
     others = [each for each in _possible(base.fit.design) if each.name not in found]
     for structure in may_be_better(others, base):
-        found[structure.name] = _climbed(found, structure, base.fit.design)
-    return [*found.values(), *one_target_peaks(found, base.fit.design, scout)]
+        found[structure.name] = _maximised(found, structure, base.fit.design)
+    return [*found.values(), *one_target_modes(found, base.fit.design, pilot)]
 
 
-def refined(peaks: list[Peak], design: ChannelDesign) -> list[Peak]:
+def refined(modes: list[Mode], design: ChannelDesign) -> list[Mode]:
     """Return the maxima on more rows, of the structures that may be the best there."""
-    few = peaks[0].fit.design
-    ordered = sorted(peaks, key=_height, reverse=True)
+    few = modes[0].fit.design
+    ordered = sorted(modes, key=_height, reverse=True)
     gap = max(SETTINGS.smallest_pilot_gap, SETTINGS.pilot_gap_per_sample * len(few.codes))
     least = _height(ordered[0]) - gap
-    near = [peak for peak in ordered if _height(peak) > least]
+    near = [mode for mode in ordered if _height(mode) > least]
     tried = {structure.name for structure in _possible(few)}
     later = [structure for structure in _possible(design) if structure.name not in tried]
     # where nothing is left to compare, only T matters
@@ -125,43 +125,43 @@ def refined(peaks: list[Peak], design: ChannelDesign) -> list[Peak]:
     first = _again(near[0], design, tol=tol)
     if len(near) == 1 and may_be_better(later, first):
         first = _again(first, design)
-    rivals = may_be_better([peak.structure for peak in near[1:]], first)
+    rivals = may_be_better([mode.structure for mode in near[1:]], first)
     found = {first.structure.name: first}
-    for peak in ordered[1:]:  # no noise is compared by held-out labels too
-        if peak.structure in rivals or not peak.structure.n_parameters:
-            far = _height(peak) <= least
-            found[peak.structure.name] = _again(peak, design, first, far=far)
-    simpler = {peak.structure.name: peak for peak in peaks} | found
+    for mode in ordered[1:]:  # no noise is compared by held-out labels too
+        if mode.structure in rivals or not mode.structure.n_parameters:
+            far = _height(mode) <= least
+            found[mode.structure.name] = _again(mode, design, first, far=far)
+    simpler = {mode.structure.name: mode for mode in modes} | found
     for structure in may_be_better(later, max(found.values(), key=_height)):
-        found[structure.name] = _climbed(simpler, structure, design)
+        found[structure.name] = _maximised(simpler, structure, design)
     return list(found.values())
 
 
 def _again(
-    peak: Peak,
+    mode: Mode,
     design: ChannelDesign,
-    first: Peak | None = None,
+    first: Mode | None = None,
     *,
     far: bool = False,
     tol: float = SETTINGS.tolerance,
-) -> Peak:
+) -> Mode:
     """Return the maximum on more rows; structures with noise have the first one's variances.
 
     No noise keeps its own where it is far below the best.
     """
-    structure, top = peak.structure, -np.inf if first is None else _height(first)
+    structure, top = mode.structure, -np.inf if first is None else _height(first)
     held = first is not None and structure.n_parameters * first.structure.n_parameters > 0
-    variance = first.fit.variance if first is not None and held else peak.fit.variance
+    variance = first.fit.variance if first is not None and held else mode.fit.variance
     held = held or far
     if structure.targets is None:
-        start = peak.fit.theta, variance, peak.fit.unscaled_coef
-        return climb(design, structure, *start, held=held, tol=tol, top=top)
+        start = mode.fit.theta, variance, mode.fit.unscaled_coef
+        return maximise(design, structure, *start, held=held, tol=tol, top=top)
     chosen, shared = np.array(structure.targets), variance if held else None
-    return climb_targets(design, bool(structure.per_class), peak, chosen, shared, tol, top)
+    return maximise_targets(design, bool(structure.per_class), mode, chosen, shared, tol, top)
 
 
-def _height(peak: Peak) -> float:
-    return peak.log_evidence
+def _height(mode: Mode) -> float:
+    return mode.log_evidence
 
 
 def _possible(design: ChannelDesign) -> list[NoiseStructure]:
@@ -175,40 +175,40 @@ def _possible(design: ChannelDesign) -> list[NoiseStructure]:
     ]
 
 
-def _climbed(found: dict[str, Peak], structure: NoiseStructure, design: ChannelDesign) -> Peak:
-    """Climb from few targets, if the structure has targets of its own, else from one rate."""
+def _maximised(found: dict[str, Mode], structure: NoiseStructure, design: ChannelDesign) -> Mode:
+    """Start at few targets if the structure has targets of its own, else at one rate."""
     start = found.get(ONE_RATE) or next(iter(found.values()))
     if structure.per_class and structure.n_ratios and FEW_TARGETS in found:
         start = found[FEW_TARGETS]
     theta = structure.matched(start.structure, start.fit.theta)
     place = theta, start.fit.variance, start.fit.unscaled_coef
-    top = max(_height(peak) for peak in found.values() if peak.fit.design is design)
+    top = max(_height(mode) for mode in found.values() if mode.fit.design is design)
     # structures with noise are compared at the same variances
-    return climb(design, structure, *place, held=structure.n_parameters > 0, top=top)
+    return maximise(design, structure, *place, held=structure.n_parameters > 0, top=top)
 
 
-def probabilities(peaks: list[Peak]) -> Floats:
+def probabilities(modes: list[Mode]) -> Floats:
     """Return the probability of every structure given the labels."""
-    possible = {structure.name for structure in _possible(peaks[0].fit.design)}
-    n_noisy = len(possible | {peak.structure.name for peak in peaks}) - 1
+    possible = {structure.name for structure in _possible(modes[0].fit.design)}
+    n_noisy = len(possible | {mode.structure.name for mode in modes}) - 1
     none = SETTINGS.no_noise_probability
-    prior = [(1 - none) / n_noisy if peak.structure.n_parameters else none for peak in peaks]
-    logs = borne_out_evidence(peaks) + np.log(prior)
+    prior = [(1 - none) / n_noisy if mode.structure.n_parameters else none for mode in modes]
+    logs = borne_out_evidence(modes) + np.log(prior)
     weight = np.exp(logs - logs.max())
     return np.asarray(weight / weight.sum())
 
 
-def tests(peaks: list[Peak], probability: Floats) -> tuple[EvidenceTest, EvidenceTest]:
+def tests(modes: list[Mode], probability: Floats) -> tuple[EvidenceTest, EvidenceTest]:
     """Return the tests of no noise, and of one rate for all classes."""
-    K = peaks[0].fit.design.n_classes
+    K = modes[0].fit.design.n_classes
     best: dict[str, float] = {}
     sizes: dict[str, int] = {}
     chance = {"none": 0.0, "one": 0.0, "class": 0.0}
-    for peak, p in zip(peaks, probability, strict=True):
-        structure = peak.structure
+    for mode, p in zip(modes, probability, strict=True):
+        structure = mode.structure
         kind = {None: "none", False: "one", True: "class"}[structure.per_class]
         chance[kind] += float(p)
-        found = peak.fit.log_likelihood
+        found = mode.fit.log_likelihood
         if structure.targets is not None:  # the best of so many
             found -= K * float(np.log(K - 1))
         if found > best.get(kind, -np.inf):
@@ -216,7 +216,7 @@ def tests(peaks: list[Peak], probability: Floats) -> tuple[EvidenceTest, Evidenc
     noise = _test(max(best.values()), best.get("none", -np.inf), sizes, chance["none"])
     alike = max(best.get("none", -np.inf), best.get("one", -np.inf))
     if "class" not in best:  # their counts ruled it out
-        counts = peaks[int(np.argmax(probability))].fit.counts
+        counts = modes[int(np.argmax(probability))].fit.counts
         best["class"] = alike + _differing_rates(counts)
     rates = _test(best["class"], alike, {"class": K - 1}, 1 - chance["class"])
     return noise, rates

@@ -11,15 +11,15 @@ from typing import Any, Protocol
 import numpy as np
 
 from unflip._utils.typing import Floats
-from unflip.channel._climb import Peak, at_matrix
-from unflip.channel._compare import compared, first_peaks, probabilities, refined, tests
+from unflip.channel._compare import compared, first_modes, probabilities, refined, tests
 from unflip.channel._design import ChannelDesign, affordable_rows
 from unflip.channel._distribution import Distribution, DrawnMatrices, RatesOfTwo
 from unflip.channel._evidence import ChannelFit, fit_coefficients
+from unflip.channel._maximise import Mode, at_matrix
 from unflip.channel._outcomes import EvidenceTest
 from unflip.channel._rates import Box
 from unflip.channel._settings import SETTINGS
-from unflip.channel._sharpness import held_out_logits, sharpened
+from unflip.channel._temperature import held_out_logits, temperature_scaling
 from unflip.channel._two_classes import (
     Quadrature,
     finer_quadrature,
@@ -157,51 +157,51 @@ class OverStructures:
         """No T in particular."""
 
     def explored(
-        self, design: ChannelDesign, columns: dict[str, Peak] | None = None
-    ) -> dict[str, Peak]:
+        self, design: ChannelDesign, columns: dict[str, Mode] | None = None
+    ) -> dict[str, Mode]:
         """Return the maxima of one rate and of few targets, by the names of their structures.
 
         Few targets are first looked for with the columns, which cannot explain by themselves what
         noise does, and from there with other features, which might.
         """
-        return first_peaks(design, columns or {}, design.first_variance())
+        return first_modes(design, columns or {}, design.first_variance())
 
-    def height(self, maxima: dict[str, Peak]) -> float:
+    def height(self, maxima: dict[str, Mode]) -> float:
         """Return the highest log-evidence of a structure with noise, its parameters integrated."""
-        return max(peak.log_evidence for peak in maxima.values())
+        return max(mode.log_evidence for mode in maxima.values())
 
-    def best(self, maxima: dict[str, Peak]) -> ChannelFit:
+    def best(self, maxima: dict[str, Mode]) -> ChannelFit:
         """Return the highest maximum, but for that of one target, which is the best of many."""
-        peaks = [peak for peak in maxima.values() if peak.structure.targets is None]
-        return max(peaks, key=lambda peak: peak.log_evidence).fit
+        modes = [mode for mode in maxima.values() if mode.structure.targets is None]
+        return max(modes, key=lambda mode: mode.log_evidence).fit
 
     def finished(
-        self, maxima: dict[str, Peak], designs: Designs, n_rows: int, random: np.random.RandomState
+        self, maxima: dict[str, Mode], designs: Designs, n_rows: int, random: np.random.RandomState
     ) -> tuple[ChannelFit, Found]:
         """Return the mean over the structures by their probability."""
-        peaks = compared(maxima)
-        first = peaks[0].fit.design
+        modes = compared(maxima)
+        first = modes[0].fit.design
         most = affordable_rows(first.n_classes, first.block.size, SETTINGS.final_work)
         n_final = min(n_rows, most)
         if n_final > len(first.codes):
-            peaks = refined(peaks, designs(n_final))
-        probability = probabilities(peaks)
-        noise_test, alike_test = tests(peaks, probability)
+            modes = refined(modes, designs(n_final))
+        probability = probabilities(modes)
+        noise_test, alike_test = tests(modes, probability)
         least = SETTINGS.negligible_structure
-        peaks = [
-            _sharpened(peak) if p > least and peak.structure.n_parameters else peak
-            for peak, p in zip(peaks, probability, strict=True)
+        modes = [
+            _scaled(mode) if p > least and mode.structure.n_parameters else mode
+            for mode, p in zip(modes, probability, strict=True)
         ]
-        draws, shares = _draws(peaks, probability, random)
-        T, mean_matrix = _estimates(peaks, probability, shares)
+        draws, shares = _draws(modes, probability, random)
+        T, mean_matrix = _estimates(modes, probability, shares)
         T = mean_matrix if self.estimate == "mean" else T
-        design, best = designs(n_rows), peaks[int(np.argmax(probability))].fit
+        design, best = designs(n_rows), modes[int(np.argmax(probability))].fit
         counts = np.bincount(design.codes, design.weight, minlength=len(T))
         return _refitted(best, design, T), Found(
             T,
             mean_matrix,
             DrawnMatrices(draws, shares, counts, is_known=False),
-            {p.structure.name: float(c) for p, c in zip(peaks, probability, strict=True)},
+            {p.structure.name: float(c) for p, c in zip(modes, probability, strict=True)},
             noise_test,
             alike_test,
         )
@@ -219,22 +219,22 @@ def _shares(fit: ChannelFit) -> Floats:
     return np.asarray(true / true.sum())
 
 
-def _sharpened(peak: Peak) -> Peak:
-    """Return a maximum moved to the T at which held-out labels are likeliest, if g is sharper."""
-    fit = peak.fit
-    found = sharpened(held_out_logits(fit), fit.design, fit.structure, fit.theta)
-    return peak if found.factor == 1 else peak.at(found.theta, found.spread)
+def _scaled(mode: Mode) -> Mode:
+    """Return a mode moved to the T at which held-out labels are likeliest, along with g."""
+    fit = mode.fit
+    found = temperature_scaling(held_out_logits(fit), fit.design, fit.structure, fit.theta)
+    return mode if found.factor == 1 else mode.at(found.theta, found.spread)
 
 
-def _estimates(peaks: list[Peak], probability: Floats, shares: Floats) -> tuple[Floats, Floats]:
+def _estimates(modes: list[Mode], probability: Floats, shares: Floats) -> tuple[Floats, Floats]:
     """Return the estimate of T, and the mean of its distribution.
 
     The estimate is the mean given noise, and less by as much as the median share of wrong labels is
     less than their median given noise: nothing where noise has a probability below 1/2.
     """
-    matrices = np.array([peak.mean_matrix for peak in peaks])
+    matrices = np.array([mode.mean_matrix for mode in modes])
     mean = np.tensordot(probability, matrices, axes=1)
-    noisy = np.array([peak.structure.n_parameters > 0 for peak in peaks])
+    noisy = np.array([mode.structure.n_parameters > 0 for mode in modes])
     clean = np.eye(len(mean))
     if probability[~noisy].sum() > 0.5 or not noisy.any():
         return clean, mean
@@ -244,18 +244,18 @@ def _estimates(peaks: list[Peak], probability: Floats, shares: Floats) -> tuple[
 
 
 def _draws(
-    peaks: list[Peak], probability: Floats, random: np.random.RandomState
+    modes: list[Mode], probability: Floats, random: np.random.RandomState
 ) -> tuple[Floats, Floats]:
     """Return draws of T's entries, and of the share of wrong labels, each sorted."""
-    K = peaks[0].fit.design.n_classes
+    K = modes[0].fit.design.n_classes
     size = max(200, min(SETTINGS.n_draws, SETTINGS.drawn_values // K**2))
     matrices, shares = [], []
-    for peak, p in zip(peaks, probability, strict=True):
+    for mode, p in zip(modes, probability, strict=True):
         n = round(p * size)
         if not n or p <= SETTINGS.negligible_structure:
             continue
-        drawn = peak.draws(n, random)
+        drawn = mode.draws(n, random)
         stays = np.diagonal(drawn, axis1=1, axis2=2)
         matrices.append(drawn)
-        shares.append(np.clip(1 - stays @ _shares(peak.fit), 0.0, 1.0))  # but for rounding
+        shares.append(np.clip(1 - stays @ _shares(mode.fit), 0.0, 1.0))  # but for rounding
     return np.sort(np.concatenate(matrices), axis=0), np.sort(np.concatenate(shares))

@@ -9,7 +9,6 @@ from scipy.stats import chi2
 from unflip._utils.typing import Floats
 from unflip.channel._check import check_channel
 from unflip.channel._choose import Candidate, ChannelSample, Choice, Features, may_bend
-from unflip.channel._climb import climb
 from unflip.channel._copies import distinct_rows
 from unflip.channel._design import softmax_over_classes
 from unflip.channel._evidence import ChannelFit, mean_softmax
@@ -21,11 +20,12 @@ from unflip.channel._explore import (
     OverTwoRates,
 )
 from unflip.channel._forest import ForestFeatures
+from unflip.channel._maximise import maximise
 from unflip.channel._outcomes import ModelCheck
 from unflip.channel._rates import box_of
 from unflip.channel._settings import SETTINGS
-from unflip.channel._sharpness import held_out_logits, sharpened
 from unflip.channel._structure import structures
+from unflip.channel._temperature import held_out_logits, temperature_scaling
 from unflip.channel._two_classes import two_rates
 from unflip.noise import Noise, RatesInterval, TransitionMatrix
 
@@ -41,7 +41,7 @@ class FittedChannel:
     # "linear", "nystroem" or "trees".
     features_name: str
     features: Features
-    # w, times the factor by which held-out labels say that g is sharper.
+    # w, times the factor of temperature scaling.
     coef: Floats
     # What is known of the uncertainty of w.
     moderation: Moderation | None
@@ -90,7 +90,7 @@ class FittedRows:
     ----------
     fit : ChannelFit
         The fit to distinct pairs of row and label.
-    sharpness : float
+    factor : float
         What its t is multiplied by.
     moderation : (root, directions, covariances) or None
         What is known of the uncertainty of w.
@@ -105,7 +105,7 @@ class FittedRows:
     """
 
     fit: ChannelFit
-    sharpness: float
+    factor: float
     moderation: Moderation | None
     position: NDArray[np.intp]
     sample: ChannelSample
@@ -122,7 +122,7 @@ class FittedRows:
             before, F = F, F.copy()
             F[: len(steadier), -sample.n_classes :] = steadier
             logits += (F - before) @ fit.unscaled_coef
-        return _clean(self.sharpness * logits, F, self.moderation)[self.position]
+        return _clean(self.factor * logits, F, self.moderation)[self.position]
 
 
 def fit_channel(
@@ -175,7 +175,7 @@ def fit_channel(
         return finished(choice.trees(columns, random_state))
     smooth = choice.smooth(columns)
     fitted = finished(smooth)
-    if may_bend(sample, fitted[1].fit, fitted[1].sharpness):
+    if may_bend(sample, fitted[1].fit, fitted[1].factor):
         trees = choice.trees(columns, random_state)
         n_rows = min(len(sample.rows), SETTINGS.pilot_samples)
         if n_rows * (trees.height - smooth.height) > SETTINGS.forest_evidence:
@@ -202,7 +202,7 @@ def _finished(
     chosen: Candidate,
     random_state: np.random.RandomState,
 ) -> tuple[FittedChannel, FittedRows]:
-    """Return the fit on all rows, its clean posterior as sharp as held-out labels say."""
+    """Return the fit on all rows, its logits scaled by held-out labels."""
     n_rows = len(sample.rows)
     fit, found = exploration.finished(
         chosen.maxima,
@@ -210,7 +210,8 @@ def _finished(
         n_rows,
         random_state,
     )
-    factor = sharpened(held_out_logits(fit), fit.design, fit.structure, fit.theta, found.T).factor
+    place = fit.structure, fit.theta, found.T
+    factor = temperature_scaling(held_out_logits(fit), fit.design, *place).factor
     moderation = None
     if n_rows <= SETTINGS.moderated_samples and factor == 1:
         root = np.sqrt(fit.variance[fit.design.block])
@@ -224,7 +225,7 @@ def _finished(
 def _checked(fitted: tuple[FittedChannel, FittedRows]) -> tuple[FittedChannel, FittedRows]:
     """Return the same with its goodness of fit."""
     channel, rows = fitted
-    check = check_channel(rows.sample.rows, rows.fit, rows.sharpness)
+    check = check_channel(rows.sample.rows, rows.fit, rows.factor)
     if channel.found.distribution.is_known:
         check = replace(check, likelier_rates=_likelier(rows))
     return replace(channel, check=check), rows
@@ -237,11 +238,11 @@ def _likelier(fitted: FittedRows) -> Noise | None:
     """
     sample, K = fitted.sample, fitted.sample.n_classes
     design = sample.design(fitted.features, SETTINGS.pilot_samples, fitted.scores)
-    given = climb(
+    given = maximise(
         design, fitted.fit.structure, fitted.fit.theta, fitted.fit.variance, T=fitted.fit.T
     ).fit
     per_class = structures(K, free=False)[2]
-    best = climb(design, per_class, per_class.start(), given.variance, given.unscaled_coef).fit
+    best = maximise(design, per_class, per_class.start(), given.variance, given.unscaled_coef).fit
     deviance = 2 * (best.log_likelihood - given.log_likelihood)
     apart = np.abs(np.diag(best.T) - np.diag(given.T)).max()
     if apart < SETTINGS.contradiction_difference:

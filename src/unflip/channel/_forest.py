@@ -132,7 +132,7 @@ class ForestFeatures:
         return np.asarray(logs - logs.mean(axis=1, keepdims=True))
 
 
-def scouted_gain(X: Floats, codes: Codes, weight: Floats, noisy: Floats) -> float:
+def pilot_gain(X: Floats, codes: Codes, weight: Floats, noisy: Floats) -> float:
     """Return by how much few trees make labels that they have not seen likelier, per row.
 
     P(noisy | x)^b trees^a is compared with P(noisy | x)^b, each at its likeliest a and b.

@@ -43,14 +43,14 @@ class ModelCheck:
         By how many standard errors trees predict its residuals out of fold.
     p_value : float
         Probability of a statistic at least as large where only chance is left in them.
-    verdict : {"believed", "doubted", "refuted", "rule"}
-        "refuted": trees see what the channel does not. "doubted": they may, and the rates that
+    verdict : {"not_rejected", "suspect", "rejected", "rule"}
+        "rejected": trees see what the channel does not. "suspect": they may, and the rates that
         follow from their scores are others. "rule": a small decision tree gives nearly all labels.
     disagreement : float
         Share of labels that differ from the likeliest one given x, of rows held out.
     simple_disagreement : float
         The same for the model that is linear in the columns, if others were chosen or the fit is
-        not believed.
+        rejected or suspect.
     n_rows : float
         How many rows that share rests on.
     likelier_rates : NoiseRates, TransitionMatrix or None, default=None

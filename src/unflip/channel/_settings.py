@@ -197,8 +197,8 @@ class ChannelSettings:
     # If the statistic of the first folds is below this, the remaining folds are skipped: trees that
     # predict one fold badly hardly do better in the others. Bounds the time of a fit.
     early_stop_statistic: float = -0.5
-    # Statistics, in standard errors, from which on the model is suspect (the verdict "doubted") or
-    # rejected ("refuted"). By chance this happens in one fit of 700, or of 10^9 (normal
+    # Statistics, in standard errors, from which on the model is suspect (the verdict "suspect") or
+    # rejected ("rejected"). By chance this happens in one fit of 700, or of 10^9 (normal
     # distribution, one-sided).
     suspect_statistic: float = 3.0
     rejected_statistic: float = 6.0

@@ -21,7 +21,7 @@ ONE_RATE, ONE_TARGET, FEW_TARGETS = (
     "one rate, one target",
     "one rate, few targets",
 )
-"""Structures that climbs of others start from."""
+"""Structures at whose modes the searches of other structures start."""
 
 LOG_2_PI = float(np.log(2 * np.pi))
 

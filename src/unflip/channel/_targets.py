@@ -15,8 +15,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from unflip._utils.typing import Codes, Floats
-from unflip.channel._climb import Peak, climb
 from unflip.channel._design import ChannelDesign
+from unflip.channel._maximise import Mode, maximise
 from unflip.channel._settings import SETTINGS
 from unflip.channel._structure import (
     FEW_TARGETS,
@@ -27,7 +27,7 @@ from unflip.channel._structure import (
 
 
 @dataclass(frozen=True)
-class TargetPeak(Peak):
+class TargetMode(Mode):
     """The maximum of the evidence with one target for every class."""
 
     # Logarithms of the probability of each target given those of the other classes.
@@ -61,25 +61,25 @@ class TargetPeak(Peak):
         return drawn
 
 
-def climb_targets(
+def maximise_targets(
     design: ChannelDesign,
     per_class: bool,
-    start: Peak,
+    start: Mode,
     targets: Codes | None = None,
     variance: Floats | None = None,
     tol: float = SETTINGS.tolerance,
     top: float = -np.inf,
-) -> TargetPeak:
+) -> TargetMode:
     """Return the maximum over rates and targets, from the maximum of another structure."""
     if targets is None:
         targets = _likeliest_targets(start)
-    best: TargetPeak | None = None
+    best: TargetMode | None = None
     for _ in range(SETTINGS.target_rounds):
-        peak = _climbed(design, per_class, best or start, targets, variance, tol, top)
-        if best is not None and peak.log_evidence <= best.log_evidence:
+        mode = _maximised(design, per_class, best or start, targets, variance, tol, top)
+        if best is not None and mode.log_evidence <= best.log_evidence:
             break
-        best = peak
-        chosen = peak.log_chances.argmax(axis=1)
+        best = mode
+        chosen = mode.log_chances.argmax(axis=1)
         if (chosen == targets).all():
             break
         targets = chosen
@@ -87,42 +87,42 @@ def climb_targets(
     return best
 
 
-def one_target_peaks(
-    found: dict[str, Peak], design: ChannelDesign, known: Peak | None = None
-) -> list[Peak]:
+def one_target_modes(
+    found: dict[str, Mode], design: ChannelDesign, known: Mode | None = None
+) -> list[Mode]:
     """Return the maxima with one target for each class, with one rate and with one per class."""
     if design.n_classes < 3:
         return []
-    peaks = [] if known is None else [known]
+    modes = [] if known is None else [known]
     sought = (ONE_RATE, FEW_TARGETS) if known is None else (FEW_TARGETS,)
     starts = [found[name] for name in sought if name in found]
-    top = max(peak.log_evidence for peak in found.values())
+    top = max(mode.log_evidence for mode in found.values())
     by_targets = {tuple(_likeliest_targets(start)): start for start in starts}
-    peaks += [
-        climb_targets(design, False, start, np.array(targets), top=top)
+    modes += [
+        maximise_targets(design, False, start, np.array(targets), top=top)
         for targets, start in by_targets.items()
     ]
-    best = max(peaks, key=lambda peak: peak.log_evidence)
+    best = max(modes, key=lambda mode: mode.log_evidence)
     if best.log_evidence < top - SETTINGS.target_early_stop:
         return [best]
-    return [best, climb_targets(design, True, best, variance=best.fit.variance, top=top)]
+    return [best, maximise_targets(design, True, best, variance=best.fit.variance, top=top)]
 
 
-def _likeliest_targets(peak: Peak) -> Codes:
-    rates, _ = peak.structure.parts(peak.fit.theta)
+def _likeliest_targets(mode: Mode) -> Codes:
+    rates, _ = mode.structure.parts(mode.fit.theta)
     rates = np.maximum(rates, SETTINGS.starting_target_rate)
-    return np.asarray(_log_likelihoods(peak, rates).argmax(axis=1))
+    return np.asarray(_log_likelihoods(mode, rates).argmax(axis=1))
 
 
-def _climbed(
+def _maximised(
     design: ChannelDesign,
     per_class: bool,
-    start: Peak,
+    start: Mode,
     targets: Codes,
     variance: Floats | None,
     tol: float,
     top: float,
-) -> TargetPeak:
+) -> TargetMode:
     structure = NoiseStructure(
         "one rate per class, one target" if per_class else ONE_TARGET,
         design.n_classes,
@@ -132,21 +132,21 @@ def _climbed(
     theta = structure.matched(start.structure, start.fit.theta)
     held = variance is not None
     place = theta, start.fit.variance if variance is None else variance, start.fit.unscaled_coef
-    fit = climb(design, structure, *place, held=held, tol=tol, top=top).fit
-    logs = _log_likelihoods(Peak(fit), structure.parts(fit.theta)[0])
+    fit = maximise(design, structure, *place, held=held, tol=tol, top=top).fit
+    logs = _log_likelihoods(Mode(fit), structure.parts(fit.theta)[0])
     total = logsumexp(logs, axis=1, keepdims=True)
     now = logs[np.arange(len(logs)), targets]
-    return TargetPeak(fit, logs - total, float((total[:, 0] - now).sum()))
+    return TargetMode(fit, logs - total, float((total[:, 0] - now).sum()))
 
 
-def _log_likelihoods(peak: Peak, rates: Floats) -> Floats:
+def _log_likelihoods(mode: Mode, rates: Floats) -> Floats:
     """Return log L(k, j) but for what does not depend on j; -inf where j is k."""
-    design, g, T = peak.fit.design, peak.fit.clean, peak.fit.T
+    design, g, T = mode.fit.design, mode.fit.clean, mode.fit.T
     own = np.arange(len(g)), design.codes
     logs = np.empty((design.n_classes, design.n_classes))
     for k in range(design.n_classes):
         flips = np.where(design.codes == k, 0.0, T[k, design.codes])
-        without = np.maximum(peak.fit.noisy[own] - g[:, k] * flips, SETTINGS.smallest_divisor)
+        without = np.maximum(mode.fit.noisy[own] - g[:, k] * flips, SETTINGS.smallest_divisor)
         gained = design.weight * np.log1p(g[:, k] * rates[k] / without)
         logs[k] = np.bincount(design.codes, gained, minlength=design.n_classes)
     np.fill_diagonal(logs, -np.inf)

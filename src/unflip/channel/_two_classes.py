@@ -10,9 +10,9 @@ from itertools import product
 import numpy as np
 
 from unflip._utils.typing import Floats
-from unflip.channel._climb import at_matrix
 from unflip.channel._design import ChannelDesign
 from unflip.channel._evidence import ChannelFit
+from unflip.channel._maximise import at_matrix
 from unflip.channel._rates import Box, GridSurface, RatePosterior, narrow
 from unflip.channel._settings import SETTINGS
 from unflip.noise import LARGEST_TOTAL

@@ -121,7 +121,7 @@ def judge_model(
     if verdict == "rule":
         return [Diagnostic("small_tree", "note")]
     found = [Diagnostic("tree_features", "note")] if features == "trees" else []
-    if verdict == "refuted" and error_share > LEAST_RATE:
+    if verdict == "rejected" and error_share > LEAST_RATE:
         found.append(Diagnostic("unexplained_labels", numbers={"statistic": statistic}))
     return found
 

@@ -30,8 +30,8 @@ def summary(estimator: Any) -> dict[str, Any]:
         than two classes), `interval` (the `level`, and (low, high) of each; None if the rates were
         given, or for more classes), `tests` of no noise and of equal rates (None if the estimator
         has none; p-values and probabilities below 0.0001 are given as 0.0001), `check` of the
-        noise model: its `verdict`, "believed", "doubted" or "refuted", and `statistic` (None if
-        there is none); `rates_given`, whether the rates were; `wrong_share`: (low, high) of the
+        noise model: its `verdict`, "not_rejected", "suspect" or "rejected", and `statistic` (None
+        if there is none); `rates_given`, whether the rates were; `wrong_share`: (low, high) of the
         share of wrong labels, `at_random` if labels were flipped at random within each class, and
         `by_row` if errors depend on the sample; `verdict`: the `code` and the `sentence` on how
         many labels are wrong; `range`: the sentence on what that assumes, empty where checked

@@ -111,8 +111,8 @@ class ChannelPosterior(JointPosterior):
         What t is linear in.
     check_ : ModelCheck or None
         Goodness of fit: `statistic`, by how many standard errors trees predict the residuals out of
-        fold, its `p_value`, and `verdict`, "believed", "doubted", "refuted" or "rule". None where
-        `features` is not "auto".
+        fold, its `p_value`, and `verdict`, "not_rejected", "suspect", "rejected" or "rule".
+        None where `features` is not "auto".
     label_error_range_ : (low, high)
         The label error rate, if errors may depend on the sample. It needs `check_`.
     classes_ : ndarray of shape (n_classes,)
@@ -130,13 +130,13 @@ class ChannelPosterior(JointPosterior):
     kind of rate, the flips of a class go to all other classes alike, to one of them, to few, or
     anywhere. The evidence weighs them against each other, and the estimate is their mean. Before
     the data, no noise has the probability 0.1, the others share the rest, and every rate has a
-    Beta(1, 4) distribution. Where classes hardly overlap, noise is believed no more than held-out
-    labels bear out. Above 50 classes flips go to all other classes alike, or to one. A class of few
-    rows has the rate that the others, or the prior, suggest; its interval says so.
+    Beta(1, 4) distribution. Where classes hardly overlap, the evidence of noise is at most what
+    held-out labels confirm. Above 50 classes flips go to all other classes alike, or to one. A
+    class of few rows has the rate that the others, or the prior, suggest; its interval says so.
 
     What identifies T is the shape of g: the evidence tells overlap of the classes from noise by the
-    plateaus that noise leaves. Where held-out labels say that g is sharper than the likeliest
-    coefficients make it, its logits are multiplied by a factor.
+    plateaus that noise leaves. Where held-out labels are likelier with larger
+    logits than the likeliest coefficients give, these are multiplied by a factor.
 
     The scale of `sample_weight` does not matter, and an integer weight is as good as so many copies
     of a row. Copies are not evidence: repeated rows that all carry the same label count as their

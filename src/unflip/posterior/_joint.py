@@ -75,7 +75,7 @@ class JointPosterior(BasePosterior):
                 f"features='auto'; here features={self.features!r}."
             )
         # features beyond the columns may follow errors, too, such as those of a rule
-        follows = self.features_ != "linear" or check.verdict != "believed"
+        follows = self.features_ != "linear" or check.verdict != "not_rejected"
         return channel_range(
             check.disagreement,
             check.n_rows,

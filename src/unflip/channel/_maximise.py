@@ -16,7 +16,7 @@ from unflip.channel._structure import LOG_2_PI, NoiseStructure, structures
 
 
 @dataclass(frozen=True)
-class Peak:
+class Mode:
     """The maximum of a structure's evidence, and the curvature there."""
 
     fit: ChannelFit
@@ -62,7 +62,7 @@ class Peak:
         return self.structure.matrix(theta)
 
 
-def climb(
+def maximise(
     design: ChannelDesign,
     structure: NoiseStructure,
     theta: Floats,
@@ -74,7 +74,7 @@ def climb(
     held: bool = False,
     tol: float = SETTINGS.tolerance,
     top: float = -np.inf,
-) -> Peak:
+) -> Mode:
     """Maximise the evidence over theta and the variances.
 
     A step seeks theta along with w, with the slope of the determinant as it was before the step,
@@ -107,7 +107,7 @@ def climb(
             break
         held = held or gained < SETTINGS.variance_gain * design.weight.sum()
         reach = SETTINGS.longest_step if not shorter else max(0.1, 1.5 * float(np.abs(step).max()))
-    return Peak(fit)
+    return Mode(fit)
 
 
 def at_matrix(
@@ -121,10 +121,10 @@ def at_matrix(
     """Return the maximum over the coefficients and their variances at one T."""
     none = structures(design.n_classes, free=False)[0]
     if start is None:
-        return climb(design, none, none.start(), design.first_variance(), T=T, tol=tol).fit
+        return maximise(design, none, none.start(), design.first_variance(), T=T, tol=tol).fit
     place = none.start(), start.variance, start.unscaled_coef
     near = start if start.design is design else None
-    return climb(design, none, *place, T=T, near=near, tol=tol, top=top).fit
+    return maximise(design, none, *place, T=T, near=near, tol=tol, top=top).fit
 
 
 def _moved(

@@ -1,4 +1,4 @@
-r"""How much sharper g is by held-out labels than at the maximum over w.
+r"""Temperature scaling: the factor of the logits at which held-out labels are likeliest.
 
 With few rows of a class the distribution of w is skewed: labels become less likely more slowly with
 a larger w than with a smaller one. So its maximum is nearer to zero than its mean, g is too flat,
@@ -23,7 +23,7 @@ from unflip.channel._structure import NoiseStructure
 
 
 @dataclass(frozen=True)
-class Sharpened:
+class TemperatureScaling:
     """What held-out labels say."""
 
     # a; 1 where they do not say more.
@@ -53,13 +53,13 @@ def _spread(proba: Floats, directions: Floats) -> Floats:
     return np.asarray(proba @ directions**2 - (proba @ directions) ** 2)
 
 
-def sharpened(
+def temperature_scaling(
     logits: Floats,
     design: ChannelDesign,
     structure: NoiseStructure,
     theta: Floats,
     T: Floats | None = None,
-) -> Sharpened:
+) -> TemperatureScaling:
     """Return a, and the parameters of T, at which held-out labels are likeliest."""
     t = np.ascontiguousarray(logits.T)
 
@@ -89,11 +89,11 @@ def sharpened(
     plain, _ = highest(0.0, 0.0)
     best, x = highest(0.0, float(np.log(SETTINGS.largest_factor)))
     if best - plain < SETTINGS.factor_gain:
-        return Sharpened(1.0, theta, np.zeros(theta.size))
+        return TemperatureScaling(1.0, theta, np.zeros(theta.size))
     factor = float(np.exp(x[0]))
     if T is not None:
-        return Sharpened(factor, theta, np.zeros(theta.size))
+        return TemperatureScaling(factor, theta, np.zeros(theta.size))
     step, widest = SETTINGS.log_factor_step, SETTINGS.largest_log_factor_deviation
     (below, low), (above, high) = (highest(end, end) for end in (x[0] - step, x[0] + step))
     bend = max((2 * best - below - above) / step**2, 1 / widest**2)
-    return Sharpened(factor, x[1:], (high - low)[1:] / (2 * step) / np.sqrt(bend))
+    return TemperatureScaling(factor, x[1:], (high - low)[1:] / (2 * step) / np.sqrt(bend))

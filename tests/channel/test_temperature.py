@@ -1,4 +1,4 @@
-"""How sharp g is by held-out labels, and what that makes of T."""
+"""Temperature scaling by held-out labels, and what follows for T."""
 
 import numpy as np
 import pytest
@@ -6,11 +6,11 @@ from scipy.special import expit, logit, softmax
 
 from tests.channel.test_engine import design_of
 from unflip import TransitionMatrix, flip_labels
-from unflip.channel._climb import Peak, climb
 from unflip.channel._design import ChannelDesign
 from unflip.channel._explore import _estimates
-from unflip.channel._sharpness import sharpened
+from unflip.channel._maximise import Mode, maximise
 from unflip.channel._structure import structures
+from unflip.channel._temperature import temperature_scaling
 from unflip.posterior import ChannelPosterior
 
 
@@ -25,19 +25,19 @@ def drawn(factor, rate, n_classes=4, n_rows=4000, weight=None):
     return t, ChannelDesign(np.ones((n_rows, 1)), np.zeros(1, int), codes, weight, n_classes)
 
 
-def test_logits_that_are_too_flat_are_sharpened_along_with_the_rate():
+def test_logits_that_are_too_flat_are_scaled_along_with_the_rate():
     t, design = drawn(factor=1.8, rate=0.2)
     one = structures(4, free=False)[1]
-    found = sharpened(t, design, one, one.start())
+    found = temperature_scaling(t, design, one, one.start())
     assert found.factor == pytest.approx(1.8, abs=0.25)
     assert expit(found.theta[0]) == pytest.approx(0.2, abs=0.03)
 
 
-def test_the_likeliest_sharpness_is_that_of_a_grid():
+def test_the_likeliest_factor_is_that_of_a_grid():
     weight = np.random.default_rng(1).uniform(0.5, 2, 600)
     t, design = drawn(factor=2.0, rate=0.2, n_rows=600, weight=weight)
     one = structures(4, free=False)[1]
-    found = sharpened(t, design, one, one.start())
+    found = temperature_scaling(t, design, one, one.start())
 
     def height(factor, rate):
         T = TransitionMatrix.uniform(4, rate).matrix
@@ -70,19 +70,19 @@ def test_the_likeliest_sharpness_is_that_of_a_grid():
 
 
 @pytest.mark.parametrize("factor", [0.5, 1.0])
-def test_logits_that_are_sharp_enough_stay_as_they_are(factor):
+def test_logits_that_are_large_enough_stay_as_they_are(factor):
     t, design = drawn(factor, rate=0.2)
     one = structures(4, free=False)[1]
-    found = sharpened(t, design, one, one.start())
+    found = temperature_scaling(t, design, one, one.start())
     assert found.factor == 1
     assert found.theta == pytest.approx(one.start())
 
 
-def test_a_known_matrix_stays_where_logits_are_sharpened():
+def test_a_known_matrix_stays_where_logits_are_scaled():
     t, design = drawn(factor=1.8, rate=0.2)
     one = structures(4, free=False)[1]
     T = TransitionMatrix.uniform(4, 0.2).matrix
-    found = sharpened(t, design, one, one.start(), T)
+    found = temperature_scaling(t, design, one, one.start(), T)
     assert found.factor == pytest.approx(1.8, abs=0.2)
     assert found.theta == pytest.approx(one.start())
 
@@ -95,7 +95,7 @@ def test_many_classes_of_few_rows_are_not_taken_for_noise():
     y_noisy = flip_labels(y, TransitionMatrix.uniform(15, 0.2), random_state=0)
     channel = ChannelPosterior(random_state=0).fit(X, y_noisy)
     assert channel.rates_.matrix.diagonal().mean() == pytest.approx(0.8, abs=0.05)
-    assert channel.check_.verdict == "believed"
+    assert channel.check_.verdict == "not_rejected"
     low, high = channel.interval_.wrong_share
     assert low < np.mean(y != y_noisy) < high
 
@@ -103,17 +103,17 @@ def test_many_classes_of_few_rows_are_not_taken_for_noise():
 def test_the_estimate_falls_to_none_as_noise_becomes_unlikely():
     design = design_of(4, 300)
     none, one = structures(4, free=False)[:2]
-    peaks = [climb(design, each, each.start(), design.first_variance()) for each in (none, one)]
+    modes = [maximise(design, each, each.start(), design.first_variance()) for each in (none, one)]
     given_noise = np.sort(np.random.default_rng(0).beta(2, 8, 1000))
     rates = []
     for p in (0.0, 0.2, 0.4, 0.49, 0.51):
         n_clean = round(1000 * p / (1 - p))
         shares = np.append(np.zeros(n_clean), given_noise)
-        T, mean = _estimates(peaks, np.array([p, 1 - p]), shares)
+        T, mean = _estimates(modes, np.array([p, 1 - p]), shares)
         rates.append(1 - T[0, 0])
-        assert mean == pytest.approx(p * np.eye(4) + (1 - p) * peaks[1].fit.T)
+        assert mean == pytest.approx(p * np.eye(4) + (1 - p) * modes[1].fit.T)
         assert T.sum(axis=1) == pytest.approx(np.ones(4))
-    assert rates[0] == pytest.approx(1 - peaks[1].fit.T[0, 0])
+    assert rates[0] == pytest.approx(1 - modes[1].fit.T[0, 0])
     assert rates[0] > rates[1] > rates[2] > rates[3] > rates[4] == 0
     assert rates[3] < 0.2 * rates[0]
 
@@ -121,14 +121,14 @@ def test_the_estimate_falls_to_none_as_noise_becomes_unlikely():
 def test_a_moved_maximum_is_as_sure_as_before_but_for_how_far_it_moved():
     design = design_of(4, 300)
     one = structures(4, free=False)[1]
-    peak = climb(design, one, one.start(), design.first_variance())
-    moved = peak.at(peak.fit.theta + 0.5, np.zeros(1))
-    assert isinstance(moved, Peak)
-    assert moved.mean_matrix == pytest.approx(one.matrix(peak.fit.theta + 0.5))
-    wider = peak.at(peak.fit.theta + 0.5, np.array([0.7]))
+    mode = maximise(design, one, one.start(), design.first_variance())
+    moved = mode.at(mode.fit.theta + 0.5, np.zeros(1))
+    assert isinstance(moved, Mode)
+    assert moved.mean_matrix == pytest.approx(one.matrix(mode.fit.theta + 0.5))
+    wider = mode.at(mode.fit.theta + 0.5, np.array([0.7]))
     draws = [
         logit(1 - each.draws(4000, np.random.RandomState(0))[:, 0, 0])
-        for each in (peak, moved, wider)
+        for each in (mode, moved, wider)
     ]
     assert draws[1].mean() == pytest.approx(draws[0].mean() + 0.5, abs=0.02)
     assert draws[1].std() == pytest.approx(draws[0].std(), rel=0.05)
@@ -144,7 +144,7 @@ def two_classes(n_rows=1500, n_columns=150, seed=0):
     return X, flip_labels(y, TransitionMatrix.uniform(2, 0.2), random_state=seed)
 
 
-def test_wide_rows_of_two_classes_are_believed():
+def test_wide_rows_of_two_classes_are_not_rejected():
     """Too flat a posterior is something that trees can see."""
     statistics = [
         ChannelPosterior(random_state=0).fit(*two_classes(seed=seed)).check_.statistic
