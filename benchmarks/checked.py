@@ -51,7 +51,7 @@ from unflip.checked._betting import running_sequence
 from unflip.checked._counting import estimate_ratio
 from unflip.checked._draws import Draws
 from unflip.checked._learning import LEAST_ROWS
-from unflip.checked._ratios import Ratio, flip_rate, wrong_share
+from unflip.checked._ratios import Ratio, flip_rate, label_error_rate
 from unflip.checked.internals import correct, pick_rows, recalibrate
 
 Array = NDArray[Any]
@@ -157,7 +157,7 @@ def comments_world() -> World:
 def measured(world: World, goal: str) -> None:
     """Print coverage and rows needed over many sessions."""
     model = None if goal == "random" else world.label_proba
-    share, rate = wrong_share(world.given), flip_rate(world.given, 0)
+    share, rate = label_error_rate(world.given), flip_rate(world.given, 0)
     everyone = np.arange(world.given.size)
     truths = [a.sum() / b.sum() for a, b in (r.values(everyone, world.true) for r in (share, rate))]
     covered: dict[str, list[bool]] = {"200": [], "400": [], "rate": [], "sequence": []}

@@ -113,8 +113,8 @@ def many_held(n_classes: int, seed: int, n_rows: int = 1000) -> list[float]:
     given = flip_labels(y, T, random_state=seed)
     interval = channel(X, given, seed).interval_
     inside = (interval.low <= T + 1e-12) & (interval.high >= T - 1e-12)
-    assert interval.wrong_share is not None
-    low, high = interval.wrong_share
+    assert interval.label_error_rate is not None
+    low, high = interval.label_error_rate
     shares = np.mean(1 - np.diag(T)[y]), np.mean(y != given)
     return [inside.mean(), np.diag(inside).mean(), *(float(low <= x <= high) for x in shares)]
 

@@ -123,7 +123,7 @@ ARGUMENTS: dict[str, Callable[[Sizes], Any]] = {
     "interval": lambda s: noise(s) if s.is_odd() else s.one_of([None, INTERVAL]),
     "low": lambda s: noise(s) if s.is_odd() else np.full((s.k, s.k), 0.1),
     "high": lambda s: noise(s) if s.is_odd() else np.full((s.k, s.k), 0.7),
-    "wrong_share": count(None, (0.0, 0.2), 0.1),
+    "label_error_rate": count(None, (0.0, 0.2), 0.1),
     "grid": count([(0.0, 0.0), (0.1, 0.2)], [(0.0, 0.0)]),
     # parts
     "estimator": made(

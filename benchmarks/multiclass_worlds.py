@@ -56,7 +56,7 @@ class Cell:
     error: str = ""
 
     @property
-    def wrong_share(self) -> bool:
+    def wrong_error_rate(self) -> bool:
         """Whether the share of wrong labels is far off, and far outside its interval."""
         outside = max(self.low_at_random - self.true_share, self.true_share - self.high_at_random)
         return abs(self.share - self.true_share) > FAR_OFF and outside > FAR_OUTSIDE
@@ -69,7 +69,7 @@ class Cell:
     @property
     def wrong(self) -> bool:
         """Whether too many flip rates, or the share of wrong labels, are wrong."""
-        return self.wrong_rates > ALLOWED or self.wrong_share
+        return self.wrong_rates > ALLOWED or self.wrong_error_rate
 
     @property
     def sure_and_wrong(self) -> bool:
@@ -93,7 +93,7 @@ def measure(world: MulticlassWorld) -> Cell:
     doubts = [str(w.message) for w in caught if issubclass(w.category, LabelNoiseWarning)]
     interval = fitted.noise_.transition_interval
     assert interval is not None
-    assert interval.wrong_share is not None
+    assert interval.label_error_rate is not None
     matrix, flips = fitted.transition_matrix_, 1 - np.diag(T)
     low, high = interval.flip_rates.T
     outside = np.maximum(np.maximum(low - flips, flips - high), 0.0)
@@ -102,8 +102,8 @@ def measure(world: MulticlassWorld) -> Cell:
     return Cell(
         **known,
         share=float(1 - np.diag(matrix) @ np.clip(true, 0, 1) / np.clip(true, 0, 1).sum()),
-        low_at_random=interval.wrong_share[0],
-        high_at_random=interval.wrong_share[1],
+        low_at_random=interval.label_error_rate[0],
+        high_at_random=interval.label_error_rate[1],
         low_share=fitted.label_error_range_[0],
         high_share=fitted.label_error_range_[1],
         matrix_error=float(0.5 * np.abs(matrix - T).sum(axis=1).mean()),

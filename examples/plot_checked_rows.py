@@ -36,7 +36,7 @@ for seed in range(15):
     picks = checked.next_rows(y, suspicion, goal="count", n=20, random_state=seed)
     answers = y_true[picks.rows]  # here a person would look at the rows
     checked += CheckedLabels(picks.rows, answers, picks.probability)
-    found = checked.wrong_share(y, suspicion)
+    found = checked.label_error_rate(y, suspicion)
     sizes.append(len(checked))
     fixed.append(found.interval)
     anytime.append(found.anytime)

@@ -188,7 +188,7 @@ def test_rates_as_plain_numbers_are_refused_with_what_was_meant(rates, hint) -> 
 def test_rows_picked_by_hand_count_nothing() -> None:
     by_hand = CheckedLabels([0, 1, 2], TRUE[:3])
     for call in (
-        lambda: by_hand.wrong_share(Y),
+        lambda: by_hand.label_error_rate(Y),
         lambda: by_hand.noise_rates(Y),
         lambda: by_hand.score(Y, TRUE),
         lambda: MinimumRates().fit(X, Y, checked=by_hand) and by_hand.transition(Y),

@@ -57,13 +57,13 @@ def test_more_classes_have_ends_for_every_entry():
 
 
 def test_it_reads_with_three_digits_and_repeats_with_all():
-    interval = RatesInterval.from_pairs((0.15625, 0.3), (0, 0.1), 0.9, wrong_share=(0.05, 0.2))
-    shown = "positive=(0.156, 0.3), negative=(0, 0.1), level=0.9, wrong_share=(0.05, 0.2)"
+    interval = RatesInterval.from_pairs((0.15625, 0.3), (0, 0.1), 0.9, label_error_rate=(0.05, 0.2))
+    shown = "positive=(0.156, 0.3), negative=(0, 0.1), level=0.9, label_error_rate=(0.05, 0.2)"
     assert str(interval) == f"RatesInterval({shown})"
     assert "high=[[0.75, 0.2, 0.2]" in str(OF_THREE)
     assert repr(interval) == (
         "RatesInterval(low=[[0.9, 0.0], [0.15625, 0.7]], high=[[1.0, 0.1], [0.3, 0.84375]], "
-        "level=0.9, wrong_share=(0.05, 0.2))"
+        "level=0.9, label_error_rate=(0.05, 0.2))"
     )
 
 
@@ -75,7 +75,7 @@ def test_copies_are_equal_and_read_only():
             with pytest.raises(ValueError, match="read-only"):
                 again.low[0, 0] = 0.0
     assert RatesInterval(PAIRS.low, PAIRS.high, 0.9) != PAIRS
-    assert RatesInterval(PAIRS.low, PAIRS.high, wrong_share=(0, 0.1)) != PAIRS
+    assert RatesInterval(PAIRS.low, PAIRS.high, label_error_rate=(0, 0.1)) != PAIRS
     assert NoiseRates((0.25, 0.4), (0.05, 0.2)) != PAIRS
 
 
@@ -95,7 +95,10 @@ def test_an_interval_is_no_rate_but_its_ends_are_bounds():
         (lambda: RatesInterval(PAIRS.high, PAIRS.low), "lower end above its upper end"),
         (lambda: RatesInterval(PAIRS.low, PAIRS.high + 0.2), r"probabilities in \[0, 1\]"),
         (lambda: RatesInterval(PAIRS.low, PAIRS.high, 95), "level must lie between 0 and 1"),
-        (lambda: RatesInterval(PAIRS.low, PAIRS.high, wrong_share=0.1), "wrong_share must be"),
+        (
+            lambda: RatesInterval(PAIRS.low, PAIRS.high, label_error_rate=0.1),
+            "label_error_rate must be",
+        ),
         (lambda: RatesInterval.from_pairs((0.3, 0.1), (0, 0)), r"positive must be \(low, high\)"),
         (lambda: RatesInterval.from_pairs((0.1, 0.3), "ab"), "negative must hold numbers"),
     ],

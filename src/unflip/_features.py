@@ -27,8 +27,8 @@ from unflip.diagnostics import (
     judge_features,
     judge_model,
     judge_rates,
+    label_error_rate_range,
     range_by_a_rule,
-    wrong_share_range,
 )
 from unflip.estimate import Bounds, NoiseEstimate
 from unflip.noise import Noise, NoiseRates, as_noise, as_transition_matrix, known_size
@@ -226,7 +226,7 @@ def _fit_of(
             model.mean_rates(), X, Labels(classes, codes), sample_weight
         )
         proba = without_noise.label_proba(noisy, held_out, codes, classes)
-        interval = estimator.interval().wrong_share
+        interval = estimator.interval().label_error_rate
         if interval is not None:
             without_noise = without_noise.scaled_to(interval[1], proba, codes, sample_weight)
             proba = without_noise.label_proba(noisy, held_out, codes, classes)
@@ -298,7 +298,7 @@ def error_range(label_posterior: LabelPosterior, totals: Totals, model: Any) -> 
         low, high = model.label_error_range_
         return low, high
     expected = 0.0, totals.error_share
-    return wrong_share_range(label_posterior.noisy_proba, label_posterior.codes, expected)
+    return label_error_rate_range(label_posterior.noisy_proba, label_posterior.codes, expected)
 
 
 def choose_posterior(

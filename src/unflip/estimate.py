@@ -202,7 +202,7 @@ class NoiseEstimate:
         value = float(np.average(self.mislabel_proba, weights=self.sample_weight))
         bounds, found = self.error_interval, self.transition_interval
         if bounds is None and found is not None:
-            bounds = found.wrong_share
+            bounds = found.label_error_rate
         return ErrorRate(value, (value, value) if bounds is None else bounds, self.error_range)
 
     @property

@@ -632,7 +632,7 @@ class RatesInterval:
         The lower and the upper ends of T's entries, classes in sorted order.
     level : float, default=0.95
         The confidence, or the probability, of each pair of ends on its own.
-    wrong_share : (low, high), default=None
+    label_error_rate : (low, high), default=None
         Bounds of the share of labels that are wrong, where they are known.
 
     Examples
@@ -650,7 +650,7 @@ class RatesInterval:
     low: Floats
     high: Floats
     level: float = 0.95
-    wrong_share: tuple[float, float] | None = None
+    label_error_rate: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         low, high = (_bounds_of_matrix(ends) for ends in (self.low, self.high))
@@ -661,9 +661,9 @@ class RatesInterval:
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
         object.__setattr__(self, "level", check_level(self.level))
-        if self.wrong_share is not None:
-            share = _pair_of_bounds(self.wrong_share, "wrong_share")
-            object.__setattr__(self, "wrong_share", share)
+        if self.label_error_rate is not None:
+            share = _pair_of_bounds(self.label_error_rate, "label_error_rate")
+            object.__setattr__(self, "label_error_rate", share)
 
     @classmethod
     def from_pairs(
@@ -671,7 +671,7 @@ class RatesInterval:
         positive: tuple[float, float],
         negative: tuple[float, float],
         level: float = 0.95,
-        wrong_share: tuple[float, float] | None = None,
+        label_error_rate: tuple[float, float] | None = None,
     ) -> "RatesInterval":
         """Return the interval of two classes' noise.
 
@@ -679,7 +679,7 @@ class RatesInterval:
         ----------
         positive, negative : (low, high)
             The ends of rho_pos = T[1, 0] and of rho_neg = T[0, 1].
-        level, wrong_share
+        level, label_error_rate
             As for the class.
 
         Returns
@@ -693,7 +693,7 @@ class RatesInterval:
             np.array([[1 - n_high, n_low], [p_low, 1 - p_high]]),
             np.array([[1 - n_low, n_high], [p_high, 1 - p_low]]),
             level,
-            wrong_share,
+            label_error_rate,
         )
 
     def __eq__(self, other: object) -> bool:
@@ -704,15 +704,17 @@ class RatesInterval:
 
     def _key(self) -> tuple[Any, ...]:
         ends = self.low.tobytes(), self.high.tobytes()
-        return self.n_classes, *ends, self.level, self.wrong_share
+        return self.n_classes, *ends, self.level, self.label_error_rate
 
     def __reduce__(self) -> tuple[Any, ...]:
         # a copy is checked and read-only too
-        return type(self), (self.low, self.high, self.level, self.wrong_share)
+        return type(self), (self.low, self.high, self.level, self.label_error_rate)
 
     def __repr__(self) -> str:
         ends = f"low={self.low.tolist()}, high={self.high.tolist()}"
-        return f"RatesInterval({ends}, level={self.level}, wrong_share={self.wrong_share})"
+        return (
+            f"RatesInterval({ends}, level={self.level}, label_error_rate={self.label_error_rate})"
+        )
 
     def __str__(self) -> str:
         if self.n_classes == 2:
@@ -720,7 +722,11 @@ class RatesInterval:
             shown = f"positive={_shown(positive)}, negative={_shown(negative)}"
         else:
             shown = f"low={self.low.round(3).tolist()}, high={self.high.round(3).tolist()}"
-        share = "" if self.wrong_share is None else f", wrong_share={_shown(self.wrong_share)}"
+        share = (
+            ""
+            if self.label_error_rate is None
+            else f", label_error_rate={_shown(self.label_error_rate)}"
+        )
         return f"RatesInterval({shown}, level={self.level:g}{share})"
 
     @property

@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from unflip import ImportanceReweightingClassifier, LabelNoiseWarning, NoiseRates, flip_labels
 from unflip.channel._check import score_of_folds
-from unflip.diagnostics import channel_range, wrong_share_bounds
+from unflip.diagnostics import channel_range, label_error_rate_bounds
 from unflip.posterior import ChannelPosterior
 
 FLIPS = NoiseRates(positive=0.3, negative=0.1)
@@ -177,14 +177,14 @@ def test_given_rates_that_are_right_are_not_contradicted(seed):
 # --- the share of wrong labels
 
 
-def test_bounds_of_the_wrong_share_are_those_of_a_grid_of_rates():
+def test_bounds_of_the_label_error_rate_are_those_of_a_grid_of_rates():
     positive, negative, prior = (0.1, 0.3), (0.05, 0.2), 0.4
     shares = []
     for a in np.linspace(*positive, 41):
         for b in np.linspace(*negative, 41):
             true = np.clip((prior - b) / (1 - a - b), 0, 1)
             shares.append(true * a + (1 - true) * b)
-    assert wrong_share_bounds(positive, negative, prior) == pytest.approx(
+    assert label_error_rate_bounds(positive, negative, prior) == pytest.approx(
         (min(shares), max(shares)), abs=0.01
     )
 

@@ -480,7 +480,7 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say(n_classes):
         noisy = flip_labels(y, noise, random_state=seed)
         interval = ChannelPosterior(features="linear").fit(X, noisy).interval_
         held.append(((interval.low <= noise) & (noise <= interval.high)).mean())
-        low, high = interval.wrong_share
+        low, high = interval.label_error_rate
         shares.append(low <= np.mean(noisy != y) <= high)
     assert np.mean(held) > 0.85
     assert np.mean(shares) > 0.85

@@ -66,7 +66,7 @@ def test_no_noise_is_found_in_classes_far_apart():
     X = (4 * rng.normal(size=(15, 8)))[y] + rng.normal(size=(400, 8))
     channel = ChannelPosterior(features="nystroem").fit(X, y)
     assert channel.noise_test_.probability > 0.9
-    assert channel.interval_.wrong_share[1] < 0.01
+    assert channel.interval_.label_error_rate[1] < 0.01
 
 
 def test_held_out_labels_bear_out_noise_that_is_there():
@@ -224,7 +224,7 @@ def test_no_flip_in_few_rows_leaves_room_for_some():
         interval = channel.interval(level)
         flips = interval.flip_rates[:, 1]
         assert (1 - flips) ** (rows + 1) == pytest.approx(np.full(3, 1 - level), rel=1e-6)
-        low, high = interval.wrong_share
+        low, high = interval.label_error_rate
         assert low == pytest.approx(0, abs=1e-6)
         assert (1 - high) ** 91 <= 1 - level + 1e-9
     known = ChannelPosterior(features="linear", known=np.eye(3)).fit(X, y)

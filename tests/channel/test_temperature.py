@@ -96,7 +96,7 @@ def test_many_classes_of_few_rows_are_not_taken_for_noise():
     channel = ChannelPosterior(random_state=0).fit(X, y_noisy)
     assert channel.rates_.matrix.diagonal().mean() == pytest.approx(0.8, abs=0.05)
     assert channel.check_.verdict == "not_rejected"
-    low, high = channel.interval_.wrong_share
+    low, high = channel.interval_.label_error_rate
     assert low < np.mean(y != y_noisy) < high
 
 

@@ -43,9 +43,9 @@ def test_bad_input_is_refused_with_its_row(arguments, message) -> None:
 
 def test_rows_and_labels_that_the_table_does_not_have_are_refused() -> None:
     with pytest.raises(ValueError, match="row 9"):
-        CheckedLabels([1, 9], ["cat", "dog"]).wrong_share(Y)
+        CheckedLabels([1, 9], ["cat", "dog"]).label_error_rate(Y)
     with pytest.raises(ValueError, match="label of row 1 is 'bird', which is not one of"):
-        CheckedLabels([1], ["bird"]).wrong_share(Y)
+        CheckedLabels([1], ["bird"]).label_error_rate(Y)
 
 
 def test_the_same_answer_twice_counts_once_and_as_drawn() -> None:
@@ -115,8 +115,8 @@ def test_probabilities_of_a_turn_and_of_the_sample_are_told_apart() -> None:
     rows = rng.choice(1000, 50, replace=False)
     chance = rng.uniform(0.5, 1.5, 50)
     left = 1000 - np.arange(50)
-    at_turn = CheckedLabels(rows, y_true[rows], chance / left).wrong_share(y)
-    at_all = CheckedLabels(rows, y_true[rows], chance * 50 / 1000).wrong_share(y)
+    at_turn = CheckedLabels(rows, y_true[rows], chance / left).label_error_rate(y)
+    at_all = CheckedLabels(rows, y_true[rows], chance * 50 / 1000).label_error_rate(y)
     # one counts rows that were drawn before as known, the other does not
     assert_allclose(at_turn.interval, at_all.interval, rtol=0.5 * 50 / 1000)
     # only draws in turn tell at every moment; of others, only what was seen is sure

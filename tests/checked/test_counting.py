@@ -10,7 +10,7 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
 from unflip import CheckedLabels
 from unflip.checked._counting import estimate_ratio
 from unflip.checked._draws import Draws
-from unflip.checked.internals import NONE, UNSURE, wrong_share
+from unflip.checked.internals import NONE, UNSURE, label_error_rate
 from unflip.metrics import clean_accuracy_score, clean_balanced_accuracy_score, clean_f1_score
 
 N = 3000
@@ -29,7 +29,7 @@ def world(seed: int = 0, n_classes: int = 3) -> tuple[np.ndarray, np.ndarray, np
 def test_a_plain_random_sample_is_counted_exactly() -> None:
     given, true, _ = world()
     rows = np.random.default_rng(1).choice(N, 100, replace=False)
-    found = CheckedLabels(rows, true[rows], 100 / N).wrong_share(given)
+    found = CheckedLabels(rows, true[rows], 100 / N).label_error_rate(given)
     k = int((given != true)[rows].sum())
     assert_allclose(found.value, k / 100)
     # between the ends so many, and so few, errors have a probability above 2.5 %
@@ -82,7 +82,7 @@ def test_intervals_hold_when_few_rows_are_left(n_open: int) -> None:
     proba[np.arange(n_rows), given], proba[np.arange(n_rows), 1 - given] = 1 - said, said
     for _ in range(200):
         draws = drawn_in_turn(true, 0.7 + said, n_rows - n_open, rng, 2)
-        found = estimate_ratio(wrong_share(given), draws, proba, 0.95, sequence=False)
+        found = estimate_ratio(label_error_rate(given), draws, proba, 0.95, sequence=False)
         truth.append(found.value - wrong.mean())
         covered.append(found.interval[0] <= wrong.mean() <= found.interval[1])
     assert abs(np.mean(truth)) < 0.3 * np.std(truth)
@@ -98,7 +98,7 @@ def test_every_row_checked_is_the_truth_however_it_was_picked(picked: str) -> No
     chances = np.where(by_hand, np.nan, picks.probability)
     checked = CheckedLabels(picks.rows, true[picks.rows], chances)
     for model in (None, proba):
-        found = checked.wrong_share(given, model)
+        found = checked.label_error_rate(given, model)
         share = (given != true).mean()
         assert_allclose([found.value, *found.interval, *found.anytime], share)
         for label, rate in checked.noise_rates(given, model).items():
@@ -110,7 +110,7 @@ def test_every_row_checked_is_the_truth_however_it_was_picked(picked: str) -> No
     # of all rows, only those that nobody could tell are open
     answers = true[picks.rows].astype(object)
     answers[:30] = UNSURE
-    found = CheckedLabels(picks.rows, answers, chances).wrong_share(given, proba)
+    found = CheckedLabels(picks.rows, answers, chances).label_error_rate(given, proba)
     known = (given != true)[picks.rows[30:]].sum()
     assert_allclose(found.interval, [known / 300, (known + 30) / 300])
     assert_allclose(found.anytime, found.interval)
@@ -127,9 +127,9 @@ def test_all_rows_checked_leave_nothing_open(with_model: bool) -> None:
     assert_allclose(matrix, counts / counts.sum(axis=1, keepdims=True))
     rates = [each.value for each in checked.noise_rates(given, model).values()]
     assert_allclose(rates, 1 - np.diagonal(matrix))
-    by_label = [each.value for each in checked.wrong_share_by_label(given, model).values()]
+    by_label = [each.value for each in checked.label_error_rate_by_label(given, model).values()]
     assert_allclose(by_label, 1 - np.diagonal(counts) / counts.sum(axis=0))
-    found = checked.wrong_share(given, proba)
+    found = checked.label_error_rate(given, proba)
     assert_allclose(found.interval, (given != true).mean())
 
 
@@ -157,7 +157,7 @@ def test_the_prediction_powered_estimate_is_that_of_its_formula() -> None:
     given, true, proba = world()
     wrong, said = (given != true).astype(float), 1 - proba[np.arange(N), given]
     rows = np.random.default_rng(3).choice(N, 200, replace=False)
-    found = CheckedLabels(rows, true[rows], 1.0).wrong_share(given, proba)
+    found = CheckedLabels(rows, true[rows], 1.0).label_error_rate(given, proba)
     f, g = wrong[rows], said[rows]
     power = np.cov(f, g)[0, 1] / np.var(g, ddof=1)
     assert_allclose(found.power, power)
@@ -174,7 +174,8 @@ def test_a_model_of_suspicions_counts_as_one_of_classes() -> None:
     checked = CheckedLabels(rows, true[rows], 1.0)
     said = 1 - proba[np.arange(N), given]
     assert_allclose(
-        checked.wrong_share(given, said).interval, checked.wrong_share(given, proba).interval
+        checked.label_error_rate(given, said).interval,
+        checked.label_error_rate(given, proba).interval,
     )
     with pytest.raises(ValueError, match="label_proba"):
         checked.noise_rates(given, said)
@@ -185,10 +186,12 @@ def test_unsure_rows_are_counted_either_way_at_the_ends() -> None:
     rows = np.random.default_rng(4).choice(N, 100, replace=False)
     answers = true[rows].astype(object)
     answers[:10] = UNSURE
-    found = CheckedLabels(rows, answers, 1.0).wrong_share(given)
+    found = CheckedLabels(rows, answers, 1.0).label_error_rate(given)
     best, worst = true[rows].copy(), true[rows].copy()
     best[:10], worst[:10] = given[rows[:10]], (given[rows[:10]] + 1) % 3
-    ends = [CheckedLabels(rows, each, 1.0).wrong_share(given).interval for each in (best, worst)]
+    ends = [
+        CheckedLabels(rows, each, 1.0).label_error_rate(given).interval for each in (best, worst)
+    ]
     assert_allclose(found.interval, (ends[0][0], ends[1][1]))
     assert_allclose(found.value, (given != true)[rows[10:]].mean())
     assert found.n_unsure == 10
@@ -200,7 +203,7 @@ def test_rows_of_no_class_are_wrong_and_of_no_true_class() -> None:
     answers[:300] = NONE
     checked = CheckedLabels(np.arange(N), answers, 1.0)
     assert_allclose(
-        checked.wrong_share(given).value, (np.r_[np.ones(300), (given != true)[300:]]).mean()
+        checked.label_error_rate(given).value, (np.r_[np.ones(300), (given != true)[300:]]).mean()
     )
     rate = checked.noise_rates(given)[0]
     assert_allclose(rate.value, (given != true)[300:][true[300:] == 0].mean())
@@ -208,7 +211,7 @@ def test_rows_of_no_class_are_wrong_and_of_no_true_class() -> None:
 
 def test_no_drawn_row_tells_nothing() -> None:
     given, _, proba = world()
-    found = CheckedLabels([], []).wrong_share(given, proba)
+    found = CheckedLabels([], []).label_error_rate(given, proba)
     assert np.isnan(found.value)
     assert found.interval == (0.0, 1.0) == found.anytime
     assert found.n_rows == 0
@@ -226,7 +229,7 @@ def test_intervals_cover_the_truth_whatever_the_model(active: bool) -> None:
     covered = []
     for _ in range(500):
         draws = drawn_in_turn(true, value, 150, rng, 3)
-        found = estimate_ratio(wrong_share(given), draws, whole, 0.95, sequence=False)
+        found = estimate_ratio(label_error_rate(given), draws, whole, 0.95, sequence=False)
         low, high = found.interval
         covered.append(low <= truth <= high)
     assert 0.92 <= np.mean(covered) <= 0.985
@@ -246,7 +249,7 @@ def test_mistakes_that_the_model_misses_are_covered_though_none_may_be_drawn(
     covered = []
     for _ in range(400):
         draws = drawn_in_turn(true, np.ones(n_rows), n, rng, 2)
-        found = estimate_ratio(wrong_share(given), draws, proba, 0.95, sequence=False)
+        found = estimate_ratio(label_error_rate(given), draws, proba, 0.95, sequence=False)
         covered.append(found.interval[0] <= wrong.mean() <= found.interval[1])
     assert np.mean(covered) >= 0.93
 
@@ -256,7 +259,7 @@ def test_a_model_that_was_right_in_every_row_may_be_wrong_in_three_of_so_many() 
     given[:5] = 1
     true, rows = given.copy(), np.arange(1000, 1150)
     proba = np.eye(2)[given]
-    found = CheckedLabels(rows, true[rows], 1.0).wrong_share(given, proba, level=0.95)
+    found = CheckedLabels(rows, true[rows], 1.0).label_error_rate(given, proba, level=0.95)
     # (1 - share)^n = .05, and half a row
     reach = -np.log(0.05) / 150 * np.sqrt(1 - 150 / N) + 0.5 / N
     assert_allclose(found.interval, [0, reach])
@@ -269,7 +272,7 @@ def test_either_end_reaches_as_far_as_rows_that_could_move_it() -> None:
     true = (np.arange(2000) % 5 == 0).astype(int)
     given, proba = np.zeros(2000, dtype=int), np.eye(3)[true]
     draws = drawn_in_turn(true, 1.0 + 0.3 * true, 200, rng, 2)
-    found = estimate_ratio(wrong_share(given), draws, proba, 0.95, sequence=False)
+    found = estimate_ratio(label_error_rate(given), draws, proba, 0.95, sequence=False)
     assert_allclose(found.value, 0.2)
     assert_allclose(found.power, 1)
     for end, kind in ((found.interval[1], 0), (found.interval[0], 1)):

@@ -78,7 +78,9 @@ def test_a_model_that_knows_nothing_is_soon_ignored() -> None:
     relative = picks.probability * (4000 - 360 - np.arange(40))
     assert np.ptp(relative) < 0.1
     random = CheckedLabels(np.arange(400), true[:400], 1.0)
-    assert checked.wrong_share(y, said).half_width < 1.1 * random.wrong_share(y).half_width
+    assert (
+        checked.label_error_rate(y, said).half_width < 1.1 * random.label_error_rate(y).half_width
+    )
 
 
 def test_rows_needed_fall_as_rows_are_checked() -> None:
@@ -91,7 +93,7 @@ def test_rows_needed_fall_as_rows_are_checked() -> None:
     # of a small table most rows, and the interval is then as wide as was asked for
     n = 100 + many.rows_needed(y, half_width=0.03)
     assert n < N
-    reached = CheckedLabels(np.arange(n), true[:n], 1.0).wrong_share(y)
+    reached = CheckedLabels(np.arange(n), true[:n], 1.0).label_error_rate(y)
     assert reached.half_width == pytest.approx(0.03, rel=0.1)
     with pytest.raises(ValueError, match="half_width"):
         few.rows_needed(y, half_width=2)

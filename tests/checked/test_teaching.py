@@ -326,7 +326,7 @@ def test_the_summary_quotes_the_checked_rows() -> None:
     share = fitted.checked_.error_rate
     assert found["checked"] == {
         "n_rows": 100,
-        "wrong_share": {
+        "label_error_rate": {
             "value": share.value,
             "fixed_n": list(share.interval),
             "at_any_time": list(share.anytime),
@@ -338,7 +338,7 @@ def test_the_summary_quotes_the_checked_rows() -> None:
     json.dumps(found)
     assert summary(quick().fit(X, y))["checked"] is None
     assert not found["rates_given"]
-    low, high = found["wrong_share"]["by_row"]
+    low, high = found["label_error_rate"]["by_row"]
     assert low <= np.mean(y != true) <= high
     assert found["expected_error_share"] == pytest.approx(np.mean(y != true), abs=0.08)
     assert summary(quick().fit(X, y))["verdict"]["code"] == "rule"

@@ -36,10 +36,10 @@ def test_estimate_prints_both_and_that_they_contradict_each_other(run, files) ->
     assert "By the labels alone" in said
     assert "contradict each other: mistakes are not flips at random" in said
     found = json.loads(run(*arguments, folder / "drawn.csv", "--json").stdout)["checked"]
-    low, high = found["wrong_share"]["fixed_n"]
+    low, high = found["label_error_rate"]["fixed_n"]
     assert low <= np.mean(noisy != true) <= high
     assert found["contradicted"]
-    wide = found["wrong_share"]["at_any_time"]
+    wide = found["label_error_rate"]["at_any_time"]
     assert wide[0] <= low
     assert high <= wide[1]
     unsure = " ".join(run(*arguments, folder / "unsure.csv").stdout.split())

@@ -244,7 +244,7 @@ def test_parts_of_a_table_are_compared_in_the_report(run, tmp_path):
     assert told.exit_code == 0, told.output
     assert "The noise differs between slices by 'source'" in told.stdout.replace("\n", " ")
     (slices,) = json.loads(out.read_text())["slices"]
-    shares = {part["name"]: part["wrong_share"] for part in slices["slices"]}
+    shares = {part["name"]: part["label_error_rate"] for part in slices["slices"]}
     assert shares["phone"] > shares["web"] + 0.2
     assert '"p_value": 0.0\n' not in out.read_text()
 

@@ -45,9 +45,9 @@ def ends(container):
 def test_shares_and_their_intervals_are_drawn_one_line_a_slice(found, plt):
     display = NoiseBySliceDisplay(found).plot()
     (points,) = display.points_
-    assert_allclose(points.lines[0].get_xdata(), found.wrong_share)
+    assert_allclose(points.lines[0].get_xdata(), found.label_error_rate)
     assert_allclose(points.lines[0].get_ydata(), [0, -1])
-    assert_allclose(ends(points), found.wrong_share_interval)
+    assert_allclose(ends(points), found.label_error_rate_interval)
     assert_allclose(display.band_.get_bbox().intervalx, found.overall_interval)
     names = [text.get_text() for text in display.ax_.get_yticklabels()]
     assert names == [f"{s}  (n = {n})" for s, n in zip("ab", found.n_rows, strict=True)]

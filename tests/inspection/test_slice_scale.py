@@ -147,8 +147,8 @@ def found():
 def test_the_careless_source_is_found_with_its_share(found):
     assert found.p_value < 0.001
     assert found.degrees_of_freedom == 2
-    assert_allclose(found.wrong_share, [0.35, 0.05, 0.05], atol=0.06)
-    low, high = found.wrong_share_interval.T
+    assert_allclose(found.label_error_rate, [0.35, 0.05, 0.05], atol=0.06)
+    low, high = found.label_error_rate_interval.T
     assert (low <= [0.35, 0.05, 0.05]).all()
     assert (high >= [0.35, 0.05, 0.05]).all()
     assert found.rates.shape == (3, 3)
@@ -163,9 +163,9 @@ def test_the_frame_has_the_shares_and_no_pair_of_rates(found):
     assert frame.columns == [
         "slice",
         "n_rows",
-        "wrong_share",
-        "wrong_share_low",
-        "wrong_share_high",
+        "label_error_rate",
+        "label_error_rate_low",
+        "label_error_rate_high",
     ]
 
 
@@ -192,7 +192,7 @@ def test_coverage_and_false_alarms_with_an_estimated_posterior(kind):
         wrong = rng.random(1500) < rates[place]
         y = np.where(wrong, (true + rng.integers(1, 4, 1500)) % 4, true)
         found = noise_by_slice(X, y, by=place, random_state=seed)
-        low, high = found.wrong_share_interval.T
+        low, high = found.label_error_rate_interval.T
         held.append((low <= rates) & (rates <= high))
         rejected.append(found.p_value < 0.05)
     assert np.mean(held) >= 0.9

@@ -165,10 +165,10 @@ def test_the_careless_source_is_found_with_its_share(table, found):
     assert found.n_rows.tolist() == frame["source"].value_counts().sort_index().tolist()
     assert found.p_value < 1e-6
     truth = [wrong[frame["source"] == name].mean() for name in found.slices]
-    low, high = found.wrong_share_interval.T
+    low, high = found.label_error_rate_interval.T
     assert (low <= truth).all()
     assert (truth <= high).all()
-    assert_allclose(found.wrong_share, truth, atol=0.05)
+    assert_allclose(found.label_error_rate, truth, atol=0.05)
     said = str(found)
     assert said.startswith("The noise differs between slices by 'source' (p < 0.001): from ")
     assert " in phone, if within a slice and a class labels are flipped at random." in said
@@ -199,7 +199,7 @@ def test_the_frame_holds_what_was_found(found):
     assert isinstance(frame, pd.DataFrame)
     assert frame["slice"].tolist() == found.slices
     assert_allclose(frame[["positive", "negative"]], found.rates)
-    assert_allclose(frame["wrong_share_high"], found.wrong_share_interval[:, 1])
+    assert_allclose(frame["label_error_rate_high"], found.label_error_rate_interval[:, 1])
     assert isinstance(found.to_frame("polars"), pl.DataFrame)
     with pytest.raises(ValueError, match="backend='excel' is not one of"):
         found.to_frame("excel")
@@ -296,7 +296,7 @@ def test_a_table_is_taken_as_it_is():
     wrong = rng.random(400) < np.where(table["source"] == "a", 0.3, 0.0)
     found = noise_by_slice(table, (x > 0) ^ wrong, by="source", random_state=0)
     assert found.p_value < 0.001
-    assert found.wrong_share[0] == pytest.approx(0.3, abs=0.1)
+    assert found.label_error_rate[0] == pytest.approx(0.3, abs=0.1)
 
 
 @pytest.mark.filterwarnings("ignore::unflip.LabelNoiseWarning")
@@ -305,7 +305,7 @@ def test_it_is_shown_as_a_table_of_the_slices() -> None:
     found = noise_by_slice(clean[:, None], noisy.astype(int), by=np.arange(400) % 2, random_state=0)
     head, *lines = repr(found).splitlines()[:3]
     assert "wrong labels" in head
-    for name, share, line in zip(found.slices, found.wrong_share, lines, strict=True):
+    for name, share, line in zip(found.slices, found.label_error_rate, lines, strict=True):
         assert line.startswith(name)
         assert f"{share:.1%}" in line
     assert str(found) in repr(found)

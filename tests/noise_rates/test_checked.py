@@ -46,7 +46,7 @@ def test_checked_rows_count_the_rates_whatever_the_labels_say(name) -> None:
     found = estimator.fit(X, Y, checked=CHECKED)
     assert found.interval_.contains(TRUTH)
     assert abs(found.rates_.positive - TRUTH.positive) < 0.07
-    low, high = found.interval_.wrong_share
+    low, high = found.interval_.label_error_rate
     assert low < (Y != TRUE).mean() < high
     wide, narrow = found.interval(0.99), found.interval(0.8)
     assert (wide.low <= narrow.low).all()

@@ -276,9 +276,9 @@ def test_slices_are_drawn_told_and_listed(sliced):
     assert told["p_value"] >= 1e-4
     assert told["sentence"] == str(found)
     for part, share, ends in zip(
-        told["slices"], found.wrong_share, found.wrong_share_interval, strict=True
+        told["slices"], found.label_error_rate, found.label_error_rate_interval, strict=True
     ):
-        assert part["wrong_share"] == share
+        assert part["label_error_rate"] == share
         assert part["interval"] == ends.tolist()
     assert "The noise differs between slices" in report._repr_html_()
     assert "| market |" in report.to_markdown()

@@ -114,7 +114,7 @@ def test_the_estimate_is_that_of_the_reviewed_draws(store, counting):
     labels = [store.current(row).label for row in rows]
     labels = ["unsure" if label is None else REVIEW.names[label] for label in labels]
     checked = CheckedLabels(rows, labels, [draw.probability for draw in draws[:6]])
-    by_hand = checked.wrong_share(LABELS, AUDIT.mislabel_proba_)
+    by_hand = checked.label_error_rate(LABELS, AUDIT.mislabel_proba_)
     assert found["value"] == pytest.approx(by_hand.value)
     assert (found["low"], found["high"]) == pytest.approx(by_hand.anytime)
     assert found["fixed"] == pytest.approx(by_hand.interval)
@@ -157,7 +157,7 @@ def test_what_is_drawn_is_exported_with_its_probability(store, counting, tmp_pat
     assert checked.rows.tolist() == [*(draw.row for draw in draws), by_hand]
     assert_allclose(checked.probability[:-1], [draw.probability for draw in draws])
     assert not checked.is_drawn[-1]
-    found, shown = checked.wrong_share(LABELS, AUDIT.mislabel_proba_), counting.estimate()
+    found, shown = checked.label_error_rate(LABELS, AUDIT.mislabel_proba_), counting.estimate()
     assert shown["value"] == pytest.approx(found.value)
     assert (shown["low"], shown["high"]) == pytest.approx(found.anytime)
 

@@ -117,5 +117,5 @@ def test_rows_of_the_random_sample_are_exported_as_drawn(tmp_path):
     assert checked.rows.tolist() == [*sample[:6], by_hand]
     assert checked.labels[2] == "unsure"
     assert checked.is_drawn.tolist() == [True] * 6 + [False]
-    found = checked.wrong_share(table["y"])
+    found = checked.label_error_rate(table["y"])
     assert (found.n_rows, found.n_unsure, found.value) == (6, 1, 0.0)

@@ -205,7 +205,7 @@ def test_what_is_counted_does_not_depend_on_what_was_learnt(review, store):
     rows = [draw.row for draw in draws]
     checked = CheckedLabels(rows, TRUTH[rows], [draw.probability for draw in draws])
     # the model that was not told the answers
-    found = checked.wrong_share(GIVEN, AUDIT.mislabel_proba_)
+    found = checked.label_error_rate(GIVEN, AUDIT.mislabel_proba_)
     assert [counted["low"], counted["high"]] == pytest.approx(list(found.anytime))
     model = review.tally()["estimate"]["wrong"]["model"]
     assert model == pytest.approx(AUDIT.label_error_rate_)

@@ -57,7 +57,7 @@ def estimate(unflip):
     return run
 
 
-def wrong_share(found):
+def label_error_rate(found):
     return found["expected_error_share"]
 
 
@@ -67,8 +67,8 @@ def test_a_mixed_table_of_20_000_customers(unflip, estimate, tmp_path):
     path = write(table, flipped(true, 0.15, rng), tmp_path / "churn.csv")
     found = estimate(path, "--id", "customer")
     by_class = sum(row["true_share"] * row["flip_rate"] for row in found["per_class"])
-    assert abs(by_class - wrong_share(found)) < 1e-3
-    low, high = found["wrong_share"]["at_random"]
+    assert abs(by_class - label_error_rate(found)) < 1e-3
+    low, high = found["label_error_rate"]["at_random"]
     assert low - 0.01 <= 0.15 <= high + 0.01 or found["warnings"]
     columns = ("--label", "status", "--id", "customer")
     unflip("audit", path, *columns, "--top", 100, "--out", "suspects.csv")
@@ -87,7 +87,7 @@ def test_five_classes(estimate, unflip, tmp_path):
     table, true = blobs(3000, 5, 8, rng)
     path = write(table, flipped(true, 0.2, rng), tmp_path / "five.csv")
     found = estimate(path)
-    assert abs(wrong_share(found) - 0.2) < 0.05
+    assert abs(label_error_rate(found) - 0.2) < 0.05
     page = unflip("report", path, "--label", "status", "--out", "five.html")
     assert "labels are wrong" in page.stdout
     assert "What is taken for what" in (tmp_path / "five.html").read_text()
@@ -102,7 +102,7 @@ def test_two_per_cent_of_fraud(estimate, tmp_path):
     path = write(table.filter(pl.Series(kept)), true, tmp_path / "fraud.csv")
     found = estimate(path)
     # a rare class, all labels right: a larger share than there is fraud is never sure
-    assert wrong_share(found) < 0.02 or found["warnings"]
+    assert label_error_rate(found) < 0.02 or found["warnings"]
 
 
 def test_semicolons_and_latin_1(unflip, estimate, tmp_path):
@@ -124,7 +124,7 @@ def test_text_only(estimate, unflip, tmp_path):
     table, true = texts(2000, rng)
     path = write(table, flipped(true, 0.2, rng), tmp_path / "text.csv")
     found = estimate(path)
-    low, high = found["wrong_share"]["at_random"]
+    low, high = found["label_error_rate"]["at_random"]
     assert low - 0.02 <= 0.2 <= high + 0.02
     unflip("audit", path, "--label", "status", "--top", 50, "--out", "suspects.csv")
     suspects = pl.read_csv(tmp_path / "suspects.csv")
@@ -136,7 +136,7 @@ def test_500_columns(estimate, tmp_path):
     table, true = blobs(2000, 2, 500, rng)
     path = write(table, flipped(true, 0.2, rng), tmp_path / "wide.csv")
     found = estimate(path)
-    low, high = found["wrong_share"]["at_random"]
+    low, high = found["label_error_rate"]["at_random"]
     assert low - 0.03 <= 0.2 <= high + 0.03 or found["warnings"]
 
 
@@ -145,7 +145,7 @@ def test_26_letters(estimate, tmp_path):
     table, true = blobs(5200, 26, 16, rng, distance=9.0)
     path = write(table, flipped(true, 0.15, rng), tmp_path / "letters.csv")
     found = estimate(path)
-    assert abs(wrong_share(found) - 0.15) < 0.06 or found["warnings"]
+    assert abs(label_error_rate(found) - 0.15) < 0.06 or found["warnings"]
 
 
 def test_an_id_and_a_leak_are_named(unflip, tmp_path):
@@ -199,7 +199,7 @@ def test_twelve_rows_are_too_few_to_be_sure(unflip, tmp_path):
     assert done.returncode in (0, 1)
     if done.returncode == 0:
         found = json.loads(done.stdout)
-        assert found["warnings"] or found["wrong_share"]["by_row"][1] > 0.2
+        assert found["warnings"] or found["label_error_rate"]["by_row"][1] > 0.2
 
 
 def test_spellings_of_one_class_are_named(unflip, estimate, tmp_path):
@@ -266,8 +266,8 @@ def test_clean_labels_are_not_called_noisy(estimate, unflip, tmp_path):
     table, true = blobs(2000, 2, 4, rng, distance=7.0)
     path = write(table, true, tmp_path / "clean.csv")
     found = estimate(path)
-    assert wrong_share(found) < 0.005
-    assert found["wrong_share"]["at_random"][1] < 0.02
+    assert label_error_rate(found) < 0.005
+    assert found["label_error_rate"]["at_random"][1] < 0.02
     assert "No row is expected" in unflip("audit", path, "--label", "status").stdout
 
 

@@ -94,7 +94,7 @@ def checked_record(reviewed: CheckedLabels, noise: NoiseEstimate) -> Record | No
     rates = reviewed.noise_rates(labels, before.label_proba)
     return {
         "n_rows": noise.counted.n_rows,
-        "wrong_share": noise.counted.as_record(),
+        "label_error_rate": noise.counted.as_record(),
         "labels_alone": before.error_rate.value,
         "contradicted": any(finding.code == "checked_otherwise" for finding in noise.findings),
         "flip_rates": [{"label": label, **rate.as_record()} for label, rate in rates.items()],

@@ -58,7 +58,7 @@ def is_meaningless(found: Record) -> bool:
 
 def checked_sentences(checked: Record) -> list[str]:
     """Return what checked rows count, what the labels alone say, and whether the two agree."""
-    share = checked["wrong_share"]
+    share = checked["label_error_rate"]
     either = f", {share['n_unsure']} of them unsure" if share["n_unsure"] else ""
     sentences = [
         f"**By {checked['n_rows']:,} checked rows{either}, {percent(share['value'])} of the labels "
@@ -215,10 +215,10 @@ def next_steps(found: Record) -> list[str]:
             "different classes, give them names that differ in more than case and whitespace."
         ]
     steps = []
-    wrong_share = found["wrong_share"]["by_row"]
-    wanted = labels_to_verify(wrong_share, found["expected_error_share"], found["n_samples"])
+    label_error_rate = found["label_error_rate"]["by_row"]
+    wanted = labels_to_verify(label_error_rate, found["expected_error_share"], found["n_samples"])
     if wanted is not None and found["checked"] is None:
-        low, high = map(percent, wrong_share)
+        low, high = map(percent, label_error_rate)
         steps.append(
             f"Verify about {wanted} randomly drawn labels to halve the range from {low} to {high}: "
             "`unflip review --goal count`."

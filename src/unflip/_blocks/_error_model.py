@@ -20,7 +20,7 @@ from unflip.checked.internals import (
     estimate_predicted,
     explained_by,
 )
-from unflip.checked.internals import wrong_share as wrong_share_ratio
+from unflip.checked.internals import label_error_rate as label_error_ratio
 from unflip.diagnostics import LEVEL, Diagnostic
 from unflip.noise import Noise
 from unflip.weights import LabelPosterior, Totals
@@ -86,7 +86,7 @@ def fit_error_model(
         drawn = np.flatnonzero(checked.speak(counts.n_all))
         wrong = 1 - own[drawn, codes[drawn]]
         share = estimate_predicted(
-            [wrong_share_ratio(codes[drawn])],
+            [label_error_ratio(codes[drawn])],
             draws._replace(rows=np.arange(drawn.size)),
             [Predicted(wrong, np.ones(drawn.size), said, 1.0)],
             LEVEL,

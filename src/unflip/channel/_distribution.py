@@ -7,7 +7,7 @@ import numpy as np
 
 from unflip._utils.typing import Array, Floats
 from unflip.channel._rates import RatePosterior
-from unflip.diagnostics import wrong_share_bounds
+from unflip.diagnostics import label_error_rate_bounds
 from unflip.noise import RatesInterval
 
 
@@ -34,7 +34,7 @@ class RatesOfTwo:
     def interval(self, level: float) -> RatesInterval:
         """Return the shortest range that holds each rate with probability `level`."""
         positive, negative = self.rates.interval(level)
-        wrong = wrong_share_bounds(positive, negative, self.noisy_prior)
+        wrong = label_error_rate_bounds(positive, negative, self.noisy_prior)
         return RatesInterval.from_pairs(positive, negative, level, wrong)
 
 
@@ -45,7 +45,7 @@ class DrawnMatrices:
     # Every entry of T, sorted, of shape (n_draws, n_classes, n_classes).
     matrices: Floats
     # The share of wrong labels, sorted.
-    wrong_share: Floats
+    label_error_rate: Floats
     # How often each label was observed.
     label_counts: Array
     # Whether T is known.
@@ -54,7 +54,7 @@ class DrawnMatrices:
     def interval(self, level: float) -> RatesInterval:
         """Return the shortest range that holds each entry of T with probability `level`."""
         low, high = shortest_ranges(self.matrices, level)
-        share = shortest_ranges(self.wrong_share, level)
+        share = shortest_ranges(self.label_error_rate, level)
         ends = float(share[0]), float(share[1])
         if self.is_known:
             return RatesInterval(low, high, level, ends)

@@ -68,7 +68,7 @@ class Estimate:
     >>> from unflip import CheckedLabels
     >>> given = np.repeat(["no", "yes"], 500)
     >>> checked = CheckedLabels([3, 200, 510, 700], ["no", "no", "no", "yes"], probability=4 / 1000)
-    >>> share = checked.wrong_share(given)
+    >>> share = checked.label_error_rate(given)
     >>> print(share)
     0.2500 (0.0070 to 0.8050)
     >>> round(share.value, 4)

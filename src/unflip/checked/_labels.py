@@ -70,7 +70,7 @@ class CheckedLabels:
     >>> y = np.where(rng.random(5000) < 0.1, 1 - y_true, y_true)
     >>> rows = rng.choice(5000, 200, replace=False)
     >>> checked = CheckedLabels(rows, y_true[rows], probability=200 / 5000)
-    >>> print(checked.wrong_share(y))
+    >>> print(checked.label_error_rate(y))
     0.0950 (0.0590 to 0.1432)
     """
 
@@ -255,7 +255,7 @@ class CheckedLabels:
             labels.classes.size,
         )
 
-    def wrong_share(
+    def label_error_rate(
         self, y: ArrayLike, label_proba: ArrayLike | None = None, *, level: float = 0.95
     ) -> Estimate:
         """Return the share of wrong labels.
@@ -276,10 +276,10 @@ class CheckedLabels:
             The share and its interval.
         """
         table, draws, proba = self._ready(y, label_proba)
-        ratio = _ratios.wrong_share(table.codes)
+        ratio = _ratios.label_error_rate(table.codes)
         return estimate_ratio(ratio, draws, proba, check_level(level))
 
-    def wrong_share_by_label(
+    def label_error_rate_by_label(
         self, y: ArrayLike, label_proba: ArrayLike | None = None, *, level: float = 0.95
     ) -> dict[PlainLabel, Estimate]:
         """Return the share of wrong labels among the rows of each given label.
@@ -287,7 +287,7 @@ class CheckedLabels:
         Parameters
         ----------
         y, label_proba, level
-            As for :meth:`wrong_share`; each interval is on its own.
+            As for :meth:`label_error_rate`; each interval is on its own.
 
         Returns
         -------
@@ -297,7 +297,7 @@ class CheckedLabels:
         table, draws, proba = self._ready(y, label_proba)
         return {
             label: estimate_ratio(
-                _ratios.wrong_share(table.codes, k), draws, proba, check_level(level)
+                _ratios.label_error_rate(table.codes, k), draws, proba, check_level(level)
             )
             for k, label in enumerate(table.classes.tolist())
         }
@@ -310,7 +310,7 @@ class CheckedLabels:
         Parameters
         ----------
         y, level
-            As for :meth:`wrong_share`.
+            As for :meth:`label_error_rate`.
         label_proba : array-like of shape (n_rows, n_classes), default=None
             A model's P(true = k | x, given label).
 
@@ -374,7 +374,7 @@ class CheckedLabels:
         found = self.transition(y, label_proba, level=level)
         value = np.array([[each.value for each in row] for row in found])
         ends = np.array([[each.interval for each in row] for row in found])
-        share = self.wrong_share(y, label_proba, level=level)
+        share = self.label_error_rate(y, label_proba, level=level)
         return value, RatesInterval(ends[..., 0], ends[..., 1], level, share.interval)
 
     def score(
@@ -473,7 +473,7 @@ class CheckedLabels:
         Parameters
         ----------
         y, label_proba, level
-            As for :meth:`wrong_share`.
+            As for :meth:`label_error_rate`.
         half_width : float, default=0.02
             Half the width of the fixed-n interval that is wanted.
 
@@ -485,7 +485,7 @@ class CheckedLabels:
         if not (is_number(half_width) and 0 < half_width < 1):
             raise ValueError(f"half_width must lie between 0 and 1, got {half_width!r}.")
         table, draws, proba = self._ready(y, label_proba, counting=False)
-        ratio = _ratios.wrong_share(table.codes)
+        ratio = _ratios.label_error_rate(table.codes)
         found = estimate_ratio(ratio, draws, proba, check_level(level))
         return rows_needed(found, np.asarray(y).shape[0], half_width)
 

@@ -52,7 +52,7 @@ class Ratio(NamedTuple):
         return a, b
 
 
-def wrong_share(given: Codes, label: int | None = None) -> Ratio:
+def label_error_rate(given: Codes, label: int | None = None) -> Ratio:
     """P(true != given), of all rows or of those with a given label."""
 
     def values(rows: Codes, truth: Codes) -> tuple[Floats, Floats]:

@@ -66,7 +66,7 @@ def correct(
     proba[nowhere] = 0.0  # of no class, they belong to none with certainty
     share = None
     if draws.rows.size >= LEAST_ROWS:
-        share = checked.wrong_share(labels.given, own, level=LEVEL)
+        share = checked.label_error_rate(labels.given, own, level=LEVEL)
     said = float(1 - own[np.arange(codes.size), codes].mean())
     findings = tuple(doubts_of(checked, draws, share, said))
     corrected = replace(

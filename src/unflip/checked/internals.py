@@ -13,7 +13,7 @@ from unflip.checked._picking import GOALS as GOALS
 from unflip.checked._picking import pick_rows as pick_rows
 from unflip.checked._picking import rows_needed as rows_needed
 from unflip.checked._ratios import Predicted as Predicted
-from unflip.checked._ratios import wrong_share as wrong_share
+from unflip.checked._ratios import label_error_rate as label_error_rate
 from unflip.checked._teaching import Features as Features
 from unflip.checked._teaching import correct as correct
 from unflip.checked._teaching import doubts_of as doubts_of

@@ -9,11 +9,11 @@ from unflip.diagnostics._catalogue import raise_or_warn as raise_or_warn
 from unflip.diagnostics._catalogue import sentences as sentences
 from unflip.diagnostics._error_range import channel_range as channel_range
 from unflip.diagnostics._error_range import errors_by_label as errors_by_label
+from unflip.diagnostics._error_range import label_error_rate_bounds as label_error_rate_bounds
+from unflip.diagnostics._error_range import label_error_rate_range as label_error_rate_range
 from unflip.diagnostics._error_range import range_by_a_rule as range_by_a_rule
 from unflip.diagnostics._error_range import range_of as range_of
 from unflip.diagnostics._error_range import true_shares as true_shares
-from unflip.diagnostics._error_range import wrong_share_bounds as wrong_share_bounds
-from unflip.diagnostics._error_range import wrong_share_range as wrong_share_range
 from unflip.diagnostics._findings import LEVEL as LEVEL
 from unflip.diagnostics._findings import assumed as assumed
 from unflip.diagnostics._findings import judge_columns as judge_columns

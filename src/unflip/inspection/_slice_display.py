@@ -114,7 +114,9 @@ class NoiseBySliceDisplay:
             self.band_ = self.ax_.axvspan(
                 low, high, color="#DDDDDD", zorder=0, label="all slices alike"
             )
-            self._draw(found.wrong_share, found.wrong_share_interval, 0, 0.0, "by slice", kw)
+            self._draw(
+                found.label_error_rate, found.label_error_rate_interval, 0, 0.0, "by slice", kw
+            )
             self.ax_.set_xlabel("share of wrong labels, with 95 % intervals")
         else:
             for k, label in enumerate(found.classes.tolist()[::-1]):

@@ -59,9 +59,9 @@ class NoiseBySlice:
         rho_pos and rho_neg of each; of more classes, how often each is flipped, in their order.
     rates_interval : ndarray of shape (n_slices, n_classes, 2)
         Their 95 % intervals: for each rate its lower and upper end.
-    wrong_share : ndarray of shape (n_slices,)
+    label_error_rate : ndarray of shape (n_slices,)
         Expected share of wrong labels.
-    wrong_share_interval : ndarray of shape (n_slices, 2)
+    label_error_rate_interval : ndarray of shape (n_slices, 2)
         Lower and upper ends of its 95 % interval.
     overall : float
         Expected share of wrong labels, if the rates were the same in all slices.
@@ -86,7 +86,7 @@ class NoiseBySlice:
     >>> source = np.repeat(["clinic", "survey"], 1000)
     >>> y[1000:] = flip_labels(y[1000:], NoiseRates(positive=0.3, negative=0.3), random_state=0)
     >>> found = noise_by_slice(X, y, by=source, random_state=0)
-    >>> dict(zip(found.slices, found.wrong_share.round(1).tolist(), strict=True))
+    >>> dict(zip(found.slices, found.label_error_rate.round(1).tolist(), strict=True))
     {'clinic': 0.0, 'survey': 0.3}
     """
 
@@ -95,8 +95,8 @@ class NoiseBySlice:
     n_rows: Codes
     rates: Floats
     rates_interval: Floats
-    wrong_share: Floats
-    wrong_share_interval: Floats
+    label_error_rate: Floats
+    label_error_rate_interval: Floats
     overall: float
     overall_interval: tuple[float, float]
     statistic: float
@@ -117,7 +117,7 @@ class NoiseBySlice:
                 f"({low:.0%} to {high:.0%})"
             )
         else:
-            least, most = np.argmin(self.wrong_share), np.argmax(self.wrong_share)
+            least, most = np.argmin(self.label_error_rate), np.argmax(self.label_error_rate)
             said = (
                 f"The noise differs between slices by {self.by} ({p}): from {self._part(least)} to "
                 f"{self._part(most)}"
@@ -132,16 +132,15 @@ class NoiseBySlice:
         wide = max(len(self.by), *map(len, self.slices))
         lines = [f"{self.by:<{wide}}  {'samples':>9}  wrong labels"]
         for k, name in enumerate(self.slices):
-            low, high = self.wrong_share_interval[k]
-            share = f"{self.wrong_share[k]:>12.1%}  ({low:.1%} to {high:.1%})"
+            low, high = self.label_error_rate_interval[k]
+            share = f"{self.label_error_rate[k]:>12.1%}  ({low:.1%} to {high:.1%})"
             lines.append(f"{name:<{wide}}  {self.n_rows[k]:>9,}  {share}")
         return "\n".join([*lines, "", str(self)])
 
     def _part(self, k: int | np.intp) -> str:
-        low, high = self.wrong_share_interval[k]
-        return (
-            f"{self.wrong_share[k]:.0%} wrong labels ({low:.0%} to {high:.0%}) in {self.slices[k]}"
-        )
+        low, high = self.label_error_rate_interval[k]
+        rate = self.label_error_rate[k]
+        return f"{rate:.0%} wrong labels ({low:.0%} to {high:.0%}) in {self.slices[k]}"
 
     def to_frame(self, backend: str | None = None) -> Any:
         """Return one row per slice as a dataframe.
@@ -159,9 +158,9 @@ class NoiseBySlice:
         columns = {
             "slice": self.slices,
             "n_rows": self.n_rows.tolist(),
-            "wrong_share": self.wrong_share.tolist(),
-            "wrong_share_low": self.wrong_share_interval[:, 0].tolist(),
-            "wrong_share_high": self.wrong_share_interval[:, 1].tolist(),
+            "label_error_rate": self.label_error_rate.tolist(),
+            "label_error_rate_low": self.label_error_rate_interval[:, 0].tolist(),
+            "label_error_rate_high": self.label_error_rate_interval[:, 1].tolist(),
         }
         for k, name in enumerate(("positive", "negative") if self.classes.size == 2 else ()):
             columns[name] = self.rates[:, k].tolist()
@@ -239,7 +238,7 @@ def noise_by_slice(
     >>> found = noise_by_slice(X, (X.sum(axis=1) > 0) ^ wrong, by=annotator, random_state=0)
     >>> found.p_value < 0.001
     True
-    >>> found.slices, found.wrong_share.round(2)
+    >>> found.slices, found.label_error_rate.round(2)
     (['anna', 'ben', 'carl'], array([0.04, 0.29, 0.06]))
     """
     check_count(bins, "bins", least=2)
@@ -297,7 +296,7 @@ def _compared_scales(noise: NoiseEstimate, places: Codes, n_slices: int) -> Reco
     ]
     regions = [scale_region(part.profile) for part in parts]
     together = scale_region(partial(scale_of_all, parts))
-    spread = spread_of_share(None if interval is None else interval.wrong_share, together)
+    spread = spread_of_share(None if interval is None else interval.label_error_rate, together)
     widened, flips = [region.widened(spread) for region in regions], -np.diag(direction)
     return {
         "rates": np.array([region.scale * flips for region in regions]),
@@ -317,8 +316,8 @@ def _shares(
     statistic = max(2 * (sum(r.likelihood for r in regions) - together.likelihood), 0.0)
     degrees = n_rates * (len(regions) - 1)
     return {
-        "wrong_share": np.array([region.share for region in regions]),
-        "wrong_share_interval": np.array([region.shares for region in widened]),
+        "label_error_rate": np.array([region.share for region in regions]),
+        "label_error_rate_interval": np.array([region.shares for region in widened]),
         "overall": overall.share,
         "overall_interval": overall.shares,
         "statistic": statistic,

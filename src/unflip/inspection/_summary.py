@@ -31,14 +31,14 @@ def summary(estimator: Any) -> dict[str, Any]:
         given, or for more classes), `tests` of no noise and of equal rates (None if the estimator
         has none; p-values and probabilities below 0.0001 are given as 0.0001), `check` of the
         noise model: its `verdict`, "not_rejected", "suspect" or "rejected", and `statistic` (None
-        if there is none); `rates_given`, whether the rates were; `wrong_share`: (low, high) of the
-        share of wrong labels, `at_random` if labels were flipped at random within each class, and
-        `by_row` if errors depend on the sample; `verdict`: the `code` and the `sentence` on how
+        if there is none); `rates_given`, whether the rates were; `label_error_rate`: (low, high) of
+        the share of wrong labels, `at_random` if labels were flipped at random within each class,
+        and `by_row` if errors depend on the sample; `verdict`: the `code` and the `sentence` on how
         many labels are wrong; `range`: the sentence on what that assumes, empty where checked
-        samples count the errors; `checked`: what these count, `n_rows`, their `wrong_share`
-        (`value`, and the ends of its interval at a number `fixed_n` in advance and
-        `at_any_time`), and `explanations`, the weight of each way in which errors come about (None
-        without checked rows that were drawn); `transition_matrix`, `transition_interval` (the
+        samples count the errors; `checked`: what these count, `n_rows`, their `label_error_rate`
+        (`value`, and the ends of its interval at a number `fixed_n` in advance and `at_any_time`),
+        and `explanations`, the weight of each way in which errors come about (None without checked
+        rows that were drawn); `transition_matrix`, `transition_interval` (the
         `level`, and the `low` and `high` ends of every entry; None if the rates were given),
         `information_left` (1 - rho_pos - rho_neg, or its generalisation to more classes);
         `expected_errors` and `expected_error_share`, the estimate's `n_errors` and
@@ -89,7 +89,7 @@ def summary(estimator: Any) -> dict[str, Any]:
         "tests": _tests(estimator.rate_estimator_),
         "check": _check(noise),
         "rates_given": not noise.estimated,
-        "wrong_share": {"at_random": list(at_random), "by_row": list(by_row)},
+        "label_error_rate": {"at_random": list(at_random), "by_row": list(by_row)},
         "verdict": {"code": noise.verdict.code, "sentence": str(noise.verdict)},
         "range": " ".join(sentences(noise.findings, "assumption")),
         "checked": _checked(noise),
@@ -116,7 +116,7 @@ def _checked(noise: NoiseEstimate) -> Record | None:
         return None
     return {
         "n_rows": noise.counted.n_rows,
-        "wrong_share": noise.counted.as_record(),
+        "label_error_rate": noise.counted.as_record(),
         "explanations": noise.checked.hypotheses,
     }
 

@@ -68,7 +68,7 @@ class JointPosterior(BasePosterior):
         It rests on `check_`, and raises AttributeError where there is none.
         """
         check_is_fitted(self)
-        check, at_random = self.check_, self.interval_.wrong_share
+        check, at_random = self.check_, self.interval_.label_error_rate
         if check is None or at_random is None:
             raise AttributeError(
                 "label_error_range_ rests on the goodness of fit, which is tested if "

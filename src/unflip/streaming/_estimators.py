@@ -59,8 +59,8 @@ class StreamingReweighting(BlockwiseReweighting):
     n_errors_ : float
         Expected number of wrong labels.
     checked_ : BlockErrorModel or None
-        What checked rows say: `wrong_share`, an :class:`~unflip.checked.Estimate`, and `shares`,
-        the weight of each explanation of the errors; None where none were given.
+        What checked samples contributed: `error_rate`, an :class:`~unflip.checked.Estimate`, and
+        `hypotheses`, the weight of each noise hypothesis; None where none were given.
     n_features_in_, feature_names_in_
         The columns of the fit, where the batches tell them. Other columns, or another order, are
         then refused.

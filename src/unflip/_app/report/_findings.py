@@ -202,16 +202,16 @@ def _slice_record(found: NoiseBySlice) -> Record:
         "by": found.by,
         "sentence": str(found),
         "slices": [
-            {"name": name, "n_rows": n_rows, "wrong_share": share, "interval": interval}
+            {"name": name, "n_rows": n_rows, "label_error_rate": share, "interval": interval}
             for name, n_rows, share, interval in zip(
                 found.slices,
                 found.n_rows.tolist(),
-                found.wrong_share.tolist(),
-                found.wrong_share_interval.tolist(),
+                found.label_error_rate.tolist(),
+                found.label_error_rate_interval.tolist(),
                 strict=True,
             )
         ],
-        "overall": {"wrong_share": found.overall, "interval": list(found.overall_interval)},
+        "overall": {"label_error_rate": found.overall, "interval": list(found.overall_interval)},
         "p_value": max(found.p_value, LEAST_P),
         "warnings": list(found.diagnostics),
     }

@@ -75,7 +75,7 @@ def _overview(found: Record) -> list[Block]:
     names, per_class = [str(label) for label in found["classes"]], found["per_class"]
     shares, rate = [row["flip_rate"] for row in per_class], found["expected_error_share"]
     ends = [flip_interval(found, k) or [share, share] for k, share in enumerate(shares)]
-    at_random, by_row = (found["wrong_share"][name] for name in ("at_random", "by_row"))
+    at_random, by_row = (found["label_error_rate"][name] for name in ("at_random", "by_row"))
     blocks: list[Block] = []
     if len(names) <= MOST_DRAWN:
         picture = draw_intervals(
@@ -228,7 +228,7 @@ def _slices(slices: Record) -> list[Block]:
     """Return the noise in the parts of the table that a column makes."""
     parts, overall = slices["slices"], slices["overall"]
     picture = draw_intervals(
-        [part["wrong_share"] for part in parts],
+        [part["label_error_rate"] for part in parts],
         [part["interval"] for part in parts],
         [part["name"] for part in parts],
         axis="share of wrong labels, with 95 % intervals",
@@ -238,11 +238,11 @@ def _slices(slices: Record) -> list[Block]:
         (
             Cell(plain(part["name"])),
             Cell(f"{part['n_rows']:,}"),
-            Cell(percent(part["wrong_share"]), _between(part["interval"])),
+            Cell(percent(part["label_error_rate"]), _between(part["interval"])),
         )
         for part in parts
     )
-    caption = f"All parts together: {percent(overall['wrong_share'])}"
+    caption = f"All parts together: {percent(overall['label_error_rate'])}"
     caption += f" ({_between(overall['interval'])}), the grey band, if they do not differ."
     return [
         Heading(f"Noise by {plain(slices['by'])}"),

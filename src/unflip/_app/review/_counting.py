@@ -14,10 +14,10 @@ from unflip.checked.internals import (
     UNSURE,
     Predicted,
     estimate_predicted,
+    label_error_rate,
     label_proba_of,
     pick_rows,
     rows_needed,
-    wrong_share,
 )
 from unflip.diagnostics import LEVEL
 
@@ -72,7 +72,7 @@ class Counting:
         draws = self._checked(self._store.counted()).draws(self._labels)
         said = self._wrong[draws.rows]
         found = estimate_predicted(
-            [wrong_share(self._given)],
+            [label_error_rate(self._given)],
             draws,
             [Predicted(said, np.ones(said.size), self._mean, 1.0)],
             LEVEL,
