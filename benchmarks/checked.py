@@ -1,4 +1,4 @@
-"""Checked rows: whether the intervals hold, how many rows they need, and what rows teach.
+"""Checked rows: whether intervals hold, how many rows they need, and what a model learns from them.
 
 `python -m benchmarks.checked counting` simulates reviewing sessions on people's labels, on flipped
 ones and on comments labelled by rules (`people.npz`, `simulated.npz` and `comments.csv` in the
@@ -50,9 +50,9 @@ from unflip.baselines import IRBLClassifier
 from unflip.checked._betting import running_sequence
 from unflip.checked._counting import estimate_ratio
 from unflip.checked._draws import Draws
-from unflip.checked._learning import LEAST_ROWS
+from unflip.checked._error_model import LEAST_ROWS
 from unflip.checked._ratios import Ratio, flip_rate, label_error_rate
-from unflip.checked.internals import correct, pick_rows, recalibrate
+from unflip.checked.internals import choose_rows, correct, recalibrate
 
 Array = NDArray[Any]
 
@@ -209,7 +209,7 @@ def session(world: World, goal: str, n: int, seed: int) -> Draws:
     while draws.rows.size < n:
         # small batches at first, where the answers change most
         size = min(n - draws.rows.size, max(BATCH, draws.rows.size // 2))
-        picks = pick_rows(goal, size, draws, draws.rows, world.given, world.label_proba, rng)
+        picks = choose_rows(goal, size, draws, draws.rows, world.given, world.label_proba, rng)
         rows = np.r_[draws.rows, picks.rows]
         left = n_rows - np.arange(draws.rows.size, rows.size)
         relative = np.r_[draws.relative, picks.probability * left]

@@ -69,7 +69,7 @@ NOT_CALLED = {
     "ErrorRate": "a result",
     "Estimate": "a result",
     "EvidenceTest": "a result",
-    "Picks": "a result",
+    "NextRows": "a result",
     "BasePosterior": "abstract",
     "BaseRates": "abstract",
     "Batches": "abstract",

@@ -55,7 +55,7 @@ def main() -> None:
     with sync_playwright() as started:
         # a benchmark may run as root, where the sandbox does not start
         browser = started.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        for goal in ("find", "count", "teach"):
+        for goal in ("find", "count", "train"):
             with tempfile.TemporaryDirectory(dir=place) as folder:
                 measure(browser, goal, folder)
         browser.close()

@@ -44,7 +44,7 @@ print(f"by {len(checked)} checked rows: {found}")
 print(f"for plus or minus 2 points: {checked.rows_needed(y, suspicion)} more rows")
 
 # %%
-# The same rows teach a classifier how labels go wrong.
+# A classifier learns from the same rows how labels go wrong.
 
 accuracy = []
 for n in (0, 100, 300):

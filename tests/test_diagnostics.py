@@ -17,9 +17,9 @@ from unflip._features import diagnose
 from unflip.audit import LabelAudit
 from unflip.diagnostics import (
     Diagnostic,
-    judge_rates,
-    judge_usefulness,
-    judge_weights,
+    diagnose_rates,
+    diagnose_usefulness,
+    diagnose_weights,
     labels_to_verify,
     verdict_of,
 )
@@ -75,7 +75,7 @@ def test_findings_of_one_kind_are_one_sentence_that_names_every_class():
     low[np.diag_indices(5)] = [0.7, 0.7, 0.3, 0.4, 0.5]
     high[np.diag_indices(5)] = [0.9, 0.9, 0.9, 0.9, 0.95]
     interval = RatesInterval(low, high)
-    found = judge_rates(totals, classes, noise, estimated=True, interval=interval)
+    found = diagnose_rates(totals, classes, noise, estimated=True, interval=interval)
     plateaus, wide = map(str, found)
     assert "'c2' (0.20), 'c3' (0.20) and 'c4' (0.20)" in plateaus
     assert codes_of(found) == [("no_plateaus", "note"), ("many_poorly_identified", "warning")]
@@ -157,7 +157,7 @@ def test_weights_that_leave_few_rows_are_told():
     beta, own = np.repeat([0.0, 1.0], [80, 20]), np.repeat([1.0, 0.0], [80, 20])
 
     def objections(beta, own):
-        return codes_of(judge_weights(label_posterior.totals(own, beta), CLASSES, rates))
+        return codes_of(diagnose_weights(label_posterior.totals(own, beta), CLASSES, rates))
 
     assert objections(beta, None) == [("few_effective_rows", "note")]
     assert objections(1 - beta, None) == []
@@ -201,9 +201,9 @@ def test_the_labels_to_verify_halve_the_range():
 
 def test_estimates_that_say_nothing_are_refused_and_others_used():
     interval = RatesInterval.from_pairs((0.2, 0.4), (0, 0.2))
-    assert judge_usefulness(CLASSES, NoiseRates(0.3, 0.1)) is None
-    assert judge_usefulness(CLASSES, NoiseRates(0.3, 0.1), interval=interval) is None
-    assert "hardly anything is left" in str(judge_usefulness(CLASSES, NoiseRates(0.5, 0.45)))
+    assert diagnose_usefulness(CLASSES, NoiseRates(0.3, 0.1)) is None
+    assert diagnose_usefulness(CLASSES, NoiseRates(0.3, 0.1), interval=interval) is None
+    assert "hardly anything is left" in str(diagnose_usefulness(CLASSES, NoiseRates(0.5, 0.45)))
     interval = RatesInterval.from_pairs((0.0, 0.7), (0, 0.2))
-    useless = judge_usefulness(CLASSES, NoiseRates(0.3, 0.1), interval=interval)
+    useless = diagnose_usefulness(CLASSES, NoiseRates(0.3, 0.1), interval=interval)
     assert "'spam' may be anything between 0% and 70%" in str(useless)

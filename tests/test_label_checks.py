@@ -11,11 +11,11 @@ from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
 
 from unflip import NoiseRates, flip_labels
-from unflip.diagnostics import judge_classes, judge_table, look_alike
+from unflip.diagnostics import diagnose_classes, diagnose_table, look_alike
 
 
 def codes(X, y):
-    return [diagnostic.code for diagnostic in judge_table(X, y)]
+    return [diagnostic.code for diagnostic in diagnose_table(X, y)]
 
 
 def frame(seed=0, n=600):
@@ -69,7 +69,7 @@ ORDINARY = {
 
 @pytest.mark.parametrize("kind", ORDINARY)
 def test_ordinary_tables_raise_no_alarm(kind):
-    assert judge_table(*ORDINARY[kind]()) == []
+    assert diagnose_table(*ORDINARY[kind]()) == []
 
 
 def benchmark_tables():
@@ -81,7 +81,7 @@ def benchmark_tables():
 def test_the_benchmark_tables_raise_no_alarm():
     for path in benchmark_tables():
         table = pd.read_csv(path)
-        found = judge_table(table.iloc[:, :-1], table.iloc[:, -1])
+        found = diagnose_table(table.iloc[:, :-1], table.iloc[:, -1])
         # some tables hold copies, which is a note
         assert [one for one in found if one.severity == "warning"] == [], path.name
 
@@ -91,12 +91,12 @@ def test_the_benchmark_tables_raise_no_alarm():
 def test_a_copy_of_the_label_is_named_as_a_leak(values, pack):
     X, y = frame(n=2000)
     X["cancelled"] = np.where(y == "left", *values)
-    (found,) = judge_table(pack(X), y)
+    (found,) = diagnose_table(pack(X), y)
     assert (found.code, found.severity) == ("leak", "warning")
     assert "'cancelled'" in str(found)
     # and also with a few other values
     X["cancelled"] = np.where(np.arange(2000) % 250 == 0, X["cancelled"][::-1], X["cancelled"])
-    (found,) = judge_table(pack(X), y)
+    (found,) = diagnose_table(pack(X), y)
     assert found.code == "leak"
     agreement = np.mean(X["cancelled"] == np.where(y == "left", *values))
     assert found.numbers["share"] == pytest.approx(agreement, abs=0.004)
@@ -138,19 +138,19 @@ def threshold(pack=np.asarray, n=3000, share=0.4):
 )
 def test_a_column_that_determines_the_label_is_named(made):
     X, y, column = made()
-    (found,) = [one for one in judge_table(X, y) if one.severity == "warning"]
+    (found,) = [one for one in diagnose_table(X, y) if one.severity == "warning"]
     assert (found.code, found.numbers["names"]) == ("rule", [column])
 
 
 def test_columns_of_one_name_are_told_by_position():
     X, y, column = same_names()
-    (found,) = [one for one in judge_table(X, y) if one.severity == "warning"]
+    (found,) = [one for one in diagnose_table(X, y) if one.severity == "warning"]
     assert found.numbers["column"] == column
 
 
 def test_a_rule_of_two_columns_is_named():
     X = np.random.default_rng(0).normal(size=(3000, 20))
-    (found,) = judge_table(X, (X[:, 3] > 0.2) & (X[:, 11] < 0.7))
+    (found,) = diagnose_table(X, (X[:, 3] > 0.2) & (X[:, 11] < 0.7))
     assert (found.code, found.severity) == ("rule", "warning")
     assert sorted(found.numbers["names"]) == [3, 11]
     assert "X[:, 3] > 0.2" in str(found)
@@ -191,7 +191,7 @@ def test_classes_alike_and_classes_of_few_rows_are_named_with_their_counts():
     y = y.astype(object)
     y[:40] = "stayed "
     y[40:43] = "unknown"
-    alike, few = judge_table(X, y)
+    alike, few = diagnose_table(X, y)
     assert (alike.code, alike.severity) == ("classes_look_alike", "warning")
     assert "'stayed', 'stayed '" in str(alike)
     assert (few.code, few.severity) == ("classes_of_few_rows", "note")
@@ -209,7 +209,7 @@ def test_classes_alike_and_classes_of_few_rows_are_named_with_their_counts():
 )
 def test_a_rare_class_of_few_rows_is_named_with_the_option_that_leaves_it_out(counts, code, drop):
     classes = np.array(["by post", "left", "stayed"][: len(counts)])
-    found = judge_classes(classes, np.array(counts))
+    found = diagnose_classes(classes, np.array(counts))
     assert [each.code for each in found] == code
     assert any("--drop-classes 'by post'" in str(each) for each in found) == drop
 

@@ -8,7 +8,7 @@ import pytest
 from unflip import ImportanceReweightingClassifier, LabelAudit
 from unflip._app.table_files import read_file
 from unflip._app.tables import split_label
-from unflip.diagnostics import judge_features
+from unflip.diagnostics import diagnose_features
 from unflip.streaming import ArrayBatches, StreamingAudit
 
 N = 60
@@ -33,7 +33,7 @@ OTHERS = {
 
 
 def found(X, codes):
-    return {one.code: one for one in judge_features(X, np.asarray(codes), np.array(["a", "b"]))}
+    return {one.code: one for one in diagnose_features(X, np.asarray(codes), np.array(["a", "b"]))}
 
 
 @pytest.mark.parametrize("pack", [pl.DataFrame, pd.DataFrame])

@@ -23,11 +23,11 @@ from unflip.checked.internals import correct, has_checked
 from unflip.diagnostics import (
     Diagnostic,
     assumed,
-    judge_classes,
-    judge_features,
-    judge_model,
-    judge_rates,
-    label_error_rate_range,
+    diagnose_classes,
+    diagnose_features,
+    diagnose_model,
+    diagnose_rates,
+    error_rate_range,
     range_by_a_rule,
 )
 from unflip.estimate import Bounds, NoiseEstimate
@@ -143,7 +143,7 @@ def estimate_from_features(
     if together and known_size(noise_rates) is not None and chosen.get_params()["known"] is None:
         chosen.set_params(known=as_noise(noise_rates, classes.size))
     rows = numbers if isinstance(posterior, str) else X
-    odd = judge_features(X if table is None else table, codes, classes)
+    odd = diagnose_features(X if table is None else table, codes, classes)
     fitted, noisy_proba = cross_fit(
         chosen, rows, labels, sample_weight, cv=cv, random_state=random_state
     )
@@ -268,12 +268,12 @@ def diagnose(
     estimated = estimator is not None
     interval = model.interval_ if estimated and model is not None else None
     found = diagnose_labels(totals, classes, estimated=estimated)
-    found += judge_rates(totals, classes, rates, estimated=estimated, interval=interval)
+    found += diagnose_rates(totals, classes, rates, estimated=estimated, interval=interval)
     check = None if model is None else model.check_
     if check is None:
         return found
     if interval is not None:
-        found += judge_model(check.verdict, check.statistic, model.features_, totals.error_share)
+        found += diagnose_model(check.verdict, check.statistic, model.features_, totals.error_share)
     elif check.likelier_rates is not None:
         numbers = {"rates": str(rates), "likelier": str(check.likelier_rates)}
         found.append(Diagnostic("unlikely_rates", numbers=numbers))
@@ -284,7 +284,7 @@ def diagnose_labels(totals: Totals, classes: Array, *, estimated: bool) -> list[
     """Return which classes look like one, and which are drowned by the others."""
     counts = totals.noisy_prior * totals.n_rows
     # tiny tables are the caller's own choice
-    found = judge_classes(classes, counts, least_rows=0)
+    found = diagnose_classes(classes, counts, least_rows=0)
     return found if estimated else [one for one in found if one.code == "classes_look_alike"]
 
 
@@ -298,7 +298,7 @@ def error_range(label_posterior: LabelPosterior, totals: Totals, model: Any) -> 
         low, high = model.label_error_range_
         return low, high
     expected = 0.0, totals.error_share
-    return label_error_rate_range(label_posterior.noisy_proba, label_posterior.codes, expected)
+    return error_rate_range(label_posterior.noisy_proba, label_posterior.codes, expected)
 
 
 def choose_posterior(

@@ -40,7 +40,7 @@ from unflip._utils.validation import (
 )
 from unflip.checked import CheckedLabels
 from unflip.checked.internals import has_checked
-from unflip.diagnostics import judge_weights, raise_or_warn
+from unflip.diagnostics import diagnose_weights, raise_or_warn
 from unflip.estimate import HasNoiseEstimate, not_ignored
 from unflip.noise import NoiseRates, positive_position
 from unflip.noise_rates import BaseRates, RatesLike, for_two_classes
@@ -222,8 +222,8 @@ class ImportanceReweightingClassifier(
         sample_weight : array-like of shape (n_samples,), default=None
             Your own weights: how often each row counts. They multiply beta.
         checked : CheckedLabels, default=None
-            True labels of some rows. Those that were drawn with known probabilities teach how
-            labels go wrong, whatever the noise, and all rows then train by soft labels.
+            True labels of some samples. A model of the errors is fitted to those that were drawn
+            with known probabilities, whatever the noise; all samples then train by soft labels.
 
         Returns
         -------
@@ -285,7 +285,7 @@ class ImportanceReweightingClassifier(
         noise, beta = found.noise, self._weights(found, weight)
         totals = found.label_posterior.totals(weight, beta)
         if noise.counted is None:
-            doubts = judge_weights(totals, classes, noise.noise_rates)
+            doubts = diagnose_weights(totals, classes, noise.noise_rates)
             noise = replace(noise, findings=(*doubts, *noise.findings))
         if self.pos_label is not None and isinstance(noise.noise_rates, NoiseRates):
             # by name, whichever class `positive` is taken for

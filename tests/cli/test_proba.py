@@ -59,7 +59,7 @@ def test_columns_files_and_python_say_the_same(run, table, files):
 def test_estimate_says_how_many_and_the_range(run, table):
     result = run("estimate", table, "--label", "y", "--proba", "p_cat,p_dog,p_owl", "--json")
     found = json.loads(result.stdout)
-    low, high = found["label_error_rate"]["by_row"]
+    low, high = found["label_error_range"]["by_row"]
     assert low <= WRONG.mean() <= high
     assert not found["rates_given"]
     words = run("estimate", table, "--label", "y", "--proba", "p_cat,p_dog,p_owl").stdout

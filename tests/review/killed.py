@@ -29,7 +29,7 @@ def steps(session: ReviewSession) -> list[Callable[[], object]]:
         session.undo(last["row"], last["version"])
 
     done: list[Callable[[], object]] = []
-    for queue in ("count", "suspicious", "teach", "sample", "count"):
+    for queue in ("count", "suspicious", "train", "sample", "count"):
         for verdict in ("keep", "change", "unsure"):
             done.append(lambda queue=queue, verdict=verdict: decide(queue, verdict))
         done.append(undo)

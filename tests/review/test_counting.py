@@ -1,4 +1,4 @@
-"""Rows drawn to count and to teach: recorded with their probabilities, and what they tell."""
+"""Rows drawn to count and to train, recorded with their probabilities."""
 
 import sqlite3
 from contextlib import closing
@@ -74,7 +74,7 @@ def test_the_draws_are_those_of_checked_labels(store, counting):
     assert counting.draw("count") == draws  # nothing more while these are open
 
 
-@pytest.mark.parametrize("goals", [("count",) * 6, ("teach",) * 6, ("count", "teach") * 3])
+@pytest.mark.parametrize("goals", [("count",) * 6, ("train",) * 6, ("count", "train") * 3])
 def test_no_row_is_drawn_twice_and_all_are_drawn_at_last(tmp_path, goals):
     small = ReviewTable(TABLE[:45], "kind", id_column="name")
     with Decisions(tmp_path / "d.sqlite", small.fingerprint) as store:
@@ -95,11 +95,11 @@ def test_more_are_drawn_when_few_are_open_and_other_goals_go_on_from_them(store,
     first = counting.draw("count")
     n = len(first)
     answer_open(store, first, "count", n - 3)
-    assert counting.draw("teach") == first
+    assert counting.draw("train") == first
     answer_open(store, first, "count", 1)
-    more = counting.draw("teach")
+    more = counting.draw("train")
     assert more[:n] == first
-    assert [draw.goal for draw in more[n:]] == ["teach"] * n
+    assert [draw.goal for draw in more[n:]] == ["train"] * n
 
 
 def test_the_estimate_is_that_of_the_reviewed_draws(store, counting):
@@ -215,8 +215,8 @@ def test_the_page_is_told_the_goal_and_the_model_is_hidden(store, tmp_path):
     client = client_of(REVIEW, AUDIT, store, tmp_path / "out", **options)
     about = client.get("api/about").json()
     assert about["queue"] == "count"
-    assert set(about["goals"]) == {"suspicious", "count", "teach"}
-    for goal in ("count", "teach"):
+    assert set(about["goals"]) == {"suspicious", "count", "train"}
+    for goal in ("count", "train"):
         queue = client.get(f"api/queue?queue={goal}").json()
         assert len(queue["rows"]) == 10
         assert all(entry["probability"] is entry["suggested"] is None for entry in queue["rows"])

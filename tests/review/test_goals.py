@@ -51,8 +51,8 @@ def test_three_goals_by_keyboard_and_the_estimate_moves_after_each_key(tab, tmp_
         assert all(before != after for before, after in itertools.pairwise(seen))
 
         page.press("g")
-        assert page.page.input_value("#queue") == "teach"
-        assert page.text("#goal-text").startswith("Teach the model")
+        assert page.page.input_value("#queue") == "train"
+        assert page.text("#goal-text").startswith("Train the model")
         page.decide("keep")
         assert "By 15 drawn rows" in page.text("#counted-more")
         page.press("z")
@@ -61,7 +61,7 @@ def test_three_goals_by_keyboard_and_the_estimate_moves_after_each_key(tab, tmp_
 
         page.page.reload()
         page.settle()
-        assert page.page.input_value("#queue") == "teach"
+        assert page.page.input_value("#queue") == "train"
         page.page.click("#export")
         page.settle()
         page.press("g")
@@ -149,7 +149,7 @@ def test_an_unknown_goal_is_refused(tmp_path):
     command = [sys.executable, "-m", "unflip", "review", tmp_path / "t.csv", "--label", "label"]
     done = subprocess.run([*command, "--goal", "FIND"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "--goal='FIND' is not one of ['find', 'count', 'teach']" in done.stderr
+    assert "--goal='FIND' is not one of ['find', 'count', 'train']" in done.stderr
 
 
 @pytest.mark.slow

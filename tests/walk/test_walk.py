@@ -68,7 +68,7 @@ def test_a_mixed_table_of_20_000_customers(unflip, estimate, tmp_path):
     found = estimate(path, "--id", "customer")
     by_class = sum(row["true_share"] * row["flip_rate"] for row in found["per_class"])
     assert abs(by_class - label_error_rate(found)) < 1e-3
-    low, high = found["label_error_rate"]["at_random"]
+    low, high = found["label_error_range"]["at_random"]
     assert low - 0.01 <= 0.15 <= high + 0.01 or found["warnings"]
     columns = ("--label", "status", "--id", "customer")
     unflip("audit", path, *columns, "--top", 100, "--out", "suspects.csv")
@@ -124,7 +124,7 @@ def test_text_only(estimate, unflip, tmp_path):
     table, true = texts(2000, rng)
     path = write(table, flipped(true, 0.2, rng), tmp_path / "text.csv")
     found = estimate(path)
-    low, high = found["label_error_rate"]["at_random"]
+    low, high = found["label_error_range"]["at_random"]
     assert low - 0.02 <= 0.2 <= high + 0.02
     unflip("audit", path, "--label", "status", "--top", 50, "--out", "suspects.csv")
     suspects = pl.read_csv(tmp_path / "suspects.csv")
@@ -136,7 +136,7 @@ def test_500_columns(estimate, tmp_path):
     table, true = blobs(2000, 2, 500, rng)
     path = write(table, flipped(true, 0.2, rng), tmp_path / "wide.csv")
     found = estimate(path)
-    low, high = found["label_error_rate"]["at_random"]
+    low, high = found["label_error_range"]["at_random"]
     assert low - 0.03 <= 0.2 <= high + 0.03 or found["warnings"]
 
 
@@ -199,7 +199,7 @@ def test_twelve_rows_are_too_few_to_be_sure(unflip, tmp_path):
     assert done.returncode in (0, 1)
     if done.returncode == 0:
         found = json.loads(done.stdout)
-        assert found["warnings"] or found["label_error_rate"]["by_row"][1] > 0.2
+        assert found["warnings"] or found["label_error_range"]["by_row"][1] > 0.2
 
 
 def test_spellings_of_one_class_are_named(unflip, estimate, tmp_path):
@@ -267,7 +267,7 @@ def test_clean_labels_are_not_called_noisy(estimate, unflip, tmp_path):
     path = write(table, true, tmp_path / "clean.csv")
     found = estimate(path)
     assert label_error_rate(found) < 0.005
-    assert found["label_error_rate"]["at_random"][1] < 0.02
+    assert found["label_error_range"]["at_random"][1] < 0.02
     assert "No row is expected" in unflip("audit", path, "--label", "status").stdout
 
 

@@ -96,9 +96,9 @@ def checked_record(reviewed: CheckedLabels, noise: NoiseEstimate) -> Record | No
         "n_rows": noise.counted.n_rows,
         "label_error_rate": noise.counted.as_record(),
         "labels_alone": before.error_rate.value,
-        "contradicted": any(finding.code == "checked_otherwise" for finding in noise.findings),
+        "contradicted": any(finding.code == "checked_disagree" for finding in noise.findings),
         "flip_rates": [{"label": label, **rate.as_record()} for label, rate in rates.items()],
-        "explanations": noise.checked.hypotheses,
+        "hypotheses": noise.checked.hypotheses,
         "rows_for_two_points": reviewed.rows_needed(labels, before.label_proba, half_width=0.02),
     }
 

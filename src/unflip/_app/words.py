@@ -215,10 +215,10 @@ def next_steps(found: Record) -> list[str]:
             "different classes, give them names that differ in more than case and whitespace."
         ]
     steps = []
-    label_error_rate = found["label_error_rate"]["by_row"]
-    wanted = labels_to_verify(label_error_rate, found["expected_error_share"], found["n_samples"])
+    possible = found["label_error_range"]["by_row"]
+    wanted = labels_to_verify(possible, found["expected_error_share"], found["n_samples"])
     if wanted is not None and found["checked"] is None:
-        low, high = map(percent, label_error_rate)
+        low, high = map(percent, possible)
         steps.append(
             f"Verify about {wanted} randomly drawn labels to halve the range from {low} to {high}: "
             "`unflip review --goal count`."

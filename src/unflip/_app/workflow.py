@@ -37,9 +37,9 @@ from unflip.checked import CheckedLabels
 from unflip.checked.internals import correct
 from unflip.diagnostics import (
     Diagnostic,
-    judge_classes,
-    judge_columns,
-    judge_usefulness,
+    diagnose_classes,
+    diagnose_columns,
+    diagnose_usefulness,
 )
 from unflip.estimate import NoiseEstimate
 from unflip.inspection import summary
@@ -157,10 +157,10 @@ def learn(
         noise = classifier.noise_
         if not is_known:
             # P(noisy y | x) is held out: where it ranks the labels, the columns tell something
-            if judge_columns(_rank_scores(noise.noisy_proba, codes)) is not None:
+            if diagnose_columns(_rank_scores(noise.noisy_proba, codes)) is not None:
                 _refuse(_judge_columns(X, codes, random_state))
             interval = noise.transition_interval
-            _refuse(judge_usefulness(classes, noise.noise_rates, interval=interval))
+            _refuse(diagnose_usefulness(classes, noise.noise_rates, interval=interval))
     found = oriented(summary(classifier), positive_class)
     tick()
     leaks = [one for one in noise.findings if one.code == "leak"]
@@ -182,7 +182,7 @@ def _told_of_classes(classes: Array, counts: Array) -> Iterator[None]:
     try:
         yield
     except CannotEstimateError as error:
-        odd = map(str, judge_classes(classes, counts))
+        odd = map(str, diagnose_classes(classes, counts))
         raise CannotEstimateError(" ".join([*odd, str(error)])) from error
 
 
@@ -369,7 +369,7 @@ def _judge_columns(X: Floats, codes: NDArray[np.intp], random_state: int) -> Dia
         posterior = make_posterior(name, random_state)
         folds = folds_within_classes(CROSS_FIT_FOLDS, codes)
         _, held_out = fit_posterior(posterior, X, codes, cv=folds, random_state=random_state)
-        diagnostic = judge_columns(_rank_scores(held_out, codes))
+        diagnostic = diagnose_columns(_rank_scores(held_out, codes))
         if diagnostic is None:
             break
     return diagnostic

@@ -12,15 +12,15 @@ from unflip._utils.validation import Labels
 from unflip.checked import CheckedLabels, Estimate
 from unflip.checked.internals import (
     LEAST_ROWS,
-    Explained,
+    Evidence,
     Features,
+    HypothesisMixture,
     Predicted,
-    Seen,
-    doubts_of,
+    diagnose_checked,
     estimate_predicted,
-    explained_by,
+    fit_checked,
 )
-from unflip.checked.internals import label_error_rate as label_error_ratio
+from unflip.checked.internals import label_error_rate as error_ratio
 from unflip.diagnostics import LEVEL, Diagnostic
 from unflip.noise import Noise
 from unflip.weights import LabelPosterior, Totals
@@ -31,7 +31,7 @@ class BlockErrorModel:
     """P(true | x, observed label) by checked samples and noisy labels together, block by block."""
 
     # How errors come about.
-    explained: Explained
+    explained: HypothesisMixture
     # What makes numbers of rows.
     features: Features
     # The rates by the labels alone.
@@ -50,7 +50,7 @@ class BlockErrorModel:
         """Return P(true = k | x, given label) of a block."""
         own = LabelPosterior(noisy, codes, self.own_rates, classes).proba
         x = self.features.transform(X)
-        return self.explained.predict(Seen(own, scaled_rows(noisy), x, codes))
+        return self.explained.predict(Evidence(own, scaled_rows(noisy), x, codes))
 
 
 def fit_error_model(
@@ -78,20 +78,20 @@ def fit_error_model(
     own = LabelPosterior(noisy, codes, rates, classes).proba
     held_out = scaled_rows(noisy)
     features = Features.of(few.X, np.arange(codes.size), held_out)
-    seen = Seen(own, held_out, features.transform(few.X), codes)
-    explained = explained_by(checked, truth, draws, seen)
+    seen = Evidence(own, held_out, features.transform(few.X), codes)
+    explained = fit_checked(checked, truth, draws, seen)
     said = totals.error_share
     share = None
     if draws.rows.size >= LEAST_ROWS:
-        drawn = np.flatnonzero(checked.speak(counts.n_all))
+        drawn = np.flatnonzero(checked.is_representative(counts.n_all))
         wrong = 1 - own[drawn, codes[drawn]]
         share = estimate_predicted(
-            [label_error_ratio(codes[drawn])],
+            [error_ratio(codes[drawn])],
             draws._replace(rows=np.arange(drawn.size)),
             [Predicted(wrong, np.ones(drawn.size), said, 1.0)],
             LEVEL,
             with_model=True,
         )
     return BlockErrorModel(
-        explained, features, rates, share, doubts_of(checked, draws, share, said)
+        explained, features, rates, share, diagnose_checked(checked, draws, share, said)
     )

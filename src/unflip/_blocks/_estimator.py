@@ -28,7 +28,7 @@ from unflip._utils.estimators import clone_seeded, optional_generator, stage_gen
 from unflip._utils.typing import Array, Classifier, Floats, RandomState
 from unflip._utils.validation import check_count, check_flag, check_selection, check_table
 from unflip.checked import CheckedLabels
-from unflip.diagnostics import judge_weights, raise_or_warn
+from unflip.diagnostics import diagnose_weights, raise_or_warn
 from unflip.estimate import Bounds, NoiseEstimate
 from unflip.noise import Noise, as_transition_matrix
 from unflip.noise_rates import BaseRates, RatesLike
@@ -189,7 +189,7 @@ class BlockwiseReweighting(BlockwiseEstimator):
         found = self._fit_blocks(blocks, random_state, checked)
         model = found.model
         diagnostics = raise_or_warn(
-            [*judge_weights(found.totals, model.classes, model.rates), *found.diagnostics],
+            [*diagnose_weights(found.totals, model.classes, model.rates), *found.diagnostics],
         )
         if estimator is not None:
             estimator = self._trained(estimator, blocks, model)

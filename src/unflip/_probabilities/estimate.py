@@ -11,7 +11,13 @@ from unflip._probabilities.intervals import average_transition, rates_interval
 from unflip._probabilities.mixture import fit_hypotheses
 from unflip._utils.simplex import of_another_class, scaled_rows
 from unflip._utils.typing import Array, Floats
-from unflip.diagnostics import assumed, judge_classes, judge_rates, judge_readings, range_of
+from unflip.diagnostics import (
+    assumed,
+    diagnose_classes,
+    diagnose_rates,
+    diagnose_readings,
+    range_of,
+)
 from unflip.estimate import NoiseEstimate
 from unflip.noise_rates import admissible_matrix
 from unflip.weights import totals_of
@@ -69,10 +75,10 @@ def estimate_from_probabilities(
     largest = max(by_class, if_determined)
     error_range = range_of(found.observed, disagrees, (0.0, largest), sample_weight)
     # tiny tables are the caller's own choice
-    findings += judge_classes(classes, totals.noisy_prior * totals.n_rows, least_rows=0)
-    findings += judge_rates(totals, classes, rates, estimated=True)
+    findings += diagnose_classes(classes, totals.noisy_prior * totals.n_rows, least_rows=0)
+    findings += diagnose_rates(totals, classes, rates, estimated=True)
     if determined == "auto":
-        findings += judge_readings(by_class, if_determined, totals)
+        findings += diagnose_readings(by_class, if_determined, totals)
     findings.append(assumed(error_range))
     return NoiseEstimate(
         classes=classes,

@@ -7,7 +7,7 @@ import numpy as np
 
 from unflip._utils.typing import Array, Floats
 from unflip.channel._rates import RatePosterior
-from unflip.diagnostics import label_error_rate_bounds
+from unflip.diagnostics import error_rate_bounds
 from unflip.noise import RatesInterval
 
 
@@ -34,7 +34,7 @@ class RatesOfTwo:
     def interval(self, level: float) -> RatesInterval:
         """Return the shortest range that holds each rate with probability `level`."""
         positive, negative = self.rates.interval(level)
-        wrong = label_error_rate_bounds(positive, negative, self.noisy_prior)
+        wrong = error_rate_bounds(positive, negative, self.noisy_prior)
         return RatesInterval.from_pairs(positive, negative, level, wrong)
 
 

@@ -1,7 +1,7 @@
-"""Labels that a person has checked: what they count, whatever the noise, and what they teach."""
+"""Checked labels: intervals that hold whatever the noise depends on, and a model of the errors."""
 
 from unflip.checked._counting import Estimate
 from unflip.checked._labels import CheckedLabels
-from unflip.checked._picking import Picks
+from unflip.checked._next_rows import NextRows
 
-__all__ = ["CheckedLabels", "Estimate", "Picks"]
+__all__ = ["CheckedLabels", "Estimate", "NextRows"]

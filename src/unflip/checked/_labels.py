@@ -17,6 +17,7 @@ from unflip._utils.validation import (
 from unflip.checked import _ratios
 from unflip.checked._counting import Estimate, estimate_mean, estimate_ratio
 from unflip.checked._draws import Draws, relative_probability
+from unflip.checked._error_model import LEAST_ROWS
 from unflip.checked._input import (
     NONE,
     UNSURE,
@@ -31,8 +32,7 @@ from unflip.checked._input import (
     read_csv,
     whole_number,
 )
-from unflip.checked._learning import LEAST_ROWS
-from unflip.checked._picking import Goal, Picks, pick_rows, rows_needed
+from unflip.checked._next_rows import Goal, NextRows, choose_rows, rows_needed
 from unflip.noise import NoiseRates, RatesInterval
 from unflip.noise_rates import admissible_rates
 
@@ -40,9 +40,10 @@ from unflip.noise_rates import admissible_rates
 class CheckedLabels:
     r"""True labels of some rows, and the probability with which each was drawn.
 
-    Rows that were drawn with known probabilities tell how noisy all labels are, whatever the noise:
-    sum_drawn 1{wrong} / probability has the number of wrong labels as its expectation. Rows that
-    were picked by hand, because they looked wrong, do not; they teach a classifier all the same.
+    Samples that were drawn with known probabilities (a probability sample) estimate how noisy all
+    labels are, whatever the noise: sum_drawn 1{wrong} / probability has the number of wrong labels
+    as its expectation. Samples picked by hand, because they looked wrong (a convenience sample), do
+    not; a classifier learns from them all the same.
 
     Parameters
     ----------
@@ -213,7 +214,7 @@ class CheckedLabels:
             codes[i] = places[label]
         return codes
 
-    def speak(self, n_rows: int) -> Array:
+    def is_representative(self, n_rows: int) -> Array:
         """Return whether each row speaks of others: those drawn, and all where none is left.
 
         Parameters
@@ -241,7 +242,7 @@ class CheckedLabels:
         Draws
             Rows and probabilities.
         """
-        truth, drawn = self.truth(labels), self.speak(labels.codes.size)
+        truth, drawn = self.truth(labels), self.is_representative(labels.codes.size)
         chances = self.probability[drawn]
         if drawn.size == labels.codes.size:  # however they were picked, it is all of them
             chances = np.ones(drawn.size)
@@ -369,7 +370,7 @@ class CheckedLabels:
         (T, interval) or None
             The transition matrix, and the bounds of its entries.
         """
-        if np.count_nonzero(self.speak(np.shape(y)[0])) < LEAST_ROWS:
+        if np.count_nonzero(self.is_representative(np.shape(y)[0])) < LEAST_ROWS:
             return None
         found = self.transition(y, label_proba, level=level)
         value = np.array([[each.value for each in row] for row in found])
@@ -432,7 +433,7 @@ class CheckedLabels:
         goal: Goal = "count",
         n: int = 10,
         random_state: RandomState = None,
-    ) -> Picks:
+    ) -> NextRows:
         """Return which rows to check next, and the probability with which each was drawn.
 
         Parameters
@@ -441,10 +442,10 @@ class CheckedLabels:
             The labels of the table.
         label_proba : array-like of shape (n_rows,) or (n_rows, n_classes)
             A model's P(the label is wrong) or P(true = k | x, given label), of all rows.
-        goal : {"count", "find", "teach"}, default="count"
+        goal : {"count", "find", "train"}, default="count"
             "find": the most suspicious rows first, by hand as it were. "count": drawn at random,
             rows of which the model is unsure more often, as far as that has paid so far: the
-            interval narrows fastest. "teach": drawn at random, rows whose answers would move the
+            interval narrows fastest. "train": drawn at random, rows whose answers would move the
             training weights of most others more often.
         n : int, default=10
             How many rows. A row that was checked by hand may be drawn: its answer is known.
@@ -453,12 +454,12 @@ class CheckedLabels:
 
         Returns
         -------
-        Picks
+        NextRows
             Rows, probabilities and why.
         """
         table, draws, proba = self._ready(y, label_proba, counting=False)
         assert proba is not None
-        return pick_rows(goal, n, draws, self.rows, table.codes, proba, random_state)
+        return choose_rows(goal, n, draws, self.rows, table.codes, proba, random_state)
 
     def rows_needed(
         self,

@@ -50,8 +50,8 @@ def review(
         str,
         typer.Option(
             help="What for: find errors, count them (rows are drawn, so that they say how noisy "
-            "all labels are), or teach the model. The page can choose another.",
-            metavar="find|count|teach",
+            "all labels are), or train the model. The page can choose another.",
+            metavar="find|count|train",
         ),
     ] = "find",
     images: Annotated[

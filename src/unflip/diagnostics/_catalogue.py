@@ -57,10 +57,10 @@ SENTENCES = {
     "no_plateaus": "Next to no samples surely belong to the classes {labels}, and the rates at "
     "which they are flipped are estimated from such samples. Give these rates, or bounds of them, "
     "if you know them.",
-    "checked_otherwise": "According to {n_rows} checked samples, {low:.1%} to {high:.1%} of the "
+    "checked_disagree": "According to {n_rows} checked samples, {low:.1%} to {high:.1%} of the "
     "labels are wrong; the labels alone suggest {said:.1%}. Errors do not strike at random within "
     "each class here, and unflip reports what the checked samples show.",
-    "picked_by_hand": "{n_rows} checked samples train the classifier and say nothing about the "
+    "convenience_sample": "{n_rows} checked samples train the classifier and say nothing about the "
     "others, since they were picked by hand. If they were drawn at random, give probability=...",
     # why the reported number is off, or cannot be determined
     "poorly_identified": "The flip rate of {label!r} may be anything from {low:.2f} to {high:.2f} "

@@ -24,7 +24,7 @@ LEAST_UNSEEN = 0.01
 """Share of wrong labels that no model would show."""
 
 
-def label_error_rate_bounds(
+def error_rate_bounds(
     positive: tuple[float, float], negative: tuple[float, float], noisy_prior: float
 ) -> tuple[float, float]:
     r"""Return bounds of the share of wrong labels, pi_pos rho_pos + (1 - pi_pos) rho_neg.
@@ -100,7 +100,7 @@ def standard_error(share: float, n_rows: float) -> float:
     return float(np.sqrt(share * (1 - share) / max(n_rows, 1.0)))
 
 
-def label_error_rate_range(
+def error_rate_range(
     noisy_posterior: Floats,
     codes: Array,
     expected: tuple[float, float],

@@ -49,7 +49,7 @@ LEAST_APART = 0.04
 of equal size; in proportion, for a rare class)."""
 
 
-def judge_rates(
+def diagnose_rates(
     totals: Totals,
     classes: Array,
     rates: Any,
@@ -114,7 +114,7 @@ def _poorly_identified(classes: Array, interval: RatesInterval) -> list[Diagnost
     ]
 
 
-def judge_model(
+def diagnose_model(
     verdict: str, statistic: float, features: str, error_share: float
 ) -> list[Diagnostic]:
     """Return how the noise model explains the labels."""
@@ -131,7 +131,7 @@ def assumed(possible: tuple[float, float]) -> Diagnostic:
     return Diagnostic("class_conditional", "assumption", {"most": percent(possible[1])})
 
 
-def judge_readings(by_class: float, if_determined: float, totals: Totals) -> list[Diagnostic]:
+def diagnose_readings(by_class: float, if_determined: float, totals: Totals) -> list[Diagnostic]:
     """Return that the error rate depends on whether samples determine their true labels."""
     rare = min(1.0, 2 * (1 - float(totals.noisy_prior.max())))
     if if_determined - by_class <= LEAST_APART * rare:
@@ -141,7 +141,7 @@ def judge_readings(by_class: float, if_determined: float, totals: Totals) -> lis
     return [Diagnostic("determined_or_not", "note", numbers)]
 
 
-def judge_weights(totals: Totals, classes: Array, rates: Any) -> list[Diagnostic]:
+def diagnose_weights(totals: Totals, classes: Array, rates: Any) -> list[Diagnostic]:
     """Return what speaks against learning with the weights."""
     if not totals.n_possible:
         return [Diagnostic("impossible_labels", "error")]
@@ -161,7 +161,7 @@ def judge_weights(totals: Totals, classes: Array, rates: Any) -> list[Diagnostic
     return found
 
 
-def judge_weight_summary(
+def diagnose_weight_summary(
     effective_size: float, effective_share: float, clipped_share: float, mean: float
 ) -> list[Diagnostic]:
     """Return what a summary notes of the weights, beyond what `fit` warned of."""
@@ -180,7 +180,7 @@ def judge_weight_summary(
     return found
 
 
-def judge_usefulness(
+def diagnose_usefulness(
     classes: Array, rates: Any, *, interval: RatesInterval | None = None
 ) -> Diagnostic | None:
     """Return why estimated rates are not to be used at all, or None."""
@@ -197,7 +197,7 @@ def judge_usefulness(
     return None
 
 
-def judge_columns(rank_scores: Floats) -> Diagnostic | None:
+def diagnose_columns(rank_scores: Floats) -> Diagnostic | None:
     """Return that the columns do not tell the labels apart, or None."""
     if max(rank_scores) < LEAST_RANK_SCORE:
         return Diagnostic("columns_say_nothing", "error")

@@ -18,7 +18,7 @@ RARE_CLASS_ROWS, RARE_CLASS_SHARE = 50, 0.005
 """Nor does a class with fewer samples that is so rare: flips of the other classes outnumber it."""
 
 
-def judge_classes(
+def diagnose_classes(
     classes: Array, counts: Array, *, least_rows: int = LEAST_CLASS_ROWS
 ) -> list[Diagnostic]:
     """Return which classes look like one, and which have too few rows."""

@@ -36,7 +36,7 @@ MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 """2^64 over the golden ratio, an odd number that spreads the bits of a hash (Knuth)."""
 
 
-def judge_rows(X: Any, codes: Codes) -> list[Diagnostic]:
+def diagnose_rows(X: Any, codes: Codes) -> list[Diagnostic]:
     """Return which columns look like identifiers, and how many samples are copies of others."""
     if issparse(X) or codes.size < LEAST_ID_ROWS:
         return []

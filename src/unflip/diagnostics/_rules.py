@@ -57,7 +57,7 @@ MOST_PARTS = 2
 """Intervals of a column that a rule is written with; with more it is only named."""
 
 
-def judge_rules(X: Any, codes: Codes, classes: Array) -> list[Diagnostic]:
+def diagnose_rules(X: Any, codes: Codes, classes: Array) -> list[Diagnostic]:
     """Return which columns are copies of the label, or give it by a rule of one or two.
 
     Rules are fitted to one half of a sample and tested on the other, so that a column of

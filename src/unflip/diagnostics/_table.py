@@ -8,15 +8,15 @@ from scipy.sparse import issparse
 from unflip._utils.typing import Array, Codes
 from unflip._utils.validation import check_labels
 from unflip.diagnostics._catalogue import Diagnostic
-from unflip.diagnostics._labels import judge_classes
-from unflip.diagnostics._rows import judge_rows
-from unflip.diagnostics._rules import judge_rules
+from unflip.diagnostics._labels import diagnose_classes
+from unflip.diagnostics._rows import diagnose_rows
+from unflip.diagnostics._rules import diagnose_rules
 
 MEANINGLESS = ("leak", "rule", "classes_look_alike")
 """Findings beside which no number about label errors means anything."""
 
 
-def judge_features(X: Any, codes: Codes, classes: Array) -> list[Diagnostic]:
+def diagnose_features(X: Any, codes: Codes, classes: Array) -> list[Diagnostic]:
     """Return the columns that give the labels away, identifiers, and copies of samples.
 
     Samples that are not a table, such as texts for a pipeline, have no columns to look at.
@@ -25,10 +25,10 @@ def judge_features(X: Any, codes: Codes, classes: Array) -> list[Diagnostic]:
         X = np.asarray(X)
         if X.ndim != 2:
             return []
-    return [*judge_rules(X, codes, classes), *judge_rows(X, codes)]
+    return [*diagnose_rules(X, codes, classes), *diagnose_rows(X, codes)]
 
 
-def judge_table(X: Any, y: Any) -> list[Diagnostic]:
+def diagnose_table(X: Any, y: Any) -> list[Diagnostic]:
     """Return the same, and what is odd about the classes."""
     classes, codes = check_labels(y, binary=False)
-    return [*judge_classes(classes, np.bincount(codes)), *judge_features(X, codes, classes)]
+    return [*diagnose_classes(classes, np.bincount(codes)), *diagnose_features(X, codes, classes)]

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._utils.typing import Record
-from unflip.diagnostics import judge_weight_summary, sentences, true_shares
+from unflip.diagnostics import diagnose_weight_summary, sentences, true_shares
 from unflip.estimate import NoiseEstimate
 
 LEAST_P = 1e-4
@@ -26,28 +26,32 @@ def summary(estimator: Any) -> dict[str, Any]:
     Returns
     -------
     summary : dict
-        `estimator`, `n_samples`, `classes`; `noise_rates` (`positive` and `negative`, None for more
-        than two classes), `interval` (the `level`, and (low, high) of each; None if the rates were
-        given, or for more classes), `tests` of no noise and of equal rates (None if the estimator
-        has none; p-values and probabilities below 0.0001 are given as 0.0001), `check` of the
-        noise model: its `verdict`, "not_rejected", "suspect" or "rejected", and `statistic` (None
-        if there is none); `rates_given`, whether the rates were; `label_error_rate`: (low, high) of
-        the share of wrong labels, `at_random` if labels were flipped at random within each class,
-        and `by_row` if errors depend on the sample; `verdict`: the `code` and the `sentence` on how
-        many labels are wrong; `range`: the sentence on what that assumes, empty where checked
-        samples count the errors; `checked`: what these count, `n_rows`, their `label_error_rate`
-        (`value`, and the ends of its interval at a number `fixed_n` in advance and `at_any_time`),
-        and `explanations`, the weight of each way in which errors come about (None without checked
-        rows that were drawn); `transition_matrix`, `transition_interval` (the
-        `level`, and the `low` and `high` ends of every entry; None if the rates were given),
-        `information_left` (1 - rho_pos - rho_neg, or its generalisation to more classes);
-        `expected_errors` and `expected_error_share`, the estimate's `n_errors` and
-        `error_rate.value`;
-        `weights`: `mean`, `quantiles`, `effective_sample_size`, `effective_share` and
-        `clipped_share` (None for an audit, which has none); `per_class`: for each class its
-        `label`, `flip_rate`, `largest_weight`, `n_labels`, `label_share`, `true_share`,
-        `expected_errors` and `expected_error_share`; `warnings` and `notes`: lists of
-        sentences. Infinite numbers are None, as JSON has no infinity.
+        With these keys, None where something does not apply (infinite numbers are None, too):
+
+        - `estimator`, `n_samples`, `classes`.
+        - `noise_rates`: `positive` and `negative`, for two classes.
+        - `interval`: its `level`, and (low, high) of `positive` and `negative`, for two classes
+          whose rates were estimated.
+        - `tests` of no noise and of equal rates; p-values and probabilities below 0.0001 are given
+          as 0.0001.
+        - `check`, the goodness of fit of the noise model: its `verdict` and `statistic`.
+        - `rates_given`: whether the rates were given.
+        - `label_error_range`: (low, high) of the label error rate, `at_random` if errors depend on
+          the true class only, and `by_row` if they may depend on the sample.
+        - `verdict`: the `code` and the `sentence` on how many labels are wrong.
+        - `range`: the sentence on what the verdict assumes; empty with checked samples.
+        - `checked`: `n_rows`, the `label_error_rate` (its `value`, and intervals at a number
+          `fixed_n` in advance and `at_any_time`), and the weight of each of the `hypotheses` on how
+          errors arise; None unless checked samples were drawn.
+        - `transition_matrix`, and `transition_interval`: the `level`, and the `low` and `high` ends
+          of every entry, where T was estimated.
+        - `information_left`: 1 - rho_pos - rho_neg, or its generalisation to more classes.
+        - `expected_errors` and `expected_error_share`: the number and share of wrong labels.
+        - `weights`: `mean`, `quantiles`, `effective_sample_size`, `effective_share` and
+          `clipped_share`, for a classifier.
+        - `per_class`: `label`, `flip_rate`, `largest_weight`, `n_labels`, `label_share`,
+          `true_share`, `expected_errors` and `expected_error_share` of each class.
+        - `warnings` and `notes`: lists of sentences.
 
     Examples
     --------
@@ -89,7 +93,7 @@ def summary(estimator: Any) -> dict[str, Any]:
         "tests": _tests(estimator.rate_estimator_),
         "check": _check(noise),
         "rates_given": not noise.estimated,
-        "label_error_rate": {"at_random": list(at_random), "by_row": list(by_row)},
+        "label_error_range": {"at_random": list(at_random), "by_row": list(by_row)},
         "verdict": {"code": noise.verdict.code, "sentence": str(noise.verdict)},
         "range": " ".join(sentences(noise.findings, "assumption")),
         "checked": _checked(noise),
@@ -117,7 +121,7 @@ def _checked(noise: NoiseEstimate) -> Record | None:
     return {
         "n_rows": noise.counted.n_rows,
         "label_error_rate": noise.counted.as_record(),
-        "explanations": noise.checked.hypotheses,
+        "hypotheses": noise.checked.hypotheses,
     }
 
 
@@ -189,7 +193,7 @@ def _notes(noise: NoiseEstimate, weights: Record | None) -> list[str]:
     """Return the notes on the estimate and on the weights."""
     findings = list(noise.findings)
     if weights is not None:
-        findings += judge_weight_summary(
+        findings += diagnose_weight_summary(
             weights["effective_sample_size"],
             weights["effective_share"],
             weights["clipped_share"],

@@ -59,8 +59,9 @@ class StreamingReweighting(BlockwiseReweighting):
     n_errors_ : float
         Expected number of wrong labels.
     checked_ : BlockErrorModel or None
-        What checked samples contributed: `error_rate`, an :class:`~unflip.checked.Estimate`, and
-        `hypotheses`, the weight of each noise hypothesis; None where none were given.
+        The error model fitted to checked samples: `error_rate`, an
+        :class:`~unflip.checked.Estimate`, and `hypotheses`, the weight of each noise hypothesis;
+        None without checked samples.
     n_features_in_, feature_names_in_
         The columns of the fit, where the batches tell them. Other columns, or another order, are
         then refused.
@@ -91,10 +92,10 @@ class StreamingReweighting(BlockwiseReweighting):
             The noisy data. There is one pass over the labels, two over the rows (about ten for
             "ulsif" and twenty for "kliep"), and `n_epochs` for the classifier.
         checked : CheckedLabels, default=None
-            True labels of some rows, by their positions across all batches. Those that were drawn
-            with known probabilities teach how labels go wrong, whatever the noise: rates,
-            P(mislabelled) and weights follow, and `partial_fit` trains by soft labels. There are
-            three more passes.
+            True labels of some samples, by their positions across all batches. A model of the
+            errors is fitted to those that were drawn with known probabilities, whatever the noise;
+            rates, P(mislabelled) and weights follow from it, and `partial_fit` trains by soft
+            labels. There are three more passes.
 
         Returns
         -------

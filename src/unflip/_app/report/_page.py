@@ -75,7 +75,7 @@ def _overview(found: Record) -> list[Block]:
     names, per_class = [str(label) for label in found["classes"]], found["per_class"]
     shares, rate = [row["flip_rate"] for row in per_class], found["expected_error_share"]
     ends = [flip_interval(found, k) or [share, share] for k, share in enumerate(shares)]
-    at_random, by_row = (found["label_error_rate"][name] for name in ("at_random", "by_row"))
+    at_random, by_row = (found["label_error_range"][name] for name in ("at_random", "by_row"))
     blocks: list[Block] = []
     if len(names) <= MOST_DRAWN:
         picture = draw_intervals(

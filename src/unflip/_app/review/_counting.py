@@ -1,4 +1,4 @@
-"""Rows drawn to count errors or to teach, and the share of wrong labels that they tell."""
+"""Rows drawn to count errors or to train the model, and the error rate estimated from them."""
 
 import math
 from dataclasses import replace
@@ -13,10 +13,10 @@ from unflip.checked import CheckedLabels
 from unflip.checked.internals import (
     UNSURE,
     Predicted,
+    choose_rows,
     estimate_predicted,
     label_error_rate,
     label_proba_of,
-    pick_rows,
     rows_needed,
 )
 from unflip.diagnostics import LEVEL
@@ -62,7 +62,7 @@ class Counting:
             seed = int(np.random.SeedSequence([self._seed, len(draws)]).generate_state(1)[0])
         checked = self._checked(draws)
         drawn = checked.draws(self._labels)
-        picked = pick_rows(goal, BATCH, drawn, checked.rows, self._given, self._label_proba, seed)
+        picked = choose_rows(goal, BATCH, drawn, checked.rows, self._given, self._label_proba, seed)
         new = [Draw(row, p, goal) for row, p in zip(*map(np.ndarray.tolist, picked), strict=True)]
         self._store.add_draws(new, after=len(draws))
         return self._store.draws()

@@ -51,7 +51,7 @@ class Exported:
     reviewed : Path
         The rows whose true label is known, including the kept ones, as
         `row,label,given,fingerprint`. The last two tell whether another table has the same rows.
-        Where rows were drawn, to count, to teach or as a random sample, these come first, unsure
+        Where rows were drawn, to count, to train or as a random sample, these come first, unsure
         ones too, and have a `probability`: what :class:`~unflip.CheckedLabels` counts.
     log : Path
         Every decision and every undo, in the order of time. Beside it is `disagreements.csv` where

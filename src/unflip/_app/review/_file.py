@@ -58,7 +58,7 @@ CREATE TABLE draws (
     place INTEGER NOT NULL,
     key INTEGER NOT NULL REFERENCES rows,
     probability REAL NOT NULL CHECK (probability > 0 AND probability <= 1),
-    goal TEXT NOT NULL CHECK (goal IN ('sample', 'count', 'teach')),
+    goal TEXT NOT NULL CHECK (goal IN ('sample', 'count', 'train')),
     PRIMARY KEY (sample, place),
     UNIQUE (sample, key)
 );

@@ -20,7 +20,7 @@ Positions = NDArray[np.intp]
 QUEUES = ("suspicious", *DRAWN, "informative", "sample")
 """Descending P(mislabelled), rows drawn for a goal, descending information, the random sample."""
 
-GOAL_QUEUES = {"find": "suspicious", "count": "count", "teach": "teach"}
+GOAL_QUEUES = {"find": "suspicious", "count": "count", "train": "train"}
 """The queue of each goal."""
 
 STATUSES = ("open", "all", "keep", "change", "unsure")

@@ -11,7 +11,7 @@ import numpy as np
 
 from unflip._app.review._fingerprint import Fingerprint
 
-DRAWN = ("count", "teach")
+DRAWN = ("count", "train")
 """Goals whose rows are drawn one after the other, each with a recorded probability."""
 
 BLIND = ("sample", *DRAWN)

@@ -77,9 +77,9 @@ def serve(
         Sentences on how noisy the labels are, for its head. None: by the audit.
     random_state : int, default=None
         Seed of the random sample and of the draws, which are stored with the decisions.
-    goal : {"find", "count", "teach"}, default="find"
+    goal : {"find", "count", "train"}, default="find"
         What the page is opened for: the most suspicious rows first, rows drawn to count the
-        errors, or rows drawn to teach a model. The page can choose another.
+        errors, or rows drawn to train the model. The page can choose another.
     images : str or Path, default=None
         Folder of pictures that a column of the table names, to show them.
     checker : str, default=None

@@ -4,7 +4,7 @@ const byId = (id) => document.getElementById(id);
 const NEAR_END = 20; // rows left in the list when more are asked for
 const FILTERS = ["queue", "status", "given", "least"];
 const SHOWN_BEFORE = 3, SHOWN_AFTER = 25; // rows of the queue that are listed
-const DRAWN = ["count", "teach"]; // goals whose rows are drawn a few at a time
+const DRAWN = ["count", "train"]; // goals whose rows are drawn a few at a time
 const BLIND = ["sample", ...DRAWN]; // the model's opinion is hidden
 const GOALS = ["suspicious", ...DRAWN];
 const OTHER_ORDERS = {

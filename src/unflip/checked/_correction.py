@@ -13,8 +13,14 @@ from unflip._utils.typing import Codes, Floats, Rows
 from unflip._utils.validation import Labels
 from unflip.checked._counting import Estimate
 from unflip.checked._draws import Draws
+from unflip.checked._error_model import (
+    LEAST_ROWS,
+    Evidence,
+    HypothesisMixture,
+    PriorEstimate,
+    fit_hypotheses,
+)
 from unflip.checked._labels import CheckedLabels
-from unflip.checked._learning import LEAST_ROWS, Before, Explained, Seen, explain_errors
 from unflip.diagnostics import LEVEL, Diagnostic
 from unflip.estimate import CheckedEvidence, ErrorRate, NoiseEstimate
 from unflip.noise import NoiseRates, TransitionMatrix
@@ -55,8 +61,8 @@ def correct(
     held_out = scaled_rows(noise.noisy_proba if held_out is None else held_out)
     truth, draws = checked.truth(labels), checked.draws(labels)
     features = Features.of(X, checked.rows, held_out)
-    seen = Seen(own, held_out, features.transform(X), codes)
-    found = explained_by(checked, truth, draws, seen.take(checked.rows))
+    seen = Evidence(own, held_out, features.transform(X), codes)
+    found = fit_checked(checked, truth, draws, seen.take(checked.rows))
     proba = found.predict(seen)
     known, none = (truth >= 0) & (truth < classes.size), truth == classes.size
     proba[checked.rows[known]] = np.eye(classes.size)[truth[known]]
@@ -68,7 +74,7 @@ def correct(
     if draws.rows.size >= LEAST_ROWS:
         share = checked.label_error_rate(labels.given, own, level=LEVEL)
     said = float(1 - own[np.arange(codes.size), codes].mean())
-    findings = tuple(doubts_of(checked, draws, share, said))
+    findings = tuple(diagnose_checked(checked, draws, share, said))
     corrected = replace(
         noise,
         label_proba=proba,
@@ -115,31 +121,33 @@ def recalibrate(
     known = np.flatnonzero((truth >= 0) & (truth < labels.classes.size))
     rows = checked.rows[known]
     features = Features.of(X, rows, held_out)
-    seen = Seen(scaled_rows(own), held_out, features.transform(X), labels.codes)
+    seen = Evidence(scaled_rows(own), held_out, features.transform(X), labels.codes)
     some = np.arange(len(own))
     if some.size > MOST_AVERAGED:
         some = np.sort(np.random.default_rng(0).choice(some.size, MOST_AVERAGED, replace=False))
     # bounds hold with probability LEVEL, and nothing is known to less than one label
     z = norm.ppf((1 + LEVEL) / 2)
     bounds = (error_rate.interval, error_rate.range)
-    before = Before(
+    before = PriorEstimate(
         seen.take(some), *(max(np.ptp(each) / (2 * z), 1 / len(own)) for each in bounds)
     )
     answers = seen.take(rows)
-    return explain_errors(answers, truth[known], np.ones(known.size), before).predict(seen)
+    return fit_hypotheses(answers, truth[known], np.ones(known.size), before).predict(seen)
 
 
-def explained_by(checked: CheckedLabels, truth: Codes, draws: Draws, rows: Seen) -> Explained:
+def fit_checked(
+    checked: CheckedLabels, truth: Codes, draws: Draws, rows: Evidence
+) -> HypothesisMixture:
     """Explain errors by rows of known class; those that were drawn weigh by inverse probability."""
     weight = np.zeros(truth.size)
-    weight[checked.speak(draws.n_rows)] = draws.weight
+    weight[checked.is_representative(draws.n_rows)] = draws.weight
     # by position: the same folds in whatever order the rows were checked
     known = np.flatnonzero((truth >= 0) & (truth < draws.n_classes))
     known = known[np.argsort(checked.rows[known])]
     weight = weight[known]
     if weight.any():
         weight /= weight[weight > 0].mean()
-    return explain_errors(rows.take(known), truth[known], weight)
+    return fit_hypotheses(rows.take(known), truth[known], weight)
 
 
 @dataclass(frozen=True)
@@ -245,14 +253,14 @@ def rates_of(joint: Floats) -> NoiseRates | TransitionMatrix:
     return noise.rates if len(joint) == 2 else noise
 
 
-def doubts_of(
+def diagnose_checked(
     checked: CheckedLabels, draws: Draws, share: Estimate | None, said: float
 ) -> list[Diagnostic]:
     """Return what a user should know of checked rows."""
     if share is not None and not share.anytime[0] <= said <= share.anytime[1]:
         low, high = share.interval
         numbers = {"low": low, "high": high, "said": said, "n_rows": share.n_rows}
-        return [Diagnostic("checked_otherwise", "note", numbers)]
+        return [Diagnostic("checked_disagree", "note", numbers)]
     if not draws.rows.size and len(checked) >= MANY_BY_HAND:
-        return [Diagnostic("picked_by_hand", "note", {"n_rows": len(checked)})]
+        return [Diagnostic("convenience_sample", "note", {"n_rows": len(checked)})]
     return []

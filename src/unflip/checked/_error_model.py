@@ -19,7 +19,7 @@ The weights maximise the held-out likelihood of the mixture (stacking).
 
 Samples that were picked by their score, such as the most suspicious first, tell how errors depend
 on x, the label and the score, but not how many errors there are. The model of the errors is then
-centred on the estimate before any answer (`Before`),
+centred on the estimate before any answer (`PriorEstimate`),
 
     log P(true = k | x, y) = log P_before(true = k | x, y) + b_k + W[y, k] + alpha 1{y = k}
                              + beta log P_before(true = k | x, y) + v_k x,    beta >= -1,
@@ -65,7 +65,7 @@ SMALLEST_PROBA = 1e-4
 """Probabilities are kept from 0 and 1 by this."""
 
 
-class Seen(NamedTuple):
+class Evidence(NamedTuple):
     """What is known of rows without looking at them."""
 
     # P(true = k | x, given label) by the noisy labels alone.
@@ -78,17 +78,17 @@ class Seen(NamedTuple):
     # Positions of the given labels among the classes.
     codes: Codes
 
-    def take(self, rows: Codes) -> "Seen":
+    def take(self, rows: Codes) -> "Evidence":
         """Return some of the rows."""
         x = {name: each[rows] for name, each in self.x.items()}
-        return Seen(self.own[rows], self.held_out[rows], x, self.codes[rows])
+        return Evidence(self.own[rows], self.held_out[rows], x, self.codes[rows])
 
 
-class Before(NamedTuple):
+class PriorEstimate(NamedTuple):
     """The estimate before any answer, which samples picked by their score are to correct."""
 
     # Samples that stand for all of them.
-    rows: Seen
+    rows: Evidence
     # Standard deviation of the error rate of all samples, where errors depend on x through
     # P(noisy | x) only.
     spread: float
@@ -101,10 +101,10 @@ class Before(NamedTuple):
         return float(1 - np.take_along_axis(self.rows.own, self.rows.codes[:, None], axis=1).mean())
 
 
-class Explained(NamedTuple):
+class HypothesisMixture(NamedTuple):
     """How errors come about: explanations, fitted to checked rows, and the weight of each."""
 
-    parts: list["Explanation"]
+    parts: list["Hypothesis"]
     weights: Floats
 
     @property
@@ -112,7 +112,7 @@ class Explained(NamedTuple):
         """The weight of each explanation."""
         return dict(zip((part.name for part in self.parts), self.weights.tolist(), strict=True))
 
-    def predict(self, rows: Seen) -> Floats:
+    def predict(self, rows: Evidence) -> Floats:
         """Return P(true = k | x, given label)."""
         proba = np.zeros_like(rows.own)
         for weight, part in zip(self.weights, self.parts, strict=True):
@@ -122,9 +122,9 @@ class Explained(NamedTuple):
 
 
 @one_blas_thread()
-def explain_errors(
-    rows: Seen, truth: Codes, weight: Floats, before: Before | None = None
-) -> Explained:
+def fit_hypotheses(
+    rows: Evidence, truth: Codes, weight: Floats, before: PriorEstimate | None = None
+) -> HypothesisMixture:
     """Return how the errors of all rows come about, by rows whose true class is known.
 
     With `before`, the rows may have been picked by what is known of them.
@@ -132,8 +132,8 @@ def explain_errors(
     speaking = np.flatnonzero(weight > 0)
     rows, truth, weight = rows.take(speaking), truth[speaking], weight[speaking]
     if speaking.size < LEAST_ROWS:
-        return Explained([LabelsAlone()], np.ones(1))
-    parts: list[Explanation] = [LabelsAlone(), ErrorModel(before=before)]
+        return HypothesisMixture([LabelsAlone()], np.ones(1))
+    parts: list[Hypothesis] = [LabelsAlone(), ErrorModel(before=before)]
     parts += [ErrorModel(width, scale, before) for scale in rows.x for width in WIDTHS]
     if before is None:
         parts.append(RandomFlips())
@@ -150,7 +150,7 @@ def explain_errors(
             proba = part.predict(rows.take(test))
             scores[test, column] = proba[np.arange(test.size), truth[test]]
     shares = _stacked(np.log(np.maximum(scores, SMALLEST_PROBA)), weight, prior)
-    return Explained([part.fit(rows, truth, weight) for part in parts], shares)
+    return HypothesisMixture([part.fit(rows, truth, weight) for part in parts], shares)
 
 
 class LabelsAlone:
@@ -158,11 +158,11 @@ class LabelsAlone:
 
     name = "labels alone"
 
-    def fit(self, rows: Seen, truth: Codes, weight: Floats) -> "LabelsAlone":
+    def fit(self, rows: Evidence, truth: Codes, weight: Floats) -> "LabelsAlone":
         """Learn nothing."""
         return self
 
-    def predict(self, rows: Seen) -> Floats:
+    def predict(self, rows: Evidence) -> Floats:
         """Return P(true | x, given) of rows."""
         return rows.own
 
@@ -172,12 +172,12 @@ class RandomFlips:
 
     name = "random flips"
 
-    def fit(self, rows: Seen, truth: Codes, weight: Floats) -> "RandomFlips":
+    def fit(self, rows: Evidence, truth: Codes, weight: Floats) -> "RandomFlips":
         """Count the flips."""
         self.matrix_ = flip_matrix(truth, rows.codes, weight, rows.own.shape[1])
         return self
 
-    def predict(self, rows: Seen) -> Floats:
+    def predict(self, rows: Evidence) -> Floats:
         """Return P(true | x, given) of rows."""
         noise, classes = TransitionMatrix(self.matrix_), np.arange(len(self.matrix_))
         return LabelPosterior(rows.held_out, rows.codes, noise, classes).proba
@@ -204,13 +204,15 @@ def _invertible(matrix: Floats) -> Floats:
 class ErrorModel:
     """The small model of the errors, at one prior variance of v x."""
 
-    def __init__(self, width: float = 0.0, scale: str = "", before: Before | None = None) -> None:
+    def __init__(
+        self, width: float = 0.0, scale: str = "", before: PriorEstimate | None = None
+    ) -> None:
         self.width, self.scale, self.before = width, scale, before
         self.name = "errors by row"
         if width:
             self.name += f", x {width:g} {scale}"
 
-    def fit(self, rows: Seen, truth: Codes, weight: Floats) -> "ErrorModel":
+    def fit(self, rows: Evidence, truth: Codes, weight: Floats) -> "ErrorModel":
         """Maximise the weighted likelihood of the true labels of checked rows, with the prior."""
         n_classes = rows.own.shape[1]
         design, target = self._design(rows), np.eye(n_classes)[truth]
@@ -249,11 +251,11 @@ class ErrorModel:
         self.parameters_ = found.x
         return self
 
-    def predict(self, rows: Seen) -> Floats:
+    def predict(self, rows: Evidence) -> Floats:
         """Return P(true | x, given) of rows."""
         return np.exp(self._log_proba(self._design(rows), self.parameters_))
 
-    def _design(self, rows: Seen) -> "Design":
+    def _design(self, rows: Evidence) -> "Design":
         """Return what the score is linear in."""
         given = np.eye(rows.own.shape[1])[rows.codes]
         x = rows.x[self.scale] if self.width else None
@@ -297,7 +299,7 @@ class Design(NamedTuple):
         )
 
 
-Explanation = LabelsAlone | RandomFlips | ErrorModel
+Hypothesis = LabelsAlone | RandomFlips | ErrorModel
 """What may be behind the errors."""
 
 

@@ -13,10 +13,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from unflip import CheckedLabels, ImportanceReweightingClassifier, LabelAudit, NoiseRates
-from unflip.checked._learning import (
-    Before,
+from unflip.checked._error_model import (
     ErrorModel,
-    Seen,
+    Evidence,
+    PriorEstimate,
     _stacked,
 )
 from unflip.checked.internals import Features
@@ -60,7 +60,7 @@ def test_a_hundred_checked_rows_teach_what_a_rule_gets_wrong() -> None:
     assert taught.score(X, true) > alone.score(X, true) - 0.02
     low, high = taught.label_error_range_
     assert low <= (y != true).mean() <= high
-    assert "checked_otherwise" in [one.code for one in taught.noise_.findings]
+    assert "checked_disagree" in [one.code for one in taught.noise_.findings]
     assert_array_equal(taught.mislabel_proba_[checked.rows], (y != true)[checked.rows])
     right = np.diag(taught.transition_matrix_)
     assert_allclose(right, [np.mean(y[true == k] == k) for k in (0, 1)], atol=0.1)
@@ -159,7 +159,7 @@ def test_rows_picked_by_hand_train_and_do_not_speak_of_others() -> None:
     rows = np.flatnonzero(y != true)[:60]
     found = quick(estimator=LogisticRegression())
     found.fit(X, y, checked=CheckedLabels(rows, true[rows]))
-    assert ("picked_by_hand", "note") in [(f.code, f.severity) for f in found.noise_.findings]
+    assert ("convenience_sample", "note") in [(f.code, f.severity) for f in found.noise_.findings]
     assert found.noise_rates_ == KNOWN
     assert (found.mislabel_proba_[rows] == 1).all()
     others = np.setdiff1d(np.arange(N), rows)
@@ -260,8 +260,8 @@ def test_the_error_model_is_at_the_maximum_of_its_penalised_likelihood(speaks_fo
     weight = rng.uniform(0.5, 2, 60)
     log_p -= log_p.mean(axis=1, keepdims=True)
     proba = np.exp(log_p) / np.exp(log_p).sum(axis=1, keepdims=True)
-    rows = Seen(proba, proba, {"alike": x}, codes)
-    before = Before(rows, spread=0.01, spread_by_row=0.1) if picked else None
+    rows = Evidence(proba, proba, {"alike": x}, codes)
+    before = PriorEstimate(rows, spread=0.01, spread_by_row=0.1) if picked else None
     model = ErrorModel(5.0, "alike", before).fit(rows, truth, weight)
     spread = (x**2).sum(axis=1).mean()
 
@@ -333,12 +333,12 @@ def test_the_summary_quotes_the_checked_rows() -> None:
             "method": share.method,
             "n_unsure": 0,
         },
-        "explanations": fitted.checked_.hypotheses,
+        "hypotheses": fitted.checked_.hypotheses,
     }
     json.dumps(found)
     assert summary(quick().fit(X, y))["checked"] is None
     assert not found["rates_given"]
-    low, high = found["label_error_rate"]["by_row"]
+    low, high = found["label_error_range"]["by_row"]
     assert low <= np.mean(y != true) <= high
     assert found["expected_error_share"] == pytest.approx(np.mean(y != true), abs=0.08)
     assert summary(quick().fit(X, y))["verdict"]["code"] == "rule"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unflip.diagnostics import errors_by_label, label_error_rate_range
+from unflip.diagnostics import error_rate_range, errors_by_label
 
 
 def overlapping(n_rows, n_classes, seed):
@@ -20,20 +20,20 @@ def test_the_range_holds_random_flips_mistakes_by_sample_and_clean_labels(n_clas
     flipped = rng.uniform(size=4000) < 0.2
     given = np.where(flipped, (true + rng.integers(1, n_classes, 4000)) % n_classes, true)
     noisy = 0.8 * clean + 0.2 * (1 - clean) / (n_classes - 1)
-    low, high = label_error_rate_range(noisy, given, (0.19, 0.21))
+    low, high = error_rate_range(noisy, given, (0.19, 0.21))
     assert low < 0.2 < high
-    assert label_error_rate_range(clean, true, (0.0, 0.01))[0] == 0
+    assert error_rate_range(clean, true, (0.0, 0.01))[0] == 0
     # labels that say no more than the model: the high end
     clean, true, rng = overlapping(4000, n_classes, 1)
     given = np.array([rng.choice(n_classes, p=row) for row in clean])
-    low, high = label_error_rate_range(clean, given, (0.0, 0.02))
+    low, high = error_rate_range(clean, given, (0.0, 0.02))
     assert low == 0
     assert high == pytest.approx(np.mean(given != true), abs=0.03)
     # weights are repetitions
     weight = rng.integers(0, 4, 4000)
     repeated = np.repeat(np.arange(4000), weight)
-    by_weight = label_error_rate_range(clean, true, (0.1, 0.2), weight.astype(float))
-    by_rows = label_error_rate_range(clean[repeated], true[repeated], (0.1, 0.2))
+    by_weight = error_rate_range(clean, true, (0.1, 0.2), weight.astype(float))
+    by_rows = error_rate_range(clean[repeated], true[repeated], (0.1, 0.2))
     np.testing.assert_allclose(by_weight, by_rows)
 
 

@@ -25,7 +25,7 @@ def test_to_find_errors_the_most_suspicious_unchecked_rows_come_first() -> None:
     assert np.isnan(picks.probability).all()
 
 
-@pytest.mark.parametrize("goal", ["count", "teach"])
+@pytest.mark.parametrize("goal", ["count", "train"])
 def test_recorded_probabilities_are_those_with_which_rows_are_drawn(goal) -> None:
     y, true, said = table()
     start = CheckedLabels(np.arange(20), true[:20], 1 / (N - np.arange(20)))
@@ -108,7 +108,7 @@ def test_draws_of_another_kind_and_other_goals_are_refused() -> None:
         apart.next_rows(y, said, goal="win")
 
 
-@pytest.mark.parametrize("goal", ["count", "teach"])
+@pytest.mark.parametrize("goal", ["count", "train"])
 def test_probabilities_are_never_above_one_when_all_rows_are_drawn(goal) -> None:
     for seed in range(50):
         suspicion = np.random.default_rng(seed).random(45)

@@ -11,12 +11,12 @@ from unflip._utils.validation import check_choice, check_count
 from unflip.checked._counting import Estimate
 from unflip.checked._draws import LEAST_SHARE_OF_RANDOM, Draws
 
-Goal = Literal["count", "find", "teach"]
+Goal = Literal["count", "find", "train"]
 
 GOALS = {
     "find": "find errors: the most suspicious rows first",
     "count": "count errors: drawn at random, so that the interval narrows fastest",
-    "teach": "teach the model: drawn at random, rows whose answers move most training weights",
+    "train": "train the model: drawn at random, favouring rows that change most weights",
 }
 """What each goal is for, in one line."""
 
@@ -27,7 +27,7 @@ PRIOR_RANDOM_ROWS = 30.0
 """Checked rows that speak for plain random draws before any was checked."""
 
 
-class Picks(NamedTuple):
+class NextRows(NamedTuple):
     """Rows to check, in this order.
 
     Parameters
@@ -53,7 +53,7 @@ class Picks(NamedTuple):
     probability: Floats
 
 
-def pick_rows(
+def choose_rows(
     goal: str,
     n: int,
     draws: Draws,
@@ -61,15 +61,15 @@ def pick_rows(
     given: Codes,
     label_proba: Floats,
     random_state: RandomState,
-) -> Picks:
+) -> NextRows:
     """Return the rows to check next."""
-    check_choice(goal, ("count", "find", "teach"), "goal")
+    check_choice(goal, ("count", "find", "train"), "goal")
     check_count(n, "n", least=1)
     suspicion = 1 - label_proba[np.arange(given.size), given]
     if goal == "find":
         order = np.argsort(-suspicion, kind="stable")
         rows = order[~np.isin(order, checked_rows)][:n]
-        return Picks(rows, np.full(rows.size, np.nan))
+        return NextRows(rows, np.full(rows.size, np.nan))
     if draws.rows.size and not draws.in_turn:
         raise ValueError(
             "the rows so far were drawn independently of each other, and draws in turn cannot be "
@@ -78,7 +78,7 @@ def pick_rows(
     is_left = np.ones(given.size, dtype=bool)
     is_left[draws.rows] = False
     left = np.flatnonzero(is_left)
-    spread = _lessons(suspicion, given) if goal == "teach" else _spread(suspicion)
+    spread = _lessons(suspicion, given) if goal == "train" else _spread(suspicion)
     temper = _temper(draws, spread, suspicion, given) if goal == "count" else 1.0
     value = spread[left] ** temper
     value = LEAST_SHARE_OF_RANDOM + (1 - LEAST_SHARE_OF_RANDOM) * value / value.mean()
@@ -89,7 +89,7 @@ def pick_rows(
     order = first[np.argsort(rings[first])]
     before = np.cumsum(value[order]) - value[order]
     # the last row of all is certain, and not more than that by rounding
-    return Picks(left[order], np.minimum(value[order] / (value.sum() - before), 1))
+    return NextRows(left[order], np.minimum(value[order] / (value.sum() - before), 1))
 
 
 def rows_needed(found: Estimate, n_rows: int, half_width: float) -> int:
