@@ -96,7 +96,6 @@ NOT_CALLED = {
     "WeightsDisplay": "draws what weight_histogram computes",
     "ArrowBatches": "reads files",
     "ParquetBatches": "reads files",
-    "is_matrix": "asks of what kind anything is",
     "as_transition_matrix": "fuzzed by all that take rates",
 }
 """Public names that are not called, and why."""

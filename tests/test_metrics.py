@@ -475,6 +475,31 @@ def test_scorers_serve_searches_and_cross_validation_and_pickle(name):
     assert search.best_score_ == means.max()
 
 
+@pytest.mark.parametrize("name", scores_of(2))
+def test_pos_label_names_the_class_that_scores_and_rates_are_about(name):
+    X, y, _ = noisy_table()
+    model = LogisticRegression().fit(X, y)
+    # the same table with the two labels exchanged has "a" for its positive class
+    exchanged = np.where(y == "a", "b", "a")
+    mirrored = LogisticRegression().fit(X, exchanged)
+    score = make_clean_scorer(name, RATES, pos_label="a")(model, X, y)
+    assert score == pytest.approx(make_clean_scorer(name, RATES)(mirrored, X, exchanged), abs=1e-6)
+    by_class = NoiseRates.by_class({"a": RATES.positive, "b": RATES.negative})
+    assert score == make_clean_scorer(name, by_class, pos_label="a")(model, X, y)
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_rates_may_be_called_noise_rates_as_in_the_classifiers(name):
+    y, prediction, _ = random_case(2)
+    function, kind = SCORES[name][0], SCORES[name][3]
+    score = function(y, prediction[kind], noise_rates=RATES)
+    assert score == function(y, prediction[kind], RATES)
+    with pytest.raises(TypeError, match="rates"):
+        function(y, prediction[kind], rates=RATES, noise_rates=RATES)
+    parameters = ["rates : NoiseRates", "sample_weight :", "CleanScore"]
+    assert all(text in function.__doc__ for text in parameters)
+
+
 def test_auc_of_an_estimator_without_one_of_the_two_methods():
     X, y, _ = noisy_table()
     scorer = make_clean_scorer("roc_auc", RATES)

@@ -1,12 +1,20 @@
 """Rates of two classes by their names."""
 
 import copy
+import pickle
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from sklearn.base import clone
 
-from unflip import ImportanceReweightingClassifier, LabelAudit, NoiseRates, flip_labels
+from unflip import (
+    ImportanceReweightingClassifier,
+    LabelAudit,
+    NoiseRates,
+    TransitionMatrix,
+    flip_labels,
+)
 
 RATES = NoiseRates.by_class({"stayed": 0, "churned": 0.3})
 
@@ -66,3 +74,23 @@ def test_rates_of_other_classes_are_refused() -> None:
 def test_by_class_takes_two_classes(rates) -> None:
     with pytest.raises(ValueError, match="two classes"):
         NoiseRates.by_class(rates)
+
+
+def test_a_transition_matrix_is_given_and_shown_by_class() -> None:
+    noise = TransitionMatrix.by_class({"b": {"a": 0.2}, "a": {}, "c": {"a": 0.1, "b": 0.3}})
+    assert_allclose(noise.matrix, [[1, 0, 0], [0.2, 0.8, 0], [0.1, 0.3, 0.6]])
+    assert eval(repr(noise)) == noise  # noqa: S307
+    assert repr(pickle.loads(pickle.dumps(noise))) == repr(noise)  # noqa: S301
+    y = np.array(["a", "b", "c"])[np.arange(300) % 3]
+    assert (flip_labels(y, noise, random_state=0)[y == "a"] == "a").all()
+    with pytest.raises(ValueError, match="classes"):
+        flip_labels(np.where(y == "a", "d", y), noise)
+    assert noise.of(np.array(["a", "b", "c"])) is noise
+
+
+@pytest.mark.parametrize(
+    "rates", [{"a": 0.1, "b": 0.1}, {"a": {}}, {"a": {"c": 0.1}, "b": {}}, {"a": {"a": 1}, "b": {}}]
+)
+def test_flip_rates_by_class_name_other_classes(rates) -> None:
+    with pytest.raises(ValueError, match="class"):
+        TransitionMatrix.by_class(rates)

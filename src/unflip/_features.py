@@ -31,7 +31,7 @@ from unflip.diagnostics import (
     range_by_a_rule,
 )
 from unflip.estimate import Bounds, NoiseEstimate
-from unflip.noise import Noise, NoiseRates, as_noise, as_transition_matrix, known_size
+from unflip.noise import Noise, as_noise, as_transition_matrix, known_size, of_classes
 from unflip.noise_rates import (
     BaseRates,
     ChannelRates,
@@ -134,8 +134,7 @@ def estimate_from_features(
     `table` holds the columns that are searched for rules and leaks, None if those of `X`.
     """
     classes, codes = labels
-    if isinstance(noise_rates, NoiseRates) and classes.size == 2:
-        noise_rates = noise_rates.of(classes)
+    noise_rates = of_classes(noise_rates, classes)
     numbers = X if numbers is None else numbers
     cv = list(cv) if isinstance(cv, Iterator) else cv
     chosen = choose_posterior(posterior, noise_rates, classes.size, random_state=random_state)
@@ -191,8 +190,7 @@ def estimate_from_posterior(
     `odd` is what was found about the columns.
     """
     classes, codes = labels
-    if isinstance(noise_rates, NoiseRates) and classes.size == 2:
-        noise_rates = noise_rates.of(classes)
+    noise_rates = of_classes(noise_rates, classes)
     rates, estimator = fit_rates(
         noise_rates,
         X,
@@ -217,7 +215,7 @@ def _fit_of(
 ) -> FeatureFit:
     """Return what P(observed | x) and T say, with every finding about it."""
     classes, codes = label_posterior.classes, label_posterior.codes
-    rates = rates.of(classes) if isinstance(rates, NoiseRates) else rates
+    rates = rates.of(classes)
     model = noise_model(posterior, estimator)
     uncertain = None
     if model is not None and estimator is not None and rates.information_left == 1:

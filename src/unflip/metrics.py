@@ -15,7 +15,8 @@ A score may leave [0, 1]: clipping it would bias it.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from functools import wraps
+from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +27,7 @@ from sklearn.metrics import make_scorer
 from sklearn.utils import check_array
 from sklearn.utils.metadata_routing import MetadataRequest
 
+from unflip._utils.docs import documented
 from unflip._utils.typing import Array, Floats, Rows
 from unflip._utils.validation import (
     FLOATS,
@@ -38,7 +40,7 @@ from unflip._utils.validation import (
 )
 from unflip._utils.warning import warn
 from unflip.checked import CheckedLabels
-from unflip.noise import KnownRates, NoiseRates, as_transition_matrix, positive_position
+from unflip.noise import KnownRates, as_transition_matrix, of_classes, positive_position
 
 __all__ = [
     "CleanScore",
@@ -57,6 +59,50 @@ __all__ = [
 
 MAX_CONDITION = 1e3
 """Maximum condition number of T; above it, the variance of the corrected scores is too large."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+PARAMETERS = {
+    "y_noisy": "array-like of shape (n_samples,)\n    Observed labels.",
+    "y_pred": "array-like of shape (n_samples,)\n    Predicted labels.",
+    "y_score": "array-like of shape (n_samples,)\n"
+    "    Scores that rise with the probability of the positive class.",
+    "y_proba": "array-like of shape (n_samples, n_classes) or (n_samples,)\n"
+    "    Predicted probabilities, one column per class in sorted order; for two classes those of\n"
+    "    the positive class are enough.",
+    "rates": "NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)\n"
+    "    The noise; T[i, j] = P(observed=j | true=i), classes sorted. `noise_rates` is an alias.",
+    "sample_weight": "array-like of shape (n_samples,), default=None\n    Sample weights.",
+    "classes": "array-like of shape (n_classes,), default=None\n"
+    "    The classes, needed only if `y_noisy` may lack one of them.",
+    "pos_label": "label, default=None\n"
+    "    The positive class of two, which `rates.positive`, precision, recall, F1 and scores are\n"
+    "    about. None: the greater one.",
+    "checked": "CheckedLabels, default=None\n"
+    "    True labels of samples drawn at random, instead of `rates`: the score is estimated from\n"
+    "    these samples, whatever the noise.",
+    "normalize": '{"true", "pred", "all"}, default=None\n'
+    "    Divide by the sums over the true classes (rows), the predicted ones (columns), or by the\n"
+    "    total, as in scikit-learn.",
+}
+
+
+def _clean_score(function: F) -> F:
+    """Describe the parameters of a score, and accept `noise_rates` as another name of `rates`."""
+
+    @wraps(function)
+    def score(*args: Any, **options: Any) -> Any:
+        if "noise_rates" in options:
+            if "rates" in options:
+                raise TypeError("rates and noise_rates are the same parameter: give one of them.")
+            options["rates"] = options.pop("noise_rates")
+        return function(*args, **options)
+
+    returns = "" if "Returns" in (function.__doc__ or "") else SCORE
+    return cast("F", documented(returns, **PARAMETERS)(score))
+
+
+SCORE = "CleanScore\n    A float, with its standard error."
 
 
 class CleanScore(float):
@@ -94,6 +140,7 @@ class CleanScore(float):
         return float(self), self.standard_error
 
 
+@_clean_score
 def clean_accuracy_score(
     y_noisy: ArrayLike,
     y_pred: ArrayLike,
@@ -101,30 +148,10 @@ def clean_accuracy_score(
     *,
     sample_weight: ArrayLike | None = None,
     classes: ArrayLike | None = None,
+    pos_label: Any = None,
     checked: CheckedLabels | None = None,
 ) -> CleanScore:
     """Return the mean of T^-1[noisy, predicted], unbiased for P(predicted = true).
-
-    Parameters
-    ----------
-    y_noisy : array-like of shape (n_samples,)
-        Noisy labels.
-    y_pred : array-like of shape (n_samples,)
-        Predicted labels.
-    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
-        The noise; T[i, j] = P(noisy=j | true=i), classes sorted.
-    sample_weight : array-like of shape (n_samples,), default=None
-        How much each row counts in the mean.
-    classes : array-like of shape (n_classes,), default=None
-        The classes, needed only where `y_noisy` may lack one of them.
-    checked : CheckedLabels, default=None
-        True labels of some rows that were drawn at random, in the place of `rates`: the score is
-        counted in them, whatever the noise.
-
-    Returns
-    -------
-    score : CleanScore
-        A float, with `standard_error`.
 
     Examples
     --------
@@ -135,11 +162,13 @@ def clean_accuracy_score(
     0.778
     """
     if checked is not None:
-        return _checked_score(checked, y_noisy, y_pred, "accuracy", sample_weight, classes)
-    sample = _sample(y_noisy, rates, sample_weight, classes)
+        left_out = sample_weight, classes, pos_label
+        return _checked_score(checked, y_noisy, y_pred, "accuracy", left_out)
+    sample = _sample(y_noisy, rates, sample_weight, classes, pos_label)
     return _mean((sample.stand_in * _predicted(y_pred, sample)).sum(axis=1), sample)
 
 
+@_clean_score
 def clean_balanced_accuracy_score(
     y_noisy: ArrayLike,
     y_pred: ArrayLike,
@@ -147,41 +176,23 @@ def clean_balanced_accuracy_score(
     *,
     sample_weight: ArrayLike | None = None,
     classes: ArrayLike | None = None,
+    pos_label: Any = None,
     checked: CheckedLabels | None = None,
 ) -> CleanScore:
     """Return the mean over the classes of the clean recall, sum v_k h_k / sum v_k.
 
     v_k is the stand-in for "the true class is k", h_k is 1 where class k is predicted.
-
-    Parameters
-    ----------
-    y_noisy : array-like of shape (n_samples,)
-        Noisy labels.
-    y_pred : array-like of shape (n_samples,)
-        Predicted labels.
-    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
-        The noise; T[i, j] = P(noisy=j | true=i), classes sorted.
-    sample_weight : array-like of shape (n_samples,), default=None
-        How much each row counts.
-    classes : array-like of shape (n_classes,), default=None
-        The classes, needed only where `y_noisy` may lack one of them.
-    checked : CheckedLabels, default=None
-        True labels of some rows that were drawn at random, in the place of `rates`: the score is
-        counted in them, whatever the noise.
-
-    Returns
-    -------
-    CleanScore
-        A float, with its standard error.
     """
     if checked is not None:
-        return _checked_score(checked, y_noisy, y_pred, "balanced_accuracy", sample_weight, classes)
-    sample = _sample(y_noisy, rates, sample_weight, classes)
+        left_out = sample_weight, classes, pos_label
+        return _checked_score(checked, y_noisy, y_pred, "balanced_accuracy", left_out)
+    sample = _sample(y_noisy, rates, sample_weight, classes, pos_label)
     predicted = _predicted(y_pred, sample)
     every_class = np.arange(sample.classes.size)
     return _mean_of_ratios(sample.stand_in * predicted, sample.stand_in, sample, every_class)
 
 
+@_clean_score
 def clean_confusion_matrix(
     y_noisy: ArrayLike,
     y_pred: ArrayLike,
@@ -189,6 +200,7 @@ def clean_confusion_matrix(
     *,
     sample_weight: ArrayLike | None = None,
     classes: ArrayLike | None = None,
+    pos_label: Any = None,
     normalize: Literal["true", "pred", "all"] | None = None,
 ) -> Floats:
     """Return C[i, j] = sum v_i h_j, unbiased for the number of samples of class i predicted as j.
@@ -196,22 +208,6 @@ def clean_confusion_matrix(
     v_i is the stand-in for "the true class is i", h_j is 1 where class j is predicted; as a matrix,
     C = T^-T N with N the confusion matrix of the noisy labels. Entries may be negative where few
     samples were predicted so.
-
-    Parameters
-    ----------
-    y_noisy : array-like of shape (n_samples,)
-        Noisy labels.
-    y_pred : array-like of shape (n_samples,)
-        Predicted labels.
-    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
-        The noise; T[i, j] = P(noisy=j | true=i), classes sorted.
-    sample_weight : array-like of shape (n_samples,), default=None
-        How much each row counts.
-    classes : array-like of shape (n_classes,), default=None
-        The classes, needed only where `y_noisy` may lack one of them.
-    normalize : {"true", "pred", "all"}, default=None
-        Divide by the sums over the true classes (rows), the predicted ones (columns), or by the
-        total, as in scikit-learn.
 
     Returns
     -------
@@ -227,7 +223,7 @@ def clean_confusion_matrix(
     array([[1.83, 0.17],
            [1.17, 2.83]])
     """
-    sample = _sample(y_noisy, rates, sample_weight, classes)
+    sample = _sample(y_noisy, rates, sample_weight, classes, pos_label)
     counts = sample.stand_in.T @ (sample.weight[:, None] * _predicted(y_pred, sample))
     if normalize is None:
         return counts
@@ -237,6 +233,7 @@ def clean_confusion_matrix(
     return np.divide(counts, totals, out=np.zeros_like(counts), where=totals > 0)
 
 
+@_clean_score
 def clean_precision_score(
     y_noisy: ArrayLike,
     y_pred: ArrayLike,
@@ -250,31 +247,10 @@ def clean_precision_score(
 
     v_k is the stand-in for "the true class is k", h_k is 1 where class k is predicted. It is 0,
     with a warning, where class k is never predicted.
-
-    Parameters
-    ----------
-    y_noisy : array-like of shape (n_samples,)
-        Noisy labels.
-    y_pred : array-like of shape (n_samples,)
-        Predicted labels.
-    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
-        The noise; T[i, j] = P(noisy=j | true=i), classes sorted.
-    sample_weight : array-like of shape (n_samples,), default=None
-        How much each row counts.
-    classes : array-like of shape (n_classes,), default=None
-        The classes, needed only where `y_noisy` may lack one of them.
-    pos_label : label, default=None
-        The positive class of two, which the score and `rates.positive` are about; None: the
-        greater one.
-
-    Returns
-    -------
-    CleanScore
-        A float, with its standard error.
     """
     sample = _sample(y_noisy, rates, sample_weight, classes, pos_label)
     predicted = _predicted(y_pred, sample)
-    averaged = _averaged_classes(sample, pos_label)
+    averaged = _averaged_classes(sample)
     never = averaged[sample.weight @ predicted[:, averaged] == 0]
     if never.size:
         warn(
@@ -288,6 +264,7 @@ def clean_precision_score(
     return _mean_of_ratios(hits, predicted, sample, averaged)
 
 
+@_clean_score
 def clean_recall_score(
     y_noisy: ArrayLike,
     y_pred: ArrayLike,
@@ -300,33 +277,13 @@ def clean_recall_score(
     """Return sum v_k h_k / sum v_k: for the positive class of two, or the macro average.
 
     v_k is the stand-in for "the true class is k", h_k is 1 where class k is predicted.
-
-    Parameters
-    ----------
-    y_noisy : array-like of shape (n_samples,)
-        Noisy labels.
-    y_pred : array-like of shape (n_samples,)
-        Predicted labels.
-    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
-        The noise; T[i, j] = P(noisy=j | true=i), classes sorted.
-    sample_weight : array-like of shape (n_samples,), default=None
-        How much each row counts.
-    classes : array-like of shape (n_classes,), default=None
-        The classes, needed only where `y_noisy` may lack one of them.
-    pos_label : label, default=None
-        The positive class of two, which the score and `rates.positive` are about; None: the
-        greater one.
-
-    Returns
-    -------
-    CleanScore
-        A float, with its standard error.
     """
     sample = _sample(y_noisy, rates, sample_weight, classes, pos_label)
     hits = sample.stand_in * _predicted(y_pred, sample)
-    return _mean_of_ratios(hits, sample.stand_in, sample, _averaged_classes(sample, pos_label))
+    return _mean_of_ratios(hits, sample.stand_in, sample, _averaged_classes(sample))
 
 
+@_clean_score
 def clean_f1_score(
     y_noisy: ArrayLike,
     y_pred: ArrayLike,
@@ -340,45 +297,21 @@ def clean_f1_score(
     """Return 2 sum v_k h_k / sum (v_k + h_k): for the positive class of two, or the macro average.
 
     v_k is the stand-in for "the true class is k", h_k is 1 where class k is predicted.
-
-    Parameters
-    ----------
-    y_noisy : array-like of shape (n_samples,)
-        Noisy labels.
-    y_pred : array-like of shape (n_samples,)
-        Predicted labels.
-    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
-        The noise; T[i, j] = P(noisy=j | true=i), classes sorted.
-    sample_weight : array-like of shape (n_samples,), default=None
-        How much each row counts.
-    classes : array-like of shape (n_classes,), default=None
-        The classes, needed only where `y_noisy` may lack one of them.
-    pos_label : label, default=None
-        The positive class of two, which the score and `rates.positive` are about; None: the
-        greater one.
-    checked : CheckedLabels, default=None
-        True labels of some rows that were drawn at random, in the place of `rates`: the score is
-        counted in them, whatever the noise.
-
-    Returns
-    -------
-    CleanScore
-        A float, with its standard error.
     """
     if checked is not None:
-        if pos_label is not None:
-            raise ValueError("checked rows count F1 of the greater class: leave out pos_label.")
-        return _checked_score(checked, y_noisy, y_pred, "f1", sample_weight, classes)
+        left_out = sample_weight, classes, pos_label
+        return _checked_score(checked, y_noisy, y_pred, "f1", left_out)
     sample = _sample(y_noisy, rates, sample_weight, classes, pos_label)
     predicted = _predicted(y_pred, sample)
     return _mean_of_ratios(
         2 * sample.stand_in * predicted,
         sample.stand_in + predicted,
         sample,
-        _averaged_classes(sample, pos_label),
+        _averaged_classes(sample),
     )
 
 
+@_clean_score
 def clean_roc_auc_score(
     y_noisy: ArrayLike,
     y_score: ArrayLike,
@@ -398,27 +331,6 @@ def clean_roc_auc_score(
     v standing in for "the true class is positive" and ties counting one half. Only pairs of
     different rows estimate p (1-p) without bias, so that is how it is computed; putting the share
     p into p (1-p) instead differs by a term of order 1/n, and overshoots.
-
-    Parameters
-    ----------
-    y_noisy : array-like of shape (n_samples,)
-        Noisy labels of two classes.
-    y_score : array-like of shape (n_samples,)
-        Scores that rise with the probability of the positive class.
-    rates : NoiseRates, TransitionMatrix or array-like of shape (2, 2)
-        The noise; T[i, j] = P(noisy=j | true=i), classes sorted.
-    sample_weight : array-like of shape (n_samples,), default=None
-        How much each row counts.
-    classes : array-like of shape (2,), default=None
-        The classes, needed only where `y_noisy` may lack one of them.
-    pos_label : label, default=None
-        The positive class of two, which the score and `rates.positive` are about; None: the
-        greater one.
-
-    Returns
-    -------
-    CleanScore
-        A float, with its standard error.
     """
     sample = _sample(y_noisy, rates, sample_weight, classes, pos_label)
     if sample.classes.size != 2:
@@ -429,7 +341,7 @@ def clean_roc_auc_score(
         )
     scores = _column(y_score, sample, "y_score")
     share = sample.weight / sample.weight.sum()
-    at = positive_position(sample.classes, pos_label)
+    at = sample.positive
     negative, positive = sample.stand_in[:, 1 - at], sample.stand_in[:, at]
     shares = _positive_means(sample.stand_in, sample, np.array([1 - at, at]))
     # mass of the other class that is ordered well with each row
@@ -444,6 +356,7 @@ def clean_roc_auc_score(
     return _score(value, influence / pairs, sample)
 
 
+@_clean_score
 def clean_log_loss(
     y_noisy: ArrayLike,
     y_proba: ArrayLike,
@@ -451,37 +364,20 @@ def clean_log_loss(
     *,
     sample_weight: ArrayLike | None = None,
     classes: ArrayLike | None = None,
+    pos_label: Any = None,
 ) -> CleanScore:
     """Return the mean of -sum_k v_k log P(k | x), unbiased for the log-loss on true labels.
 
     v_k is the stand-in for "the true class is k". As in scikit-learn, a probability of 0 counts as
     the smallest relative step of its float type.
-
-    Parameters
-    ----------
-    y_noisy : array-like of shape (n_samples,)
-        Noisy labels.
-    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Predicted probabilities, one column per class in sorted order; for two classes those of the
-        greater one are enough.
-    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
-        The noise; T[i, j] = P(noisy=j | true=i), classes sorted.
-    sample_weight : array-like of shape (n_samples,), default=None
-        How much each row counts in the mean.
-    classes : array-like of shape (n_classes,), default=None
-        The classes, needed only where `y_noisy` may lack one of them.
-
-    Returns
-    -------
-    CleanScore
-        A float, with its standard error.
     """
-    sample = _sample(y_noisy, rates, sample_weight, classes)
+    sample = _sample(y_noisy, rates, sample_weight, classes, pos_label)
     proba = _probabilities(y_proba, sample)
     step = np.finfo(proba.dtype).eps
     return _mean(-(sample.stand_in * np.log(proba.clip(step, 1 - step))).sum(axis=1), sample)
 
 
+@_clean_score
 def clean_brier_score_loss(
     y_noisy: ArrayLike,
     y_proba: ArrayLike,
@@ -489,56 +385,40 @@ def clean_brier_score_loss(
     *,
     sample_weight: ArrayLike | None = None,
     classes: ArrayLike | None = None,
+    pos_label: Any = None,
 ) -> CleanScore:
     """Return the mean of sum_k v_k sum_j (P(j | x) - [j = k])^2, half of it for two classes.
 
     v_k is the stand-in for "the true class is k". Unbiased for the Brier score on true labels,
     scaled as in scikit-learn: for two classes it is the mean of (P(positive | x) - [true])^2.
-
-    Parameters
-    ----------
-    y_noisy : array-like of shape (n_samples,)
-        Noisy labels.
-    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Predicted probabilities, one column per class in sorted order; for two classes those of the
-        greater one are enough.
-    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
-        The noise; T[i, j] = P(noisy=j | true=i), classes sorted.
-    sample_weight : array-like of shape (n_samples,), default=None
-        How much each row counts in the mean.
-    classes : array-like of shape (n_classes,), default=None
-        The classes, needed only where `y_noisy` may lack one of them.
-
-    Returns
-    -------
-    CleanScore
-        A float, with its standard error.
     """
-    sample = _sample(y_noisy, rates, sample_weight, classes)
+    sample = _sample(y_noisy, rates, sample_weight, classes, pos_label)
     proba = _probabilities(y_proba, sample)
-    n_classes = sample.classes.size
     # sum_j (p_j - [j = k])^2 = 1 - 2 p_k + sum_j p_j^2
     loss = 1 - 2 * proba + (proba**2).sum(axis=1, keepdims=True)
-    return _mean((sample.stand_in * loss).sum(axis=1) / (2 if n_classes == 2 else 1), sample)
+    return _mean((sample.stand_in * loss).sum(axis=1) / (2 if proba.shape[1] == 2 else 1), sample)
 
 
+METRIC = """str or function
+    "accuracy", "balanced_accuracy", "precision", "recall", "f1", "roc_auc", "neg_log_loss",
+    "neg_brier_score", or one of this module's functions."""
+
+SCORER_CLASSES = """array-like of shape (n_classes,), default=None
+    The classes. None: the estimator's own, which lack a class that its training samples lack."""
+
+
+@documented(**PARAMETERS | {"metric": METRIC, "classes": SCORER_CLASSES})
 def make_clean_scorer(
-    metric: str | Callable[..., CleanScore], rates: KnownRates, *, classes: ArrayLike | None = None
+    metric: str | Callable[..., CleanScore],
+    rates: KnownRates,
+    *,
+    classes: ArrayLike | None = None,
+    pos_label: Any = None,
 ) -> "CleanScorer":
     """Return a scorer on the true labels for `GridSearchCV`, `cross_val_score` and the like.
 
-    score(estimator, X, y_noisy) is the estimator's clean score, the greater the better: losses have
-    their sign changed.
-
-    Parameters
-    ----------
-    metric : str or function
-        "accuracy", "balanced_accuracy", "precision", "recall", "f1", "roc_auc", "neg_log_loss",
-        "neg_brier_score", or one of this module's functions.
-    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
-        The noise; T[i, j] = P(noisy=j | true=i), classes sorted.
-    classes : array-like of shape (n_classes,), default=None
-        The classes. None: the estimator's own, which lack a class that its training rows lack.
+    score(estimator, X, y_noisy) is the estimator's clean score. Higher is better: losses have their
+    sign changed.
 
     Returns
     -------
@@ -572,12 +452,12 @@ def make_clean_scorer(
         )
     known = None if classes is None else check_classes(classes)
     _inverse_transition(rates, None if known is None else known.size)
-    return CleanScorer(name, rates, known)
+    return CleanScorer(name, rates, known, pos_label)
 
 
 @dataclass(eq=False)
 class CleanScorer:
-    """A scorer made by :func:`make_clean_scorer`; call it with an estimator, rows and noisy labels.
+    """A scorer made by :func:`make_clean_scorer`: scorer(estimator, X, y_noisy).
 
     Parameters
     ----------
@@ -587,6 +467,8 @@ class CleanScorer:
         The noise.
     classes : ndarray of shape (n_classes,) or None
         The classes; None: the estimator's own.
+    pos_label : label or None
+        The positive class of two; None: the greater one.
 
     Examples
     --------
@@ -605,6 +487,7 @@ class CleanScorer:
     metric: str
     rates: KnownRates
     classes: Array | None = None
+    pos_label: Any = None
     _weight_request: Any = field(default=None, repr=False)
 
     def __call__(
@@ -614,25 +497,28 @@ class CleanScorer:
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """Return the clean score of `estimator` on rows `X` with noisy labels `y`."""
+        """Return the clean score of `estimator` on samples `X` with observed labels `y`."""
         entry = _METRICS[self.metric]
         classes = self.classes
         if classes is None:
             classes = getattr(estimator, "classes_", None)
         if classes is not None:
             _inverse_transition(self.rates, len(classes))  # its error is clearer than the labels'
+        # scikit-learn reads pos_label to choose the column of the probabilities
+        named = {} if self.pos_label is None else {"pos_label": self.pos_label}
         scorer = make_scorer(
             entry.function,
             response_method=entry.response_method,
             greater_is_better=not self.metric.startswith("neg_"),
             rates=self.rates,
             classes=classes,
+            **named,
         )
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
         return float(scorer(estimator, X, y, **weight))
 
     def set_score_request(self, *, sample_weight: bool | str | None) -> "CleanScorer":
-        """Say whether `sample_weight` is wanted, where metadata routing is switched on.
+        """Request `sample_weight` or not, if metadata routing is enabled.
 
         Returns
         -------
@@ -643,19 +529,19 @@ class CleanScorer:
         return self
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Return what metadata the scorer asks for.
+        """Return the metadata that the scorer requests.
 
         Returns
         -------
         MetadataRequest
-            As scikit-learn asks for it.
+            In the form of scikit-learn.
         """
         request = MetadataRequest(owner=self)
         request.score.add_request(param="sample_weight", alias=self._weight_request)
         return request
 
     def _accept_sample_weight(self) -> bool:
-        # asked by scikit-learn of each of several scorers, where metadata routing is off
+        # scikit-learn calls this for multimetric scoring without metadata routing
         return True
 
 
@@ -679,11 +565,13 @@ _METRICS = {
 
 
 class _Sample(NamedTuple):
-    """What the noisy labels say: `stand_in[i, k]` estimates "the true class of row i is k"."""
+    """Observed labels: `stand_in[i, k]` estimates "the true class of sample i is k"."""
 
     classes: Array
     stand_in: Floats
     weight: Floats
+    # position of the positive class
+    positive: int
 
 
 def _sample(
@@ -691,18 +579,17 @@ def _sample(
     rates: KnownRates | None,
     sample_weight: ArrayLike | None,
     classes: ArrayLike | None,
-    pos_label: Any = None,
+    pos_label: Any,
 ) -> _Sample:
     if rates is None:
         raise TypeError(
-            "rates must be NoiseRates, a TransitionMatrix or an array, got None. In their place, "
-            "accuracy, balanced accuracy and F1 take rows that were checked: checked=."
+            "rates must be NoiseRates, a TransitionMatrix or an array, got None. Accuracy, "
+            "balanced accuracy and F1 accept checked samples instead: checked=."
         )
     known, codes = check_labels(y_noisy, classes=classes, binary=False)
-    if isinstance(rates, NoiseRates) and known.size == 2:
-        rates = rates.of(known, pos_label)
-    stand_in = _inverse_transition(rates, known.size)[codes]
-    return _Sample(known, stand_in, check_weights(sample_weight, codes.size))
+    positive = positive_position(known, pos_label)
+    stand_in = _inverse_transition(of_classes(rates, known, pos_label), known.size)[codes]
+    return _Sample(known, stand_in, check_weights(sample_weight, codes.size), positive)
 
 
 def _checked_score(
@@ -710,13 +597,13 @@ def _checked_score(
     y_noisy: ArrayLike,
     y_pred: ArrayLike,
     metric: str,
-    sample_weight: ArrayLike | None,
-    classes: ArrayLike | None,
+    left_out: tuple[Any, Any, Any],
 ) -> CleanScore:
-    """Return a score counted in checked rows; noisy labels of the others are not needed."""
-    if sample_weight is not None or classes is not None:
+    """Return a score estimated from checked samples."""
+    if any(option is not None for option in left_out):
         raise ValueError(
-            "checked rows are counted without sample_weight and classes: leave these out."
+            "the score of checked samples takes no sample_weight, classes or pos_label: leave "
+            "them out."
         )
     found = checked.score(y_noisy, y_pred, metric)
     return CleanScore(found.value, found.half_width / student.ppf(0.975, max(found.n_rows - 1, 1)))
@@ -760,6 +647,8 @@ def _probabilities(y_proba: ArrayLike, sample: _Sample) -> NDArray[np.floating[A
     if n_classes == 2 and (proba.ndim == 1 or proba.shape[1:] == (1,)):
         positive = proba.reshape(-1)
         proba = np.column_stack([1 - positive, positive])
+        if sample.positive == 0:
+            proba = proba[:, ::-1]
     if proba.shape[1:] != (n_classes,):
         raise ValueError(
             f"y_proba has shape {proba.shape}, expected {(proba.shape[0], n_classes)}: a column "
@@ -794,10 +683,10 @@ def _check_length(length: int, sample: _Sample, name: str) -> None:
         )
 
 
-def _averaged_classes(sample: _Sample, pos_label: Any) -> NDArray[np.intp]:
+def _averaged_classes(sample: _Sample) -> NDArray[np.intp]:
     """Return the classes that precision, recall and F1 are about: all, or the positive of two."""
-    at = positive_position(sample.classes, pos_label)
-    return np.arange(at + 1) if sample.classes.size > 2 else np.array([at])
+    n_classes = sample.classes.size
+    return np.arange(n_classes) if n_classes > 2 else np.array([sample.positive])
 
 
 def _mean(values: Floats, sample: _Sample) -> CleanScore:

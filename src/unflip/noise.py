@@ -12,7 +12,7 @@ P(noisy | x) = P(true | x) T.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
 import narwhals as nw
 import numpy as np
@@ -37,13 +37,8 @@ __all__ = [
     "NoiseRates",
     "RatesInterval",
     "TransitionMatrix",
-    "as_noise",
     "as_transition_matrix",
     "flip_labels",
-    "has_names",
-    "is_matrix",
-    "known_size",
-    "positive_position",
 ]
 
 LARGEST_TOTAL = 0.95
@@ -58,20 +53,7 @@ Rate = float | tuple[float, float] | None
 
 
 def positive_position(classes: ArrayLike, pos_label: Any) -> int:
-    """Return the position of the positive class of two: of `pos_label`, or the greater one.
-
-    Returns
-    -------
-    int
-        0 or 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from unflip.noise import positive_position
-    >>> positive_position(np.array(["churned", "stayed"]), "churned")
-    0
-    """
+    """Return the position of the positive class: that of `pos_label`, or the last one."""
     names = check_classes(classes).tolist()
     if pos_label is None:
         return len(names) - 1
@@ -86,20 +68,7 @@ def positive_position(classes: ArrayLike, pos_label: Any) -> int:
 
 
 def has_names(classes: ArrayLike) -> bool:
-    """Return whether classes have names by which to call them: others than 0, 1, -1 and booleans.
-
-    Returns
-    -------
-    bool
-        False where the greater class is plainly the positive one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from unflip.noise import has_names
-    >>> has_names(np.array(["churned", "stayed"])), has_names(np.array([0, 1]))
-    (True, False)
-    """
+    """Return whether rates are shown by class: if any label is not 0, 1, -1 or a boolean."""
     return not all(name in (-1, 0, 1) for name in check_classes(classes).tolist())
 
 
@@ -195,20 +164,11 @@ class NoiseRates:
         NoiseRates
             The same rates; an error is raised if they are of other classes.
         """
-        names = tuple(classes.tolist())
-        if pos_label is not None:
-            at = positive_position(classes, pos_label)
-            if self.classes is None:
-                named = {names[at]: self.positive, names[1 - at]: self.negative}
-                return NoiseRates.by_class(named)
-        if self.classes is None:
-            return replace(self, classes=names) if has_names(classes) else self
-        if self.classes != names:
-            raise ValueError(
-                f"{self} gives the rates of the classes {list(self.classes)}, and the labels have "
-                f"the classes {list(names)}."
-            )
-        return self
+        at = positive_position(classes, pos_label)
+        if self.classes is None and pos_label is not None:
+            names = classes.tolist()
+            return NoiseRates.by_class({names[at]: self.positive, names[1 - at]: self.negative})
+        return _named(self, classes)
 
     @property
     def n_classes(self) -> int:
@@ -409,6 +369,22 @@ class InverseRates:
         )
 
 
+N = TypeVar("N", "NoiseRates", "TransitionMatrix")
+
+
+def _named(noise: N, classes: Array) -> N:
+    """Return noise with the names of the classes; raise if it has the names of others."""
+    names = tuple(classes.tolist())
+    if noise.classes is None:
+        return replace(noise, classes=names) if has_names(classes) else noise
+    if noise.classes != names:
+        raise ValueError(
+            f"{noise} gives the rates of the classes {list(noise.classes)}, and the labels have "
+            f"the classes {list(names)}."
+        )
+    return noise
+
+
 @dataclass(frozen=True, eq=False)
 class TransitionMatrix:
     r"""T[i, j] = P(noisy=j | true=i): how the labels of any number of classes are flipped.
@@ -429,14 +405,77 @@ class TransitionMatrix:
     array([0.4 , 0.55, 0.05])
     >>> noise.clean_posterior([0.4, 0.55, 0.05]).round(3)
     array([0.5, 0.5, 0. ])
+    >>> print(TransitionMatrix.by_class({"cat": {"dog": 0.2}, "dog": {"cat": 0.1}, "fox": {}}))
+    TransitionMatrix.by_class({'cat': {'dog': 0.2}, 'dog': {'cat': 0.1}, 'fox': {}})
     """
 
     matrix: Floats
+    # The classes, by whose names the rates are shown.
+    classes: tuple[PlainLabel, ...] | None = None
 
     def __post_init__(self) -> None:
         matrix = _checked_matrix(self.matrix)
         matrix.flags.writeable = False
         object.__setattr__(self, "matrix", matrix)
+
+    @classmethod
+    def by_class(cls, rates: Mapping[Any, Mapping[Any, float]]) -> "TransitionMatrix":
+        """Return T from the names of the classes: rates[i][j] = P(noisy=j | true=i) for j != i.
+
+        Parameters
+        ----------
+        rates : dict of label to dict of label to float
+            For each true class, how often it carries each other label. Labels that are left out
+            have the rate 0, and the rest of each class keeps its label.
+
+        Returns
+        -------
+        TransitionMatrix
+            Classes in sorted order.
+
+        Examples
+        --------
+        >>> from unflip import TransitionMatrix
+        >>> TransitionMatrix.by_class({"b": {"a": 0.2}, "a": {}, "c": {}}).matrix
+        array([[1. , 0. , 0. ],
+               [0.2, 0.8, 0. ],
+               [0. , 0. , 1. ]])
+        """
+        given = isinstance(rates, Mapping) and all(isinstance(r, Mapping) for r in rates.values())
+        if not given or len(rates) < 2:
+            raise ValueError(
+                "by_class takes the flip rates of each of two or more classes, such as "
+                f"{{'cat': {{'dog': 0.2}}, 'dog': {{}}, 'fox': {{}}}}, got {rates!r}."
+            )
+        names = np.unique(plain_labels(list(rates), "classes")).tolist()
+        matrix = np.zeros((len(names), len(names)))
+        for true, by_label in rates.items():
+            for label, rate in by_label.items():
+                if label not in names or label == true:
+                    raise ValueError(
+                        f"the rates of {true!r} name {label!r}, which is not one of the other "
+                        f"classes of {names}."
+                    )
+                matrix[names.index(true), names.index(label)] = check_probability(rate, "rate")
+        np.fill_diagonal(matrix, 1 - matrix.sum(axis=1))
+        return cls(matrix, tuple(names))
+
+    def of(self, classes: Array, pos_label: Any = None) -> "TransitionMatrix":
+        """Return T with the names of the classes of a dataset, as :meth:`NoiseRates.of` does.
+
+        Parameters
+        ----------
+        classes : ndarray of shape (n_classes,)
+            The labels, sorted.
+        pos_label : label, default=None
+            Has no effect: the order of T is that of the classes.
+
+        Returns
+        -------
+        TransitionMatrix
+            The same noise; an error is raised if it is that of other classes.
+        """
+        return _named(self, classes)
 
     @classmethod
     def uniform(cls, n_classes: int, rate: float) -> "TransitionMatrix":
@@ -488,18 +527,34 @@ class TransitionMatrix:
         return hash((self.n_classes, self.matrix.tobytes()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.matrix,)  # a copy is checked and read-only too
+        return type(self), (self.matrix, self.classes)  # a copy is checked and read-only too
 
     def __repr__(self) -> str:
-        return f"TransitionMatrix({self.matrix.tolist()})"
+        return self._shown(self.matrix)
 
     def __str__(self) -> str:
-        return f"TransitionMatrix({self.matrix.round(3).tolist()})"
+        return self._shown(self.matrix.round(3))
+
+    def _shown(self, matrix: Floats) -> str:
+        """Return the constructor that makes this matrix."""
+        if self.classes is None:
+            return f"TransitionMatrix({matrix.tolist()})"
+        rows = zip(self.classes, matrix.tolist(), strict=True)
+        by_class = {
+            true: {j: rate for j, rate in zip(self.classes, row, strict=True) if rate and j != true}
+            for true, row in rows
+        }
+        return f"TransitionMatrix.by_class({by_class})"
 
     @property
     def known(self) -> bool:
         """Whether all rates are known: those of a matrix are."""
         return True
+
+    @property
+    def transition_matrix(self) -> Floats:
+        """T[i, j] = P(noisy = j | true = i), as of :class:`NoiseRates`."""
+        return self.matrix
 
     @property
     def n_classes(self) -> int:
@@ -525,7 +580,8 @@ class TransitionMatrix:
                 f"noise of {self.n_classes} classes has no two rates: use its matrix, T[i, j] = "
                 "P(noisy=j | true=i)."
             )
-        return NoiseRates(positive=float(self.matrix[1, 0]), negative=float(self.matrix[0, 1]))
+        rates = NoiseRates(positive=float(self.matrix[1, 0]), negative=float(self.matrix[0, 1]))
+        return rates if self.classes is None else rates.of(np.array(self.classes))
 
     def noisy_posterior(self, clean_posterior: ArrayLike) -> Floats:
         """P(noisy | x) = P(true | x) T, from probabilities of shape (..., n_classes).
@@ -805,49 +861,25 @@ def as_transition_matrix(rates: KnownRates, n_classes: int | None = None) -> Tra
     TransitionMatrix
         The same noise.
     """
-    if isinstance(rates, NoiseRates):
-        size = 2
-    elif isinstance(rates, TransitionMatrix) or is_matrix(rates):
-        rates = (
-            rates if isinstance(rates, TransitionMatrix) else TransitionMatrix(np.asarray(rates))
-        )
-        size = rates.n_classes
-    else:
+    if is_matrix(rates):
+        rates = TransitionMatrix(np.asarray(rates))
+    if not isinstance(rates, NoiseRates | TransitionMatrix):
         raise TypeError(
             "rates must be NoiseRates(positive=..., negative=...), a TransitionMatrix or a K x K "
             f"array, got {rates!r}."
         )
-    if n_classes not in (None, size):
+    if n_classes not in (None, rates.n_classes):
         raise ValueError(
-            f"{rates} is noise of {size} classes, and there are {n_classes}. Give a "
+            f"{rates} is noise of {rates.n_classes} classes, and there are {n_classes}. Pass a "
             f"TransitionMatrix of shape ({n_classes}, {n_classes}), T[i, j] = P(noisy=j | true=i); "
-            "where y lacks some of its classes, name them all in classes=[...] if there is such "
-            "a parameter."
+            "if y lacks some of its classes, list all of them in classes=[...] where there is "
+            "such a parameter."
         )
     return TransitionMatrix(rates.transition_matrix) if isinstance(rates, NoiseRates) else rates
 
 
 def as_noise(rates: KnownRates, n_classes: int) -> Noise:
-    """Return noise as NoiseRates for two classes, and as a :class:`TransitionMatrix` for more.
-
-    Parameters
-    ----------
-    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
-        The noise; rates of two classes may be None or bounds.
-    n_classes : int
-        How many classes there must be.
-
-    Returns
-    -------
-    NoiseRates or TransitionMatrix
-        The same noise.
-
-    Examples
-    --------
-    >>> from unflip.noise import as_noise
-    >>> as_noise([[0.9, 0.1], [0.3, 0.7]], 2).both()
-    (0.3, 0.1)
-    """
+    """Return noise as NoiseRates for two classes, and as a TransitionMatrix for more."""
     if isinstance(rates, NoiseRates) and n_classes == 2:
         return rates
     noise = as_transition_matrix(rates, n_classes)
@@ -855,39 +887,24 @@ def as_noise(rates: KnownRates, n_classes: int) -> Noise:
 
 
 def known_size(rates: object) -> int | None:
-    """Return how many classes known rates are of; None if `rates` are to be estimated.
-
-    Parameters
-    ----------
-    rates : NoiseRates, TransitionMatrix, array-like, or anything else
-        What a user may give for noise rates.
-
-    Returns
-    -------
-    int or None
-        The number of classes.
-
-    Examples
-    --------
-    >>> from unflip.noise import NoiseRates, known_size
-    >>> known_size(NoiseRates(positive=0.3, negative=None)), known_size("auto")
-    (2, None)
-    """
-    if isinstance(rates, NoiseRates):
-        return 2
-    if isinstance(rates, TransitionMatrix):
+    """Return how many classes known rates are for; None if `rates` are to be estimated."""
+    if isinstance(rates, NoiseRates | TransitionMatrix):
         return rates.n_classes
     return len(rates) if is_matrix(rates) else None
 
 
-def is_matrix(rates: object) -> TypeGuard[Array | Sequence[Sequence[float]]]:
-    """Whether a user's rates are an array-like of two dimensions.
+def of_classes(rates: Any, classes: Array, pos_label: Any = None) -> Any:
+    """Return known rates for the classes of a dataset, with their names; anything else as it is.
 
-    Returns
-    -------
-    bool
-        True of a matrix.
+    `pos_label` is the class that `NoiseRates.positive` is about; None: the greater one.
     """
+    if isinstance(rates, NoiseRates | TransitionMatrix) and rates.n_classes == classes.size:
+        return rates.of(classes, pos_label)
+    return rates
+
+
+def is_matrix(rates: object) -> TypeGuard[Array | Sequence[Sequence[float]]]:
+    """Return whether a user's rates are an array-like of two dimensions."""
     is_array = isinstance(rates, (list, tuple)) or hasattr(rates, "__array__")
     return is_array and np.asarray(rates).ndim == 2
 
@@ -926,9 +943,7 @@ def flip_labels(
     array(['b', 'b', 'c', 'b'], dtype='<U1')
     """
     known, codes = check_labels(y, classes=classes, binary=False)
-    if isinstance(rates, NoiseRates) and known.size == 2:
-        rates = rates.of(known)
-    matrix = as_transition_matrix(rates, known.size).matrix
+    matrix = as_transition_matrix(of_classes(rates, known), known.size).matrix
     uniform = check_random_state(random_state).uniform(size=codes.size)
     noisy_codes = codes.copy()
     for k in range(known.size):

@@ -42,7 +42,7 @@ from unflip.checked import CheckedLabels
 from unflip.checked.internals import has_checked
 from unflip.diagnostics import diagnose_weights, raise_or_warn
 from unflip.estimate import HasNoiseEstimate, not_ignored
-from unflip.noise import NoiseRates, positive_position
+from unflip.noise import of_classes, positive_position
 from unflip.noise_rates import BaseRates, RatesLike, for_two_classes
 from unflip.posterior import BasePosterior, PosteriorLike, as_posterior
 from unflip.weights import importance_weights_from_inverse, printed_lemma_2_weights
@@ -258,9 +258,7 @@ class ImportanceReweightingClassifier(
         if weight is not None:
             check_class_weights(weight, codes, classes)
         positive_position(classes, self.pos_label)  # refused before any work is done
-        noise_rates = self.noise_rates
-        if isinstance(noise_rates, NoiseRates) and classes.size == 2:
-            noise_rates = noise_rates.of(classes, self.pos_label)
+        noise_rates = of_classes(self.noise_rates, classes, self.pos_label)
         random_state = optional_generator(self.random_state)
         base = default_classifier(X) if self.estimator is None else self.estimator
         estimator: Any = clone_seeded(base, random_state)
@@ -287,11 +285,9 @@ class ImportanceReweightingClassifier(
         if noise.counted is None:
             doubts = diagnose_weights(totals, classes, noise.noise_rates)
             noise = replace(noise, findings=(*doubts, *noise.findings))
-        if self.pos_label is not None and isinstance(noise.noise_rates, NoiseRates):
-            # by name, whichever class `positive` is taken for
-            positive, negative = noise.noise_rates.both()
-            pair = dict(zip(classes.tolist(), (negative, positive), strict=True))
-            noise = replace(noise, noise_rates=NoiseRates.by_class(pair))
+        if self.pos_label is not None:  # shown by class, as `positive` might be either
+            named = replace(noise.noise_rates, classes=tuple(classes.tolist()))
+            noise = replace(noise, noise_rates=named)
         raise_or_warn(not_ignored(noise.findings, self.ignore))
         proba, own_weight = None, weight
         by_copies = self.weighting == "relabel" or (self.weighting == "auto" and classes.size > 2)
