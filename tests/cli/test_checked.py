@@ -32,9 +32,9 @@ def test_estimate_prints_both_and_that_they_contradict_each_other(run, files) ->
     folder, _, noisy, true, _ = files
     arguments = ("estimate", folder / "table.csv", "--label", "y", "--reviewed")
     said = " ".join(run(*arguments, folder / "drawn.csv").stdout.split())
-    assert "By 120 checked rows" in said
-    assert "By the labels alone" in said
-    assert "contradict each other: mistakes are not flips at random" in said
+    assert "120 checked rows" in said
+    assert "labels alone" in said
+    assert "contradict each other" in said
     found = json.loads(run(*arguments, folder / "drawn.csv", "--json").stdout)["checked"]
     low, high = found["label_error_rate"]["fixed_n"]
     assert low <= np.mean(noisy != true) <= high

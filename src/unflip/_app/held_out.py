@@ -1,4 +1,4 @@
-"""Held-out probabilities of somebody's model beside a table: read, checked, audited."""
+"""Held-out probabilities of any model for the rows of a table: read, validated, audited."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -34,7 +34,7 @@ def audit_probabilities(
     known, positive_class = rates_by_class(rates, data.classes, positive)
     say("reading the probabilities")
     values = read_probabilities(proba, data)
-    say("explaining the labels by the probabilities")
+    say("estimating how many labels are wrong")
     audit = LabelAudit(noise_rates="auto" if known is None else known, random_state=random_state)
     try:
         audit.fit_posterior(values, data.y)
@@ -66,19 +66,19 @@ def read_probabilities(proba: str, data: LabelledTable) -> Floats:
 
 
 def _by_class(table: "pl.DataFrame", proba: str, data: LabelledTable) -> Floats:
-    """Return the numbers of a table, the columns put in the classes' order where names tell it."""
+    """Return the numbers of a table, with columns in the order of the classes if names show it."""
     for name, kind in table.schema.items():
         if not kind.is_numeric():
             raise TableError(f"--proba {proba}: column {name!r} holds {kind}, not probabilities.")
         if table[name].null_count():
             row = table[name].is_null().arg_true()[0]
-            raise TableError(f"--proba {proba}: column {name!r} has a gap in row {row}.")
+            raise TableError(f"--proba {proba}: column {name!r} has no value in row {row}.")
     order = _named_after(table.columns, data.classes)
     return np.asarray(table[order].to_numpy(), dtype=np.float64)
 
 
 def _named_after(names: list[str], classes: Array) -> list[str]:
-    """Return the columns in the order of the classes, if every class ends just one's name."""
+    """Return the columns in the order of the classes if each class ends exactly one's name."""
     ordered = []
     for label in map(str, classes.tolist()):
         exact = [name for name in names if name == label]
@@ -103,17 +103,17 @@ def _read_npy(path: Path) -> Floats:
 
 
 def _sized(values: Floats, proba: str, data: LabelledTable) -> Floats:
-    """Refuse other than one row per label and one column per class."""
+    """Check that there is one row per label and one column per class."""
     classes = data.classes
     if values.ndim != 2 or len(values) != data.y.size:
         rows = f"has shape {values.shape}" if values.ndim != 2 else f"has {len(values)} rows"
         raise TableError(
-            f"--proba {proba} {rows}, and the table has {data.y.size} labels: one row for each, in "
-            "the same order."
+            f"--proba {proba} {rows}, but the table has {data.y.size} labels: give one row for "
+            "each, in the same order."
         )
     if values.shape[1] != classes.size:
         raise TableError(
-            f"--proba {proba} has {values.shape[1]} columns, and the labels are of {classes.size} "
-            f"classes: {listed(classes.tolist(), 5)}. One column for each is needed, in this order."
+            f"--proba {proba} has {values.shape[1]} columns, but the labels have {classes.size} "
+            f"classes: {listed(classes.tolist(), 5)}. Give one column for each, in this order."
         )
     return values

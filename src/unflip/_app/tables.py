@@ -76,7 +76,7 @@ def split_label(
     *,
     drop: Sequence[str] = (),
     identifier: str | None = None,
-    learnt_from: bool = True,
+    check_columns: bool = True,
 ) -> LabelledTable:
     """Split a table into the label's column and the columns to learn from."""
     whole, cells = (table.values, table.cells) if isinstance(table, FileTable) else (table, table)
@@ -85,7 +85,7 @@ def split_label(
     if label in set_aside:
         raise TableError(f"column {label!r} is the label: it cannot be dropped or be the id.")
     features = without(whole, [label, *set_aside])
-    if learnt_from:
+    if check_columns:
         check_features(features)
     return LabelledTable(features, _labels(whole[label]), label, whole, cells, set_aside)
 

@@ -1,7 +1,7 @@
-"""The summary in sentences, for readers who are not statisticians.
+"""The summary in sentences: all that commands, report and review page write about an estimate.
 
-They are made of a summary (:func:`unflip.inspection.summary`), and hold **bold** marks; names from
-the data are escaped with :func:`~unflip._app.report.plain`.
+They are made from :func:`unflip.inspection.summary` and hold **bold** marks; names from the data
+are escaped with :func:`~unflip._app.markup.plain`.
 """
 
 from collections.abc import Sequence
@@ -11,25 +11,25 @@ from unflip._utils.typing import Record
 from unflip.diagnostics import LEAST_SHOWN, MEANINGLESS, labels_to_verify, percent
 
 MOSTLY = 0.6
-"""A class that takes more of another one's flips takes them mostly."""
+"""Minimum share of a class's errors that have one label for the sentence to name that label."""
 
 NO_ERRORS = ("clean", "given_none")
-"""Verdicts by which no label is wrong."""
+"""Codes of the verdicts that no label is wrong."""
 
 MOST_RATES = 3
-"""Number of classes whose flip rates are put into sentences: those with the highest ones."""
+"""Maximum number of classes whose noise rates are written out, the highest ones first."""
 
 ASSUMPTIONS = (
-    "Whether a label was flipped depends only on the true class, not on the sample: unflip does "
-    "not see that a rare kind of sample is mislabelled more often than others of its class.",
-    "Some samples surely belong to each class. Where the classes overlap everywhere, overlap and "
-    "noise look alike, and the rates come out too high.",
-    "Labels are right more often than wrong: for two classes, the rates sum to less than 1.",
+    "Label errors depend only on the true class, not on the row. unflip cannot detect that a rare "
+    "kind of row is mislabelled more often than the rest of its class.",
+    "Some rows of each class clearly belong to it. If the classes overlap everywhere, overlap "
+    "looks like noise, and unflip overestimates the noise rates.",
+    "Labels are more often right than wrong: for two classes, the noise rates sum to less than 1.",
 )
 
 
 def plus_minus(error: float) -> str:
-    """Return a standard error in points; none is known to be less than a tenth of one."""
+    """Return a standard error in percentage points, at least 0.1."""
     return f"± {max(100 * error, 0.1):.1f}"
 
 
@@ -39,52 +39,54 @@ def count(number: float) -> str:
 
 
 def name_of(label: object) -> str:
-    """Return a class's name, fit for a sentence; in quotes where it begins or ends with a blank."""
+    """Return a class's name for a sentence, in quotes if it begins or ends with whitespace."""
     text = str(label)
     return plain(text if text == text.strip() else repr(text))
 
 
 def verdict(found: Record) -> list[str]:
-    """Return what is shown where space is short: the amount of label errors, and the assumption."""
+    """Return the short version: how many labels are wrong, and what this assumes."""
     headline = f"**{plain(found['verdict']['sentence'])}**"
     # checked samples assume nothing
     return [headline] if is_meaningless(found) or not found["range"] else [headline, found["range"]]
 
 
 def is_meaningless(found: Record) -> bool:
-    """Return whether a copy of the label, a rule or spellings make all numbers meaningless."""
+    """Return whether a copy of the label, a rule or spelling variants invalidate all numbers."""
     return found["verdict"]["code"] in MEANINGLESS
 
 
 def checked_sentences(checked: Record) -> list[str]:
-    """Return what checked rows count, what the labels alone say, and whether the two agree."""
+    """Return the error rate from checked rows and from the labels alone, and whether they agree."""
     share = checked["label_error_rate"]
-    either = f", {share['n_unsure']} of them unsure" if share["n_unsure"] else ""
+    unsure = f" ({share['n_unsure']} of them unsure)" if share["n_unsure"] else ""
     sentences = [
-        f"**By {checked['n_rows']:,} checked rows{either}, {percent(share['value'])} of the labels "
-        f"are wrong**: {between(share['fixed_n'])} (95%, if their number was fixed in advance), "
-        f"{between(share['at_any_time'])} (95% at every moment). By the labels alone: "
-        f"{percent(checked['labels_alone'])}.",
-        "The two contradict each other: mistakes are not flips at random within each class, and "
-        "the checked rows are to be believed."
+        f"**According to {checked['n_rows']:,} checked rows{unsure}, {percent(share['value'])} of "
+        f"the labels are wrong**: {between(share['fixed_n'])} (95% interval for a number of rows "
+        f"fixed in advance) or {between(share['at_any_time'])} (95% interval whenever you stop). "
+        f"The labels alone give {percent(checked['labels_alone'])}.",
+        "The two contradict each other: label errors do not occur at random within each class, and "
+        "unflip reports what the checked rows show."
         if checked["contradicted"]
-        else "The two do not contradict each other.",
+        else "The two agree within their uncertainty.",
     ]
-    for rate in checked["flip_rates"]:
-        if rate["value"] is not None:
-            often = f"{percent(rate['value'])} ({between(rate['fixed_n'])})"
-            sentences.append(
-                f"By the checked rows, {often} of the rows that are truly "
-                f"**{name_of(rate['label'])}** are labelled otherwise."
-            )
+    sentences += [
+        f"According to the checked rows, {percent(rate['value'])} ({between(rate['fixed_n'])}) of "
+        f"truly **{name_of(rate['label'])}** rows are mislabelled."
+        for rate in checked["flip_rates"]
+        if rate["value"] is not None
+    ]
     if checked["rows_for_two_points"]:
         more = count(checked["rows_for_two_points"])
-        sentences.append(f"About {more} more rows would tell the share to within 2 points.")
+        sentences.append(
+            f"Check about {more} more randomly drawn rows to narrow the interval to ± 2 percentage "
+            "points: `unflip review --goal count`."
+        )
     return sentences
 
 
 def warnings_of(found: Record) -> list[str]:
-    """Return the warnings, but for one that is the verdict already."""
+    """Return the warnings, except one that is the verdict already."""
     first = found["verdict"]["sentence"]
     return [plain(said) for said in found["warnings"] if said != first]
 
@@ -103,7 +105,7 @@ def between(interval: Sequence[float]) -> str:
 
 
 def flip_interval(found: Record, k: int) -> list[float] | None:
-    """Return (low, high) of how often class k is flipped, or None where it is not known."""
+    """Return the interval (low, high) of class k's noise rate; None if unknown."""
     interval = found.get("transition_interval")
     if interval is None:
         ends: list[float] | None = found["per_class"][k].get("interval")
@@ -112,47 +114,31 @@ def flip_interval(found: Record, k: int) -> list[float] | None:
 
 
 def rate_sentences(found: Record) -> list[str]:
-    """Return how often each class is flipped; of many classes those that are most often."""
+    """Return the noise rate of each class; for many classes, the highest ones."""
     if found["verdict"]["code"] in (*NO_ERRORS, "few_samples"):
         return []
-    names = [name_of(label) for label in found["classes"]]
     rates = [row["flip_rate"] for row in found["per_class"]]
-    shown = [
-        k
-        for k in sorted(range(len(rates)), key=lambda k: (-rates[k], k))
-        if len(rates) == 2 or rates[k] >= LEAST_SHOWN
-    ]
-    if not shown:
-        return []
-    said = [
-        f"Of the rows that are truly **{names[k]}**, {_often(found, k)} are labelled "
-        f"{_otherwise(found, k)}."
-        for k in (sorted(shown) if len(rates) == 2 else shown[:MOST_RATES])
-    ]
-    rest = sorted(set(range(len(rates))) - set(shown[:MOST_RATES]), key=lambda k: -rates[k])
-    if len(rates) > 2 and rest:
-        highest = percent(rates[rest[0]])
-        said.append(f"Of each other class, at most {highest}.")
-    return said
+    if len(rates) == 2:
+        return [_rate_sentence(found, k) for k in range(2)]
+    order = sorted(range(len(rates)), key=lambda k: (-rates[k], k))
+    shown = [k for k in order if rates[k] >= LEAST_SHOWN][:MOST_RATES]
+    sentences = [_rate_sentence(found, k) for k in shown]
+    if shown and len(shown) < len(rates):
+        highest = percent(rates[order[len(shown)]])
+        sentences.append(f"At most {highest} of the rows of any other class are mislabelled.")
+    return sentences
 
 
-def _often(found: Record, k: int) -> str:
-    """Return how often class k is flipped, with the interval."""
-    interval = flip_interval(found, k)
-    return percent(found["per_class"][k]["flip_rate"]) + (
-        f" ({between(interval)})" if interval else ""
-    )
-
-
-def _otherwise(found: Record, k: int) -> str:
-    """Return which label samples of class k have instead."""
-    names = [name_of(label) for label in found["classes"]]
-    away = [(p, names[j]) for j, p in enumerate(found["transition_matrix"][k]) if j != k]
-    largest, other = max(away)
-    if len(names) == 2:
-        return f"**{other}**"
-    return "otherwise" + (
-        f", mostly **{other}**" if largest > MOSTLY * sum(p for p, _ in away) else ""
+def _rate_sentence(found: Record, k: int) -> str:
+    """Return the noise rate of class k, with its interval and the most frequent wrong label."""
+    names, interval = [name_of(label) for label in found["classes"]], flip_interval(found, k)
+    rate = percent(found["per_class"][k]["flip_rate"])
+    wrong = [(p, names[j]) for j, p in enumerate(found["transition_matrix"][k]) if j != k]
+    largest, other = max(wrong)
+    mostly = f", mostly as **{other}**" if largest > MOSTLY * sum(p for p, _ in wrong) else ""
+    return (
+        f"{rate}{f' ({between(interval)})' if interval else ''} of truly **{names[k]}** rows are "
+        + (f"labelled **{other}**." if len(names) == 2 else f"mislabelled{mostly}.")
     )
 
 
@@ -161,45 +147,46 @@ def certainty(found: Record) -> list[str]:
     interval = found.get("transition_interval") or found.get("interval")
     if interval is None or not rate_sentences(found):
         return []
-    return [f"Intervals are {percent(interval['level'])} intervals, if errors strike at random."]
+    level = percent(interval["level"])
+    return [f"These are {level} intervals, valid if errors occur at random within each class."]
 
 
 def weight_sentences(found: Record) -> list[str]:
-    """Return what the weights do, and what they cost."""
+    """Return what the training weights do, and what they cost."""
     weights = found["weights"]
     if weights is None:
         return []
     largest = max(found["per_class"], key=lambda row: row["largest_weight"] or 0.0)
     sentences = [
-        "Every row counts in training as far as its label can be believed: 0 where the label is "
-        "surely wrong, and more than 1 where it is surely right, to stand for those of its class "
-        "that are labelled otherwise.",
-        f"The weights cost information: {count(found['n_samples'])} weighted rows are worth as "
-        f"much as {count(weights['effective_sample_size'])} "
-        f"({percent(weights['effective_share'])}) of equal weight.",
+        "A row's training weight depends on how likely its label is right: 0 if the label is "
+        "certainly wrong, and more than 1 if it is certainly right, to make up for the mislabelled "
+        "rows of its class.",
+        f"The weights cost information: {count(found['n_samples'])} weighted rows are worth "
+        f"{count(weights['effective_sample_size'])} rows of equal weight "
+        f"({percent(weights['effective_share'])}).",
     ]
     if largest["largest_weight"]:
         sentences.append(
-            f"No row counts more than {largest['largest_weight']:.2f} times (rows labelled "
-            f"**{name_of(largest['label'])}**)."
+            f"The largest weight is {largest['largest_weight']:.2f}, of rows labelled "
+            f"**{name_of(largest['label'])}**."
         )
     return sentences
 
 
 def accuracy_sentences(accuracy: Record) -> list[str]:
-    """Return how often a model would be right on clean labels, before and after."""
+    """Return how reweighting changes the accuracy on clean labels."""
     gain, error = accuracy["gain"]["score"], accuracy["gain"]["standard_error"]
     points = f"{abs(100 * gain):.1f} points ({plus_minus(error)})"
     if abs(gain) <= 2 * error:
-        verdict = f"The difference, {points}, is within what chance does."
+        verdict = f"The difference of {points} is not significant."
     elif gain > 0:
         verdict = f"Reweighting gains {points}."
     else:
-        verdict = f"Reweighting loses {points}: look at the warnings."
+        verdict = f"Reweighting loses {points}: see the warnings."
     return [
-        f"{verdict} Both figures are estimates of the accuracy on clean labels, from held-out "
-        f"rows with noisy ones ({accuracy['folds']} folds), at the rates found above; the ± is one "
-        "standard error, which does not include the error of the rates. An estimate may pass 100%."
+        f"{verdict} Both figures estimate the accuracy on clean labels from held-out rows with "
+        f"noisy labels ({accuracy['folds']} folds), given the noise rates above. The ± is one "
+        "standard error and leaves out the uncertainty of the rates. An estimate can exceed 100%."
     ]
 
 
@@ -208,10 +195,10 @@ def next_steps(found: Record) -> list[str]:
     code = found["verdict"]["code"]
     if code == "leak":
         options = " ".join(f"--drop {name_of(column)}" for column in found["leaks"])
-        return [f"Drop the copy of the label, and run this again: `{options}`."]
+        return [f"Drop the copy of the label and run this again: `{options}`."]
     if code == "classes_look_alike":
         return [
-            "Merge the spellings of one class, and run this again: `--merge-labels`. If they are "
+            "Merge the spellings of one class and run this again: `--merge-labels`. If they are "
             "different classes, give them names that differ in more than case and whitespace."
         ]
     steps = []
@@ -226,13 +213,13 @@ def next_steps(found: Record) -> list[str]:
     if code == "few_samples":
         return [f"Verify all {found['n_samples']} labels: `unflip review`."]
     if code == "rule":
-        return [*steps, "If the columns of the rule were made from the label, drop them: `--drop`."]
+        return [*steps, "If the columns in the rule were made from the label, drop them: `--drop`."]
     if code in NO_ERRORS:
-        return ["Train as usual: nothing here calls for reweighting.", *steps]
+        return ["Train as usual: these labels need no reweighting.", *steps]
     return [
         "Check the most suspicious labels first: `unflip review`. If most of them are wrong, the "
         "estimate is confirmed.",
         *steps,
-        "Train on the labels as they are, reweighted: `unflip fit`; or with the checked labels: "
-        "`unflip fit --reviewed FILE`.",
+        "Train a model that corrects for the errors: `unflip fit`, or `unflip fit --reviewed FILE` "
+        "with the labels that you checked.",
     ]

@@ -353,6 +353,16 @@ def rates_by_class(
     return NoiseRates.by_class(by_class), chosen
 
 
+def known_rates(
+    text: str, classes: Array, positive: str | None
+) -> tuple[NoiseRates | TransitionMatrix, PlainLabel | None]:
+    """Return the rates at which labels are to be flipped, and the positive class."""
+    rates, positive_class = rates_by_class(parse_rates(text), classes, positive)
+    if rates is None or not rates.known:
+        raise ValueError(f"--rates {text!r}: give two numbers, at which labels are flipped.")
+    return rates, positive_class
+
+
 def _refuse(diagnostic: Diagnostic | None) -> None:
     if diagnostic is not None:
         raise CannotEstimateError(str(diagnostic))

@@ -1,7 +1,4 @@
-"""The command `unflip`: its commands by name, each in the module of that name beside this one.
-
-A command's module is imported when it runs, so that `unflip --help` is quick.
-"""
+"""The command `unflip`. Each of its commands is a module here, imported when the command runs."""
 
 from collections import Counter
 from importlib import import_module
@@ -21,36 +18,37 @@ else:
 from typer.core import TyperCommand, TyperGroup
 
 from unflip import __version__
+from unflip.cli._options import panel_of, with_single_options
 
 COMMANDS = {
-    "demo": "Flip labels of a bundled table, and learn from them.",
-    "estimate": "Say how often labels are wrong, and how sure that is.",
-    "fit": "Train a model on noisy labels, and save it.",
+    "demo": "Flip labels in a bundled table and learn from them.",
+    "estimate": "Estimate how many labels are wrong, with intervals.",
+    "fit": "Train a model on noisy labels and save it.",
     "predict": "Add a model's predictions to a table.",
     "audit": "List the rows whose labels are probably wrong.",
-    "review": "Check labels by hand, on a page on this machine.",
-    "flip": "Flip labels of a table at given rates.",
-    "report": "Write one page on the labels of a table.",
-    "reproduce": "Run the paper's experiments again.",
+    "review": "Check labels by hand on a local web page.",
+    "flip": "Flip labels in a table at given rates.",
+    "report": "Write a one-page report on a table's labels.",
+    "reproduce": "Run the paper's experiments.",
 }
-"""The registry: for `unflip --help`, what the function `name` of the module `_name` does."""
+"""The registry: what the function `name` of the module `_name` does, for `unflip --help`."""
 
 
 class LazyGroup(TyperGroup):
-    """Commands of which `--help` knows the names only; the one that runs is imported."""
+    """The commands; only the one that runs is imported, so that `unflip --help` is quick."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Import the command that was asked for, and return it."""
+        """Import the requested command and return it."""
         if args[0] in COMMANDS:
             self.add_command(load_command(args[0]), args[0])
         return super().resolve_command(ctx, args)
 
 
 class StrictCommand(TyperCommand):
-    """A command that refuses an option of one value that is given twice."""
+    """A command that rejects a single-valued option given twice."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        """Parse the arguments; without this check the last value would be taken silently."""
+        """Parse the arguments; without this check the last value would silently win."""
         _, _, given = self.make_parser(ctx).parse_args(args=list(args))
         counts = Counter(
             each.opts[0]
@@ -59,7 +57,7 @@ class StrictCommand(TyperCommand):
         )
         for name, count in counts.items():
             if count > 1:
-                ctx.fail(f"{name} is given {count} times, and takes one value.")
+                ctx.fail(f"{name} is given {count} times, but takes one value.")
         return super().parse_args(ctx, args)
 
 
@@ -67,14 +65,19 @@ app = typer.Typer(cls=LazyGroup, no_args_is_help=True, add_completion=True)
 
 
 def load_command(name: str) -> Any:
-    """Return a command, with the options of its function; its `callback` is that function."""
+    """Return a command with the options of its function."""
+    function = getattr(import_module(f"unflip.cli._{name}"), name)
     single = typer.Typer(add_completion=False)
-    single.command(name, cls=StrictCommand)(getattr(import_module(f"unflip.cli._{name}"), name))
-    return typer.main.get_command(single)
+    single.command(name, cls=StrictCommand)(with_single_options(function))
+    command: Any = typer.main.get_command(single)
+    for option in command.params:
+        if option.param_type_name == "option":
+            option.rich_help_panel = panel_of(option.name)
+    return command
 
 
 def _not_imported() -> None:
-    """Stand for a command in the list of all."""
+    """Stand in for a command in `unflip --help`."""
 
 
 for _name, _line in COMMANDS.items():
@@ -94,8 +97,8 @@ def unflip(
         typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Train classifiers on mislabelled data.
+    """Find mislabelled rows and train classifiers on noisy labels.
 
-    Exit codes: 0 done; 1 the data do not tell what was asked; 2 bad usage or bad input; 3 a fault
-    of unflip; 130 interrupted.
+    Exit codes: 0 success; 1 the data do not allow an estimate; 2 wrong usage or input; 3 a bug in
+    unflip; 130 interrupted.
     """

@@ -1,4 +1,4 @@
-"""`unflip audit`: which rows to look at again."""
+"""`unflip audit`: the rows that are probably mislabelled."""
 
 from pathlib import Path
 from typing import Annotated
@@ -22,64 +22,51 @@ from unflip.cli._estimate import say_checked, say_found
 from unflip.cli._session import session, visible
 
 MOST_SHOWN = 20
-"""Rows shown in the terminal."""
+"""Maximum number of rows shown in the terminal."""
 
 MOST_FEATURES = 4
-"""Columns of the table itself shown in the terminal."""
+"""Maximum number of the table's own columns shown in the terminal."""
 
 ADDED = ("row", "p_wrong", "suggested")
 """Columns that the audit adds to the table."""
 
 NONE = "p_none"
-"""Another, where there may be rows that are of no class."""
+"""Another one, if some rows may belong to no class."""
 
 
 def audit(
-    table: options.TableFile,
-    label: options.Label,
+    source: options.Source,
+    method: options.Method,
     out: Annotated[
         Path | None,
-        typer.Option(help="Table of the suspicious rows, such as audit.csv or audit.parquet."),
+        typer.Option(help="File to write the suspicious rows to, such as audit.csv."),
     ] = None,
-    top: Annotated[int | None, typer.Option(min=1, help="Number of rows.")] = None,
+    top: Annotated[int | None, typer.Option(min=1, help="Number of rows to list.")] = None,
     precision: Annotated[
         float | None,
         typer.Option(
-            help="As many rows as possible while this share of them is expected to be wrong."
+            help="List as many rows as possible such that this share of them is expected to be "
+            "wrong, such as 0.9."
         ),
     ] = None,
-    positive: options.Positive = None,
-    drop: options.Drop = None,
-    identifier: options.Id = None,
-    separator: options.Separator = None,
-    encoding: options.Encoding = None,
-    skip_unlabelled: options.SkipUnlabelled = False,
-    merge_labels: options.MergeLabels = False,
-    drop_classes: options.DropClasses = None,
-    posterior: options.Posterior = "auto",
-    rates: options.Rates = None,
     proba: options.Proba = None,
     reviewed: options.Reviewed = None,
-    seed: options.Seed = 0,
     force: options.Force = False,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """List the rows whose labels are probably wrong, the surest first, and what they should be.
+    """List the rows whose labels are probably wrong, with suggested labels.
 
-    With --proba a row may also be of no class, with the probability p_none. With neither --top nor
-    --precision, as many rows as there are expected errors.
+    Without --top and --precision, the list is as long as the expected number of errors. With
+    --proba, the column p_none is the probability that a row belongs to no class.
     """
-    labels = encoding, skip_unlabelled, merge_labels, drop_classes, proba
-    source = options.Source(table, label, positive, drop, identifier, separator, *labels)
-    method = options.Method(rates=rates, seed=seed, posterior=posterior)
     with session(as_json=as_json, quiet=quiet) as shell:
         _check_wanted(top, precision)
-        check_outputs({"--out": out}, (table, reviewed), force=force)
+        check_outputs({"--out": out}, (source.table, reviewed), force=force)
         if out is not None:
             check_ending(out)
-        learn = method.auditor(source, shell.step)
-        data = source.read()
+        learn = method.auditor(source, shell.step, proba)
+        data = source.read(check_columns=proba is None)
         if out is not None:
             _check_free_names(data.whole)
             check_writable(data.for_format(out), out)
@@ -87,10 +74,8 @@ def audit(
         learnt = learn(data, reviewed=checked)
         shell.step("ranking the rows")
         if top is None and precision is None and not len(learnt.reviewed):
-            meaningless = is_meaningless(
-                learnt.found
-            )  # beside a copy of the label no row is suspicious
-            top = 0 if meaningless else round(learnt.found["expected_errors"])
+            # with a copy of the label among the columns, no row is suspicious
+            top = 0 if is_meaningless(learnt.found) else round(learnt.found["expected_errors"])
         chosen, columns = _ranked(learnt.audit(), top, precision, learnt.reviewed.rows)
         if out is not None:
             listed = add_columns(data.for_format(out)[chosen], columns)
@@ -103,19 +88,17 @@ def audit(
             shell.say(_to_look_at(chosen.size, columns["p_wrong"].sum()))
         if out is None and chosen.size:
             shown = pl.DataFrame({**columns, data.label: data.y[chosen]})[:MOST_SHOWN]
-            shown = _beside_features(shown, data.cells[chosen[:MOST_SHOWN]], identifier)
+            shown = _beside_features(shown, data.cells[chosen[:MOST_SHOWN]], source.identifier)
             shell.console.print(_terminal_table(shown))
             if chosen.size > MOST_SHOWN:
-                shell.say(f"The first {MOST_SHOWN} are shown: --out audit.csv writes them all.")
+                shell.say(f"The first {MOST_SHOWN} rows are shown; --out audit.csv writes all.")
         shell.written(out)
 
 
 def _to_look_at(n_rows: int, n_wrong: float) -> str:
     if not n_rows:
-        return "No row is expected to be labelled wrongly; --top 20 lists the most suspicious."
-    return (
-        f"{n_rows:,} rows to look at, of which {n_wrong:,.0f} are expected to be labelled wrongly."
-    )
+        return "No row is expected to be mislabelled. List the most suspicious ones with --top 20."
+    return f"{n_rows:,} rows to check; about {n_wrong:,.0f} of them are expected to be mislabelled."
 
 
 def _check_wanted(top: int | None, precision: float | None) -> None:
@@ -129,10 +112,10 @@ def _check_wanted(top: int | None, precision: float | None) -> None:
 def _ranked(
     audit: LabelAudit, top: int | None, precision: float | None, reviewed: Array
 ) -> tuple[Array, dict[str, Array]]:
-    """Return the rows to look at, the surest first, and the columns that the audit adds."""
+    """Return the rows to check, most suspicious first, and the columns that the audit adds."""
     wanted = None if top is None else top + reviewed.size
     chosen = audit.issues(precision=precision, n=wanted)
-    chosen = chosen[~np.isin(chosen, reviewed)][:top]  # these were looked at
+    chosen = chosen[~np.isin(chosen, reviewed)][:top]  # these were checked already
     p_wrong = audit.mislabel_proba_[chosen].round(4)  # no more digits are known
     suggested = audit.suggested_label_[chosen]
     columns = dict(zip(ADDED, (chosen, p_wrong, suggested), strict=True))
@@ -159,7 +142,7 @@ def _check_free_names(table: pl.DataFrame) -> None:
     taken = [name for name in (*ADDED, NONE) if name in table.columns]
     if taken:
         raise TableError(
-            f"the table has a column {taken[0]!r}, and the audit adds one of that name: rename it."
+            f"the table has a column {taken[0]!r}, but the audit adds one of that name: rename it."
         )
 
 

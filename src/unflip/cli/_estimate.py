@@ -1,4 +1,4 @@
-"""`unflip estimate`: how often labels are wrong, in words."""
+"""`unflip estimate`: how many labels are wrong."""
 
 import warnings
 
@@ -19,36 +19,22 @@ from unflip.cli._session import Session, session
 
 
 def estimate(
-    table: options.TableFile,
-    label: options.Label,
-    positive: options.Positive = None,
-    drop: options.Drop = None,
-    identifier: options.Id = None,
-    separator: options.Separator = None,
-    encoding: options.Encoding = None,
-    skip_unlabelled: options.SkipUnlabelled = False,
-    merge_labels: options.MergeLabels = False,
-    drop_classes: options.DropClasses = None,
+    source: options.Source,
+    method: options.Method,
     estimator: options.Estimator = "logistic",
-    posterior: options.Posterior = "auto",
-    rates: options.Rates = None,
     proba: options.Proba = None,
     reviewed: options.Reviewed = None,
-    seed: options.Seed = 0,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Say how often labels are wrong, in which class, and how sure that is."""
-    labels = encoding, skip_unlabelled, merge_labels, drop_classes, proba
-    source = options.Source(table, label, positive, drop, identifier, separator, *labels)
-    method = options.Method(estimator, rates, seed, posterior)
+    """Estimate how many labels are wrong, in each class, with intervals."""
     with session(as_json=as_json, quiet=quiet) as shell:
-        learn = method.auditor(source, shell.step)
-        data = source.read()
+        learn = method.auditor(source, shell.step, proba, estimator)
+        data = source.read(check_columns=proba is None)
         if estimator != "logistic":
             warnings.warn(
-                f"--estimator {estimator} is what a model is trained by, and changes nothing here: "
-                "--posterior is what the estimate rests on.",
+                f"--estimator {estimator} has no effect here: it is the classifier that `unflip "
+                "fit` trains. The estimate depends on --posterior.",
                 stacklevel=2,
             )
         checked = None if reviewed is None else read_reviewed(reviewed, data)
@@ -63,7 +49,7 @@ def estimate(
 
 
 def say_briefly(shell: Session, found: Record) -> None:
-    """Print the verdict and the findings, for commands that are not about the estimate."""
+    """Print the verdict and the findings, without the rates."""
     for sentence in verdict(found):
         shell.say(sentence)
     say_findings(shell, found)
@@ -84,7 +70,7 @@ def say_found(shell: Session, found: Record) -> None:
 
 
 def say_checked(shell: Session, found: Record) -> None:
-    """Print what checked rows count, beside what the labels alone say."""
+    """Print the error rate that checked rows give, beside that from the labels alone."""
     if found.get("checked"):
         shell.say()
         for sentence in checked_sentences(found["checked"]):
@@ -92,7 +78,7 @@ def say_checked(shell: Session, found: Record) -> None:
 
 
 def say_findings(shell: Session, found: Record) -> None:
-    """Print the warnings and the notes, which are not noted again on stderr."""
+    """Print the warnings and the notes, which are then not repeated on stderr."""
     for title, said in (("Warnings", warnings_of(found)), ("Notes", notes_of(found))):
         if said:
             shell.say()

@@ -1,4 +1,4 @@
-"""`unflip fit`: a model, and where it comes from."""
+"""`unflip fit`: a trained model and its provenance."""
 
 import warnings
 from pathlib import Path
@@ -23,46 +23,32 @@ from unflip.cli._report import check_report_ending, report_on, write_report
 from unflip.cli._session import command_line, session
 
 PICKLES = (".pkl", ".pickle", ".joblib")
-"""Endings of files that other programs unpickle."""
+"""Extensions of files that other programs unpickle."""
 
 
 def fit(
-    table: options.TableFile,
-    label: options.Label,
-    out: Annotated[Path, typer.Option(help="File of the model.")] = Path("model.unflip"),
+    source: options.Source,
+    method: options.Method,
+    out: Annotated[Path, typer.Option(help="File to write the model to.")] = Path("model.unflip"),
     weights: Annotated[
-        Path | None, typer.Option(help="Also write the weight of each row, as a table.")
+        Path | None, typer.Option(help="Also write a table with the training weight of each row.")
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(help="Also write the report: .html, .md or .json.")
+        Path | None, typer.Option(help="Also write a report, as .html, .md or .json.")
     ] = None,
     reviewed: options.Reviewed = None,
-    positive: options.Positive = None,
-    drop: options.Drop = None,
-    identifier: options.Id = None,
-    separator: options.Separator = None,
-    encoding: options.Encoding = None,
-    skip_unlabelled: options.SkipUnlabelled = False,
-    merge_labels: options.MergeLabels = False,
-    drop_classes: options.DropClasses = None,
     estimator: options.Estimator = "logistic",
-    posterior: options.Posterior = "auto",
-    rates: options.Rates = None,
-    seed: options.Seed = 0,
     force: options.Force = False,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Train a model on noisy labels as if they were clean, and save it."""
-    labels = encoding, skip_unlabelled, merge_labels, drop_classes
-    source = options.Source(table, label, positive, drop, identifier, separator, *labels)
-    method = options.Method(estimator, rates, seed, posterior)
+    """Train a model on noisy labels, corrected for the noise, and save it."""
     with session(as_json=as_json, quiet=quiet) as shell:
-        _check_outputs(out, weights, report, inputs=(table, reviewed), force=force)
-        learn = method.learner(source, shell.step)
+        _check_outputs(out, weights, report, inputs=(source.table, reviewed), force=force)
+        learn = method.learner(source, shell.step, estimator)
         data = source.read()
-        if weights is not None and identifier is not None:
-            check_writable(data.for_format(weights)[[identifier]], weights)
+        if weights is not None and source.identifier is not None:
+            check_writable(data.for_format(weights)[[source.identifier]], weights)
         checked = None if reviewed is None else read_reviewed(reviewed, data)
         page = None
         with work(1 if report is None else 2):
@@ -72,17 +58,15 @@ def fit(
                 shell.step("writing the report")
                 page = report_on(learnt, data, source, method)
         shell.step("writing")
-        provenance = _provenance(learnt, data, method, n_reviewed=len(learnt.reviewed))
+        provenance = _provenance(learnt, data, estimator, method.seed)
         strangers = _save(out, learnt, provenance)
         if weights is not None:
-            write_table(_weights_table(learnt, data, identifier, weights), weights)
+            write_table(_weights_table(learnt, data, source.identifier, weights), weights)
         if report is not None and page is not None:
             write_report(page, report)
         shell.result({**provenance, "model": str(out), "trust": strangers, "summary": learnt.found})
         say_briefly(shell, learnt.found)
-        shell.say(
-            "`unflip estimate` says how often each class is mislabelled, and how sure that is."
-        )
+        shell.say("`unflip estimate` shows the error rate of each class, with intervals.")
         say_checked(shell, learnt.found)
         shell.say()
         n_reviewed = len(learnt.reviewed)
@@ -102,8 +86,8 @@ def _check_outputs(
     """Raise an error, before the long work, if an output cannot be written."""
     if out.suffix.lower() in PICKLES:
         raise ValueError(
-            f"--out {out}: a model file of unflip is no pickle, and programs that read pickles "
-            f"would fail on it. Name it {out.with_suffix('.unflip')}."
+            f"--out {out}: model files of unflip are not pickles. Name the file "
+            f"{out.with_suffix('.unflip')}."
         )
     outputs = {"--out": out, "--weights": weights, "--report": report}
     check_outputs(outputs, inputs, force=force)
@@ -114,20 +98,18 @@ def _check_outputs(
 
 
 def _save(out: Path, learnt: Learnt, provenance: Record) -> list[str]:
-    """Write the model; warn of, and return, the types that it is not loaded with unless trusted."""
+    """Write the model; return, and warn about, the types that must be trusted to load it."""
     strangers = save_model(out, learnt.model, provenance)
     if strangers:
         warnings.warn(
-            f"`unflip predict` will not load this model unless its types are trusted: "
+            f"`unflip predict` loads this model only if you trust its types: "
             f"{trust_options(packages_of(strangers))}",
             stacklevel=1,
         )
     return strangers
 
 
-def _provenance(
-    learnt: Learnt, data: LabelledTable, method: options.Method, *, n_reviewed: int
-) -> Record:
+def _provenance(learnt: Learnt, data: LabelledTable, estimator: str, seed: int) -> Record:
     """Return where a model comes from, and which columns it expects."""
     return {
         "label": data.label,
@@ -135,12 +117,12 @@ def _provenance(
         "positive": learnt.positive,
         "columns": {name: kind_of(data.features[name]) for name in data.features.columns},
         "set_aside": list(data.set_aside),
-        "estimator": method.estimator,
+        "estimator": estimator,
         "noise_rates": rounded(learnt.found["noise_rates"]),
         "transition_matrix": rounded(learnt.found["transition_matrix"]),
-        "seed": method.seed,
+        "seed": seed,
         "n_rows": data.y.size,
-        "n_reviewed": n_reviewed,
+        "n_reviewed": len(learnt.reviewed),
         "command": command_line(),
     }
 
@@ -148,7 +130,7 @@ def _provenance(
 def _weights_table(
     learnt: Learnt, data: LabelledTable, identifier: str | None, path: Path
 ) -> pl.DataFrame:
-    """Return the weight of each row, under its name where it has one."""
+    """Return the training weight of each row, with its identifier if there is one."""
     n_rows = data.y.size
     names = {} if identifier is None else {identifier: data.for_format(path)[identifier]}
     is_reviewed = np.isin(np.arange(n_rows), learnt.reviewed.rows)

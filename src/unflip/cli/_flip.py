@@ -1,4 +1,4 @@
-"""`unflip flip`: noise, where the truth is known."""
+"""`unflip flip`: add label noise to a table with known labels."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +9,7 @@ import typer
 from unflip._app.markup import plain
 from unflip._app.table_files import check_ending, check_writable, write_table
 from unflip._app.tables import add_columns
-from unflip._app.workflow import parse_rates, rates_by_class
+from unflip._app.workflow import known_rates
 from unflip._utils.files import check_outputs
 from unflip._utils.typing import Record
 from unflip.cli import _options as options
@@ -24,14 +24,14 @@ def flip(
     rates: Annotated[
         str,
         typer.Option(
-            help="How often to flip each of two classes: churned=0.3,stayed=0, or the positive "
-            "one first: 0.3,0.1. Of more classes: a file with a column for each class, a row for "
+            help="Noise rates of two classes, by name (churned=0.3,stayed=0) or the positive class "
+            "first (0.3,0.1). For more classes: a file with a column for each class and a row for "
             "each true class."
         ),
     ],
-    out: Annotated[Path, typer.Option(help="The table with flipped labels.")],
+    out: Annotated[Path, typer.Option(help="File to write the table with flipped labels to.")],
     truth: Annotated[
-        str | None, typer.Option(help="Keep the true labels in a column of this name.")
+        str | None, typer.Option(help="Name of an added column with the true labels.")
     ] = None,
     positive: options.Positive = None,
     separator: options.Separator = None,
@@ -41,19 +41,15 @@ def flip(
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Flip labels of a table at given rates, to try things out where the truth is known."""
+    """Flip labels in a table at given rates, to try unflip where the true labels are known."""
     source = options.Source(table, label, positive, separator=separator, encoding=encoding)
     with session(as_json=as_json, quiet=quiet) as shell:
         check_outputs({"--out": out}, (table,), force=force)
         check_ending(out)
-        asked = parse_rates(rates)
         data = source.read()
         whole = data.for_format(out)
         check_writable(whole, out)
-        by_class, positive_class = rates_by_class(asked, data.classes, positive)
-        assert by_class is not None
-        if isinstance(by_class, NoiseRates) and not by_class.known:
-            raise ValueError(f"--rates {rates!r}: to flip labels, both rates must be numbers.")
+        by_class, positive_class = known_rates(rates, data.classes, positive)
         noise = as_transition_matrix(by_class)
         flipped = flip_labels(data.y, by_class, random_state=seed)
         changed = int(np.sum(flipped != data.y))

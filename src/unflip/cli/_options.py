@@ -1,10 +1,12 @@
-"""Options that mean the same in every command."""
+"""Options that mean the same in every command, and groups of those that go together."""
 
 import warnings
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields
+from functools import partial, wraps
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -15,52 +17,59 @@ if TYPE_CHECKING:
 TableFile = Annotated[
     Path,
     typer.Argument(
-        help="A table: .csv, .tsv, .parquet, .arrow, .feather, .jsonl or .xlsx; .csv.gz too; "
-        "- is CSV from standard input."
+        help="Table to read: .csv, .tsv, .parquet, .arrow, .feather, .jsonl or .xlsx, text also as "
+        ".csv.gz; - reads CSV from standard input."
     ),
 ]
-Label = Annotated[str, typer.Option(help="Column of the labels.")]
+Label = Annotated[str, typer.Option(help="Name of the label column.")]
 Positive = Annotated[
     str | None,
     typer.Option(
-        "--positive", "--pos-label", help="Positive class of two; without it, the greater label."
+        "--positive",
+        "--pos-label",
+        help="Positive class, if there are two classes.",
+        show_default="the last in sorted order",
     ),
 ]
-Drop = Annotated[list[str] | None, typer.Option(help="Column that is not a feature. Repeatable.")]
+Drop = Annotated[
+    list[str] | None, typer.Option(help="Column to leave out of the features. Repeatable.")
+]
 Id = Annotated[
     str | None, typer.Option("--id", help="Column that identifies the rows; it is not a feature.")
 ]
 Separator = Annotated[
-    str | None, typer.Option(help="Column separator of a text file, if not a comma or tab.")
+    str | None,
+    typer.Option(
+        help="Column separator of a text file.", show_default="comma or tab, by the extension"
+    ),
 ]
 Encoding = Annotated[
-    str | None, typer.Option(help="Encoding of a text file, such as latin-1; without it, UTF-8.")
+    str | None,
+    typer.Option(help="Encoding of a text file, such as latin-1.", show_default="UTF-8"),
 ]
 SkipUnlabelled = Annotated[
-    bool, typer.Option("--skip-unlabelled", help="Leave out rows without a label.")
+    bool, typer.Option("--skip-unlabelled", help="Skip rows without a label.")
 ]
 MergeLabels = Annotated[
     bool,
-    typer.Option(
-        "--merge-labels", help="Take labels that differ in case, blanks and the like for one."
-    ),
+    typer.Option("--merge-labels", help="Merge labels that differ only in case or whitespace."),
 ]
 DropClasses = Annotated[
-    list[str] | None, typer.Option(help="Class whose rows are left out. Repeatable.")
+    list[str] | None, typer.Option(help="Class whose rows are skipped. Repeatable.")
 ]
 Estimator = Annotated[
     str,
     typer.Option(
-        help="What to train: logistic, boosting, svm, or a class such as "
-        "sklearn.ensemble.RandomForestClassifier. Rates do not depend on it: see --posterior.",
+        help="Classifier to train: logistic, boosting, svm, or the path of a class such as "
+        "sklearn.ensemble.RandomForestClassifier. The noise rates depend on --posterior instead.",
         autocompletion=lambda: ["logistic", "boosting", "svm"],
     ),
 ]
 Posterior = Annotated[
     str,
     typer.Option(
-        help="What tells which label to expect: auto (the noisy channel), selected, probabilistic, "
-        "kde, boosting, or a class; the rates are read off it.",
+        help="Model of P(observed label | features), from which the noise rates are estimated: "
+        "auto (the noise model), selected, probabilistic, kde, boosting, or the path of a class.",
         autocompletion=lambda: ["auto", "selected", "probabilistic", "kde", "boosting"],
     ),
 ]
@@ -69,9 +78,9 @@ Rates = Annotated[
     typer.Option(
         "--rates",
         "--noise-rates",
-        help="Known flip rates of two classes: churned=0.3,stayed=0, or the positive one first: "
-        "0.3,0.1. Each may be bounds (0.1:0.3) or unknown (?). Of more classes: a file with a "
-        "column for each class, a row for each true class.",
+        help="Known noise rates of two classes, by name (churned=0.3,stayed=0) or the positive "
+        "class first (0.3,0.1). A rate may be bounds (0.1:0.3) or unknown (?). For more classes: a "
+        "file with a column for each class and a row for each true class.",
         show_default="estimated",
     ),
 ]
@@ -80,8 +89,8 @@ Proba = Annotated[
     typer.Option(
         "--proba",
         "--pred-probs",
-        help="Held-out probabilities of your own model: columns such as p_cat,p_dog, or a .npy or "
-        ".parquet file of the same rows.",
+        help="Held-out probabilities of your own model: columns of the table such as p_cat,p_dog, "
+        "or a .npy or .parquet file with the same rows.",
     ),
 ]
 Reviewed = Annotated[
@@ -89,32 +98,34 @@ Reviewed = Annotated[
     typer.Option(
         "--reviewed",
         "--checked",
-        help="Table of labels that a person has checked, with the columns row (counted from 0) and "
-        "label, and probability for rows that were drawn at random. They are taken for the truth.",
+        help="Table of checked labels with the columns row (counted from 0), label and, for rows "
+        "drawn at random, probability. unflip takes these labels as true.",
     ),
 ]
 Seed = Annotated[int, typer.Option(help="Random seed.")]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors (and --json).")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", help="Print errors only, and the output of --json.")
+]
 
 
-class Source(NamedTuple):
+@dataclass(frozen=True)
+class Source:
     """The table, and which of its columns are labels and features."""
 
-    table: Path
-    label: str
-    positive: str | None = None
-    drop: Sequence[str] | None = None
-    identifier: str | None = None
-    separator: str | None = None
-    encoding: str | None = None
-    skip_unlabelled: bool = False
-    merge_labels: bool = False
-    drop_classes: Sequence[str] | None = None
-    proba: str | None = None
+    table: TableFile
+    label: Label
+    positive: Positive = None
+    drop: Drop = None
+    identifier: Id = None
+    separator: Separator = None
+    encoding: Encoding = None
+    skip_unlabelled: SkipUnlabelled = False
+    merge_labels: MergeLabels = False
+    drop_classes: DropClasses = None
 
-    def read(self) -> "LabelledTable":
+    def read(self, *, check_columns: bool = True) -> "LabelledTable":
         """Return the table, split into features and labels."""
         from unflip._app.table_files import read_file
         from unflip._app.tables import clean_labels, split_label
@@ -131,8 +142,8 @@ class Source(NamedTuple):
         n_kept = table.values.height
         if n_kept < n_rows:
             warnings.warn(
-                f"{n_rows - n_kept:,} of {n_rows:,} rows are left out, as asked for; rows "
-                "are counted without them.",
+                f"{n_rows - n_kept:,} of {n_rows:,} rows are skipped, as requested; row numbers "
+                "count the remaining rows.",
                 stacklevel=2,
             )
         return split_label(
@@ -140,44 +151,91 @@ class Source(NamedTuple):
             self.label,
             drop=self.drop or (),
             identifier=self.identifier,
-            learnt_from=self.proba is None,
+            check_columns=check_columns,
         )
 
 
-class Method(NamedTuple):
-    """The classifier, the known rates and the seed."""
+@dataclass(frozen=True)
+class Method:
+    """How the noise rates are estimated."""
 
-    estimator: str = "logistic"
-    rates: str | None = None
-    seed: int = 0
-    posterior: str = "auto"
+    posterior: Posterior = "auto"
+    rates: Rates = None
+    seed: Seed = 0
 
-    def learner(self, source: Source, say: Callable[[str], None]) -> "Callable[..., Learnt]":
+    def learner(
+        self, source: Source, say: Callable[[str], None], estimator: str = "logistic"
+    ) -> "Callable[..., Learnt]":
         """Return :func:`~unflip._app.workflow.learn` with these settings."""
         from unflip._app.workflow import learn, make_estimator, parse_posterior, parse_rates
 
         return partial(
             learn,
             rates=None if self.rates is None else parse_rates(self.rates),
-            estimator=make_estimator(self.estimator),
+            estimator=make_estimator(estimator),
             posterior=parse_posterior(self.posterior),
             positive=source.positive,
             random_state=self.seed,
             say=say,
         )
 
-    def auditor(self, source: Source, say: Callable[[str], None]) -> "Callable[..., Audited]":
-        """Return what audits a table: by a model of its columns, or by the probabilities given."""
-        if source.proba is None:
-            return self.learner(source, say)
+    def auditor(
+        self,
+        source: Source,
+        say: Callable[[str], None],
+        proba: str | None = None,
+        estimator: str = "logistic",
+    ) -> "Callable[..., Audited]":
+        """Return the function that audits a table: by its columns or by held-out probabilities."""
+        if proba is None:
+            return self.learner(source, say, estimator)
         from unflip._app.held_out import audit_probabilities
         from unflip._app.workflow import parse_rates
 
         return partial(
             audit_probabilities,
-            proba=source.proba,
+            proba=proba,
             rates=None if self.rates is None else parse_rates(self.rates),
             positive=source.positive,
             random_state=self.seed,
             say=say,
         )
+
+
+PANELS = {Source: "Table", Method: "Estimate"}
+"""Groups of options, and the heading of each in `--help`."""
+
+
+def with_single_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Return a command whose parameters are single options, which it passes on in groups."""
+    parameters: list[Parameter] = []
+    groups: dict[str, Any] = {}
+    for name, parameter in signature(function).parameters.items():
+        if parameter.annotation not in PANELS:
+            parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
+            continue
+        group = groups[name] = parameter.annotation
+        hints = get_type_hints(group, include_extras=True)
+        for field in fields(group):
+            default = Parameter.empty if field.default is MISSING else field.default
+            single = Parameter(field.name, Parameter.KEYWORD_ONLY, default=default)
+            parameters.append(single.replace(annotation=hints[field.name]))
+
+    @wraps(function)
+    def command(**values: Any) -> None:
+        made = {
+            name: group(**{field.name: values.pop(field.name) for field in fields(group)})
+            for name, group in groups.items()
+        }
+        function(**made, **values)
+
+    command.__signature__ = signature(function).replace(parameters=parameters)  # type: ignore[attr-defined]
+    return command
+
+
+def panel_of(option: str) -> str | None:
+    """Return the heading under which `--help` shows an option; None: that of the command's own."""
+    for group, panel in PANELS.items():
+        if option in {field.name for field in fields(group)}:
+            return panel
+    return None

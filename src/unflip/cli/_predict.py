@@ -1,4 +1,4 @@
-"""`unflip predict`: a model's predictions beside the rows of a table."""
+"""`unflip predict`: add a model's predictions to a table."""
 
 import warnings
 from pathlib import Path
@@ -22,29 +22,28 @@ from unflip.cli._session import session
 def predict(
     model: Annotated[Path, typer.Argument(help="File written by `unflip fit`.")],
     table: options.TableFile,
-    out: Annotated[Path, typer.Option(help="The table with predictions; its ending tells how.")],
+    out: Annotated[Path, typer.Option(help="File to write the table with predictions to.")],
     separator: options.Separator = None,
     encoding: options.Encoding = None,
     trust: Annotated[
         list[str] | None,
         typer.Option(
-            help="The package of another package's classifier, such as lightgbm, or one type that "
-            "it may hold: loading it may run code. Models of logistic, boosting and svm need none. "
-            "Repeatable."
+            help="Package, such as lightgbm, or type that the model may load, which can run code. "
+            "Not needed for logistic, boosting and svm. Repeatable."
         ),
     ] = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Add the true label's prediction, and its probabilities, to a table."""
+    """Add predictions of the true label, with probabilities, to a table."""
     with session(as_json=as_json, quiet=quiet) as shell:
         check_outputs({"--out": out}, (model, table), force=force)
         check_ending(out)
         pipeline, provenance = load_model(model, trusted=trust or ())
         changed = changed_versions(provenance)
-        if changed and trust:  # unflip's own models do not hang on versions
-            warnings.warn(f"other versions than in training: {', '.join(changed)}.", stacklevel=1)
+        if changed and trust:  # unflip's own models do not depend on versions
+            warnings.warn(f"versions differ from training: {', '.join(changed)}.", stacklevel=1)
         read = read_file(table, separator=separator, encoding=encoding)
         ignored = [provenance["label"], *provenance["set_aside"]]
         rows = for_format(read, out)
@@ -75,10 +74,7 @@ def predict(
 
 
 def _predictions(model: Model, features: pl.DataFrame) -> Record:
-    """Return the columns to add, block by block, so that encoded rows take little memory.
-
-    What is odd about the columns, such as values that were not seen in training, is said once.
-    """
+    """Return the columns to add; rows are encoded in blocks, to save memory."""
     model.encoder.warn_of_strangers(features)
     starts = range(0, features.height, model.block_rows)
     blocks = []
@@ -91,7 +87,7 @@ def _predictions(model: Model, features: pl.DataFrame) -> Record:
 
 
 def _predicted(model: Model, rows: Floats) -> Record:
-    """Return labels, and probabilities where the model has them."""
+    """Return labels, and probabilities if the model has them."""
     labels, proba = model.predict(rows)
     n_classes = model.classes.size
     if labels.shape != (len(rows),) or (

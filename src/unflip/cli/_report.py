@@ -1,4 +1,4 @@
-"""`unflip report`: the page on a table's labels."""
+"""`unflip report`: one page on a table's labels."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,44 +25,30 @@ REPORT_ENDINGS = (".html", ".md", ".json")
 
 
 def report(
-    table: options.TableFile,
-    label: options.Label,
-    out: Annotated[
-        Path, typer.Option(help="The page; its ending tells how: .html, .md or .json.")
-    ] = Path("report.html"),
-    positive: options.Positive = None,
-    drop: options.Drop = None,
-    identifier: options.Id = None,
-    separator: options.Separator = None,
-    encoding: options.Encoding = None,
-    skip_unlabelled: options.SkipUnlabelled = False,
-    merge_labels: options.MergeLabels = False,
-    drop_classes: options.DropClasses = None,
+    source: options.Source,
+    method: options.Method,
+    out: Annotated[Path, typer.Option(help="File to write, as .html, .md or .json.")] = Path(
+        "report.html"
+    ),
     estimator: options.Estimator = "logistic",
-    posterior: options.Posterior = "auto",
-    rates: options.Rates = None,
     proba: options.Proba = None,
     by: Annotated[
         list[str] | None,
         typer.Option(
-            help="Column whose parts are compared: does the noise differ between sources, months "
-            "or annotators? It is not learnt from there. Repeatable."
+            help="Compare the noise between the values of this column, such as sources, months or "
+            "annotators. Repeatable."
         ),
     ] = None,
-    seed: options.Seed = 0,
     force: options.Force = False,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Write one page on the labels: how noisy, how sure, which rows, what a model gains."""
-    labels = encoding, skip_unlabelled, merge_labels, drop_classes, proba
-    source = options.Source(table, label, positive, drop, identifier, separator, *labels)
-    method = options.Method(estimator, rates, seed, posterior)
+    """Write one page on the labels: error rates, suspicious rows, and what a model gains."""
     with session(as_json=as_json, quiet=quiet) as shell:
-        check_outputs({"--out": out}, (table,), force=force)
+        check_outputs({"--out": out}, (source.table,), force=force)
         check_report_ending(out)
-        learn = method.auditor(source, shell.step)
-        data = source.read()
+        learn = method.auditor(source, shell.step, proba, estimator)
+        data = source.read(check_columns=proba is None)
         by = by or []
         _check_by(by, data, proba)
         with work((1.0, *[0.7] * len(by), 1.0)):
@@ -70,8 +56,8 @@ def report(
             tick()
             slices = []
             for name in by:
-                shell.step(f"comparing the parts by {visible(name)}")
-                slices.append(_noise_by(name, data, seed))
+                shell.step(f"comparing the noise by {visible(name)}")
+                slices.append(_noise_by(name, data, method.seed))
                 tick()
             shell.step(f"{'' if learnt.X is None else 'cross-validating, and '}writing the report")
             page = report_on(learnt, data, source, method, slices)
@@ -87,24 +73,24 @@ def report(
 
 
 def _check_by(names: Sequence[str], data: LabelledTable, proba: str | None) -> None:
-    """Refuse, before the long work, columns that make no parts to compare."""
+    """Reject, before the long work, columns that do not split the table."""
     if not names:
         return
     check_has_columns(data.whole, names)
     if proba is not None:
-        raise ValueError("--by compares parts by the columns of the table, and not with --proba.")
+        raise ValueError("--by needs the columns of the table: leave out --proba.")
     for name in names:
         if name == data.label:
             raise ValueError(f"--by {name!r} is the label: name another column.")
         if data.whole[name].n_unique() < 2:
-            raise ValueError(f"--by {name!r} has one value only, and parts are to be compared.")
+            raise ValueError(f"--by {name!r} has one value only: name a column with several.")
 
 
 def _noise_by(name: str, data: LabelledTable, seed: int) -> NoiseBySlice:
-    """Return the noise in the parts that a column makes, learnt from the other columns."""
+    """Return the noise by the values of a column, estimated from the other columns."""
     features = without(data.features, [name])
     check_features(features)
-    with silenced():  # the page shows these warnings beside the parts
+    with silenced():  # the page shows these warnings beside the slices
         try:
             return noise_by_slice(features, data.y, by=data.whole[name], random_state=seed)
         except ValueError as error:

@@ -1,4 +1,4 @@
-"""`unflip review`: a page on which a person checks labels, and what was decided there."""
+"""`unflip review`: a local page on which a person checks labels."""
 
 import json
 import threading
@@ -29,89 +29,77 @@ from unflip.cli import _options as options
 from unflip.cli._session import Session, complain, session
 
 EXPORTED = ("corrected", "reviewed", "log")
-"""Names of the files of an export."""
+"""Names of the exported files."""
 
 
 def review(
-    table: options.TableFile,
-    label: options.Label,
+    source: options.Source,
+    method: options.Method,
     decisions: Annotated[
         Path | None,
-        typer.Option(help="File of the decisions.", show_default="TABLE.review.sqlite"),
+        typer.Option(
+            help="File in which decisions are stored.", show_default="TABLE.review.sqlite"
+        ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder of what is exported.", show_default="TABLE.review-export"),
+        typer.Option(help="Folder to export to.", show_default="TABLE.review-export"),
     ] = None,
     only_export: Annotated[
-        bool, typer.Option("--export", help="Write what was decided, and show no page.")
+        bool, typer.Option("--export", help="Export the decisions without showing the page.")
     ] = False,
     goal: Annotated[
         str,
         typer.Option(
-            help="What for: find errors, count them (rows are drawn, so that they say how noisy "
-            "all labels are), or train the model. The page can choose another.",
+            help="Show the most suspicious rows (find), random rows that estimate the error rate "
+            "(count), or rows that improve the model (train). The page can switch.",
             metavar="find|count|train",
         ),
     ] = "find",
     images: Annotated[
         Path | None,
-        typer.Option(help="Folder of pictures that a column names; they are shown with the row."),
+        typer.Option(help="Folder of images, shown with the rows whose cells name them."),
     ] = None,
     checker: Annotated[
         str | None,
-        typer.Option(help="Who decides, where more than one person checks the same rows."),
+        typer.Option(help="Your name, if several people check the same rows."),
     ] = None,
     sample: Annotated[
-        int, typer.Option(min=1, help="Rows of the random sample that checks the model.")
+        int, typer.Option(min=1, help="Number of rows in the random sample that checks the model.")
     ] = 200,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0: a free one.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes any free one.")] = 0,
     open_page: Annotated[
         bool, typer.Option("--open/--no-open", help="Open the page in the browser.")
     ] = True,
-    positive: options.Positive = None,
-    drop: options.Drop = None,
-    identifier: options.Id = None,
-    separator: options.Separator = None,
-    encoding: options.Encoding = None,
-    skip_unlabelled: options.SkipUnlabelled = False,
-    merge_labels: options.MergeLabels = False,
-    drop_classes: options.DropClasses = None,
-    posterior: options.Posterior = "auto",
-    rates: options.Rates = None,
     proba: options.Proba = None,
-    seed: options.Seed = 0,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Check labels by hand, on a page on this machine; Ctrl+C ends it, and loses nothing."""
-    labels = encoding, skip_unlabelled, merge_labels, drop_classes, proba
-    source = options.Source(table, label, positive, drop, identifier, separator, *labels)
-    method = options.Method(rates=rates, seed=seed, posterior=posterior)
+    """Check labels by hand on a local web page. Ctrl+C stops it; decisions are kept."""
     with session(as_json=as_json, quiet=quiet) as shell, ExitStack() as until_stopped:
-        if table == STDIN:
-            raise ValueError("a review comes back to its rows, so that it needs a file, not -.")
+        if source.table == STDIN:
+            raise ValueError("a review needs a file to come back to: save the table, and name it.")
         check_choice(goal, tuple(GOALS), "--goal")
         if checker is not None:
             check_name(checker)
-        store, folder = _paths(table, decisions, out)
-        learn = method.auditor(source, shell.step)
-        data = source.read()
+        store, folder = _paths(source.table, decisions, out)
+        learn = method.auditor(source, shell.step, proba)
+        data = source.read(check_columns=proba is None)
         check_writable(data.cells, folder / "corrected.csv")
         rows = RowsOfFile(data.reviewed_as, data.cells)
         if only_export:
-            written = export(rows, label, store, folder, id_column=identifier)
+            written = export(rows, source.label, store, folder, id_column=source.identifier)
             shell.result(json.loads(json.dumps(asdict(written), default=str)))
             shell.written(written.corrected, written.reviewed, written.log)
             return
         # checked before the fit, which takes long
-        reviewed = ReviewTable(rows, label, id_column=identifier)
+        reviewed = ReviewTable(rows, source.label, id_column=source.identifier)
         check_review(store, folder, table=reviewed, images=images, port=port)
         learnt = learn(data)
         shell.step("ranking the rows")
         serve(
             reviewed,
-            label,
+            source.label,
             learnt.audit(),
             store,
             out=folder,
@@ -121,16 +109,16 @@ def review(
             checker=checker,
             features=learnt.X,
             port=port,
-            title=table.name,
+            title=source.table.name,
             verdict=verdict(learnt.found),
             started=partial(_say_address, shell, open_page, until_stopped),
-            # at once: other notes are printed at the end, when the page is closed
+            # now: other notes are printed at the end, when the page is closed
             note=lambda words: None if quiet else complain(f"note: {words}"),
         )
 
 
 def _paths(table: Path, decisions: Path | None, out: Path | None) -> tuple[Path, Path]:
-    """Return the file of the decisions and the folder of exports, neither of which is the table."""
+    """Return the file of decisions and the export folder; neither overwrites the table."""
     store = table.with_suffix(".review.sqlite") if decisions is None else decisions
     folder = store.with_name(f"{store.stem}-export") if out is None else out
     for path in (store, *(folder / f"{name}.csv" for name in EXPORTED)):
@@ -139,11 +127,8 @@ def _paths(table: Path, decisions: Path | None, out: Path | None) -> tuple[Path,
 
 
 def _say_address(shell: Session, open_page: bool, until_stopped: ExitStack, address: str) -> None:
-    """Print where the page is, without which the command is of no use: with --quiet too.
-
-    And open it, where a person started the command and not a program.
-    """
-    shell.step("reviewing; open the address if no browser does; Ctrl+C ends it, decisions are kept")
+    """Print the address of the page, even with --quiet, and open it if stdout is a terminal."""
+    shell.step("reviewing; open the address in a browser; Ctrl+C stops, decisions are kept")
     said = json.dumps({"address": address}) if shell.as_json else address
     print(said, file=shell.out, flush=True)
     if open_page and shell.out.isatty():
