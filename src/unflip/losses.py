@@ -550,31 +550,22 @@ class Sigmoid(MarginLoss):
         return expit(m) * expit(-m) * (expit(m) - expit(-m))
 
 
-hinge = Hinge()
-squared_hinge = SquaredHinge()
-logistic = Logistic()
-squared = Squared()
-exponential = Exponential()
-asymmetric_exponential = AsymmetricExponential()
-modified_huber = ModifiedHuber()
-cauchy = Cauchy()
-welsch = Welsch()
-unhinged = Unhinged()
-sigmoid = Sigmoid()
-
-LOSSES: dict[str, Loss] = {
-    "hinge": hinge,
-    "squared_hinge": squared_hinge,
-    "logistic": logistic,
-    "squared": squared,
-    "exponential": exponential,
-    "asymmetric_exponential": asymmetric_exponential,
-    "modified_huber": modified_huber,
-    "cauchy": cauchy,
-    "welsch": welsch,
-    "unhinged": unhinged,
-    "sigmoid": sigmoid,
+LOSSES: dict[str, MarginLoss] = {
+    "hinge": Hinge(),
+    "squared_hinge": SquaredHinge(),
+    "logistic": Logistic(),
+    "squared": Squared(),
+    "exponential": Exponential(),
+    "asymmetric_exponential": AsymmetricExponential(),
+    "modified_huber": ModifiedHuber(),
+    "cauchy": Cauchy(),
+    "welsch": Welsch(),
+    "unhinged": Unhinged(),
+    "sigmoid": Sigmoid(),
 }
+
+hinge, squared_hinge, logistic, squared, exponential, *_others = LOSSES.values()
+asymmetric_exponential, modified_huber, cauchy, welsch, unhinged, sigmoid = _others
 
 
 def get_loss(loss: str | Loss) -> Loss:

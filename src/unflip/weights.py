@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from unflip._utils.docs import documented
 from unflip._utils.row_weights import effective_rows
 from unflip._utils.simplex import likeliest_mixture, of_another_class, scaled_rows
 from unflip._utils.typing import Array, Floats
@@ -43,6 +44,25 @@ SURE = 0.9
 """A row of this clean probability surely is of its class."""
 
 
+PARAMETERS = {
+    "noisy_posterior": "array-like of shape (n_samples,) or (n_samples, n_classes)\n"
+    "    P(noisy=y_i | x_i) of each observed label, which is enough for two classes; or\n"
+    "    P(noisy | x_i) of all classes, in sorted order, with rows scaled to sum to one.",
+    "rates": "NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)\n"
+    "    Both noise rates of two classes, or T of any number.",
+    "classes": "array-like of shape (n_classes,), default=None\n"
+    "    The classes, needed only if `y` may lack some of them.",
+}
+
+TWO_CLASSES = PARAMETERS | {
+    "noisy_posterior": "array-like of shape (n_samples,)\n"
+    "    P(noisy=y_i | x_i) of each observed label.",
+    "inverse_rates": "InverseRates\n    pi_pos and pi_neg.",
+    "noisy_prior": "float\n    P(noisy=+1), the share of positive labels.",
+}
+
+
+@documented("ndarray of shape (n_samples,)\n    Weights beta >= 0.", **PARAMETERS)
 def importance_weights(
     noisy_posterior: ArrayLike, y: ArrayLike, rates: KnownRates, *, classes: ArrayLike | None = None
 ) -> Floats:
@@ -56,22 +76,6 @@ def importance_weights(
     two classes are a case: q = P(noisy|x) T^-1, with negative values at 0 and scaled to sum to one.
     It lies within [0, 1 / T[y, y]].
 
-    Parameters
-    ----------
-    noisy_posterior : array-like of shape (n_samples,) or (n_samples, n_classes)
-        P(noisy=y_i | x_i) of each row's *given* label, which is enough for two classes; or
-        P(noisy | x_i) of all classes, in sorted order, of which every row is scaled to sum to one.
-    y : array-like of shape (n_samples,)
-        Noisy labels.
-    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
-        Both noise rates of two classes, or T of any number.
-    classes : array-like of shape (n_classes,), default=None
-        The classes, needed only where `y` may lack some of them.
-
-    Returns
-    -------
-    beta : ndarray of shape (n_samples,)
-
     Examples
     --------
     >>> from unflip import NoiseRates, importance_weights
@@ -84,6 +88,7 @@ def importance_weights(
     return _label_posterior(noisy_posterior, y, rates, classes).weights
 
 
+@documented("ndarray of shape (n_samples,)\n    Weights beta >= 0.", **TWO_CLASSES)
 def importance_weights_from_inverse(
     noisy_posterior: ArrayLike,
     y: ArrayLike,
@@ -92,30 +97,12 @@ def importance_weights_from_inverse(
     *,
     classes: ArrayLike | None = None,
 ) -> Floats:
-    """Return Lemma 1's weights from inverse rates, turned into noise rates by the noisy prior.
-
-    Parameters
-    ----------
-    noisy_posterior : array-like of shape (n_samples,)
-        P(noisy=y_i | x_i) of each row's given label.
-    y : array-like of shape (n_samples,)
-        Noisy labels of two classes.
-    inverse_rates : InverseRates
-        pi_pos and pi_neg.
-    noisy_prior : float
-        P(noisy=+1), the share of positive labels.
-    classes : array-like of shape (2,), default=None
-        The two classes, needed only where `y` may hold just one of them.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        Weights beta >= 0.
-    """
+    """Return Lemma 1's weights from inverse rates, turned into noise rates by the noisy prior."""
     rates = _checked_inverse(inverse_rates).to_rates(noisy_prior=noisy_prior)
     return importance_weights(noisy_posterior, y, rates, classes=classes)
 
 
+@documented("ndarray of shape (n_samples,)\n    Weights beta >= 0.", **TWO_CLASSES)
 def printed_lemma_2_weights(
     noisy_posterior: ArrayLike,
     y: ArrayLike,
@@ -129,22 +116,6 @@ def printed_lemma_2_weights(
     takes P(true | noisy, x) for P(true | noisy), which holds only when the true label is drawn
     given the noisy one, independently of x. Under class-conditional noise the weights fall where
     they should rise. Use :func:`importance_weights_from_inverse`.
-
-    Parameters
-    ----------
-    noisy_posterior : array-like of shape (n_samples,)
-        P(noisy=y_i | x_i) of each row's given label.
-    y : array-like of shape (n_samples,)
-        Noisy labels of two classes.
-    inverse_rates : InverseRates
-        pi_pos and pi_neg.
-    classes : array-like of shape (2,), default=None
-        The two classes, needed only where `y` may hold just one of them.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        Weights beta >= 0.
     """
     _, codes, posterior = _given_labels(noisy_posterior, y, classes)
     inverse_rates = _checked_inverse(inverse_rates)
@@ -155,24 +126,13 @@ def printed_lemma_2_weights(
     return weights
 
 
+@documented(**PARAMETERS)
 def mislabel_probability(
     noisy_posterior: ArrayLike, y: ArrayLike, rates: KnownRates, *, classes: ArrayLike | None = None
 ) -> Floats:
     """P(true label differs from the given one | x, given label) = 1 - (1 - rho_own) beta.
 
     rho_own is the flip rate of the class that y is: 1 - T[y, y] for any number of classes.
-
-    Parameters
-    ----------
-    noisy_posterior : array-like of shape (n_samples,) or (n_samples, n_classes)
-        P(noisy=y_i | x_i) of each row's given label, which is enough for two classes; or
-        P(noisy | x_i) of all classes, in sorted order.
-    y : array-like of shape (n_samples,)
-        Noisy labels.
-    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
-        Both noise rates of two classes, or T of any number.
-    classes : array-like of shape (n_classes,), default=None
-        The classes, needed only where `y` may lack some of them.
 
     Returns
     -------
@@ -182,22 +142,11 @@ def mislabel_probability(
     return _label_posterior(noisy_posterior, y, rates, classes).mislabel_proba
 
 
+@documented(**PARAMETERS)
 def clipped_share(
     noisy_posterior: ArrayLike, y: ArrayLike, rates: KnownRates, *, classes: ArrayLike | None = None
 ) -> float:
     """Return the share of rows whose P(noisy=y|x) the rates do not allow, so that beta is clipped.
-
-    Parameters
-    ----------
-    noisy_posterior : array-like of shape (n_samples,) or (n_samples, n_classes)
-        P(noisy=y_i | x_i) of each row's given label, which is enough for two classes; or
-        P(noisy | x_i) of all classes, in sorted order.
-    y : array-like of shape (n_samples,)
-        Noisy labels.
-    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
-        Both noise rates of two classes, or T of any number.
-    classes : array-like of shape (n_classes,), default=None
-        The classes, needed only where `y` may lack some of them.
 
     Returns
     -------

@@ -14,10 +14,10 @@ COMMON = {
     "y": "array-like of shape (n_samples,)\n    Observed labels.",
     "sample_weight": "array-like of shape (n_samples,), default=None\n"
     "    Sample weights: how often each sample counts.",
-    "checked": "CheckedLabels, default=None\n"
-    "    True labels of some samples. If ten or more were drawn with known probabilities, the\n"
-    "    rates and their interval are estimated from these, whatever the noise.",
+    "checked": "CheckedLabels, default=None\n    True labels of some samples.",
 }
+
+DENSE = "array-like of shape (n_samples, n_features)\n    Samples."
 
 
 def documented(returns: str = "", **texts: str) -> Callable[[F], F]:

@@ -11,6 +11,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from unflip._utils.docs import documented
 from unflip._utils.estimators import clone_seeded, delegated, optional_generator
 from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, RandomState, Record, Rows
@@ -117,18 +118,10 @@ class _RatesClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     noise_rates_: NoiseRates
     learner_: BaseEstimator
 
+    @documented()
     @one_blas_thread()
     def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Estimate the rates that are not known, then train the learner.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Noisy labels of two classes.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each row.
 
         Returns
         -------

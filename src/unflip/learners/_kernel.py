@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._utils.compat import validate_data
+from unflip._utils.docs import DENSE, documented
 from unflip._utils.gaussian_kernel import row_blocks
 from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Rows
@@ -124,18 +125,10 @@ class KernelClassifier(LossClassifier):
         self.max_iter = max_iter
         self.random_state = random_state
 
+    @documented(X=DENSE)
     @one_blas_thread()
     def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Minimise the penalised weighted risk.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Labels of two classes.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weight of each row.
 
         Returns
         -------

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
+from unflip._utils.docs import documented
 from unflip._utils.folds import folds_within_classes
 from unflip._utils.row_weights import relative_weights
 from unflip._utils.threads import one_blas_thread
@@ -50,6 +51,13 @@ class CountsRates(Protocol):
     ) -> tuple[Floats, RatesInterval] | None:
         """Return T and its interval; None where too few rows were drawn."""
 
+
+NOISY_POSTERIOR = """array-like of shape (n_samples, n_classes)
+    P(noisy y | x), one column per class in sorted order."""
+
+CHECKED_RATES = """CheckedLabels, default=None
+    True labels of some samples. If ten or more were drawn with known probabilities, the rates and
+    their interval are estimated from these, whatever the noise."""
 
 Counted = Callable[[float], tuple[Floats, RatesInterval]]
 """From a level to T and its interval, as checked rows count them."""
@@ -163,6 +171,7 @@ class PosteriorRates(BaseRates):
     cv: CrossValidation
     random_state: RandomState
 
+    @documented(checked=CHECKED_RATES)
     @one_blas_thread()
     def fit(
         self,
@@ -172,20 +181,7 @@ class PosteriorRates(BaseRates):
         *,
         checked: CountsRates | None = None,
     ) -> Self:
-        """Estimate P(noisy y | x), then the rates.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Noisy labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts.
-        checked : CheckedLabels, default=None
-            True labels of some rows. Where ten or more were drawn with known probabilities, the
-            rates and their interval are counted in these, whatever the noise.
-        """
+        """Estimate P(noisy y | x), then the rates."""
         labels = check_labels(y, binary=not self._takes_many_classes())
         check_enough_rows(X, labels.codes)
         n_classes = labels.classes.size
@@ -205,6 +201,7 @@ class PosteriorRates(BaseRates):
         check_table(self, X, reset=True)
         return self
 
+    @documented(checked=CHECKED_RATES, noisy_posterior=NOISY_POSTERIOR)
     @one_blas_thread()
     def fit_posterior(
         self,
@@ -215,17 +212,6 @@ class PosteriorRates(BaseRates):
         checked: CountsRates | None = None,
     ) -> Self:
         """Estimate the rates from P(noisy y | x) at the training rows, estimated elsewhere.
-
-        Parameters
-        ----------
-        noisy_posterior : array-like of shape (n_samples, n_classes)
-            P(noisy y | x), one column per class in sorted order.
-        y : array-like of shape (n_samples,)
-            Noisy labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts; rows of weight zero do not take part.
-        checked : CheckedLabels, default=None
-            As for :meth:`fit`.
 
         Returns
         -------

@@ -6,12 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import Tags
 
+from unflip._utils.docs import documented
 from unflip._utils.estimators import clone_seeded
 from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Rows
 from unflip._utils.validation import check_enough_rows, check_labels, check_table
 from unflip.noise import RatesInterval
-from unflip.noise_rates._base import BaseRates, CountsRates, count_checked
+from unflip.noise_rates._base import CHECKED_RATES, BaseRates, CountsRates, count_checked
 from unflip.posterior import ChannelPosterior, EvidenceTest, JointPosterior
 
 
@@ -90,6 +91,7 @@ class ChannelRates(BaseRates):
         rates._take(posterior)
         return rates
 
+    @documented(checked=CHECKED_RATES)
     @one_blas_thread()
     def fit(
         self,
@@ -99,20 +101,7 @@ class ChannelRates(BaseRates):
         *,
         checked: CountsRates | None = None,
     ) -> Self:
-        """Estimate the rates, and the clean posterior with them.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Noisy labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts.
-        checked : CheckedLabels, default=None
-            True labels of some rows. Where ten or more were drawn with known probabilities, the
-            rates and their interval are counted in these, whatever the noise.
-        """
+        """Estimate the rates, and the clean posterior with them."""
         labels = check_labels(y, binary=False)
         posterior = self._channel()
         check_enough_rows(X, labels.codes)

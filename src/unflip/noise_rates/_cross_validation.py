@@ -10,6 +10,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, indexable
 
+from unflip._utils.docs import documented
 from unflip._utils.estimators import clone_seeded, optional_generator
 from unflip._utils.folds import check_splits, stratified_folds
 from unflip._utils.row_weights import relative_weights
@@ -27,6 +28,7 @@ from unflip._utils.validation import (
 from unflip._utils.warning import silenced, warn
 from unflip.noise import NoiseRates, RatesInterval
 from unflip.noise_rates._base import (
+    CHECKED_RATES,
     BaseRates,
     CountsRates,
     count_checked,
@@ -135,6 +137,7 @@ class CrossValidatedRates(BaseRates):
         self.cv = cv
         self.random_state = random_state
 
+    @documented(checked=CHECKED_RATES)
     @one_blas_thread()
     def fit(
         self,
@@ -144,21 +147,7 @@ class CrossValidatedRates(BaseRates):
         *,
         checked: CountsRates | None = None,
     ) -> Self:
-        """Train the classifier with every pair on every fold, and keep the best pair.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Noisy labels of two classes.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts, in training and in the score; rows of weight zero do not
-            take part.
-        checked : CheckedLabels, default=None
-            True labels of some rows. Where ten or more were drawn with known probabilities, the
-            rates and their interval are counted in these, whatever the noise.
-        """
+        """Train the classifier with every pair on every fold, and keep the best pair."""
         check_choice(self.scoring, ("forward_loglik", "noisy_accuracy"), "scoring")
         pairs, candidates = _check_grid(self.grid)
         random_state = optional_generator(self.random_state)

@@ -13,7 +13,6 @@ function implements what holds, and its notes describe the difference.
 """
 
 from collections.abc import Callable, Iterator
-from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
@@ -22,8 +21,14 @@ from sklearn.utils import check_array, check_random_state
 
 from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Floats
-from unflip._utils.validation import LARGEST_VALUE, check_probabilities, within_range
-from unflip.noise import NoiseRates
+from unflip._utils.validation import (
+    LARGEST_VALUE,
+    check_count,
+    check_not_negative,
+    check_probabilities,
+    within_range,
+)
+from unflip.noise import KnownRates, NoiseRates, as_transition_matrix
 
 __all__ = [
     "RademacherEstimate",
@@ -63,7 +68,7 @@ class RademacherEstimate(NamedTuple):
     standard_error: float
 
 
-def smallest_noise_ratio(noisy_posterior: ArrayLike, rates: NoiseRates) -> float:
+def smallest_noise_ratio(noisy_posterior: ArrayLike, rates: KnownRates) -> float:
     r"""U = min over x and y of rho_other / P(noisy=y|x), so that beta <= (1-U)/(1-rho_pos-rho_neg).
 
     rho_other is the flip rate of the other class. The minimum is over both labels for every x; a
@@ -95,7 +100,7 @@ def smallest_noise_ratio(noisy_posterior: ArrayLike, rates: NoiseRates) -> float
     >>> round(smallest_noise_ratio([0.2, 0.5], NoiseRates(positive=0.3, negative=0.1)), 3)
     0.2
     """
-    positive, negative = _check_rates(rates)
+    positive, negative = _check_rates(rates).both()
     posterior = check_probabilities(noisy_posterior, "noisy_posterior")
     if posterior.size == 0:
         raise ValueError("noisy_posterior is empty, but a minimum needs at least one x.")
@@ -104,7 +109,7 @@ def smallest_noise_ratio(noisy_posterior: ArrayLike, rates: NoiseRates) -> float
     return min(other / most for other, most in greatest if most > 0)
 
 
-def weight_bound(rates: NoiseRates, u: float | None = None) -> float:
+def weight_bound(rates: KnownRates, u: float | None = None) -> float:
     r"""B = (1 - U) / (1 - rho_pos - rho_neg), or 1 / (1 - max(rho_pos, rho_neg)) without U.
 
     Parameters
@@ -133,22 +138,22 @@ def weight_bound(rates: NoiseRates, u: float | None = None) -> float:
     >>> print(f"{weight_bound(rates):.3f} {weight_bound(rates, u=0.2):.3f}")
     1.429 1.333
     """
-    positive, negative = _check_rates(rates)
+    positive, negative = _check_rates(rates).both()
     if u is None:
         return 1 / (1 - max(positive, negative))
     most = positive + negative
-    ratio = _check_number(u, "u", least=0.0)
+    ratio = check_not_negative(u, "u")
     if ratio > most + 1e-9:
         raise ValueError(
             f"u={ratio:g} contradicts {rates}: U is at most rho_pos + rho_neg = {most:g}, because "
             "the mean weight is 1. Compute it with smallest_noise_ratio, or leave it out."
         )
-    return (1 - min(ratio, most)) / rates.information_left
+    return (1 - min(ratio, most)) / (1 - positive - negative)
 
 
 def generalization_bound(
     rademacher: float,
-    rates: NoiseRates,
+    rates: KnownRates,
     n_samples: int,
     *,
     loss_bound: float,
@@ -208,11 +213,11 @@ def generalization_bound(
     >>> round(bound, 3)
     0.091
     """
-    complexity = _check_number(rademacher, "rademacher", least=0.0)
-    n_samples = _check_count(n_samples, "n_samples")
+    complexity = _check_complexity(rademacher, "rademacher")
+    check_count(n_samples, "n_samples", least=1)
     delta = _check_delta(delta)
     largest_weight = weight_bound(rates, u)
-    b = largest_weight * _check_number(loss_bound, "loss_bound", least=0.0)
+    b = largest_weight * check_not_negative(loss_bound, "loss_bound")
     times, events = (3, 3) if empirical else (1, 2)
     return largest_weight * complexity + times * b * _deviation(2 * n_samples, delta, events)
 
@@ -274,7 +279,7 @@ def density_ratio_rate(
     >>> round(rate[10**4] / rate[16 * 10**4], 1)
     2.2
     """
-    complexity = _check_number(rademacher, "rademacher", least=0.0)
+    complexity = _check_complexity(rademacher, "rademacher")
     posterior_error = _posterior_error(rademacher_ratio, n_samples, n_ratio, delta)
     return complexity + posterior_error
 
@@ -282,7 +287,7 @@ def density_ratio_rate(
 def joint_estimation_rate(
     rademacher: float,
     rademacher_ratio: float,
-    rates: NoiseRates,
+    rates: KnownRates,
     n_samples: int,
     *,
     n_ratio: int | None = None,
@@ -346,12 +351,12 @@ def joint_estimation_rate(
     0.192
     0.051
     """
-    complexity = _check_number(rademacher, "rademacher", least=0.0)
-    _check_rates(rates)
-    gap = _check_number(minimum_gap, "minimum_gap", least=0.0)
-    scale = _check_number(constant, "constant", least=0.0)
+    complexity = _check_complexity(rademacher, "rademacher")
+    information_left = _check_rates(rates).information_left
+    gap = check_not_negative(minimum_gap, "minimum_gap")
+    scale = check_not_negative(constant, "constant")
     error = scale * (_posterior_error(rademacher_ratio, n_samples, n_ratio, delta) + gap)
-    left = rates.information_left - error
+    left = information_left - error
     if left <= 0:
         return float("inf")
     return error / left**2 + complexity + _deviation(n_samples, delta, 2)
@@ -553,7 +558,7 @@ def _mean_over_signs(
     random_state: int | np.random.RandomState | None,
 ) -> RademacherEstimate:
     """Return (2 scale / n) E norm(sigma), with the standard error of the mean over the draws."""
-    n_draws = _check_count(n_draws, "n_draws", least=2)
+    check_count(n_draws, "n_draws", least=2)
     random = check_random_state(random_state)
     draws = np.concatenate([norm(signs) for signs in _sign_batches(n_samples, n_draws, random)])
     factor = 2 * scale / n_samples
@@ -575,9 +580,10 @@ def _posterior_error(
     rademacher_ratio: float, n_samples: int, n_ratio: int | None, delta: float
 ) -> float:
     """Return s(n) + sqrt(R_ratio + s(n_ratio)), the error of P(noisy=y|x) up to a constant."""
-    complexity = _check_number(rademacher_ratio, "rademacher_ratio", least=0.0)
-    n_samples = _check_count(n_samples, "n_samples")
-    n_ratio = n_samples if n_ratio is None else _check_count(n_ratio, "n_ratio")
+    complexity = _check_complexity(rademacher_ratio, "rademacher_ratio")
+    check_count(n_samples, "n_samples", least=1)
+    n_ratio = n_samples if n_ratio is None else n_ratio
+    check_count(n_ratio, "n_ratio", least=1)
     delta = _check_delta(delta)
     ratio_error = np.sqrt(complexity + _deviation(n_ratio, delta, 2))
     return float(_deviation(n_samples, delta, 2) + ratio_error)
@@ -588,17 +594,14 @@ def _deviation(n: int, delta: float, events: int) -> float:
     return float(np.sqrt(np.log(events / delta) / n))
 
 
-def _check_rates(rates: NoiseRates) -> tuple[float, float]:
-    if not isinstance(rates, NoiseRates):
-        raise TypeError(f"rates must be NoiseRates(positive=..., negative=...), got {rates!r}.")
-    return rates.both()
+def _check_rates(rates: KnownRates) -> NoiseRates:
+    """Return two known rates."""
+    return as_transition_matrix(rates, 2).rates
 
 
 def _check_class(radius: float, lipschitz: float) -> float:
     """Return L times the radius, the radius of an equivalent class with L = 1."""
-    scaled = _check_number(radius, "radius", least=0.0) * _check_number(
-        lipschitz, "lipschitz", least=0.0
-    )
+    scaled = check_not_negative(radius, "radius") * check_not_negative(lipschitz, "lipschitz")
     if scaled > LARGEST_VALUE:
         raise ValueError(
             f"radius times lipschitz is {scaled:g}; beyond {LARGEST_VALUE:g} a bound may overflow. "
@@ -607,30 +610,17 @@ def _check_class(radius: float, lipschitz: float) -> float:
     return scaled
 
 
-def _check_number(value: object, name: str, *, least: float) -> float:
+def _check_complexity(value: object, name: str) -> float:
     if isinstance(value, RademacherEstimate):
         raise TypeError(
             f"{name} must be a number, got {value}. Pass its .value, or .value plus some "
             "standard errors for a safe bound."
         )
-    if not isinstance(value, Real) or isinstance(value, bool):
-        raise TypeError(f"{name} must be a number >= {least:g}, got {value!r}.")
-    number = float(value)
-    if not (least <= number < float("inf")):
-        raise ValueError(f"{name} must be a finite number >= {least:g}, got {value!r}.")
-    return number
-
-
-def _check_count(value: object, name: str, *, least: int = 1) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise TypeError(f"{name} must be an integer >= {least}, got {value!r}.")
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value!r}.")
-    return int(value)
+    return check_not_negative(value, name)
 
 
 def _check_delta(delta: object) -> float:
-    chance = _check_number(delta, "delta", least=0.0)
+    chance = check_not_negative(delta, "delta")
     if not 0 < chance < 1:
         raise ValueError(
             f"delta must lie in (0, 1), got {delta!r}: it is the probability with which the bound "

@@ -1,63 +1,41 @@
 """The paper's methods, as presets."""
 
-import numpy as np
-
-from unflip._utils.typing import Classifier
+from unflip._utils.docs import documented
+from unflip._utils.typing import Classifier, RandomState
 from unflip.density_ratio import KLIEP
-from unflip.noise_rates import CrossValidatedRates
+from unflip.noise_rates import CrossValidatedRates, RatesLike
 from unflip.posterior import DensityRatioPosterior
 from unflip.reweighting import ImportanceReweightingClassifier
 
+UNFITTED = "ImportanceReweightingClassifier\n    Unfitted."
 
+PARAMETERS = {
+    "estimator": "classifier, default=None\n    The classifier to train.",
+    "random_state": "int, RandomState instance or None, default=None\n    Random seed.",
+}
+
+
+@documented(UNFITTED, **PARAMETERS)
 def eiw(
-    estimator: Classifier | None = None, *, random_state: int | np.random.RandomState | None = None
+    estimator: Classifier | None = None, *, random_state: RandomState = None
 ) -> ImportanceReweightingClassifier:
-    """Return the paper's eIW: KLIEP as published, rates by the minimum of the posterior.
-
-    Parameters
-    ----------
-    estimator : classifier, default=None
-        The classifier to train.
-    random_state : int, RandomState instance or None, default=None
-        Random seed.
-
-    Returns
-    -------
-    ImportanceReweightingClassifier
-        Unfitted.
-    """
-    return ImportanceReweightingClassifier(
-        estimator,
-        posterior=_published_posterior(),
-        noise_rates="minimum",
-        random_state=random_state,
-    )
+    """Return the paper's eIW: KLIEP as published, rates by the minimum of the posterior."""
+    return _with_published_kliep(estimator, "minimum", random_state)
 
 
+@documented(UNFITTED, **PARAMETERS)
 def iw(
-    estimator: Classifier | None = None, *, random_state: int | np.random.RandomState | None = None
+    estimator: Classifier | None = None, *, random_state: RandomState = None
 ) -> ImportanceReweightingClassifier:
-    """Return the paper's IW: KLIEP as published, rates by 3-fold cross-validated noisy accuracy.
+    """Return the paper's IW: KLIEP as published, rates by 3-fold cross-validated noisy accuracy."""
+    rates = CrossValidatedRates(scoring="noisy_accuracy", cv=3)
+    return _with_published_kliep(estimator, rates, random_state)
 
-    Parameters
-    ----------
-    estimator : classifier, default=None
-        The classifier to train.
-    random_state : int, RandomState instance or None, default=None
-        Random seed.
 
-    Returns
-    -------
-    ImportanceReweightingClassifier
-        Unfitted.
-    """
+def _with_published_kliep(
+    estimator: Classifier | None, noise_rates: RatesLike, random_state: RandomState
+) -> ImportanceReweightingClassifier:
+    published = DensityRatioPosterior(KLIEP(solver="projected_gradient", search="downward"))
     return ImportanceReweightingClassifier(
-        estimator,
-        posterior=_published_posterior(),
-        noise_rates=CrossValidatedRates(scoring="noisy_accuracy", cv=3),
-        random_state=random_state,
+        estimator, posterior=published, noise_rates=noise_rates, random_state=random_state
     )
-
-
-def _published_posterior() -> DensityRatioPosterior:
-    return DensityRatioPosterior(KLIEP(solver="projected_gradient", search="downward"))

@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._utils.compat import validate_data
+from unflip._utils.docs import documented
 from unflip._utils.gaussian_kernel import (
     SELECTION_ROWS,
     DistancesTo,
@@ -99,19 +100,10 @@ class KernelDensityPosterior(BasePosterior):
         self.exact_rows = exact_rows
         self.random_state = random_state
 
+    @documented()
     @one_blas_thread()
     def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Keep the rows, scaled, and choose the width.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Noisy labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts.
-        """
+        """Keep the rows, scaled, and choose the width."""
         rows, classes, codes, weight = check_rows(self, X, y, sample_weight)
         scaler = StandardScaler(with_mean=not sparse.issparse(rows)).fit(rows, sample_weight=weight)
         scaled = scaler.transform(rows)

@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from unflip._utils.docs import documented
 from unflip._utils.estimators import fit_weighted
 from unflip._utils.row_weights import relative_weights
 from unflip._utils.threads import one_blas_thread
@@ -72,19 +73,10 @@ class ProbabilisticPosterior(BasePosterior):
         self.calibration = calibration
         self.cv = cv
 
+    @documented()
     @one_blas_thread()
     def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the classifier to the noisy labels.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows, handed to the classifier as they are.
-        y : array-like of shape (n_samples,)
-            Noisy labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts.
-        """
+        """Fit the classifier to the noisy labels."""
         classes, codes = check_labels(y, binary=False)
         check_rows_of(X, codes)
         labels = classes[codes]

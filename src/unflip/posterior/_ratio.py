@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._utils.compat import validate_data
+from unflip._utils.docs import documented
 from unflip._utils.samples import Samples, TwoSamples
 from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Rows
@@ -62,19 +63,10 @@ class DensityRatioPosterior(BasePosterior):
         self.ratio = ratio
         self.normalize = normalize
 
+    @documented()
     @one_blas_thread()
     def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit one density ratio per noisy class.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Noisy labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts.
-        """
+        """Fit one density ratio per noisy class."""
         rows, classes, codes, weight = check_rows(self, X, y, sample_weight)
         samples = [TwoSamples.within(rows, codes == k, weight) for k in range(classes.size)]
         return self._fit_samples(samples, classes, X, rows)

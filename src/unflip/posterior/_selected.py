@@ -12,6 +12,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
+from unflip._utils.docs import documented
 from unflip._utils.estimators import clone_seeded
 from unflip._utils.folds import check_splits, folds_within_classes, stratified_folds
 from unflip._utils.row_weights import relative_weights
@@ -90,18 +91,9 @@ class SelectedPosterior(BasePosterior):
         """True: the folds that choose give every row's probability, too."""
         return True
 
+    @documented()
     def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Choose the classifier, and fit it to the noisy labels.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows, handed to the classifiers as they are.
-        y : array-like of shape (n_samples,)
-            Noisy labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts.
-        """
+        """Choose the classifier, and fit it to the noisy labels."""
         self.fit_predict_proba(X, y, sample_weight)
         return self
 
