@@ -63,27 +63,27 @@ def test_the_histogram_counts_rows_by_label():
         assert found.counts[0, b] == np.sum(inside & (y == "no"))
         assert found.counts[1, b] == np.sum(inside & (y == "yes"))
     assert found.pos_label == "yes"
-    assert_allclose(found.plateaus, [0.1, 0.7])
+    assert_allclose(found.anchor_values, [0.1, 0.7])
     both = posterior_histogram(np.column_stack([1 - posterior, posterior]), y, RATES, bins=5)
     assert_array_equal(both.counts, found.counts)
 
 
-def test_the_plateaus_are_where_the_posterior_levels_off():
+def test_the_values_at_anchor_points_are_where_the_posterior_levels_off():
     surely = np.eye(3)  # of one class each
     for k, label in enumerate("abc"):
         found = posterior_histogram(
             THREE.noisy_posterior(surely), list("abc"), THREE, pos_label=label
         )
-        assert_allclose(found.plateaus, THREE.noisy_posterior(surely)[:, k])
+        assert_allclose(found.anchor_values, THREE.noisy_posterior(surely)[:, k])
 
 
-def test_the_other_class_has_the_mirrored_plateaus():
+def test_the_other_class_has_the_mirrored_values():
     found = posterior_histogram([0.3, 0.9], [0, 1], RATES, pos_label=0)
-    assert_allclose(found.plateaus, [0.9, 0.3])
+    assert_allclose(found.anchor_values, [0.9, 0.3])
     assert_allclose(found.counts.sum(axis=1), [1, 1])
 
 
-def test_intervals_of_the_rates_are_turned_to_the_plateaus():
+def test_intervals_of_the_rates_are_those_of_the_anchor_points():
     ends = RatesInterval.from_pairs(positive=(0.25, 0.4), negative=(0.05, 0.2))
     found = posterior_histogram([0.3, 0.9], [0, 1], RATES, interval=ends)
     assert_allclose(found.interval, [[0.05, 0.6], [0.2, 0.75]])  # rho_neg and 1 - rho_pos
@@ -282,10 +282,10 @@ def test_noisy_test_labels_are_scored_with_a_clean_scorer():
 
 def test_only_what_trains_with_rates_has_a_sensitivity():
     X, y, _ = sample(100)
-    with pytest.raises(TypeError, match="the rates of LogisticRegression cannot be varied"):
+    with pytest.raises(TypeError, match="sample_weight_"):
         rate_sensitivity(LogisticRegression().fit(X, y), X, y, X, y)
     audit = LabelAudit(noise_rates=RATES, random_state=0).fit(X, y)
-    with pytest.raises(TypeError, match="the rates of LabelAudit cannot be varied"):
+    with pytest.raises(TypeError, match="sample_weight_"):
         rate_sensitivity(audit, X, y, X, y)
     clf = ImportanceReweightingClassifier(posterior="probabilistic", noise_rates=RATES).fit(X, y)
     with pytest.raises(ValueError, match="finite numbers"):

@@ -60,7 +60,7 @@ def plt():
     pyplot.close("all")
 
 
-def test_the_plateaus_are_drawn_at_the_rates(plt, clf, data):
+def test_the_values_at_anchor_points_are_drawn(plt, clf, data):
     X, y, _ = data
     display = NoiseRatesDisplay.from_estimator(clf, X, y, interval=INTERVAL, bins=10)
     assert_allclose([line.get_xdata()[0] for line in display.lines_], [0.1, 0.7])
@@ -75,7 +75,7 @@ def test_the_plateaus_are_drawn_at_the_rates(plt, clf, data):
     assert legend[:4] == ["labelled 0", "labelled 1", "rho_neg = 0.100", "1 - rho_pos = 0.700"]
 
 
-def test_one_of_three_classes_has_a_plateau_per_true_class(plt, three):
+def test_one_of_three_classes_has_a_line_per_true_class(plt, three):
     clf, X, y = three
     display = NoiseRatesDisplay.from_estimator(clf, X, y, pos_label="b")
     assert_allclose([line.get_xdata()[0] for line in display.lines_], [0.2, 0.8, 0.0])
@@ -177,7 +177,7 @@ def test_estimators_without_the_numbers_are_sent_elsewhere(data):
     plain = LogisticRegression().fit(X, y)
     with pytest.raises(TypeError, match="posterior_"):
         NoiseRatesDisplay.from_estimator(plain, X, y)
-    with pytest.raises(TypeError, match="no weights"):
+    with pytest.raises(TypeError, match="sample_weight_"):
         WeightsDisplay.from_estimator(plain, y)
     with pytest.raises(TypeError, match="mislabel_proba_"):
         MislabelCalibrationDisplay.from_estimator(plain, y, true)

@@ -28,9 +28,19 @@ MIN_INFORMATION = 0.05
 """Minimum `information_left` of the rates that are tried."""
 
 
+def check_has(estimator: Any, attribute: str) -> None:
+    """Raise an error unless an estimator is fitted and has an attribute."""
+    check_is_fitted(estimator)
+    if not hasattr(estimator, attribute):
+        raise TypeError(
+            f"{type(estimator).__name__} has no {attribute}. Give a fitted "
+            "ImportanceReweightingClassifier, or pass the numbers themselves to from_predictions."
+        )
+
+
 @dataclass(frozen=True)
 class PosteriorHistogram:
-    """Histogram of P(noisy=k | x), and its plateaus.
+    """Histogram of P(noisy=k | x), and its values at anchor points.
 
     Parameters
     ----------
@@ -41,12 +51,12 @@ class PosteriorHistogram:
     edges : ndarray of shape (n_bins + 1,)
         Edges of the bins of P(noisy=k | x).
     counts : ndarray of shape (2, n_bins)
-        Rows per bin: of other labels, and labelled k.
-    plateaus : ndarray of shape (n_classes,)
+        Samples per bin: with other labels, and labelled k.
+    anchor_values : ndarray of shape (n_classes,)
         T[i, k], the value of P(noisy=k | x) where x surely belongs to class i: for two classes
         (rho_neg, 1 - rho_pos).
     interval : ndarray of shape (2, n_classes) or None
-        Lower and upper ends of the intervals of the plateaus.
+        Lower and upper ends of the intervals of these values.
 
     Examples
     --------
@@ -63,7 +73,7 @@ class PosteriorHistogram:
     pos_label: Any
     edges: Floats
     counts: NDArray[np.intp]
-    plateaus: Floats
+    anchor_values: Floats
     interval: Floats | None
 
 
@@ -77,7 +87,7 @@ def posterior_histogram(
     bins: int = 30,
     classes: ArrayLike | None = None,
 ) -> PosteriorHistogram:
-    """Return the histogram of P(noisy=k | x) by given label; it lies within the range of T[:, k].
+    """Return the histogram of P(noisy=k | x) by observed label; its range is that of T[:, k].
 
     Parameters
     ----------
@@ -86,7 +96,7 @@ def posterior_histogram(
     y : array-like of shape (n_samples,)
         Noisy labels.
     rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
-        The rates that define the plateaus.
+        The rates, which give the values at anchor points.
     interval : RatesInterval, default=None
         The ends of T's entries, such as `interval_` of a rate estimator.
     pos_label : label, default=None
@@ -99,7 +109,7 @@ def posterior_histogram(
     Returns
     -------
     PosteriorHistogram
-        Counts, edges and plateaus.
+        Counts, edges and values at anchor points.
 
     Examples
     --------
@@ -111,7 +121,7 @@ def posterior_histogram(
     >>> histogram.counts
     array([[1, 1],
            [1, 1]])
-    >>> histogram.plateaus
+    >>> histogram.anchor_values
     array([0.1, 0.7])
     """
     known, codes = check_labels(y, classes=classes, binary=False)
@@ -186,7 +196,7 @@ def weight_histogram(
     sample_weight: ArrayLike | None = None,
     classes: ArrayLike | None = None,
 ) -> WeightHistogram:
-    """Return the histogram of beta by given label, in [0, 1 / T[k, k]].
+    """Return the histogram of beta by observed label, in [0, 1 / T[k, k]].
 
     Parameters
     ----------
@@ -417,12 +427,7 @@ def rate_sensitivity(
     curves : list of RateCurve
         One per class; for two classes, the positive class first.
     """
-    check_is_fitted(estimator)
-    if not (hasattr(estimator, "noise_rates_") and hasattr(estimator, "sample_weight_")):
-        raise TypeError(
-            f"the rates of {type(estimator).__name__} cannot be varied: give a fitted "
-            "ImportanceReweightingClassifier."
-        )
+    check_has(estimator, "sample_weight_")
     offsets = np.linspace(-0.15, 0.15, 7) if grid is None else check_numbers(grid, "grid")
     if offsets.ndim != 1 or not np.isfinite(offsets).all():
         raise ValueError(f"grid must be a list of finite numbers, got {grid!r}.")

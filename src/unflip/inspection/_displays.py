@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from unflip._utils.preprocessing import noisy_proba_of
 from unflip._utils.validation import plain_labels
@@ -16,6 +15,7 @@ from unflip.inspection._compute import (
     PosteriorHistogram,
     RateCurve,
     WeightHistogram,
+    check_has,
     mislabel_calibration,
     posterior_histogram,
     rate_sensitivity,
@@ -31,13 +31,47 @@ HATCHES = ("//", "\\\\", "..", "xx")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
-class NoiseRatesDisplay:
-    """Histogram of P(noisy=k | x) by given label, and the plateaus that the rates imply.
+class Display:
+    """What all displays share: the numbers are computed once and can be drawn again."""
 
-    Where x surely belongs to class i, P(noisy=k | x) = T[i, k]: for two classes rho_neg and
-    1 - rho_pos. With correct rates the histogram ends or accumulates at the plateaus. Bars well
-    outside the plateaus mean that a rate is too high or the posterior wrong; a gap between bars and
-    plateaus means that a rate is too low or that the classes overlap everywhere.
+    ax_: Any
+    figure_: Any
+
+    def plot(self, ax: Any = None, **kw: Any) -> Self:
+        """Draw the numbers.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, or three for a :class:`SensitivityDisplay`, default=None
+            Axes to draw on; None: a new figure.
+        **kw
+            Passed to `ax.bar` (histograms) or `ax.plot` (curves).
+
+        Returns
+        -------
+        display
+            Itself.
+        """
+        self.ax_, self.figure_ = _axes(ax, height=self._height())
+        self._draw(kw)
+        return self
+
+    def _height(self) -> float:
+        """Return the height of a new figure, in inches."""
+        return 4.8
+
+    def _draw(self, kw: dict[str, Any]) -> None:
+        """Draw on `ax_`."""
+        raise NotImplementedError
+
+
+class NoiseRatesDisplay(Display):
+    """Histogram of P(noisy=k | x) by observed label, and its values at anchor points.
+
+    At an anchor point, where x surely belongs to class i, P(noisy=k | x) = T[i, k]: for two classes
+    rho_neg and 1 - rho_pos. With correct rates the histogram ends or accumulates there. Bars well
+    beyond these values mean that a rate is too high or the posterior wrong; a gap between them and
+    the bars means that a rate is too low or that the classes overlap everywhere.
 
     Parameters
     ----------
@@ -51,11 +85,11 @@ class NoiseRatesDisplay:
     figure_ : matplotlib Figure
         The figure.
     bars_ : list of two BarContainers
-        Rows of other labels, and rows labelled k on top of them.
+        Samples with other labels, and samples labelled k on top of them.
     lines_ : list of Line2D
-        The plateaus, one per class.
+        The values at anchor points, one per class.
     spans_ : list of artists
-        The intervals of the plateaus, if given.
+        Their intervals, if given.
 
     Examples
     --------
@@ -73,50 +107,32 @@ class NoiseRatesDisplay:
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike,
-        *,
-        interval: RatesInterval | None = None,
-        pos_label: Any = None,
-        bins: int = 30,
-        ax: Any = None,
-        **kw: Any,
+        cls, estimator: Any, X: Any, y: ArrayLike, *, ax: Any = None, **kw: Any
     ) -> Self:
-        """Draw the posterior of a fitted classifier at rows with noisy labels.
+        """Draw the posterior of a fitted classifier at samples with noisy labels.
 
         Parameters
         ----------
         estimator : ImportanceReweightingClassifier
             A fitted classifier.
         X, y : array-like
-            Rows and noisy labels: those of the fit, or preferably held-out ones.
-        interval, pos_label, bins
-            As for :func:`posterior_histogram`.
+            Samples and noisy labels: those of the fit, or preferably held-out ones.
         ax : matplotlib Axes, default=None
             Axes to draw on; None: a new figure.
         **kw
-            Passed to `ax.bar`.
+            `interval`, `pos_label` and `bins`, as for :func:`posterior_histogram`; all others are
+            passed to `ax.bar`.
 
         Returns
         -------
         NoiseRatesDisplay
             With what was drawn.
         """
-        check_is_fitted(estimator)
-        if not hasattr(estimator, "posterior_"):
-            raise TypeError(
-                f"{type(estimator).__name__} has no posterior_: give a fitted "
-                "ImportanceReweightingClassifier, or probabilities to from_predictions."
-            )
+        check_has(estimator, "posterior_")
         return cls.from_predictions(
             noisy_proba_of(estimator, X),
             y,
             estimator.noise_rates_,
-            interval=interval,
-            pos_label=pos_label,
-            bins=bins,
             classes=estimator.classes_,
             ax=ax,
             **kw,
@@ -136,7 +152,7 @@ class NoiseRatesDisplay:
         ax: Any = None,
         **kw: Any,
     ) -> Self:
-        """Draw a given P(noisy=k | x) with the plateaus of given rates.
+        """Draw a given P(noisy=k | x) with the values at anchor points by given rates.
 
         Parameters
         ----------
@@ -164,29 +180,15 @@ class NoiseRatesDisplay:
         )
         return cls(histogram).plot(ax, **kw)
 
-    def plot(self, ax: Any = None, **kw: Any) -> Self:
-        """Draw the histogram, the plateaus and their intervals.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None: a new figure.
-        **kw
-            Passed to `ax.bar`.
-
-        Returns
-        -------
-        NoiseRatesDisplay
-            Itself.
-        """
-        self.ax_, self.figure_ = _axes(ax)
+    def _draw(self, kw: dict[str, Any]) -> None:
+        """Draw the histogram, the values at anchor points and their intervals."""
         shown = self.histogram
         label, two = shown.pos_label, shown.classes.size == 2
         k = shown.classes.tolist().index(label)
         other = shown.classes.tolist()[1 - k] if two else f"not {label}"
         self._draw_bars([f"labelled {other}", f"labelled {label}"], kw)
         self.lines_, self.spans_ = [], []
-        for i, level in enumerate(shown.plateaus.tolist()):
+        for i, level in enumerate(shown.anchor_values.tolist()):
             own = i == k
             self.lines_.append(
                 self.ax_.axvline(
@@ -211,7 +213,6 @@ class NoiseRatesDisplay:
         # above the axes, so that it hides nothing
         where = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 3}
         self.ax_.legend(handles=handles, frameon=False, **where)
-        return self
 
     def _draw_bars(self, labels: list[str], kw: dict[str, Any]) -> None:
         shown = self.histogram
@@ -239,11 +240,11 @@ class NoiseRatesDisplay:
         return "surely another class" if i == first else None
 
 
-class WeightsDisplay:
-    """Distribution of the weights beta by given label, with the bounds 1 / (1 - rho).
+class WeightsDisplay(Display):
+    """Distribution of the weights beta by observed label, with the bounds 1 / (1 - rho).
 
-    A weight of 0 is a label that is surely wrong. At the bound 1 / (1 - rho) the label is surely
-    right, and represents those flipped away. The title gives the effective sample size.
+    A label with weight 0 is surely wrong. A label whose weight is at the bound 1 / (1 - rho) is
+    surely right, and stands for those flipped away. The title gives the effective sample size.
 
     Parameters
     ----------
@@ -276,16 +277,7 @@ class WeightsDisplay:
         self.histogram = histogram
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        y: ArrayLike,
-        *,
-        bins: int = 40,
-        sample_weight: ArrayLike | None = None,
-        ax: Any = None,
-        **kw: Any,
-    ) -> Self:
+    def from_estimator(cls, estimator: Any, y: ArrayLike, *, ax: Any = None, **kw: Any) -> Self:
         """Draw the weights of a fitted classifier.
 
         Parameters
@@ -294,36 +286,20 @@ class WeightsDisplay:
             A fitted classifier.
         y : array-like of shape (n_samples,)
             The noisy labels of the fit.
-        bins : int, default=40
-            Number of bins.
-        sample_weight : array-like of shape (n_samples,), default=None
-            As given to `fit`.
         ax : matplotlib Axes, default=None
             Axes to draw on; None: a new figure.
         **kw
-            Passed to `ax.bar`.
+            `bins` and `sample_weight` (as given to `fit`), as for :func:`weight_histogram`; all
+            others are passed to `ax.bar`.
 
         Returns
         -------
         WeightsDisplay
             With what was drawn.
         """
-        check_is_fitted(estimator)
-        if not hasattr(estimator, "sample_weight_"):
-            raise TypeError(
-                f"{type(estimator).__name__} has no weights: give a fitted "
-                "ImportanceReweightingClassifier, or weights to from_predictions."
-            )
-        return cls.from_predictions(
-            estimator.sample_weight_,
-            y,
-            estimator.noise_rates_,
-            bins=bins,
-            sample_weight=sample_weight,
-            classes=estimator.classes_,
-            ax=ax,
-            **kw,
-        )
+        check_has(estimator, "sample_weight_")
+        weights, rates = estimator.sample_weight_, estimator.noise_rates_
+        return cls.from_predictions(weights, y, rates, classes=estimator.classes_, ax=ax, **kw)
 
     @classmethod
     def from_predictions(
@@ -360,23 +336,9 @@ class WeightsDisplay:
         )
         return cls(histogram).plot(ax, **kw)
 
-    def plot(self, ax: Any = None, **kw: Any) -> Self:
-        """Draw one histogram per class, and its bound.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None: a new figure.
-        **kw
-            Passed to `ax.bar`.
-
-        Returns
-        -------
-        WeightsDisplay
-            Itself.
-        """
+    def _draw(self, kw: dict[str, Any]) -> None:
+        """Draw one histogram per class, and its bound."""
         shown = self.histogram
-        self.ax_, self.figure_ = _axes(ax, height=max(4.8, 0.9 * shown.classes.size))
         tallest = shown.shares.max()
         names = []
         self.bars_, self.lines_ = [], []
@@ -409,15 +371,16 @@ class WeightsDisplay:
         )
         self.ax_.set_yticks(np.arange(len(names)) + 0.4, names)
         self.ax_.tick_params(axis="y", length=0)
-        return self
+
+    def _height(self) -> float:
+        return max(4.8, 0.9 * self.histogram.classes.size)
 
 
-class MislabelCalibrationDisplay:
+class MislabelCalibrationDisplay(Display):
     """Reliability diagram: observed against predicted shares of wrong labels.
 
-    Points on the diagonal are calibrated. Above it more labels are wrong than predicted, below
-    fewer.
-    The bars are the share of rows in each bin.
+    Points on the diagonal are calibrated: above it more labels are wrong than predicted, below it
+    fewer. The bars are the share of samples in each bin.
 
     Parameters
     ----------
@@ -431,9 +394,9 @@ class MislabelCalibrationDisplay:
     figure_ : matplotlib Figure
         The figure.
     line_ : Line2D
-        The share of wrong labels against the mean P(mislabelled).
+        The label error rate against the mean P(mislabelled).
     bars_ : BarContainer
-        The share of rows in each bin.
+        The share of samples in each bin.
 
     Examples
     --------
@@ -448,15 +411,7 @@ class MislabelCalibrationDisplay:
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        y: ArrayLike,
-        y_true: ArrayLike,
-        *,
-        n_bins: int = 10,
-        strategy: str = "uniform",
-        ax: Any = None,
-        **kw: Any,
+        cls, estimator: Any, y: ArrayLike, y_true: ArrayLike, *, ax: Any = None, **kw: Any
     ) -> Self:
         """Draw the calibration of a fitted estimator's `mislabel_proba_`.
 
@@ -468,35 +423,22 @@ class MislabelCalibrationDisplay:
             The noisy labels of the fit.
         y_true : array-like of shape (n_samples,)
             The true labels.
-        n_bins, strategy
-            As for :func:`mislabel_calibration`.
         ax : matplotlib Axes, default=None
             Axes to draw on; None: a new figure.
         **kw
-            Passed to `ax.plot`.
+            `n_bins` and `strategy`, as for :func:`mislabel_calibration`; all others are passed to
+            `ax.plot`.
 
         Returns
         -------
         MislabelCalibrationDisplay
             With what was drawn.
         """
-        check_is_fitted(estimator)
-        if not hasattr(estimator, "mislabel_proba_"):
-            raise TypeError(
-                f"{type(estimator).__name__} has no mislabel_proba_: give a fitted LabelAudit or "
-                "ImportanceReweightingClassifier, or probabilities to from_predictions."
-            )
+        check_has(estimator, "mislabel_proba_")
         given, truth = plain_labels(y), plain_labels(y_true, "y_true")
         if given.shape != truth.shape:
             raise ValueError(f"y has shape {given.shape} and y_true {truth.shape}.")
-        return cls.from_predictions(
-            given != truth,
-            estimator.mislabel_proba_,
-            n_bins=n_bins,
-            strategy=strategy,
-            ax=ax,
-            **kw,
-        )
+        return cls.from_predictions(given != truth, estimator.mislabel_proba_, ax=ax, **kw)
 
     @classmethod
     def from_predictions(
@@ -529,22 +471,8 @@ class MislabelCalibrationDisplay:
         curve = mislabel_calibration(wrong, proba, n_bins=n_bins, strategy=strategy)
         return cls(curve).plot(ax, **kw)
 
-    def plot(self, ax: Any = None, **kw: Any) -> Self:
-        """Draw the diagonal, the observed shares with their 95 % intervals, and the bins.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None: a new figure.
-        **kw
-            Passed to `ax.plot`.
-
-        Returns
-        -------
-        MislabelCalibrationDisplay
-            Itself.
-        """
-        self.ax_, self.figure_ = _axes(ax)
+    def _draw(self, kw: dict[str, Any]) -> None:
+        """Draw the diagonal, the observed shares with their 95 % intervals, and the bins."""
         shown = self.calibration
         self.bars_ = self.ax_.bar(
             shown.edges[:, 0],
@@ -567,10 +495,9 @@ class MislabelCalibrationDisplay:
             title=f"expected calibration error {shown.calibration_error:.3f}",
         )
         self.ax_.legend(loc="upper left", frameon=False)
-        return self
 
 
-class SensitivityDisplay:
+class SensitivityDisplay(Display):
     """Score, effective sample size and mean weight as one rate is varied.
 
     A flat score means that the rates need not be precise. With a correct posterior, the mean weight
@@ -655,20 +582,7 @@ class SensitivityDisplay:
         return cls(curves, score_name=name).plot(ax, **kw)
 
     def plot(self, ax: Any = None, **kw: Any) -> Self:
-        """Draw three panels with one curve per rate; a filled marker is the estimate.
-
-        Parameters
-        ----------
-        ax : array-like of three matplotlib Axes, default=None
-            Axes to draw on; None: a new figure.
-        **kw
-            Passed to `ax.plot`.
-
-        Returns
-        -------
-        SensitivityDisplay
-            Itself.
-        """
+        """Draw three panels with one curve per rate; a filled marker is the estimate."""
         is_new = ax is None
         if is_new:
             _, ax = _pyplot().subplots(1, 3, figsize=(10, 4), layout="constrained")
@@ -682,7 +596,7 @@ class SensitivityDisplay:
             "mean weight": [curve.mean_weights for curve in self.curves],
         }
         self.lines_ = [
-            self._draw(axes, name, values, kw)
+            self._panel(axes, name, values, kw)
             for axes, (name, values) in zip(self.ax_, panels.items(), strict=True)
         ]
         self.ax_[2].axhline(1.0, color="black", linestyle=":", linewidth=1)
@@ -693,7 +607,7 @@ class SensitivityDisplay:
             self.ax_[0].legend(handles=self.lines_[0], frameon=False)
         return self
 
-    def _draw(
+    def _panel(
         self, axes: Any, name: str, values: list[NDArray[np.float64]], kw: dict[str, Any]
     ) -> list[Any]:
         lines = []
@@ -723,7 +637,7 @@ def _pyplot() -> Any:
     return plt
 
 
-def _axes(ax: Any, *, height: float = 4.8) -> tuple[Any, Any]:
+def _axes(ax: Any, *, height: float) -> tuple[Any, Any]:
     """Return the given axes, or those of a new figure, with their figure."""
     if ax is None:
         _, ax = _pyplot().subplots(figsize=(6.4, height), layout="constrained")

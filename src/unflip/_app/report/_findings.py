@@ -253,5 +253,5 @@ def _posterior(noise: NoiseEstimate) -> Record:
     return {
         "edges": found.edges.tolist(),
         "counts": found.counts.tolist(),
-        "plateaus": found.plateaus.tolist(),
+        "plateaus": found.anchor_values.tolist(),
     }
