@@ -50,7 +50,7 @@ from unflip.baselines import IRBLClassifier
 from unflip.checked._betting import running_sequence
 from unflip.checked._counting import estimate_ratio
 from unflip.checked._draws import Draws
-from unflip.checked._error_model import LEAST_ROWS
+from unflip.checked._error_model import MIN_CHECKED
 from unflip.checked._ratios import Ratio, flip_rate, label_error_rate
 from unflip.checked.internals import choose_rows, correct, recalibrate
 
@@ -385,7 +385,7 @@ def looked_at(audit: LabelAudit, X: Array, given: Array, true: Array, learns: bo
         suspicion = 1 - proba[np.arange(given.size), given]
         suspicion[rows] = -1
         rows += np.argsort(-suspicion)[:5].tolist()
-        if learns and len(rows) >= LEAST_ROWS:
+        if learns and len(rows) >= MIN_CHECKED:
             answers = CheckedLabels(rows, true[rows])
             own, noisy = audit.label_proba_, audit.noisy_proba_
             error_rate = audit.noise_.error_rate

@@ -142,7 +142,7 @@ def test_one_probability_of_two_classes_says_how_to_give_both():
 def test_probabilities_of_seen_labels_are_doubted():
     seen = np.full((400, 3), 0.004)
     seen[np.arange(400), GIVEN] = 0.992
-    with pytest.warns(LabelNoiseWarning, match="cross_val_predict"):
+    with pytest.warns(LabelNoiseWarning, match="not_held_out:"):
         audit = LabelAudit().fit_posterior(seen, LABELS)
     assert any("it repeats their errors" in sentence for sentence in audit.diagnostics_)
 

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 from unflip.diagnostics import MEANINGLESS, sentences
 from unflip.noise import as_transition_matrix
 
-MOST_CLASSES, MOST_ROWS = 3, 5
+MAX_SHOWN_CLASSES, MAX_SHOWN_ROWS = 3, 5
 """Number of classes, those that are flipped most often, and of suspicious rows that are shown."""
 
 
@@ -22,14 +22,14 @@ def with_findings(diagram: str, estimator: BaseEstimator) -> str:
         return diagram
     flipped = 1 - np.diag(as_transition_matrix(estimator.noise_rates_).matrix)
     shown = np.arange(flipped.size)
-    if flipped.size > MOST_CLASSES:
-        shown = np.argsort(-flipped, kind="stable")[:MOST_CLASSES]
+    if flipped.size > MAX_SHOWN_CLASSES:
+        shown = np.argsort(-flipped, kind="stable")[:MAX_SHOWN_CLASSES]
     rows = "".join(
         f"<tr><td>{html.escape(str(estimator.classes_[k]))}</td><td>{flipped[k]:.1%}</td></tr>"
         for k in shown
     )
-    if flipped.size > MOST_CLASSES:
-        rows += f"<tr><td>{flipped.size - MOST_CLASSES} others</td><td>less often</td></tr>"
+    if flipped.size > MAX_SHOWN_CLASSES:
+        rows += f"<tr><td>{flipped.size - MAX_SHOWN_CLASSES} others</td><td>less often</td></tr>"
     noise = estimator.noise_
     first = str(noise.verdict)
     rest = [said for said in noise.warnings if said != first]
@@ -49,7 +49,7 @@ def with_findings(diagram: str, estimator: BaseEstimator) -> str:
 def _suspicious_rows(estimator: BaseEstimator) -> str:
     """Return the rows whose labels are most probably wrong, as a table; nothing if none may be."""
     wrong, index = estimator.mislabel_proba_, estimator._index
-    first = np.argsort(-wrong, kind="stable")[:MOST_ROWS]
+    first = np.argsort(-wrong, kind="stable")[:MAX_SHOWN_ROWS]
     first = first[wrong[first] > 0]
     if not first.size:
         return ""

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from unflip.checked._betting import (
-    MOST_WON,
+    MAX_WON,
     STAKES,
     _bounds,
     _game,
@@ -56,7 +56,7 @@ def test_the_capital_is_the_mean_product_of_all_stakes() -> None:
     capital = np.exp(_log_capital(grid, game))
     z, (below, above) = game.at(game.terms, grid), _bounds(grid, game)
     for side, outcome in ((0, z / below), (1, -z / above)):
-        outcome = np.minimum(outcome, MOST_WON)
+        outcome = np.minimum(outcome, MAX_WON)
         by_hand = np.mean([np.prod(1 + stake * outcome[:4], axis=0) for stake in STAKES], axis=0)
         assert_allclose(capital[side, 3], by_hand)
 

@@ -161,7 +161,7 @@ def test_columns_that_tell_nothing_are_no_estimate(refused, tmp_path):
     mixed_table().with_columns(labels).write_csv(path)
     for command in LEARNING:
         said = refused(command, *arguments_of(command, path), code=1)
-        assert said.startswith("cannot be estimated: The columns do not tell")
+        assert said.startswith("cannot be estimated: The columns do not predict")
 
 
 def test_too_few_rows_are_no_estimate(refused, tmp_path):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from unflip._app.markup import plain
 from unflip._utils.typing import Record
-from unflip.diagnostics import LEAST_SHOWN, MEANINGLESS, labels_to_verify, percent
+from unflip.diagnostics import MEANINGLESS, MIN_SHOWN, labels_to_verify, percent
 
 MOSTLY = 0.6
 """Minimum share of a class's errors that have one label for the sentence to name that label."""
@@ -99,7 +99,7 @@ def notes_of(found: Record) -> list[str]:
 def between(interval: Sequence[float]) -> str:
     """Return the ends of an interval, such as "between 8.2% and 11%"."""
     low, high = map(percent, interval)
-    if interval[1] < LEAST_SHOWN:
+    if interval[1] < MIN_SHOWN:
         return "less than 0.1%"
     return f"about {low}" if low == high else f"between {low} and {high}"
 
@@ -121,7 +121,7 @@ def rate_sentences(found: Record) -> list[str]:
     if len(rates) == 2:
         return [_rate_sentence(found, k) for k in range(2)]
     order = sorted(range(len(rates)), key=lambda k: (-rates[k], k))
-    shown = [k for k in order if rates[k] >= LEAST_SHOWN][:MOST_RATES]
+    shown = [k for k in order if rates[k] >= MIN_SHOWN][:MOST_RATES]
     sentences = [_rate_sentence(found, k) for k in shown]
     if shown and len(shown) < len(rates):
         highest = percent(rates[order[len(shown)]])

@@ -11,7 +11,7 @@ from unflip._utils.typing import Array, Codes, Floats, Rows
 from unflip._utils.validation import Labels
 from unflip.checked import CheckedLabels, Estimate
 from unflip.checked.internals import (
-    LEAST_ROWS,
+    MIN_CHECKED,
     Evidence,
     Features,
     HypothesisMixture,
@@ -82,7 +82,7 @@ def fit_error_model(
     explained = fit_checked(checked, truth, draws, seen)
     said = totals.error_share
     share = None
-    if draws.rows.size >= LEAST_ROWS:
+    if draws.rows.size >= MIN_CHECKED:
         drawn = np.flatnonzero(checked.is_representative(counts.n_all))
         wrong = 1 - own[drawn, codes[drawn]]
         share = estimate_predicted(

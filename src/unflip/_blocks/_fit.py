@@ -28,7 +28,7 @@ from unflip._features import (
 )
 from unflip._utils.sampling import drawn_rows
 from unflip._utils.typing import RandomState
-from unflip._utils.validation import MINIMUM_ROWS, check_count, check_labels
+from unflip._utils.validation import MIN_SAMPLES, check_count, check_labels
 from unflip.checked import CheckedLabels
 from unflip.checked.internals import has_checked, rates_of
 from unflip.diagnostics import MEANINGLESS, Diagnostic
@@ -78,7 +78,7 @@ def fit_blocks(
     other posterior needs one pass that fetches the drawn rows.
     """
     some_checked = has_checked(checked)
-    check_count(max_rows, "max_rows", least=MINIMUM_ROWS)
+    check_count(max_rows, "max_rows", least=MIN_SAMPLES)
     counts = count_labels(blocks)
     classes = counts.classes
     chosen = choose_posterior(posterior, noise_rates, classes.size, random_state=random_state)

@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
 from unflip._utils.typing import Array, Floats, PlainLabel, Rows, Vector
-from unflip._utils.validation import MINIMUM_ROWS, check_labels, check_weights, plain_labels
+from unflip._utils.validation import MIN_SAMPLES, check_labels, check_weights, plain_labels
 from unflip.posterior import BasePosterior
 
 S = TypeVar("S")
@@ -159,9 +159,9 @@ def count_labels(blocks: Blocks) -> LabelCounts:
     """Return the label counts of all blocks, in one pass over the labels."""
     found = blocks.map_labels(_label_counts)
     n_counting = int(sum(part.n_rows.sum() for part in found))
-    if n_counting < MINIMUM_ROWS:
+    if n_counting < MIN_SAMPLES:
         raise ValueError(
-            f"Found {n_counting} rows of positive weight, at least {MINIMUM_ROWS} are required: "
+            f"Found {n_counting} rows of positive weight, at least {MIN_SAMPLES} are required: "
             "label noise cannot be told apart from chance on fewer."
         )
     labels = np.concatenate([part.labels for part in found if part.labels.size])

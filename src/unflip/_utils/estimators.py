@@ -14,7 +14,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 
 from unflip._utils.typing import Array, Floats, RandomState, Rows
 
-MOST_SOFT_LABELS, LEAST_SOFT_LABEL = 4, 0.01
+MAX_SOFT_LABELS, MIN_SOFT_LABEL = 4, 0.01
 """Soft labels repeat a row for at most so many classes, each of at least this probability."""
 
 E = TypeVar("E", bound=BaseEstimator)
@@ -105,8 +105,8 @@ def fit_soft_labels(
 ) -> BaseEstimator:
     """Fit `estimator` (in place) to every row with every class k at weight proba_k, and return it.
 
-    A row is repeated for its likeliest classes, at most `MOST_SOFT_LABELS` of them and none below
-    `LEAST_SOFT_LABEL`; their weights are scaled to the weight of the row.
+    A row is repeated for its likeliest classes, at most `MAX_SOFT_LABELS` of them and none below
+    `MIN_SOFT_LABEL`; their weights are scaled to the weight of the row.
     """
     copies = soft_copies(X, proba, classes, row_weight)
     return fit_weighted(estimator, copies.X, copies.y, copies.weight, row_weight=copies.row_weight)
@@ -123,13 +123,13 @@ class Copies(NamedTuple):
 
 def soft_copies(X: Rows, proba: Floats, classes: Array, row_weight: Floats | None = None) -> Copies:
     """Return the rows as :func:`fit_soft_labels` trains on them."""
-    kept = np.where(proba >= LEAST_SOFT_LABEL, proba, 0.0)
-    if proba.shape[1] > MOST_SOFT_LABELS:
-        lowest = np.partition(kept, -MOST_SOFT_LABELS, axis=1)[:, -MOST_SOFT_LABELS, None]
+    kept = np.where(proba >= MIN_SOFT_LABEL, proba, 0.0)
+    if proba.shape[1] > MAX_SOFT_LABELS:
+        lowest = np.partition(kept, -MAX_SOFT_LABELS, axis=1)[:, -MAX_SOFT_LABELS, None]
         kept[kept < lowest] = 0.0
     # a class without rows could not be predicted
     likeliest = proba.argmax(axis=0), np.arange(classes.size)
-    kept[likeliest] = np.maximum(proba[likeliest], LEAST_SOFT_LABEL)
+    kept[likeliest] = np.maximum(proba[likeliest], MIN_SOFT_LABEL)
     kept /= kept.sum(axis=1, keepdims=True)
     if row_weight is not None:
         kept *= row_weight[:, None]

@@ -1,4 +1,4 @@
-"""What is said of rows as a table, with the index that the rows came with."""
+"""Dataframes of pandas and polars, read and written by narwhals."""
 
 from typing import Any
 
@@ -45,8 +45,15 @@ def split_label_column(X: Any, label: str) -> tuple[Any, Any]:
 
 
 def is_frame(X: Any) -> bool:
-    """Return whether rows came as a dataframe."""
+    """Return whether X is a dataframe of any library."""
     return isinstance(nw.from_native(X, pass_through=True), nw.DataFrame)
+
+
+def as_frame(X: Any) -> "nw.DataFrame[Any] | None":
+    """Return a dataframe with distinct column names as narwhals', or None."""
+    if not hasattr(X, "columns") or len(set(X.columns)) < len(X.columns):
+        return None  # narwhals takes no repeated names
+    return nw.from_native(X, eager_only=True)
 
 
 def some_rows(table: Any, rows: NDArray[np.intp]) -> Any:

@@ -9,7 +9,7 @@ from unflip._utils.validation import check_weights
 RESTS_ON_ONE_ROW = 2.0
 """Weights of 200 rows or more that leave fewer effective rows rest on a single row."""
 
-MOST_COPIES = 10
+MAX_COPIES = 10
 """Fractions are read as numbers of copies up to this many: weights rounded to two digits, which
 are multiples of 0.01, are not."""
 
@@ -60,6 +60,6 @@ def common_unit(weight: Floats) -> float | None:
     for value in values[-2::-1].tolist():
         while value > 1e-9 * largest:
             unit, value = value, abs(unit - value * round(unit / value))
-        if largest > MOST_COPIES * unit:
+        if largest > MAX_COPIES * unit:
             return None
     return unit

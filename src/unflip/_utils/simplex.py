@@ -11,10 +11,10 @@ BARRIER = 1e-10
 NEARLY_FLAT = 1 - 1e-3
 """Where g_k is smaller, q_k is 0 but for the barrier: q_k = BARRIER / (1 - g_k)."""
 
-LARGEST_GAP = 1e-6
+MAX_SUBOPTIMALITY = 1e-6
 """How far a row's mean log-likelihood is below its highest value at most."""
 
-LARGEST_STEPS = 1000
+MAX_EM_STEPS = 1000
 """Accelerated steps at most: hardly any row takes a hundred."""
 
 SOLVED_AT_ONCE = 1 << 21
@@ -109,7 +109,7 @@ def _climbed(start: Floats, rows: Floats, matrix: Floats) -> Floats:
     """Return the best q inside the simplex, from starts that are inside."""
     mixture = start.copy()
     moving = np.arange(len(rows))
-    for _ in range(LARGEST_STEPS):
+    for _ in range(MAX_EM_STEPS):
         if not moving.size:
             break
         p = rows[moving]
@@ -120,10 +120,10 @@ def _climbed(start: Floats, rows: Floats, matrix: Floats) -> Floats:
         worse = ~(_objective(leap, p, matrix) >= _objective(second, p, matrix))
         leap[worse] = second[worse]
         mixture[moving], gap = _em_step(leap, p, matrix)
-        there = gap <= LARGEST_GAP
+        there = gap <= MAX_SUBOPTIMALITY
         done = moving[there]
         settled, cost = _settled(mixture[done], p[there], matrix)
-        good = cost <= LARGEST_GAP
+        good = cost <= MAX_SUBOPTIMALITY
         mixture[done[good]] = settled[good]
         moving = moving[~there]
     return mixture

@@ -20,16 +20,16 @@ from unflip._utils.typing import Array, PlainLabel, Rows, Vector
 FLOATS = (np.float64, np.float32)
 """Precisions that are kept as they come."""
 
-LARGEST_VALUE = 1e150
+MAX_VALUE = 1e150
 """Larger numbers are refused: their squares, of which distances are made, overflow."""
 
-LARGEST_SINGLE = 1e15
+MAX_SINGLE = 1e15
 """Rows in single precision that hold larger numbers are computed with in double, alike."""
 
-LARGEST_STRINGS = 64 * 2**20
+MAX_STRING_BYTES = 64 * 2**20
 """Bytes that labels may take as an array of numpy's strings: a table of this size is not large."""
 
-MINIMUM_ROWS = 10
+MIN_SAMPLES = 10
 """Noise rates are not estimated on fewer."""
 
 MANY_VALUES = 50
@@ -90,7 +90,7 @@ def _refuse_measurements(labels: Array) -> None:
         return
     values = np.unique(labels)
     fractions = values[values != np.round(values)]
-    is_many = values.size > MANY_VALUES and labels.size < MINIMUM_ROWS * values.size
+    is_many = values.size > MANY_VALUES and labels.size < MIN_SAMPLES * values.size
     if fractions.size or is_many:
         what = (
             f"continuous. y holds fractions such as {fractions.item(0)!r}"
@@ -182,7 +182,7 @@ def _without_objects(labels: Array, name: str) -> Array:
 def _as_strings(labels: Array) -> Array:
     """Return strings as numpy's own, all of which take the room of the longest, or as objects."""
     longest = max(map(len, labels), default=0)
-    if labels.size * longest * np.dtype("U1").itemsize > LARGEST_STRINGS:
+    if labels.size * longest * np.dtype("U1").itemsize > MAX_STRING_BYTES:
         return labels.astype(object)
     return labels.astype(str)
 
@@ -250,10 +250,10 @@ def check_weights(
     if not (all_zero or weight.any()):
         raise ValueError("sample_weight is zero for every row: there is nothing to learn from.")
     largest = float(weight.max())
-    if largest > LARGEST_VALUE or 0 < largest < 1 / LARGEST_VALUE:
+    if largest > MAX_VALUE or 0 < largest < 1 / MAX_VALUE:
         raise ValueError(
-            f"the largest sample_weight is {largest:.2g}, expected between {1 / LARGEST_VALUE:g} "
-            f"and {LARGEST_VALUE:g}, where squares of weights are numbers. Rescale all weights."
+            f"the largest sample_weight is {largest:.2g}, expected between {1 / MAX_VALUE:g} "
+            f"and {MAX_VALUE:g}, where squares of weights are numbers. Rescale all weights."
         )
     return weight
 
@@ -344,9 +344,9 @@ def training_rows(
     )
     values = rows.data if sparse.issparse(rows) else rows
     largest = float(np.abs(values).max(initial=0.0)) if values.dtype.kind == "f" else 1.0
-    if 0 < largest < 1 / LARGEST_VALUE:
+    if 0 < largest < 1 / MAX_VALUE:
         raise ValueError(
-            f"{name} holds no number larger than {largest:.2g}, and below {1 / LARGEST_VALUE:g} "
+            f"{name} holds no number larger than {largest:.2g}, and below {1 / MAX_VALUE:g} "
             "their squares are 0. Rescale the columns, for example by a constant."
         )
     return within_range(rows, name)
@@ -370,16 +370,16 @@ def within_range(rows: Rows, name: str) -> Rows:
     if values.dtype.kind != "f" or not values.size:
         return rows
     largest = max(float(values.max()), -float(values.min()))
-    if largest > LARGEST_VALUE:
+    if largest > MAX_VALUE:
         by_column = abs(rows).max(axis=0)
         by_column = by_column.toarray() if sparse.issparse(by_column) else by_column
-        columns = np.flatnonzero(np.ravel(by_column) > LARGEST_VALUE)
+        columns = np.flatnonzero(np.ravel(by_column) > MAX_VALUE)
         raise ValueError(
             f"{name} holds numbers up to {largest:.2g} (columns {_some(columns)}), and beyond "
-            f"{LARGEST_VALUE:g} their squares overflow. Rescale these columns, for example by a "
+            f"{MAX_VALUE:g} their squares overflow. Rescale these columns, for example by a "
             "constant or by their logarithms."
         )
-    if values.dtype == np.float32 and largest > LARGEST_SINGLE:
+    if values.dtype == np.float32 and largest > MAX_SINGLE:
         return rows.astype(np.float64)
     return rows
 
@@ -388,9 +388,9 @@ def check_enough_rows(X: Rows, y: Vector) -> None:
     """Refuse samples on which no noise rate can be told apart from chance."""
     check_rows_of(X, y)
     n_samples = len(y)
-    if n_samples < MINIMUM_ROWS:
+    if n_samples < MIN_SAMPLES:
         raise ValueError(
-            f"Found n_samples={n_samples} rows, at least {MINIMUM_ROWS} are required: label noise "
+            f"Found n_samples={n_samples} rows, at least {MIN_SAMPLES} are required: label noise "
             "cannot be told apart from chance on fewer. Collect more rows."
         )
 
@@ -461,9 +461,9 @@ def check_not_negative(value: object, name: str) -> float:
 def check_width(value: SupportsFloat, name: str) -> float:
     """Return a kernel's width, whose square must be a number too."""
     width = check_positive(value, name)
-    if not 1 / LARGEST_VALUE <= width <= LARGEST_VALUE:
+    if not 1 / MAX_VALUE <= width <= MAX_VALUE:
         raise ValueError(
-            f"{name} must lie between {1 / LARGEST_VALUE:g} and {LARGEST_VALUE:g}, so that its "
+            f"{name} must lie between {1 / MAX_VALUE:g} and {MAX_VALUE:g}, so that its "
             f"square is a number, got {value!r}."
         )
     return width

@@ -32,13 +32,13 @@ PRIOR_POWER_ROWS = 10.0
 GRID = 128
 """Values that are tried at first; the ends are then refined."""
 
-DRAWS_PER_BLOCK, SMALLEST_FACTOR = 128, 1e-300
+DRAWS_PER_BLOCK, MIN_FACTOR = 128, 1e-300
 """Draws whose factors are multiplied before a logarithm is taken."""
 
-MOST_WON = 10.0
+MAX_WON = 10.0
 """No draw multiplies the capital by much more."""
 
-LEAST_BOUND = 1e-3
+MIN_BOUND = 1e-3
 """Terms are taken to reach at least so far, against rounding."""
 
 
@@ -167,7 +167,7 @@ def _log_capital(grid: Floats, game: _Game) -> Floats:
     below, above = _bounds(grid, game)
     outcomes = z / below, -z / above
     # what is won may be left on the table
-    return np.stack([_log_mean_product(np.minimum(each, MOST_WON)) for each in outcomes])
+    return np.stack([_log_mean_product(np.minimum(each, MAX_WON)) for each in outcomes])
 
 
 def _log_mean_product(outcome: Floats) -> Floats:
@@ -180,8 +180,8 @@ def _log_mean_product(outcome: Floats) -> Floats:
         products = np.cumprod(1 + stakes * outcome[part], axis=1)
         top = logs.max(axis=0)
         mean = np.einsum("jim,jtm->tm", np.exp(logs - top), products) / STAKES.size
-        found[part] = top + np.log(np.maximum(mean, SMALLEST_FACTOR))
-        logs = logs + np.log(np.maximum(products[:, -1:], SMALLEST_FACTOR))
+        found[part] = top + np.log(np.maximum(mean, MIN_FACTOR))
+        logs = logs + np.log(np.maximum(products[:, -1:], MIN_FACTOR))
     return found
 
 
@@ -194,7 +194,7 @@ def _bounds(grid: Floats, game: _Game) -> tuple[Floats, Floats]:
     scale = (draws.left / (draws.n_rows * draws.floor))[:, None]
     below = scale * (lowest + lam * highest) - base
     above = scale * (highest + lam * lowest) + base
-    return np.maximum(below, LEAST_BOUND), np.maximum(above, LEAST_BOUND)
+    return np.maximum(below, MIN_BOUND), np.maximum(above, MIN_BOUND)
 
 
 def _least_refuted(grid: Floats, game: _Game) -> float:

@@ -14,7 +14,7 @@ from unflip._utils.validation import Labels
 from unflip.checked._counting import Estimate
 from unflip.checked._draws import Draws
 from unflip.checked._error_model import (
-    LEAST_ROWS,
+    MIN_CHECKED,
     Evidence,
     HypothesisMixture,
     PriorEstimate,
@@ -29,14 +29,14 @@ from unflip.noise_rates import admissible_matrix
 SAME_SPREAD = 0.01
 """Columns whose spreads differ by less are of one scale."""
 
-LEAST_SHARE = 1e-6
+MIN_SCALE = 1e-6
 """Of a column's weight in the usual one: a column of none is next to nothing."""
 
 MANY_BY_HAND = 20
 """So many rows picked by hand, and none drawn, may be a random sample that does not say so."""
 
 
-MOST_AVERAGED = 2000
+MAX_AVERAGED = 2000
 """Rows over which the error rate is averaged while picked rows are learnt from. Of a larger table,
 a random subset of this size is taken: a mean of probabilities then has a standard error of at most
 1 / (2 sqrt(2000)) = 0.011."""
@@ -71,10 +71,10 @@ def correct(
     joint = joint_counts(proba, codes)
     proba[nowhere] = 0.0  # of no class, they belong to none with certainty
     share = None
-    if draws.rows.size >= LEAST_ROWS:
+    if draws.rows.size >= MIN_CHECKED:
         share = checked.label_error_rate(labels.given, own, level=LEVEL)
-    said = float(1 - own[np.arange(codes.size), codes].mean())
-    findings = tuple(diagnose_checked(checked, draws, share, said))
+    alone = float(1 - own[np.arange(codes.size), codes].mean())
+    findings = tuple(diagnose_checked(checked, draws, share, alone))
     corrected = replace(
         noise,
         label_proba=proba,
@@ -123,8 +123,8 @@ def recalibrate(
     features = Features.of(X, rows, held_out)
     seen = Evidence(scaled_rows(own), held_out, features.transform(X), labels.codes)
     some = np.arange(len(own))
-    if some.size > MOST_AVERAGED:
-        some = np.sort(np.random.default_rng(0).choice(some.size, MOST_AVERAGED, replace=False))
+    if some.size > MAX_AVERAGED:
+        some = np.sort(np.random.default_rng(0).choice(some.size, MAX_AVERAGED, replace=False))
     # bounds hold with probability LEVEL, and nothing is known to less than one label
     z = norm.ppf((1 + LEVEL) / 2)
     bounds = (error_rate.interval, error_rate.range)
@@ -177,7 +177,7 @@ class Features:
             if np.ptp(size) > SAME_SPREAD * size.max():
                 scalers[name] = scaler = clone(alike).fit(x)
                 share = size / np.sqrt((size**2).mean())
-                scaler.scale_ = alike.scale_ / np.maximum(share, LEAST_SHARE)
+                scaler.scale_ = alike.scale_ / np.maximum(share, MIN_SCALE)
         axes: dict[str, Floats] = {}
         if 0 < checked_rows.size < x.shape[1]:
             axes = {name: _span(each, x[checked_rows]) for name, each in scalers.items()}
@@ -254,12 +254,12 @@ def rates_of(joint: Floats) -> NoiseRates | TransitionMatrix:
 
 
 def diagnose_checked(
-    checked: CheckedLabels, draws: Draws, share: Estimate | None, said: float
+    checked: CheckedLabels, draws: Draws, share: Estimate | None, alone: float
 ) -> list[Diagnostic]:
     """Return what a user should know of checked rows."""
-    if share is not None and not share.anytime[0] <= said <= share.anytime[1]:
+    if share is not None and not share.anytime[0] <= alone <= share.anytime[1]:
         low, high = share.interval
-        numbers = {"low": low, "high": high, "said": said, "n_rows": share.n_rows}
+        numbers = {"low": low, "high": high, "alone": alone, "n_rows": share.n_rows}
         return [Diagnostic("checked_disagree", "note", numbers)]
     if not draws.rows.size and len(checked) >= MANY_BY_HAND:
         return [Diagnostic("convenience_sample", "note", {"n_rows": len(checked)})]

@@ -6,7 +6,7 @@ import numpy as np
 
 from unflip._utils.typing import Codes, Floats
 
-LEAST_SHARE_OF_RANDOM = 0.7
+MIN_RANDOM_SHARE = 0.7
 """Rows are drawn with at least this share of the probability of a plain random draw."""
 
 
@@ -32,7 +32,7 @@ class Draws(NamedTuple):
     @property
     def floor(self) -> float:
         """A lower bound of the relative probability of any row at any draw."""
-        return 1.0 if self.is_plain else min(LEAST_SHARE_OF_RANDOM, float(self.relative.min()))
+        return 1.0 if self.is_plain else min(MIN_RANDOM_SHARE, float(self.relative.min()))
 
     @property
     def weight(self) -> Floats:

@@ -43,7 +43,7 @@ from unflip.weights import LabelPosterior
 WIDTHS = (0.5, 5.0, 50.0)
 """Prior variances of v x, the part of the score that x has besides P(noisy | x); and none."""
 
-LEAST_ROWS = 10
+MIN_CHECKED = 10
 """Fewer drawn rows do not speak of errors at all."""
 
 FOLDS = 10
@@ -61,7 +61,7 @@ STACKING_STEPS = 500
 PRIOR_VARIANCE = 1.0
 """Of alpha, beta, b and W."""
 
-SMALLEST_PROBA = 1e-4
+MIN_PROBA = 1e-4
 """Probabilities are kept from 0 and 1 by this."""
 
 
@@ -131,7 +131,7 @@ def fit_hypotheses(
     """
     speaking = np.flatnonzero(weight > 0)
     rows, truth, weight = rows.take(speaking), truth[speaking], weight[speaking]
-    if speaking.size < LEAST_ROWS:
+    if speaking.size < MIN_CHECKED:
         return HypothesisMixture([LabelsAlone()], np.ones(1))
     parts: list[Hypothesis] = [LabelsAlone(), ErrorModel(before=before)]
     parts += [ErrorModel(width, scale, before) for scale in rows.x for width in WIDTHS]
@@ -149,7 +149,7 @@ def fit_hypotheses(
             part.fit(rows.take(train), truth[train], weight[train])
             proba = part.predict(rows.take(test))
             scores[test, column] = proba[np.arange(test.size), truth[test]]
-    shares = _stacked(np.log(np.maximum(scores, SMALLEST_PROBA)), weight, prior)
+    shares = _stacked(np.log(np.maximum(scores, MIN_PROBA)), weight, prior)
     return HypothesisMixture([part.fit(rows, truth, weight) for part in parts], shares)
 
 
@@ -305,7 +305,7 @@ Hypothesis = LabelsAlone | RandomFlips | ErrorModel
 
 def _centred_log(proba: Floats) -> Floats:
     """Return the logarithms of probabilities, their mean over the classes taken out."""
-    log_p = np.log(np.clip(proba, SMALLEST_PROBA, None))
+    log_p = np.log(np.clip(proba, MIN_PROBA, None))
     return np.asarray(log_p - log_p.mean(axis=1, keepdims=True))
 
 

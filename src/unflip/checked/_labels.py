@@ -17,7 +17,7 @@ from unflip._utils.validation import (
 from unflip.checked import _ratios
 from unflip.checked._counting import Estimate, estimate_mean, estimate_ratio
 from unflip.checked._draws import Draws, relative_probability
-from unflip.checked._error_model import LEAST_ROWS
+from unflip.checked._error_model import MIN_CHECKED
 from unflip.checked._input import (
     NONE,
     UNSURE,
@@ -370,7 +370,7 @@ class CheckedLabels:
         (T, interval) or None
             The transition matrix, and the bounds of its entries.
         """
-        if np.count_nonzero(self.is_representative(np.shape(y)[0])) < LEAST_ROWS:
+        if np.count_nonzero(self.is_representative(np.shape(y)[0])) < MIN_CHECKED:
             return None
         found = self.transition(y, label_proba, level=level)
         value = np.array([[each.value for each in row] for row in found])

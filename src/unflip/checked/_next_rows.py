@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from unflip._utils.typing import Codes, Floats, RandomState
 from unflip._utils.validation import check_choice, check_count
 from unflip.checked._counting import Estimate
-from unflip.checked._draws import LEAST_SHARE_OF_RANDOM, Draws
+from unflip.checked._draws import MIN_RANDOM_SHARE, Draws
 
 Goal = Literal["count", "find", "train"]
 
@@ -20,7 +20,7 @@ GOALS = {
 }
 """What each goal is for, in one line."""
 
-LEAST_SPREAD = 0.02
+MIN_VARIANCE = 0.02
 """Variance of an answer of which the model is sure, on average over the rows."""
 
 PRIOR_RANDOM_ROWS = 30.0
@@ -81,7 +81,7 @@ def choose_rows(
     spread = _lessons(suspicion, given) if goal == "train" else _spread(suspicion)
     temper = _temper(draws, spread, suspicion, given) if goal == "count" else 1.0
     value = spread[left] ** temper
-    value = LEAST_SHARE_OF_RANDOM + (1 - LEAST_SHARE_OF_RANDOM) * value / value.mean()
+    value = MIN_RANDOM_SHARE + (1 - MIN_RANDOM_SHARE) * value / value.mean()
     # the smallest of exponential clocks with these rates rings first: draws without replacement
     generator = check_random_state(random_state)
     rings = generator.exponential(size=left.size) / value
@@ -109,11 +109,11 @@ def _spread(suspicion: Floats) -> Floats:
 
     Answers of which it is sure may surprise: upwards where it calls labels right, downwards where
     it calls them wrong. Both ways count alike, however few rows one has: rows that make up a share
-    p of the table have a variance of LEAST_SPREAD / (2 p).
+    p of the table have a variance of MIN_VARIANCE / (2 p).
     """
     share = np.clip(suspicion.mean(), 1e-6, 1 - 1e-6)
     surprise = (suspicion / share + (1 - suspicion) / (1 - share)) / 2
-    return np.sqrt(suspicion * (1 - suspicion) + LEAST_SPREAD * surprise)
+    return np.sqrt(suspicion * (1 - suspicion) + MIN_VARIANCE * surprise)
 
 
 def _temper(draws: Draws, spread: Floats, suspicion: Floats, given: Codes) -> float:
@@ -136,7 +136,7 @@ def _temper(draws: Draws, spread: Floats, suspicion: Floats, given: Codes) -> fl
     variances = []
     for temper in tempers:
         value = spread**temper
-        q = LEAST_SHARE_OF_RANDOM + (1 - LEAST_SHARE_OF_RANDOM) * value / value.mean()
+        q = MIN_RANDOM_SHARE + (1 - MIN_RANDOM_SHARE) * value / value.mean()
         own = float(w @ (square / q[rows]))
         plain = float((w @ square) / w.sum() * (1 / q).mean())
         variances.append(own + PRIOR_RANDOM_ROWS * plain)

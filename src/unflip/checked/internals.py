@@ -9,7 +9,7 @@ from unflip.checked._correction import joint_counts as joint_counts
 from unflip.checked._correction import rates_of as rates_of
 from unflip.checked._correction import recalibrate as recalibrate
 from unflip.checked._counting import estimate_predicted as estimate_predicted
-from unflip.checked._error_model import LEAST_ROWS as LEAST_ROWS
+from unflip.checked._error_model import MIN_CHECKED as MIN_CHECKED
 from unflip.checked._error_model import Evidence as Evidence
 from unflip.checked._error_model import HypothesisMixture as HypothesisMixture
 from unflip.checked._exact import check_counts as check_counts

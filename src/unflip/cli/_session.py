@@ -121,7 +121,9 @@ def session(*, as_json: bool, quiet: bool) -> Iterator[Session]:
         # doubts are about an estimate, and where there is none its refusal says it all
         doubts = LabelNoiseWarning if code == 1 else ()
         noted = [one.message for one in caught if not isinstance(one.message, doubts)]
-        for words in dict.fromkeys(map(str, noted)):
+        for words in dict.fromkeys(
+            one.sentence if isinstance(one, LabelNoiseWarning) else str(one) for one in noted
+        ):
             if words not in known:
                 complain(f"note: {words}")
     if code:

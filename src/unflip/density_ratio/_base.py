@@ -17,7 +17,7 @@ from unflip._utils.sampling import shuffled
 from unflip._utils.threads import by_threads, one_blas_thread
 from unflip._utils.typing import Array, Record, Rows
 from unflip._utils.validation import (
-    LARGEST_SINGLE,
+    MAX_SINGLE,
     check_count,
     check_weights,
     new_rows,
@@ -170,7 +170,7 @@ class KernelDensityRatio(BaseDensityRatio):
         return self._linear_ratio(X)
 
     def _linear_ratio(self, X: Rows) -> Array:
-        if self.coef_.max() > LARGEST_SINGLE:  # would overflow in float32
+        if self.coef_.max() > MAX_SINGLE:  # would overflow in float32
             X = X.astype(np.float64)
         centers, coef = self.centers_.astype(X.dtype), self.coef_.astype(X.dtype)
 

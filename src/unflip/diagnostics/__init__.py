@@ -1,6 +1,6 @@
 """Findings about an estimate: codes, severities, thresholds and sentences."""
 
-from unflip.diagnostics._catalogue import LEAST_SHOWN as LEAST_SHOWN
+from unflip.diagnostics._catalogue import MIN_SHOWN as MIN_SHOWN
 from unflip.diagnostics._catalogue import Diagnostic
 from unflip.diagnostics._catalogue import LabelNoiseWarning as LabelNoiseWarning
 from unflip.diagnostics._catalogue import named as named

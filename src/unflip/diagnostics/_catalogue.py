@@ -6,11 +6,11 @@ from typing import Any, Literal
 
 from unflip._utils.warning import warn
 
-MOST_NAMED = 10
-"""Number of items that a sentence lists; of more, it lists one less and counts the others."""
+MAX_NAMED = 10
+"""Maximum number of items that a sentence lists; if there are more, the rest are counted."""
 
-LEAST_SHOWN = 0.0005
-"""Smaller shares are shown as less than 0.1 %, the smallest number with one decimal."""
+MIN_SHOWN = 0.0005
+"""Minimum share that is shown as a number; below it, "less than 0.1%"."""
 
 KNOWN_RATES = (
     "Give the rates you know (on the command line: --rates), better features or more samples."
@@ -40,43 +40,38 @@ SENTENCES = {
     "{n_samples:,}.",
     "given_none": "At the given rates, next to none of the {n_samples:,} labels is wrong.",
     # how the estimate was made
-    "tree_features": "The classes have a shape that trees follow better than smooth functions of "
-    "the columns: tree-based features were used.",
+    "tree_features": "The boundary between the classes is followed better by trees than by smooth "
+    "functions of the columns: tree-based features were used.",
     "small_tree": "A small decision tree reproduces nearly all labels. If somebody labelled by "
     "such a rule, the errors of the rule cannot be seen: verify some labels by hand.",
     "determined_or_not": "{by_class:.1%} of the labels are wrong if errors depend on the true "
     "class alone, which is what unflip reports, and about {if_determined:.1%} if each sample "
     "determines its true label, as a picture of a cat does. The labels alone cannot tell which. "
     "Set determined=True or False if you know.",
-    "overlap": "The classes overlap everywhere: next to no sample surely belongs to one of them, "
-    "and the estimated rates rest on the shape of the model. Features that separate the classes "
-    "better, or rates that you know, make the estimate more certain.",
-    "no_plateau": "Only {sure_share:.1%} of the samples surely belong to class {label!r}, and the "
-    "rate at which it is flipped ({rate:.2f}) is estimated from such samples. Give that rate, or "
-    "bounds of it, if you know them.",
-    "no_plateaus": "Next to no samples surely belong to the classes {labels}, and the rates at "
-    "which they are flipped are estimated from such samples. Give these rates, or bounds of them, "
-    "if you know them.",
+    "overlap": "The classes overlap everywhere: hardly any sample surely belongs to one of them, "
+    "so the estimated rates depend on the shape of the model. Add features that separate the "
+    "classes better, or give the rates you know.",
+    "no_anchor_points": "Hardly any sample surely belongs to {labels}; the flip rate in "
+    "parentheses is estimated from such samples. Give it, or bounds on it, if you know them.",
     "checked_disagree": "According to {n_rows} checked samples, {low:.1%} to {high:.1%} of the "
-    "labels are wrong; the labels alone suggest {said:.1%}. Errors do not strike at random within "
-    "each class here, and unflip reports what the checked samples show.",
-    "convenience_sample": "{n_rows} checked samples train the classifier and say nothing about the "
-    "others, since they were picked by hand. If they were drawn at random, give probability=...",
+    "labels are wrong; the labels alone suggest {alone:.1%}. Errors depend on more than the true "
+    "class here, and unflip reports what the checked samples show.",
+    "convenience_sample": "The {n_rows} checked samples were picked by hand: the classifier learns "
+    "from them, but they do not show how many of the other labels are wrong. If they were drawn at "
+    "random, give probability=...",
     # why the reported number is off, or cannot be determined
-    "poorly_identified": "The flip rate of {label!r} may be anything from {low:.2f} to {high:.2f} "
-    "(95% interval). More samples, or bounds that you know, narrow it.",
-    "many_poorly_identified": "The flip rates of {n_classes} classes are hardly determined (95% "
-    "intervals: {labels}). More samples, or bounds that you know, narrow them.",
+    "poorly_identified": "The data hardly determine how often samples of some classes are "
+    "mislabelled (95% intervals): {labels}. Add samples, or give bounds that you know.",
     "useless_interval": "The flip rate of {label!r} may be anything between {low:.0%} and "
     "{high:.0%}: these samples do not determine it. " + KNOWN_RATES,
     "little_information": "The labels say little about the true classes: only {left:.0%} of their "
     "information is left, and small errors of the model become large errors of the rates. Give "
     "rates that you know, or add samples.",
-    "no_information": "The columns do not predict the label: by the estimate hardly anything is "
-    "left of what the labels say ({left:.2f} of 1), so noise and chance cannot be told apart. "
+    "no_information": "The columns do not predict the label: the estimate leaves hardly any "
+    "information in the labels ({left:.2f} of 1), so noise cannot be told apart from chance. "
     + KNOWN_RATES,
-    "columns_say_nothing": "The columns do not tell one label from another: on held-out samples "
-    "they rank the labels no better than chance, so noise and chance look alike. " + KNOWN_RATES,
+    "columns_say_nothing": "The columns do not predict the label: on held-out samples they rank "
+    "the labels no better than chance, so noise cannot be told apart from chance. " + KNOWN_RATES,
     "unexplained_labels": "The noise model does not fit: trees predict labels that it calls errors "
     "(by {statistic:.0f} standard errors), so the estimate is probably too high. Add features "
     "that describe the classes better, or audit the held-out probabilities of a better model "
@@ -94,9 +89,9 @@ SENTENCES = {
     "label, drop it.",
     "classes_look_alike": "The classes {labels} look like one class written in several ways. Merge "
     "them (on the command line: --merge-labels), or confusion between them counts as noise.",
-    "classes_of_few_rows": "Too few of the {n_rows:,} samples are labelled {labels} to tell how "
-    "often these classes are mislabelled. {remedy}",
-    "few_rows": "There are only {n_rows:.0f} samples: the estimate varies much from sample to "
+    "classes_of_few_rows": "Too few of the {n_rows:,} samples are labelled {labels} to estimate "
+    "how often these classes are mislabelled. {remedy}",
+    "few_rows": "There are only {n_rows:.0f} samples, so the estimate varies a lot from sample to "
     "sample. Add samples.",
     "identifiers": "{columns} has a different value in every sample, as an identifier has. Drop it "
     "(on the command line: {options}).",
@@ -104,7 +99,7 @@ SENTENCES = {
     "they are the same cases, leave them out: a copy reveals the label of its original.",
     "contradicting_copies": "Samples with equal features have different labels, in {n_cases:,} "
     "cases (the first: rows {first}, counted from 0). In each case a label is wrong, or the "
-    "features do not determine the class.",
+    "features do not determine the class: check these labels first.",
     # rates that were given, and weights
     "contradicted_rates": "{rates} contradicts the data: under these rates the share of positive "
     "labels lies between {low:.3f} and {high:.3f}, and it is {share:.3f}. Correct the rates.",
@@ -118,12 +113,13 @@ SENTENCES = {
     "classifier cannot learn that class: flips of the other classes explain all of its labels. "
     "Lower the rates at which they are flipped to {label!r}, or choose another posterior.",
     "few_effective_rows": "The weights leave few samples: as much as {size:.0f} of equal weight "
-    "({share:.0%} of all), so the classifier may vary much from sample to sample. Add samples, or "
+    "({share:.0%} of all), so the classifier may vary a lot from sample to sample. Add samples, or "
     "choose another posterior.",
-    "clipped": "Posterior and rates do not fit each other: {share:.0%} of the samples have a "
-    "P(noisy y | x) that these rates do not allow, and their weights were clipped. Try another "
+    "clipped": "The posterior and the rates do not fit each other: {share:.0%} of the samples have "
+    "a P(noisy y | x) that these rates do not allow, and their weights were clipped. Try another "
     "posterior, or check the rates.",
-    "mean_weight": "The mean weight is {mean:.2f}; with the right posterior and rates it is 1.",
+    "mean_weight": "The mean weight is {mean:.2f}; with the right posterior and rates it is 1. Try "
+    "another posterior, or check the rates.",
     "rates_scaled_back": "The estimated noise rates {positive:.3f} and {negative:.3f} sum to "
     "{total:.3f}: by this estimate the labels say next to nothing about the true classes. They are "
     "scaled back to sum to {largest}. Check that the features predict the label at all, or give "
@@ -140,23 +136,32 @@ Severity = Literal["assumption", "note", "warning", "error"]
 class LabelNoiseWarning(UserWarning):
     """The reported number is probably off by more than its interval, or cannot be determined.
 
+    The message begins with the code of the finding, such as ``overlap: The classes ...``,
+    so that Python's own filters can select one kind of warning: in code as below, or on the command
+    line by ``python -W "ignore:overlap:"``. The parameter `ignore` of classifier and audit takes
+    the same codes.
+
     Examples
     --------
     >>> import warnings
     >>> import numpy as np
-    >>> from unflip import ImportanceReweightingClassifier, LabelNoiseWarning
-    >>> X, y = np.random.default_rng(0).normal(size=(200, 2)), np.arange(200) % 2
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     clf = ImportanceReweightingClassifier(noise_rates="minimum").fit(X, y)
-    >>> any(issubclass(one.category, LabelNoiseWarning) for one in caught)
-    True
+    >>> from unflip import LabelAudit, LabelNoiseWarning
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(y[:, None], 1.0, (60, 2))
+    >>> with warnings.catch_warnings():
+    ...     warnings.filterwarnings("ignore", "poorly_identified:", LabelNoiseWarning)
+    ...     audit = LabelAudit(random_state=0).fit(X, y)
     """
+
+    @property
+    def sentence(self) -> str:
+        """The message without the code."""
+        return str(self).partition(": ")[2]
 
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One finding about an estimate; `str` says it in English.
+    """One finding about an estimate; `str` puts it into words.
 
     Parameters
     ----------
@@ -173,7 +178,7 @@ class Diagnostic:
     --------
     >>> from unflip.diagnostics import Diagnostic
     >>> str(Diagnostic("mean_weight", "note", {"mean": 1.2}))
-    'The mean weight is 1.20; with the right posterior and rates it is 1.'
+    'The mean weight is 1.20; with the right posterior and rates it is 1. Try another ...'
     """
 
     code: str
@@ -194,10 +199,10 @@ def raise_or_warn(findings: Iterable[Diagnostic]) -> list[str]:
     found = list(findings)
     for message in sentences(found, "error"):
         raise ValueError(message)
-    warnings = sentences(found, "warning")
-    for message in warnings:
-        warn(message, LabelNoiseWarning)
-    return warnings
+    for one in found:
+        if one.severity == "warning":
+            warn(f"{one.code}: {one}", LabelNoiseWarning)
+    return sentences(found, "warning")
 
 
 def named(parts: Iterable[str]) -> str:
@@ -210,8 +215,8 @@ def named(parts: Iterable[str]) -> str:
     'a, b and c'
     """
     *first, last = parts
-    if len(first) >= MOST_NAMED:
-        return f"{', '.join(first[: MOST_NAMED - 1])} and {len(first) + 2 - MOST_NAMED} more"
+    if len(first) >= MAX_NAMED:
+        return f"{', '.join(first[: MAX_NAMED - 1])} and {len(first) + 2 - MAX_NAMED} more"
     return f"{', '.join(first)} and {last}" if first else last
 
 
@@ -224,6 +229,6 @@ def percent(share: float) -> str:
     >>> percent(0.0814), percent(0.2)
     ('8.1%', '20%')
     """
-    if 0 <= share < LEAST_SHOWN:
+    if 0 <= share < MIN_SHOWN:
         return "less than 0.1%" if share > 0 else "0%"
     return f"{share:.1%}" if abs(share) < 0.0995 else f"{share:.0%}"

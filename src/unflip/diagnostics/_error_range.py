@@ -1,4 +1,4 @@
-"""What share of the labels may be wrong: at random, and if errors depend on the sample."""
+"""Bounds on the label error rate: at random, and if errors may depend on the sample."""
 
 from itertools import product
 
@@ -8,29 +8,29 @@ from numpy.typing import NDArray
 from unflip._utils.typing import Array, Floats
 
 SIGMAS = 2.0
-"""Standard errors that are added to an observed share: 97.5 % of a normal distribution is below."""
+"""Standard errors added to an observed share: the 97.5 % quantile of a normal distribution."""
 
 LEARNT, LEARNT_OF_A_RULE = 1.25, 2.0
-"""Errors per label that a held-out model disagrees with: a model repeats some errors, at most one
-in five, and a linear model of labels by a rule at most half of the rule's errors. The smallest
-such numbers with which the range holds in 97 % of the scenarios with errors that depend on the
-sample, on the families `CHOSEN_ON` of `benchmarks.worlds`."""
+"""Errors per label that a held-out model disagrees with: a model repeats at most one error in five,
+and a linear model of labels made by a rule at most half of the errors of the rule. These are the
+smallest numbers with which the range holds in 97 % of the scenarios with instance-dependent errors,
+on the families `CHOSEN_ON` of `benchmarks.worlds`."""
 
-MOST_BY_A_RULE = 0.2
-"""Share of wrong labels up to which a flexible model may have learnt a rule that somebody labelled
-by. With 0.2 the range still holds in 99 % of these scenarios, with 0.12 in 93 %."""
+MAX_BY_A_RULE = 0.2
+"""Maximum label error rate of a labelling rule that a flexible model may have learnt. With 0.2 the
+range still holds in 99 % of these scenarios, with 0.12 in 93 %."""
 
-LEAST_UNSEEN = 0.01
-"""Share of wrong labels that no model would show."""
+MIN_UNSEEN = 0.01
+"""Label error rate that no model would show."""
 
 
 def error_rate_bounds(
     positive: tuple[float, float], negative: tuple[float, float], noisy_prior: float
 ) -> tuple[float, float]:
-    r"""Return bounds of the share of wrong labels, pi_pos rho_pos + (1 - pi_pos) rho_neg.
+    r"""Return bounds on the label error rate, pi_pos rho_pos + (1 - pi_pos) rho_neg.
 
     pi_pos = (P(noisy=+1) - rho_neg) / (1 - rho_pos - rho_neg) is the share of true positives. The
-    share of wrong labels is monotone in either rate, so that the corners bound it.
+    error rate is monotone in either rate, so that the corners bound it.
     """
     shares = []
     for rho_pos, rho_neg in product(positive, negative):
@@ -43,8 +43,8 @@ def error_rate_bounds(
 def errors_by_label(matrix: Floats, label_mass: Floats) -> Floats:
     r"""Return how many labels of each class are wrong, n sum_{i != j} P(true=i) T[i, j].
 
-    The sum over the given labels j is that over the true classes, n sum_i P(true=i) (1 - T[i, i]):
-    what is said of labels adds up to what the rates say of classes.
+    The sum over the observed labels j equals that over the true classes, n sum_i P(true=i)
+    (1 - T[i, i]): counts by label and by class agree.
     """
     joint = true_shares(matrix, label_mass)[:, None] * matrix * label_mass.sum()
     return np.asarray(joint.sum(axis=0) - np.diag(joint))
@@ -82,11 +82,11 @@ def channel_range(
     """
     share = LEARNT * disagreement
     if simple_disagreement is not None:
-        share = max(share, min(LEARNT_OF_A_RULE * simple_disagreement, MOST_BY_A_RULE))
+        share = max(share, min(LEARNT_OF_A_RULE * simple_disagreement, MAX_BY_A_RULE))
     if by_a_rule:
-        share = max(share, MOST_BY_A_RULE)
+        share = max(share, MAX_BY_A_RULE)
     share = min(share, 1 - 1 / n_classes)
-    high = share + SIGMAS * standard_error(share, n_rows) + LEAST_UNSEEN
+    high = share + SIGMAS * standard_error(share, n_rows) + MIN_UNSEEN
     return 0.0, min(max(high, at_random[1]), 1.0)
 
 

@@ -1,4 +1,4 @@
-"""What is odd about the classes: spellings of one class, and classes of few samples."""
+"""Diagnostics of the classes: spellings of one class, and classes of few samples."""
 
 import re
 import shlex
@@ -11,17 +11,18 @@ import numpy as np
 from unflip._utils.typing import Array
 from unflip.diagnostics._catalogue import Diagnostic, named
 
-LEAST_CLASS_ROWS = 10
-"""A class with fewer samples does not show how often it is mislabelled."""
+MIN_CLASS_SAMPLES = 10
+"""Minimum number of samples of a class for its flip rate to be estimated."""
 
 RARE_CLASS_ROWS, RARE_CLASS_SHARE = 50, 0.005
-"""Nor does a class with fewer samples that is so rare: flips of the other classes outnumber it."""
+"""A class with fewer samples and a smaller share than these is too rare as well: flips of the other
+classes outnumber it."""
 
 
 def diagnose_classes(
-    classes: Array, counts: Array, *, least_rows: int = LEAST_CLASS_ROWS
+    classes: Array, counts: Array, *, least_rows: int = MIN_CLASS_SAMPLES
 ) -> list[Diagnostic]:
-    """Return which classes look like one, and which have too few rows."""
+    """Return which classes look like one, and which have too few samples."""
     found = []
     alike = [", ".join(map(repr, group)) for group in look_alike(classes.tolist())]
     if alike:

@@ -4,33 +4,32 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from scipy.sparse import issparse
 
-from unflip._utils.frames import column_values
+from unflip._utils.frames import as_frame, column_values
 from unflip._utils.typing import Array, Bools, Codes
 from unflip.diagnostics._catalogue import Diagnostic, named
 from unflip.diagnostics._rules import numbers_or_text
 
-LEAST_ID_ROWS = 20
-"""In fewer samples values differ by chance."""
+MIN_ID_SAMPLES = 20
+"""Minimum number of samples; in fewer, values differ by chance."""
 
-LONGEST_NAME = 40
-"""Number of characters up to which a text may be a name; a longer one is a message."""
+MAX_NAME_LENGTH = 40
+"""Maximum number of characters of an identifier; longer texts are messages."""
 
 DENSE = 3
-"""Whole numbers that count samples have at most this range, per sample."""
+"""Maximum range, per sample, of whole numbers that number the samples."""
 
 OWN_VALUES = 0.5
-"""Share of the distinct samples that some column must tell apart: otherwise equal samples are
-combinations of a few categories, and no copies."""
+"""Minimum number of values of some column, per distinct sample. If no column has as many, equal
+samples are combinations of a few categories and no copies."""
 
-MOST_NAMED_COLUMNS = 5
-"""Number of identifiers that are named."""
+MAX_NAMED_COLUMNS = 5
+"""Maximum number of identifiers that are named."""
 
-LARGEST_EXACT = 2.0**53
-"""Floats of this size and more do not hold every integer (IEEE 754)."""
+MAX_EXACT = 2.0**53
+"""Maximum float below which every integer is exact (IEEE 754)."""
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 """2^64 over the golden ratio, an odd number that spreads the bits of a hash (Knuth)."""
@@ -38,7 +37,7 @@ MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 def diagnose_rows(X: Any, codes: Codes) -> list[Diagnostic]:
     """Return which columns look like identifiers, and how many samples are copies of others."""
-    if issparse(X) or codes.size < LEAST_ID_ROWS:
+    if issparse(X) or codes.size < MIN_ID_SAMPLES:
         return []
     columns = _all_columns(X)
     names = [name for name, values in columns if is_identifier(values)]
@@ -51,11 +50,11 @@ def is_identifier(values: Array) -> bool:
 
     Every sample has a value of its own: words without a blank, or whole numbers close together.
     """
-    if values.size < LEAST_ID_ROWS or np.unique(values[:LEAST_ID_ROWS]).size < LEAST_ID_ROWS:
+    if values.size < MIN_ID_SAMPLES or np.unique(values[:MIN_ID_SAMPLES]).size < MIN_ID_SAMPLES:
         return False
     if values.dtype.kind == "O":
         return all(
-            text and len(text) <= LONGEST_NAME and not any(map(str.isspace, text))
+            text and len(text) <= MAX_NAME_LENGTH and not any(map(str.isspace, text))
             for text in map(str.strip, values)
         ) and (np.unique(values).size == values.size)
     if not (np.isfinite(values).all() and (values == np.round(values)).all()):
@@ -67,19 +66,19 @@ def is_identifier(values: Array) -> bool:
 
 def _all_columns(X: Any) -> list[tuple[Any, Array]]:
     """Return the columns' names, or positions, and all of their values."""
-    if hasattr(X, "columns") and len(set(X.columns)) == len(X.columns):
-        frame = nw.from_native(X, eager_only=True)
-        return [
-            (column.name, numbers_or_text(column_values(column))) for column in frame.iter_columns()
-        ]
-    return [(place, numbers_or_text(values)) for place, values in enumerate(np.asarray(X).T)]
+    frame = as_frame(X)
+    if frame is None:
+        return [(place, numbers_or_text(values)) for place, values in enumerate(np.asarray(X).T)]
+    return [
+        (column.name, numbers_or_text(column_values(column))) for column in frame.iter_columns()
+    ]
 
 
 def _identifiers(names: Sequence[Any]) -> list[Diagnostic]:
     """Return the finding that columns look like identifiers, if any do."""
     if not names:
         return []
-    first, *others = map(str, names[:MOST_NAMED_COLUMNS])
+    first, *others = map(str, names[:MAX_NAMED_COLUMNS])
     options = [f"--id {shlex.quote(first)}", *(f"--drop {shlex.quote(name)}" for name in others)]
     columns = f"{'Column' if len(names) == 1 else 'Each of the columns'} {named(map(repr, names))}"
     return [Diagnostic("identifiers", "note", {"columns": columns, "options": " ".join(options)})]
@@ -116,7 +115,7 @@ def _copies(columns: Sequence[Array], codes: Codes) -> list[Diagnostic]:
 
 def _lost_digits(values: Array) -> bool:
     """Return whether samples may differ in digits that floats do not hold."""
-    return values.dtype.kind != "O" and bool((np.abs(values) >= LARGEST_EXACT).any())
+    return values.dtype.kind != "O" and bool((np.abs(values) >= MAX_EXACT).any())
 
 
 def _hashes(columns: Sequence[Array], n_rows: int) -> Array:

@@ -1,4 +1,4 @@
-"""Columns that give the labels away: a copy of the label, or a rule of one or two columns.
+"""Columns that reproduce the labels: a copy of the label, or a rule of one or two columns.
 
 Label errors show where labels contradict the features. Where a column was made from the label, or
 the label from a column by a rule, nothing contradicts, however many labels are wrong.
@@ -8,53 +8,51 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.tree import DecisionTreeClassifier
 
-from unflip._utils.frames import column_values
+from unflip._utils.frames import as_frame, column_values
 from unflip._utils.typing import Array, Codes, Floats
 from unflip.diagnostics._catalogue import Diagnostic
-from unflip.diagnostics._labels import LEAST_CLASS_ROWS
+from unflip.diagnostics._labels import MIN_CLASS_SAMPLES
 
-LARGEST_RULE_ERROR = 0.02
-"""Largest error of a rule on held-out labels, per error of the best constant prediction."""
+MAX_RULE_ERROR = 0.02
+"""Maximum error of a rule on held-out labels, per error of the best constant prediction."""
 
-LARGEST_EASY_ERROR = 0.05
-"""If the other columns predict the labels with a smaller error, the classes are well separated."""
+MAX_EASY_ERROR = 0.05
+"""Maximum error of the other columns for the classes to count as well separated (same unit)."""
 
-LEAST_DENSITY = 0.5
-"""Well separated classes leave a gap between them. A threshold where the density of the column is
-a smaller part of the density on either side lies in such a gap, and is no rule. Both borders of
-this are far: normal classes five standard deviations apart have 0.2, a threshold in the middle of
-a normal or uniform distribution has 1 or more."""
+MIN_DENSITY = 0.5
+"""Minimum density of a column at a threshold, per density on either side, for a rule. Less is the
+gap that well separated classes leave: normal classes five standard deviations apart have 0.2, a
+threshold within a normal or uniform distribution has 1 or more."""
 
-SAMPLE, MOST_RULE_CLASSES = 2000, 50
-"""Size of the sample in which rules are looked for, and its number of classes, the largest ones."""
+SAMPLE, MAX_RULE_CLASSES = 2000, 50
+"""Number of samples in which rules are searched for, and maximum number of classes, the largest."""
 
 FEW_VALUES = 16
-"""A column with no more distinct values is looked up; one with more is cut into as many bins."""
+"""Maximum number of distinct values that are looked up; with more, the number of bins."""
 
 LEAVES_OF_ONE, LEAVES_OF_RULE, LEAVES_OF_REST = 4, 8, 16
-"""Leaves of the trees of one column, of two columns, and of the other columns."""
+"""Maximum number of leaves of trees of one column, of two columns, and of the other columns."""
 
 PROMISING_ERROR = 0.3
-"""A column whose bins err less may be a rule with thresholds in the right places."""
+"""Maximum error of the bins of a column for a tree to be fitted to it."""
 
-MOST_SCREENED = 200
-"""Of more numeric columns, these are looked at: those whose class means differ most."""
+MAX_SCREENED = 200
+"""Maximum number of numeric columns that are examined: those whose class means differ most."""
 
-MOST_RULE_COLUMNS, MOST_NAMED_IN_RULE = 30, 3
-"""Number of columns that one tree is fitted to, and of findings about single columns."""
+MAX_RULE_COLUMNS, MAX_NAMED_IN_RULE = 30, 3
+"""Maximum number of columns that a tree is fitted to, and of findings about single columns."""
 
 MISSING = ("None", "nan", "<NA>", "NaT")
 """How missing values of numpy, pandas and polars are written."""
 
 TINY = np.finfo(float).tiny
 
-MOST_PARTS = 2
-"""Intervals of a column that a rule is written with; with more it is only named."""
+MAX_INTERVALS = 2
+"""Maximum number of intervals with which a rule is written out; with more, it is only named."""
 
 
 def diagnose_rules(X: Any, codes: Codes, classes: Array) -> list[Diagnostic]:
@@ -67,12 +65,12 @@ def diagnose_rules(X: Any, codes: Codes, classes: Array) -> list[Diagnostic]:
     if sample is None:
         return []
     columns = [_Column.of(name, values, sample) for name, values in _columns(X, sample)]
-    sure = [column for column in columns if column.error <= LARGEST_RULE_ERROR]
+    sure = [column for column in columns if column.error <= MAX_RULE_ERROR]
     copies = [column for column in sure if column.is_copy]
     if copies:
         return [
             Diagnostic("leak", numbers={"column": column.name, "share": column.share})
-            for column in copies[:MOST_NAMED_IN_RULE]
+            for column in copies[:MAX_NAMED_IN_RULE]
         ]
     if len(columns) < 2:  # one column is all there is, and not singled out among others
         return []
@@ -82,7 +80,7 @@ def diagnose_rules(X: Any, codes: Codes, classes: Array) -> list[Diagnostic]:
     if _easy(others, sample) or all(column.has_gap(sample) for column in sure):
         return []
     return [
-        _rule([column], *_words(column, sample, classes)) for column in sure[:MOST_NAMED_IN_RULE]
+        _rule([column], *_words(column, sample, classes)) for column in sure[:MAX_NAMED_IN_RULE]
     ]
 
 
@@ -103,8 +101,8 @@ def _easy(columns: Sequence["_Column"], sample: "_TableSample") -> bool:
     """Return whether the classes are so well separated that these columns give the labels too."""
     if not columns:
         return True  # each of all columns does by itself
-    said, _ = sample.tree(_most_telling(columns), LEAVES_OF_REST)
-    return sample.error(said) <= LARGEST_EASY_ERROR
+    predicted, _ = sample.tree(_most_telling(columns), LEAVES_OF_REST)
+    return sample.error(predicted) <= MAX_EASY_ERROR
 
 
 def _rule_of_two(
@@ -117,8 +115,8 @@ def _rule_of_two(
     if len(two) < 2:
         return []
     for leaves in range(2, LEAVES_OF_RULE + 1):  # the smallest tree has the shortest rule
-        said, _ = sample.tree(two, leaves)
-        if sample.error(said) <= LARGEST_RULE_ERROR:
+        predicted, _ = sample.tree(two, leaves)
+        if sample.error(predicted) <= MAX_RULE_ERROR:
             break
     else:
         return []
@@ -133,8 +131,8 @@ def _words_of_two(
 ) -> tuple[Any, str, float]:
     """Return the label with the fewest leaves in a tree, its leaves in words, and their share."""
     values = np.column_stack([column.numbers for column in columns])
-    fitted = DecisionTreeClassifier(max_leaf_nodes=n_leaves, random_state=0)
-    grown = fitted.fit(values, sample.codes).tree_
+    fitted = _fitted_tree(values, sample.codes, n_leaves)
+    grown = fitted.tree_
     leaves: dict[int, list[str]] = {}
 
     def walk(node: int, bounds: dict[int, tuple[float, float]]) -> None:
@@ -153,7 +151,7 @@ def _words_of_two(
     right = fitted.predict(values) == sample.codes
     share = float(np.average(right, weights=sample.weight))
     k = min(leaves, key=lambda label: len(leaves[label]))
-    if len(leaves[k]) > MOST_PARTS or any(c.values.dtype.kind == "O" for c in columns):
+    if len(leaves[k]) > MAX_INTERVALS or any(c.values.dtype.kind == "O" for c in columns):
         names = " and ".join(f"`{column.shown}`" for column in columns)
         return classes.item(k), f"a tree of {names} with {grown.n_leaves} leaves says so", share
     return classes.item(k), " or ".join(leaves[k]), share
@@ -173,7 +171,7 @@ def _interval(column: "_Column", values: Floats, low: float, high: float) -> str
 
 def _most_telling(columns: Sequence["_Column"]) -> list["_Column"]:
     """Return the columns that give the labels best by themselves."""
-    return sorted(columns, key=lambda column: column.error)[:MOST_RULE_COLUMNS]
+    return sorted(columns, key=lambda column: column.error)[:MAX_RULE_COLUMNS]
 
 
 @dataclass(frozen=True)
@@ -189,8 +187,8 @@ class _TableSample:
     @classmethod
     def draw(cls, codes: Codes, n_classes: int) -> "_TableSample | None":
         counts = np.bincount(codes, minlength=n_classes)
-        common = np.argsort(-counts, kind="stable")[:MOST_RULE_CLASSES]
-        common = common[counts[common] >= LEAST_CLASS_ROWS]
+        common = np.argsort(-counts, kind="stable")[:MAX_RULE_CLASSES]
+        common = common[counts[common] >= MIN_CLASS_SAMPLES]
         if common.size < 2:
             return None
         shuffled = np.random.RandomState(0).permutation(codes.size)
@@ -202,14 +200,14 @@ class _TableSample:
         weight = counts / np.maximum(np.bincount(drawn, minlength=n_classes), 1)
         return cls(rows, drawn, place[within] % 2 == 0, weight[drawn])
 
-    def error(self, said: Array) -> float:
+    def error(self, predicted: Array) -> float:
         """Return the errors on the other half, per error of the best constant prediction."""
         held = self.codes[~self.learn]
-        return float((said[~self.learn] != held).sum() / (held.size - np.bincount(held).max()))
+        return float((predicted[~self.learn] != held).sum() / (held.size - np.bincount(held).max()))
 
-    def share(self, said: Array) -> float:
+    def share(self, predicted: Array) -> float:
         """Return the share of all labels that are as predicted, estimated on the other half."""
-        right = (said == self.codes)[~self.learn]
+        right = (predicted == self.codes)[~self.learn]
         return float(np.average(right, weights=self.weight[~self.learn]))
 
     def looked_up(self, places: Codes) -> Codes:
@@ -218,8 +216,8 @@ class _TableSample:
         cells = places[self.learn] * n_classes + self.codes[self.learn]
         counts = np.bincount(cells, minlength=(places.max() + 1) * n_classes)
         table = counts.reshape(-1, n_classes)
-        said = np.where(table.any(axis=1), table.argmax(axis=1), table.sum(axis=0).argmax())
-        return said[places]
+        predicted = np.where(table.any(axis=1), table.argmax(axis=1), table.sum(axis=0).argmax())
+        return predicted[places]
 
     def tree(self, columns: Sequence["_Column"], leaves: int) -> tuple[Codes, Floats]:
         """Return the predictions of a small tree of these columns, and the columns' importances."""
@@ -228,9 +226,7 @@ class _TableSample:
     def splits_at_gap(self, columns: Sequence["_Column"]) -> bool:
         """Return whether the first split of a tree lies in a gap between separated classes."""
         values = np.column_stack([column.numbers for column in columns])
-        grown = (
-            DecisionTreeClassifier(max_leaf_nodes=2, random_state=0).fit(values, self.codes).tree_
-        )
+        grown = _fitted_tree(values, self.codes, 2).tree_
         first = int(grown.feature[0])
         if first < 0 or columns[first].few:
             return False
@@ -240,8 +236,7 @@ class _TableSample:
 
     def tree_of(self, values: Floats, leaves: int) -> tuple[Codes, Floats]:
         """Return the same for columns of numbers."""
-        fitted = DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=0)
-        fitted.fit(values[self.learn], self.codes[self.learn])
+        fitted = _fitted_tree(values[self.learn], self.codes[self.learn], leaves)
         return fitted.predict(values), fitted.feature_importances_
 
 
@@ -255,7 +250,7 @@ class _Column:
     # the same as a tree takes them
     numbers: Floats
     # the label that the column alone predicts
-    said: Codes
+    predicted: Codes
     error: float
     share: float
     # whether its values are looked up, and not cut
@@ -275,20 +270,21 @@ class _Column:
         if not few:
             edges = np.quantile(values, np.linspace(0, 1, FEW_VALUES + 1)[1:-1])
             places = np.searchsorted(edges, values)
-        said = sample.looked_up(places)
-        if not few and sample.error(said) < PROMISING_ERROR:
+        predicted = sample.looked_up(places)
+        if not few and sample.error(predicted) < PROMISING_ERROR:
             by_tree, _ = sample.tree_of(values[:, None], LEAVES_OF_ONE)
-            said = min(said, by_tree, key=sample.error)
+            predicted = min(predicted, by_tree, key=sample.error)
         return cls(
             name,
             values,
             # text in the order of its labels, so that a tree can cut between them
-            numbers=said.astype(float) if is_text else values,
-            said=said,
-            error=sample.error(said),
-            share=sample.share(said),
+            numbers=predicted.astype(float) if is_text else values,
+            predicted=predicted,
+            error=sample.error(predicted),
+            share=sample.share(predicted),
             few=few,
-            is_copy=few and distinct.size == np.unique(said).size == np.unique(sample.codes).size,
+            is_copy=few
+            and distinct.size == np.unique(predicted).size == np.unique(sample.codes).size,
         )
 
     def has_gap(self, sample: _TableSample) -> bool:
@@ -296,8 +292,8 @@ class _Column:
         if self.few:
             return False
         order = np.argsort(self.values, kind="stable")
-        said = self.said[order]
-        ends = np.r_[0, np.flatnonzero(np.diff(said)) + 1, said.size]
+        predicted = self.predicted[order]
+        ends = np.r_[0, np.flatnonzero(np.diff(predicted)) + 1, predicted.size]
         return all(
             _is_gap(
                 self.values[order[start:stop]], sample.weight[order[start:stop]], middle - start
@@ -321,23 +317,30 @@ def _is_gap(x: Floats, weight: Floats, cut: int) -> bool:
     def density(start: float, stop: float) -> float:
         return float(weight[(x >= start) & (x <= stop)].sum() / max(stop - start, TINY))
 
-    return density(start, stop) < LEAST_DENSITY * min(density(low, at), density(at, high))
+    return density(start, stop) < MIN_DENSITY * min(density(low, at), density(at, high))
+
+
+def _fitted_tree(values: Floats, codes: Codes, leaves: int) -> DecisionTreeClassifier:
+    return DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=0).fit(values, codes)
 
 
 def _words(column: _Column, sample: _TableSample, classes: Array) -> tuple[Any, str, float]:
     """Return a label, for which values of a column it is given, and how often that is right."""
-    said = column.said
+    predicted = column.predicted
     if not column.few:  # tested on a half, and now fitted to all
-        tree = DecisionTreeClassifier(max_leaf_nodes=LEAVES_OF_ONE, random_state=0)
-        said = tree.fit(column.values[:, None], sample.codes).predict(column.values[:, None])
-    counts = np.bincount(said, weights=sample.weight, minlength=classes.size)
+        values = column.values[:, None]
+        predicted = _fitted_tree(values, sample.codes, LEAVES_OF_ONE).predict(values)
+    counts = np.bincount(predicted, weights=sample.weight, minlength=classes.size)
     k = int(np.where(counts > 0, counts, np.inf).argmin())  # the rarest label has the shortest rule
-    label, share = classes.item(k), float(np.average(said == sample.codes, weights=sample.weight))
+    label, share = (
+        classes.item(k),
+        float(np.average(predicted == sample.codes, weights=sample.weight)),
+    )
     distinct, first = np.unique(column.values, return_index=True)
-    inside = said[first] == k
+    inside = predicted[first] == k
     if column.values.dtype.kind == "O":
-        some = ", ".join(repr(value) for value in distinct[inside][:MOST_NAMED_IN_RULE])
-        more = int(inside.sum()) - MOST_NAMED_IN_RULE
+        some = ", ".join(repr(value) for value in distinct[inside][:MAX_NAMED_IN_RULE])
+        more = int(inside.sum()) - MAX_NAMED_IN_RULE
         words = f"`{column.shown}` is {some}"
         return label, words + (f" or one of {more} more values" if more > 0 else ""), share
     edges = np.flatnonzero(np.diff(np.r_[False, inside, False].astype(int)))
@@ -346,7 +349,7 @@ def _words(column: _Column, sample: _TableSample, classes: Array) -> tuple[Any, 
         low = -np.inf if start == 0 else distinct[start - 1]
         high = np.inf if stop == distinct.size else distinct[stop - 1]
         parts.append(_interval(column, distinct, low, high))
-    if len(parts) > MOST_PARTS:
+    if len(parts) > MAX_INTERVALS:
         return label, f"`{column.shown}` is in one of {len(parts)} intervals", share
     return label, " or ".join(parts), share
 
@@ -366,14 +369,14 @@ def _between(low: float, high: float) -> str:
 def _columns(X: Any, sample: _TableSample) -> Iterator[tuple[Any, Array]]:
     """Yield the columns' names, or positions, and their values in the sample: numbers or text."""
     rows = sample.rows
-    if hasattr(X, "columns") and len(set(X.columns)) == len(X.columns):
-        frame = nw.from_native(X, eager_only=True)[rows.tolist()]
-        for column in frame.iter_columns():
+    frame = as_frame(X)
+    if frame is not None:
+        for column in frame[rows.tolist()].iter_columns():
             yield column.name, numbers_or_text(column_values(column))
         return
     taken: Any = csr_array(X)[rows] if issparse(X) else np.asarray(X)[rows]
     places = np.arange(taken.shape[1])
-    if places.size > MOST_SCREENED and (issparse(taken) or taken.dtype.kind in "biuf"):
+    if places.size > MAX_SCREENED and (issparse(taken) or taken.dtype.kind in "biuf"):
         places = _screened(taken, sample)
         taken = taken[:, places]
     if issparse(taken):
@@ -392,7 +395,7 @@ def _screened(rows: Any, sample: _TableSample) -> Codes:
     variance = np.asarray(squares.mean(axis=0)).ravel() - total**2
     between = (means - total[:, None]) ** 2 @ member.mean(axis=0)
     explained = np.divide(between, variance, out=np.zeros(total.size), where=variance > 0)
-    return np.sort(np.argsort(-explained, kind="stable")[:MOST_SCREENED])
+    return np.sort(np.argsort(-explained, kind="stable")[:MAX_SCREENED])
 
 
 def _text(value: Any) -> str:
@@ -415,9 +418,9 @@ def numbers_or_text(values: Array) -> Array:
         return values.astype(object)
     numbers = np.nan_to_num(values.astype(float), nan=np.nan, posinf=1e300, neginf=-1e300)
     numbers = numbers.clip(-1e30, 1e30)  # the range of a tree's single precision
-    gaps = np.isnan(numbers)
-    if gaps.any():
-        told = numbers[~gaps]
-        least, largest = (told.min(), told.max()) if told.size else (0.0, 0.0)
-        numbers[gaps] = least - (largest - least) - 1
+    missing = np.isnan(numbers)
+    if missing.any():
+        present = numbers[~missing]
+        least, largest = (present.min(), present.max()) if present.size else (0.0, 0.0)
+        numbers[missing] = least - (largest - least) - 1
     return numbers

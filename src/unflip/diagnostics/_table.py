@@ -1,4 +1,4 @@
-"""What is odd about a table, whatever the noise."""
+"""Diagnostics of a table, whatever the noise."""
 
 from typing import Any
 
@@ -13,11 +13,11 @@ from unflip.diagnostics._rows import diagnose_rows
 from unflip.diagnostics._rules import diagnose_rules
 
 MEANINGLESS = ("leak", "rule", "classes_look_alike")
-"""Findings beside which no number about label errors means anything."""
+"""Codes of findings that make every number about label errors meaningless."""
 
 
 def diagnose_features(X: Any, codes: Codes, classes: Array) -> list[Diagnostic]:
-    """Return the columns that give the labels away, identifiers, and copies of samples.
+    """Return columns that reproduce the labels, identifiers, and copies of samples.
 
     Samples that are not a table, such as texts for a pipeline, have no columns to look at.
     """
@@ -29,6 +29,6 @@ def diagnose_features(X: Any, codes: Codes, classes: Array) -> list[Diagnostic]:
 
 
 def diagnose_table(X: Any, y: Any) -> list[Diagnostic]:
-    """Return the same, and what is odd about the classes."""
+    """Return the same, and diagnostics of the classes."""
     classes, codes = check_labels(y, binary=False)
     return [*diagnose_classes(classes, np.bincount(codes)), *diagnose_features(X, codes, classes)]

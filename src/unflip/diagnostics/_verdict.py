@@ -3,24 +3,24 @@
 from collections.abc import Sequence
 from math import ceil
 
-from unflip.diagnostics._catalogue import LEAST_SHOWN, Diagnostic, percent
+from unflip.diagnostics._catalogue import MIN_SHOWN, Diagnostic, percent
 from unflip.diagnostics._table import MEANINGLESS
 
 UNKNOWN_WIDTH = 0.25
-"""Width of the error rate's 95 % interval from which on the amount is unknown. On the families
+"""Maximum width of the error rate's 95 % interval for an estimate to be reported. On the families
 `CHOSEN_ON` of `benchmarks.worlds`, every estimate with a wider one is off by more than 0.05."""
 
 CERTAIN_WIDTH = 0.1
-"""Width up to which the amount is known, as is one whose interval is narrower than the estimate."""
+"""Maximum width of an interval for the amount to be called known, unless the estimate is larger."""
 
 FEW_SAMPLES = 200
-"""Fewer samples than this are the reason for a wide interval."""
+"""Number of samples below which the sample size is given as the reason for a wide interval."""
 
-LEAST_NOISE = 0.01
-"""A smaller estimate whose interval starts at 0 is no sign of label errors."""
+MIN_NOISE = 0.01
+"""Minimum estimate that is a sign of label errors although its interval starts at 0."""
 
 UNDETERMINED = ("overlap", "little_information", "unexplained_labels", "not_held_out")
-"""Warnings that the number of wrong labels may be far off."""
+"""Codes of warnings that the number of wrong labels may be far off."""
 
 
 def verdict_of(
@@ -31,7 +31,7 @@ def verdict_of(
     *,
     estimated: bool,
 ) -> Diagnostic:
-    """Return what is found about the amount of label errors, as a note."""
+    """Return the verdict on the number of wrong labels, as a note."""
     meaningless = [one for one in findings if one.code in MEANINGLESS]
     if meaningless:
         return meaningless[0]
@@ -52,10 +52,10 @@ def verdict_of(
         if n_samples < FEW_SAMPLES:
             return Diagnostic("few_samples", "note", numbers)
         return Diagnostic("unknown_amount", "note", numbers)
-    if not count or (low < LEAST_SHOWN and value < LEAST_NOISE):
-        bound = f"At most {percent(high)}" if high >= LEAST_SHOWN else "Less than 0.1%"
+    if not count or (low < MIN_SHOWN and value < MIN_NOISE):
+        bound = f"At most {percent(high)}" if high >= MIN_SHOWN else "Less than 0.1%"
         return Diagnostic("clean", "note", {"bound": bound})
-    if low < LEAST_SHOWN:
+    if low < MIN_SHOWN:
         return Diagnostic("uncertain_small_amount", "note", numbers)
     known = high - low <= max(CERTAIN_WIDTH, value)
     return Diagnostic("known_amount" if known else "uncertain_amount", "note", numbers)

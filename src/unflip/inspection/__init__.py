@@ -24,7 +24,7 @@ from unflip.inspection._displays import (
 )
 from unflip.inspection._slice_display import NoiseBySliceDisplay
 from unflip.inspection._slices import NoiseBySlice, noise_by_slice
-from unflip.inspection._summary import LEAST_P as LEAST_P
+from unflip.inspection._summary import MIN_P as MIN_P
 from unflip.inspection._summary import summary
 
 __all__ = [

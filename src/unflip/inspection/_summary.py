@@ -9,7 +9,7 @@ from unflip._utils.typing import Record
 from unflip.diagnostics import diagnose_weight_summary, sentences, true_shares
 from unflip.estimate import NoiseEstimate
 
-LEAST_P = 1e-4
+MIN_P = 1e-4
 """No smaller p-value or probability is believed: it is an upper bound then."""
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
@@ -144,8 +144,8 @@ def _tests(rate_estimator: Any) -> Record | None:
 
 def _test(test: Any, probability: str) -> dict[str, float]:
     return {
-        "p_value": max(test.p_value, LEAST_P),
-        probability: min(max(test.probability, LEAST_P), 1 - LEAST_P),
+        "p_value": max(test.p_value, MIN_P),
+        probability: min(max(test.probability, MIN_P), 1 - MIN_P),
     }
 
 

@@ -17,7 +17,7 @@ from unflip._utils.row_weights import relative_weights
 from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Classifier, CrossValidation, Floats, Rows
 from unflip._utils.validation import (
-    MINIMUM_ROWS,
+    MIN_SAMPLES,
     check_choice,
     check_enough_rows,
     check_labels,
@@ -313,10 +313,10 @@ def _splits(
             "sample_weight."
         )
     smallest = min(train.size for train, _ in splits)
-    if smallest < MINIMUM_ROWS:
+    if smallest < MIN_SAMPLES:
         warn(
             f"n_samples={counts.size} rows are too few to hold some out: {smallest} would be left "
-            f"to train on, and at least {MINIMUM_ROWS} are required. The pairs of rates are "
+            f"to train on, and at least {MIN_SAMPLES} are required. The pairs of rates are "
             "compared on the rows that the classifier was trained on.",
             UserWarning,
         )

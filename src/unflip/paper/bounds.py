@@ -22,7 +22,7 @@ from sklearn.utils import check_array, check_random_state
 from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Floats
 from unflip._utils.validation import (
-    LARGEST_VALUE,
+    MAX_VALUE,
     check_count,
     check_not_negative,
     check_probabilities,
@@ -602,9 +602,9 @@ def _check_rates(rates: KnownRates) -> NoiseRates:
 def _check_class(radius: float, lipschitz: float) -> float:
     """Return L times the radius, the radius of an equivalent class with L = 1."""
     scaled = check_not_negative(radius, "radius") * check_not_negative(lipschitz, "lipschitz")
-    if scaled > LARGEST_VALUE:
+    if scaled > MAX_VALUE:
         raise ValueError(
-            f"radius times lipschitz is {scaled:g}; beyond {LARGEST_VALUE:g} a bound may overflow. "
+            f"radius times lipschitz is {scaled:g}; beyond {MAX_VALUE:g} a bound may overflow. "
             "Rescale the class, or the loss."
         )
     return scaled

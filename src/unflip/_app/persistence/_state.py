@@ -19,8 +19,8 @@ from unflip._app.persistence._predictors import Boosting, Gaps, Logistic, Predic
 from unflip._app.tables import MAX_CLASSES
 from unflip._utils.columns import (
     FORMATS,
-    MOST_CATEGORIES,
-    MOST_CHARACTERS,
+    MAX_CATEGORIES,
+    MAX_CHARACTERS,
     N_COMPONENTS,
     CategoryColumn,
     Column,
@@ -159,8 +159,8 @@ def _column(k: int, state: Any, archive: Archive) -> Column:
     if kind == "category":
         values, has_missing = state.get("values"), state.get("has_missing")
         _check(isinstance(values, list) and type(has_missing) is bool, "categories")
-        _check(0 < len(values) <= MOST_CATEGORIES, "the number of categories")
-        _check(all(_is_text(value, MOST_CHARACTERS) for value in values), "a category")
+        _check(0 < len(values) <= MAX_CATEGORIES, "the number of categories")
+        _check(all(_is_text(value, MAX_CHARACTERS) for value in values), "a category")
         _check(len(set(values)) == len(values), "categories")
         return CategoryColumn(name, tuple(values), has_missing)
     _check(kind == "text", "the kind of a column")

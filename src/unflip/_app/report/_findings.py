@@ -21,7 +21,7 @@ from unflip._utils.validation import Labels, check_labels
 from unflip._utils.warning import silenced
 from unflip.estimate import NoiseEstimate
 from unflip.inspection import (
-    LEAST_P,
+    MIN_P,
     NoiseBySlice,
     posterior_histogram,
     summary,
@@ -212,7 +212,7 @@ def _slice_record(found: NoiseBySlice) -> Record:
             )
         ],
         "overall": {"label_error_rate": found.overall, "interval": list(found.overall_interval)},
-        "p_value": max(found.p_value, LEAST_P),
+        "p_value": max(found.p_value, MIN_P),
         "warnings": list(found.diagnostics),
     }
 

@@ -12,7 +12,7 @@ from unflip._app.review._queue import Opinion
 from unflip._utils.typing import Codes, Record, Rows
 from unflip._utils.validation import Labels
 from unflip.checked import CheckedLabels
-from unflip.checked.internals import LEAST_ROWS, recalibrate
+from unflip.checked.internals import MIN_CHECKED, recalibrate
 
 EVERY = 5
 """New or changed answers after which the model is learnt again."""
@@ -20,7 +20,7 @@ EVERY = 5
 TURN = 0.0005
 """Seconds after which the thread that learns lets others run, which answer the page."""
 
-FEWEST = LEAST_ROWS
+FEWEST = MIN_CHECKED
 """Answers before which nothing is learnt."""
 
 Answers = dict[int, int]

@@ -23,8 +23,8 @@ else:
 
 from unflip._utils.columns._kinds import (  # noqa: E402  (they need polars, which has been looked for)
     FORMATS,
-    MOST_CATEGORIES,
-    MOST_CHARACTERS,
+    MAX_CATEGORIES,
+    MAX_CHARACTERS,
     CategoryColumn,
     DateColumn,
     NumberColumn,
@@ -37,8 +37,8 @@ from unflip._utils.columns._text import N_COMPONENTS, TextColumn  # noqa: E402
 
 __all__ = [
     "FORMATS",
-    "MOST_CATEGORIES",
-    "MOST_CHARACTERS",
+    "MAX_CATEGORIES",
+    "MAX_CHARACTERS",
     "N_COMPONENTS",
     "CategoryColumn",
     "Column",
@@ -202,6 +202,6 @@ def _kind(column: "pl.Series") -> Column | None:
     dates = DateColumn.fit(column)
     if dates is not None:
         return dates
-    if column.n_unique() <= MOST_CATEGORIES:
+    if column.n_unique() <= MAX_CATEGORIES:
         return CategoryColumn.fit(column)
     return TextColumn.fit(column)

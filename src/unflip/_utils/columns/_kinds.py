@@ -9,10 +9,10 @@ import polars as pl
 
 from unflip._utils.typing import Floats
 
-MOST_CATEGORIES = 40
+MAX_CATEGORIES = 40
 """Columns of text with as many values, or fewer, are categories; those with more are text."""
 
-MOST_CHARACTERS = 10_000
+MAX_CHARACTERS = 10_000
 """Characters of a cell that are read, about four pages of text. Longer cells are cut, which bounds
 the memory that one of them takes: 300 rows with a cell of 1 MB are fitted in 35 MB."""
 
@@ -167,7 +167,7 @@ def cleaned(column: "pl.Series") -> "pl.Series":
 
     Without the spaces around a value: in a file such as "1, 2, 3" they are no part of it.
     """
-    texts = column.cast(pl.String).str.head(MOST_CHARACTERS).str.strip_chars()
+    texts = column.cast(pl.String).str.head(MAX_CHARACTERS).str.strip_chars()
     missing = texts.is_in(MISSING)
     return texts.set(missing.fill_null(False), None)
 

@@ -21,11 +21,11 @@ N_COMPONENTS = 30
 """Dimensions of an encoded text, as in skrub's `StringEncoder`, which chose them by benchmarks of
 learning from tables with text."""
 
-MOST_NGRAMS = 2**17
+MAX_NGRAMS = 2**17
 """N-grams of a vocabulary: those in the most texts. A language has about 10**5 n-grams of 3 and 4
 characters, and 2**17 x 30 components in single precision take 16 MB."""
 
-MOST_COUNTED = 2**20
+MAX_COUNTED_NGRAMS = 2**20
 """N-grams that are counted at a time (16 MB). If there are more, the rarer half is forgotten."""
 
 BLOCK_CHARACTERS = 2**18
@@ -95,9 +95,9 @@ def _vocabulary(texts: "pl.Series") -> tuple[Keys, NDArray[np.int64]]:
         counts = np.concatenate([n_texts, np.bincount(within.indices, minlength=found.size)])
         known, places = np.unique(np.concatenate([known, found]), return_inverse=True)
         n_texts = np.bincount(places, counts, minlength=known.size).astype(np.int64)
-        if known.size > MOST_COUNTED:
-            known, n_texts = _most_frequent(known, n_texts, MOST_COUNTED // 2)
-    return _most_frequent(known, n_texts, MOST_NGRAMS)
+        if known.size > MAX_COUNTED_NGRAMS:
+            known, n_texts = _most_frequent(known, n_texts, MAX_COUNTED_NGRAMS // 2)
+    return _most_frequent(known, n_texts, MAX_NGRAMS)
 
 
 def _most_frequent(
