@@ -291,7 +291,7 @@ def test_products_with_the_observed_information_are_those_of_differences():
 
     def slope(step):
         w = fit.unscaled_coef + step * path
-        _, gamma, g = likelihood(design.features, w, fit.T[:, design.codes], design.weight)
+        _, gamma, g = likelihood(design, w, fit.T[:, design.codes])
         return w / fit.root[:, None] ** 2 - design.features.T @ (
             design.weight[:, None] * (gamma - g)
         )

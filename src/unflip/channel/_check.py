@@ -73,12 +73,12 @@ def out_of_fold(rows: Floats, fit: ChannelFit, factor: float = 1.0) -> Floats:
     design, fold = fit.design, folds_of(rows)[0]
     F, weight = design.features[: len(rows)], design.weight[: len(rows)]
     weight = weight * (design.weight.sum() / weight.sum())  # they stand for all
-    t = F @ fit.unscaled_coef
+    t = design.logits(fit.unscaled_coef, slice(len(rows))).T
     for k in range(fold.max() + 1):
         others, left = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
         if others.size:
             found = fit_without(fit, others, weight[others], tol=SETTINGS.rough_tolerance)
-            t[left] = F[left] @ found.unscaled_coef
+            t[left] += F[left] @ (found.unscaled_coef - fit.unscaled_coef)
     return np.asarray(softmax_over_classes(factor * t.T).T @ fit.T)
 
 

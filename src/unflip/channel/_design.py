@@ -1,6 +1,6 @@
 """Features, noisy labels and weights, and their likelihood as a function of w."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -24,6 +24,21 @@ class ChannelDesign:
     weight: Floats
     # Number of classes.
     n_classes: int
+    # Logits that are added to F w, such as those of somebody's model; None: none.
+    offset: Floats | None = None
+
+    def logits(self, coef: Floats, some: slice = slice(None)) -> Floats:
+        """Return t of some samples, a line per class: sums over few classes are slow in rows."""
+        t = coef.T @ self.features[some].T
+        if self.offset is not None:
+            t += self.offset[some].T
+        return np.asarray(t)
+
+    def subset(self, kept: Codes, weight: Floats) -> "ChannelDesign":
+        """Return some of the samples, with other weights."""
+        offset = None if self.offset is None else self.offset[kept]
+        features, codes = self.features[kept], self.codes[kept]
+        return replace(self, features=features, codes=codes, weight=weight, offset=offset)
 
     @property
     def latent_variance(self) -> float:
@@ -71,16 +86,14 @@ def affordable_rows(n_classes: int, n_features: int, work: float) -> int:
 
 
 def likelihood(
-    features: Floats, coef: Floats, if_class: Floats, weight: Floats
+    design: ChannelDesign, coef: Floats, if_class: Floats
 ) -> tuple[float, Floats, Floats]:
     """Return the log-likelihood, P(true | x, label) and g."""
-    g = softmax_over_classes(
-        coef.T @ features.T
-    )  # one line per class: sums over few classes are slow in rows
+    g = softmax_over_classes(design.logits(coef))
     gamma = g * if_class
     p = np.maximum(gamma.sum(axis=0), SETTINGS.smallest_probability)
     gamma /= p
-    return float(weight @ np.log(p)), gamma.T, g.T
+    return float(design.weight @ np.log(p)), gamma.T, g.T
 
 
 def softmax_over_classes(t: Floats) -> Floats:

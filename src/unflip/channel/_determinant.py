@@ -59,7 +59,7 @@ class _Around:
     ) -> None:
         self.design, self.T, self.coef, self.U, self.roots = design, T, coef, directions, roots
         self.precision = 1 / root[:, None] ** 2
-        found = likelihood(design.features, coef, T[:, design.codes], design.weight)
+        found = likelihood(design, coef, T[:, design.codes])
         self.gamma, self.g = found[1].T, found[2].T
 
     def slopes(self) -> tuple[Floats, Floats]:

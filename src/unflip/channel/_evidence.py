@@ -11,7 +11,7 @@ size of one class: H_c = 1 + sum_i (u_c' A_i u_c) F_i F_i', with A_i = D T diag(
 D = diag(g), the information of row i about t. All features are scaled to unit prior variance here.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -55,9 +55,7 @@ class ChannelFit:
     @cached_property
     def _likelihood(self) -> tuple[float, Floats, Floats]:
         design = self.design
-        return likelihood(
-            design.features, self.unscaled_coef, self.T[:, design.codes], design.weight
-        )
+        return likelihood(design, self.unscaled_coef, self.T[:, design.codes])
 
     @property
     def label_posterior(self) -> Floats:
@@ -132,8 +130,10 @@ class ChannelFit:
     @cached_property
     def log_likelihood(self) -> float:
         """The evidence but for the prior of T: log P(noisy labels | T)."""
-        surprise = np.log(self.variance[1:].sum() / self.design.latent_variance)
-        penalty = (self.coef**2).sum() + surprise**2
+        penalty = (self.coef**2).sum()
+        if self.variance.size > 1:
+            surprise = np.log(self.variance[1:].sum() / self.design.latent_variance)
+            penalty += surprise**2
         return self._likelihood[0] - 0.5 * float(penalty) - self._factored[1]
 
     @cached_property
@@ -294,7 +294,7 @@ def fit_coefficients(
 def fit_without(fit: ChannelFit, kept: Codes, weight: Floats, tol: float) -> ChannelFit:
     """Maximise over w on some of the rows; T and the variances are held."""
     design = fit.design
-    some = replace(design, features=design.features[kept], codes=design.codes[kept], weight=weight)
+    some = design.subset(kept, weight)
     start = fit.theta, fit.variance, fit.unscaled_coef
     return fit_coefficients(some, fit.structure, *start, T=fit.T, near=fit, tol=tol)
 
@@ -340,7 +340,7 @@ class _Search:
     def at(self, flat: Floats) -> tuple[float, Floats, Floats]:
         """Return the same, and P(true | x, label)."""
         w = self.coef(flat)
-        value, gamma, g = likelihood(self.design.features, w, self.if_class, self.design.weight)
+        value, gamma, g = likelihood(self.design, w, self.if_class)
         pull = self.precision * w
         residual = (gamma - g).T
         residual *= self.design.weight

@@ -37,7 +37,7 @@ class TemperatureScaling:
 def held_out_logits(fit: ChannelFit, most_rows: int | None = None) -> Floats:
     """Return t of every row without its own label: one step of Newton's method."""
     some = slice(most_rows)
-    F, U, given, clean = fit.design.features[some], fit.directions, fit.label_posterior, fit.clean
+    U, given, clean = fit.directions, fit.label_posterior, fit.clean
     given, clean = given[some], clean[some]
     own = np.minimum(fit.design.weight[some], 1.0)[:, None]  # one row, however often it counts
     leverage = leverages(fit.design.single[some], fit.unscaled_roots).T
@@ -45,7 +45,7 @@ def held_out_logits(fit: ChannelFit, most_rows: int | None = None) -> Floats:
     curvature = _spread(clean, U) - _spread(given, U)
     held = np.minimum(own * leverage * curvature, SETTINGS.largest_leverage)
     moved = (own * leverage * ((given - clean) @ U) / (1 - held)) @ U.T
-    return np.asarray(F @ fit.unscaled_coef - moved)
+    return np.asarray(fit.design.logits(fit.unscaled_coef, some).T - moved)
 
 
 def _spread(proba: Floats, directions: Floats) -> Floats:
