@@ -27,7 +27,7 @@ from sklearn.metrics import make_scorer
 from sklearn.utils import check_array
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from unflip._utils.docs import documented
+from unflip._utils.docs import documented_like
 from unflip._utils.typing import Array, Floats, Rows
 from unflip._utils.validation import (
     FLOATS,
@@ -62,33 +62,9 @@ MAX_CONDITION = 1e3
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-PARAMETERS = {
-    "y_noisy": "array-like of shape (n_samples,)\n    Observed labels.",
-    "y_pred": "array-like of shape (n_samples,)\n    Predicted labels.",
-    "y_score": "array-like of shape (n_samples,)\n"
-    "    Scores that rise with the probability of the positive class.",
-    "y_proba": "array-like of shape (n_samples, n_classes) or (n_samples,)\n"
-    "    Predicted probabilities, one column per class in sorted order; for two classes those of\n"
-    "    the positive class are enough.",
-    "rates": "NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)\n"
-    "    The noise; T[i, j] = P(observed=j | true=i), classes sorted. `noise_rates` is an alias.",
-    "sample_weight": "array-like of shape (n_samples,), default=None\n    Sample weights.",
-    "classes": "array-like of shape (n_classes,), default=None\n"
-    "    The classes, needed only if `y_noisy` may lack one of them.",
-    "pos_label": "label, default=None\n"
-    "    The positive class of two, which `rates.positive`, precision, recall, F1 and scores are\n"
-    "    about. None: the greater one.",
-    "checked": "CheckedLabels, default=None\n"
-    "    True labels of samples drawn at random, instead of `rates`: the score is estimated from\n"
-    "    these samples, whatever the noise.",
-    "normalize": '{"true", "pred", "all"}, default=None\n'
-    "    Divide by the sums over the true classes (rows), the predicted ones (columns), or by the\n"
-    "    total, as in scikit-learn.",
-}
-
 
 def _clean_score(function: F) -> F:
-    """Describe the parameters of a score, and accept `noise_rates` as another name of `rates`."""
+    """Accept `noise_rates` as another name of `rates`."""
 
     @wraps(function)
     def score(*args: Any, **options: Any) -> Any:
@@ -98,11 +74,7 @@ def _clean_score(function: F) -> F:
             options["rates"] = options.pop("noise_rates")
         return function(*args, **options)
 
-    returns = "" if "Returns" in (function.__doc__ or "") else SCORE
-    return cast("F", documented(returns, **PARAMETERS)(score))
-
-
-SCORE = "CleanScore\n    A float, with its standard error."
+    return cast("F", score)
 
 
 class CleanScore(float):
@@ -153,6 +125,30 @@ def clean_accuracy_score(
 ) -> CleanScore:
     """Return the mean of T^-1[noisy, predicted], unbiased for P(predicted = true).
 
+    Parameters
+    ----------
+    y_noisy : array-like of shape (n_samples,)
+        Observed labels.
+    y_pred : array-like of shape (n_samples,)
+        Predicted labels.
+    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
+        The noise; T[i, j] = P(noisy=j | true=i), classes sorted. `noise_rates` is an alias.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Sample weights.
+    classes : array-like of shape (n_classes,), default=None
+        The classes, needed only if `y_noisy` may lack one of them.
+    pos_label : label, default=None
+        The positive class of two, which `rates.positive`, precision, recall, F1 and scores are
+        about. None: the greater one.
+    checked : CheckedLabels, default=None
+        True labels of samples drawn at random, instead of `rates`: the score is estimated from
+        these samples, whatever the noise.
+
+    Returns
+    -------
+    CleanScore
+        A float, with its standard error.
+
     Examples
     --------
     >>> from unflip import NoiseRates
@@ -168,6 +164,7 @@ def clean_accuracy_score(
     return _mean((sample.stand_in * _predicted(y_pred, sample)).sum(axis=1), sample)
 
 
+@documented_like(clean_accuracy_score)
 @_clean_score
 def clean_balanced_accuracy_score(
     y_noisy: ArrayLike,
@@ -192,6 +189,7 @@ def clean_balanced_accuracy_score(
     return _mean_of_ratios(sample.stand_in * predicted, sample.stand_in, sample, every_class)
 
 
+@documented_like(clean_accuracy_score)
 @_clean_score
 def clean_confusion_matrix(
     y_noisy: ArrayLike,
@@ -208,6 +206,12 @@ def clean_confusion_matrix(
     v_i is the stand-in for "the true class is i", h_j is 1 where class j is predicted; as a matrix,
     C = T^-T N with N the confusion matrix of the noisy labels. Entries may be negative where few
     samples were predicted so.
+
+    Parameters
+    ----------
+    normalize : {"true", "pred", "all"}, default=None
+        Divide by the sums over the true classes (rows), the predicted ones (columns), or by the
+        total, as in scikit-learn.
 
     Returns
     -------
@@ -233,6 +237,7 @@ def clean_confusion_matrix(
     return np.divide(counts, totals, out=np.zeros_like(counts), where=totals > 0)
 
 
+@documented_like(clean_accuracy_score)
 @_clean_score
 def clean_precision_score(
     y_noisy: ArrayLike,
@@ -264,6 +269,7 @@ def clean_precision_score(
     return _mean_of_ratios(hits, predicted, sample, averaged)
 
 
+@documented_like(clean_accuracy_score)
 @_clean_score
 def clean_recall_score(
     y_noisy: ArrayLike,
@@ -283,6 +289,7 @@ def clean_recall_score(
     return _mean_of_ratios(hits, sample.stand_in, sample, _averaged_classes(sample))
 
 
+@documented_like(clean_accuracy_score)
 @_clean_score
 def clean_f1_score(
     y_noisy: ArrayLike,
@@ -311,6 +318,7 @@ def clean_f1_score(
     )
 
 
+@documented_like(clean_accuracy_score)
 @_clean_score
 def clean_roc_auc_score(
     y_noisy: ArrayLike,
@@ -331,6 +339,11 @@ def clean_roc_auc_score(
     v standing in for "the true class is positive" and ties counting one half. Only pairs of
     different rows estimate p (1-p) without bias, so that is how it is computed; putting the share
     p into p (1-p) instead differs by a term of order 1/n, and overshoots.
+
+    Parameters
+    ----------
+    y_score : array-like of shape (n_samples,)
+        Scores that rise with the probability of the positive class.
     """
     sample = _sample(y_noisy, rates, sample_weight, classes, pos_label)
     if sample.classes.size != 2:
@@ -356,6 +369,7 @@ def clean_roc_auc_score(
     return _score(value, influence / pairs, sample)
 
 
+@documented_like(clean_accuracy_score)
 @_clean_score
 def clean_log_loss(
     y_noisy: ArrayLike,
@@ -370,6 +384,12 @@ def clean_log_loss(
 
     v_k is the stand-in for "the true class is k". As in scikit-learn, a probability of 0 counts as
     the smallest relative step of its float type.
+
+    Parameters
+    ----------
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        Predicted probabilities, one column per class in sorted order; for two classes those of the
+        positive class are enough.
     """
     sample = _sample(y_noisy, rates, sample_weight, classes, pos_label)
     proba = _probabilities(y_proba, sample)
@@ -377,6 +397,7 @@ def clean_log_loss(
     return _mean(-(sample.stand_in * np.log(proba.clip(step, 1 - step))).sum(axis=1), sample)
 
 
+@documented_like(clean_log_loss, clean_accuracy_score)
 @_clean_score
 def clean_brier_score_loss(
     y_noisy: ArrayLike,
@@ -399,15 +420,7 @@ def clean_brier_score_loss(
     return _mean((sample.stand_in * loss).sum(axis=1) / (2 if proba.shape[1] == 2 else 1), sample)
 
 
-METRIC = """str or function
-    "accuracy", "balanced_accuracy", "precision", "recall", "f1", "roc_auc", "neg_log_loss",
-    "neg_brier_score", or one of this module's functions."""
-
-SCORER_CLASSES = """array-like of shape (n_classes,), default=None
-    The classes. None: the estimator's own, which lack a class that its training samples lack."""
-
-
-@documented(**PARAMETERS | {"metric": METRIC, "classes": SCORER_CLASSES})
+@documented_like(clean_accuracy_score)
 def make_clean_scorer(
     metric: str | Callable[..., CleanScore],
     rates: KnownRates,
@@ -419,6 +432,14 @@ def make_clean_scorer(
 
     score(estimator, X, y_noisy) is the estimator's clean score. Higher is better: losses have their
     sign changed.
+
+    Parameters
+    ----------
+    metric : str or function
+        "accuracy", "balanced_accuracy", "precision", "recall", "f1", "roc_auc", "neg_log_loss",
+        "neg_brier_score", or one of this module's functions.
+    classes : array-like of shape (n_classes,), default=None
+        The classes. None: the estimator's own, which lack a class that its training samples lack.
 
     Returns
     -------

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unflip._utils.docs import documented
+from unflip._utils.docs import documented_like
 from unflip._utils.row_weights import effective_rows
 from unflip._utils.simplex import likeliest_mixture, of_another_class, scaled_rows
 from unflip._utils.typing import Array, Floats
@@ -44,25 +44,6 @@ SURE = 0.9
 """A row of this clean probability surely is of its class."""
 
 
-PARAMETERS = {
-    "noisy_posterior": "array-like of shape (n_samples,) or (n_samples, n_classes)\n"
-    "    P(noisy=y_i | x_i) of each observed label, which is enough for two classes; or\n"
-    "    P(noisy | x_i) of all classes, in sorted order, with rows scaled to sum to one.",
-    "rates": "NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)\n"
-    "    Both noise rates of two classes, or T of any number.",
-    "classes": "array-like of shape (n_classes,), default=None\n"
-    "    The classes, needed only if `y` may lack some of them.",
-}
-
-TWO_CLASSES = PARAMETERS | {
-    "noisy_posterior": "array-like of shape (n_samples,)\n"
-    "    P(noisy=y_i | x_i) of each observed label.",
-    "inverse_rates": "InverseRates\n    pi_pos and pi_neg.",
-    "noisy_prior": "float\n    P(noisy=+1), the share of positive labels.",
-}
-
-
-@documented("ndarray of shape (n_samples,)\n    Weights beta >= 0.", **PARAMETERS)
 def importance_weights(
     noisy_posterior: ArrayLike, y: ArrayLike, rates: KnownRates, *, classes: ArrayLike | None = None
 ) -> Floats:
@@ -76,6 +57,23 @@ def importance_weights(
     two classes are a case: q = P(noisy|x) T^-1, with negative values at 0 and scaled to sum to one.
     It lies within [0, 1 / T[y, y]].
 
+    Parameters
+    ----------
+    noisy_posterior : array-like of shape (n_samples,) or (n_samples, n_classes)
+        P(noisy=y_i | x_i) of each observed label, which is enough for two classes; or
+        P(noisy | x_i) of all classes, in sorted order, with rows scaled to sum to one.
+    y : array-like of shape (n_samples,)
+        Observed labels.
+    rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
+        Both noise rates of two classes, or T of any number.
+    classes : array-like of shape (n_classes,), default=None
+        The classes, needed only if `y` may lack some of them.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Weights beta >= 0.
+
     Examples
     --------
     >>> from unflip import NoiseRates, importance_weights
@@ -88,7 +86,7 @@ def importance_weights(
     return _label_posterior(noisy_posterior, y, rates, classes).weights
 
 
-@documented("ndarray of shape (n_samples,)\n    Weights beta >= 0.", **TWO_CLASSES)
+@documented_like(importance_weights)
 def importance_weights_from_inverse(
     noisy_posterior: ArrayLike,
     y: ArrayLike,
@@ -97,12 +95,22 @@ def importance_weights_from_inverse(
     *,
     classes: ArrayLike | None = None,
 ) -> Floats:
-    """Return Lemma 1's weights from inverse rates, turned into noise rates by the noisy prior."""
+    """Return Lemma 1's weights from inverse rates, turned into noise rates by the noisy prior.
+
+    Parameters
+    ----------
+    noisy_posterior : array-like of shape (n_samples,)
+        P(noisy=y_i | x_i) of each observed label.
+    inverse_rates : InverseRates
+        pi_pos and pi_neg.
+    noisy_prior : float
+        P(noisy=+1), the share of positive labels.
+    """
     rates = _checked_inverse(inverse_rates).to_rates(noisy_prior=noisy_prior)
     return importance_weights(noisy_posterior, y, rates, classes=classes)
 
 
-@documented("ndarray of shape (n_samples,)\n    Weights beta >= 0.", **TWO_CLASSES)
+@documented_like(importance_weights_from_inverse, importance_weights)
 def printed_lemma_2_weights(
     noisy_posterior: ArrayLike,
     y: ArrayLike,
@@ -126,7 +134,7 @@ def printed_lemma_2_weights(
     return weights
 
 
-@documented(**PARAMETERS)
+@documented_like(importance_weights)
 def mislabel_probability(
     noisy_posterior: ArrayLike, y: ArrayLike, rates: KnownRates, *, classes: ArrayLike | None = None
 ) -> Floats:
@@ -142,7 +150,7 @@ def mislabel_probability(
     return _label_posterior(noisy_posterior, y, rates, classes).mislabel_proba
 
 
-@documented(**PARAMETERS)
+@documented_like(importance_weights)
 def clipped_share(
     noisy_posterior: ArrayLike, y: ArrayLike, rates: KnownRates, *, classes: ArrayLike | None = None
 ) -> float:

@@ -105,7 +105,7 @@ def test_draws_below_their_estimate_move_the_interval_up():
 
 
 @given(st.floats(0, 0.99), st.floats(0, 0.99))
-@pytest.mark.filterwarnings("ignore:the estimated:UserWarning")
+@pytest.mark.filterwarnings("ignore::unflip.LabelNoiseWarning")
 def test_two_classes_are_scaled_back_alike_by_rates_and_by_matrix(positive, negative):
     matrix = admissible_matrix([[1 - negative, negative], [positive, 1 - positive]])
     rates = admissible_rates(positive, negative)

@@ -1,41 +1,61 @@
-"""Sections `Parameters` of public docstrings, in which each parameter is described in one place."""
+"""Docstrings that share parameters: each parameter is described in one place."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from inspect import getdoc, signature
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-SECTION = re.compile(r"\n(Returns|Yields|Raises|Notes|References|Examples)\n---")
+ORDER = ("", "Parameters", "Attributes", "Returns", "Yields", "Notes", "References", "Examples")
 
-COMMON = {
-    "X": "{array-like, sparse matrix, dataframe} of shape (n_samples, n_features)\n    Samples.",
-    "y": "array-like of shape (n_samples,)\n    Observed labels.",
-    "sample_weight": "array-like of shape (n_samples,), default=None\n"
-    "    Sample weights: how often each sample counts.",
-    "checked": "CheckedLabels, default=None\n    True labels of some samples.",
-}
-
-DENSE = "array-like of shape (n_samples, n_features)\n    Samples."
+SHARED = ("Returns", "Yields")
 
 
-def documented(returns: str = "", **texts: str) -> Callable[[F], F]:
-    """Return a decorator that adds the section: `texts` by parameter, or else those in `COMMON`.
+def documented_like(*models: Callable[..., Any]) -> Callable[[F], F]:
+    """Return a decorator that completes a docstring by those of other functions or classes.
 
-    `returns` becomes the section `Returns`.
+    Parameters and attributes that it does not describe, and the section `Returns` if it has none,
+    are described as in the first model that does.
     """
-    by_name = COMMON | texts
 
     def add(function: F) -> F:
-        text = getdoc(function) or ""
+        if not function.__doc__:  # python -OO
+            return function
+        parameters: dict[str, str] = {}
+        attributes: dict[str, str] = {}
+        sections: dict[str, str] = {}
+        for each in (*reversed(models), function):
+            found = _sections(each)
+            parameters |= _entries(found.pop("Parameters", ""))
+            attributes |= _entries(found.pop("Attributes", ""))
+            sections |= {name: found[name] for name in found if each is function or name in SHARED}
         names = [name for name in signature(function).parameters if name != "self"]
-        entries = "\n".join(f"{name} : {by_name[name]}" for name in names)
-        later = SECTION.search(text)
-        at = later.start() if later else len(text)
-        section = f"\n\nParameters\n----------\n{entries}\n"
-        section += f"\nReturns\n-------\n{returns}\n" if returns else ""
-        function.__doc__ = text[:at].rstrip() + section + text[at:]
+        sections["Parameters"] = _section("Parameters", [parameters[name] for name in names])
+        if attributes:
+            sections["Attributes"] = _section("Attributes", attributes.values())
+        text = "\n\n".join(sections[name] for name in ORDER if name in sections)
+        function.__doc__ = f"{text}\n"
         return function
 
     return add
+
+
+def _sections(function: Callable[..., Any]) -> dict[str, str]:
+    """Return the sections of a docstring by name; what is above the first one has the name ""."""
+    parts = re.split(r"\n(?=\w+\n-{3,}\n)", getdoc(function) or "")
+    return {"": parts[0].rstrip()} | {part.partition("\n")[0]: part.rstrip() for part in parts[1:]}
+
+
+def _section(name: str, entries: Iterable[str]) -> str:
+    """Return a section, in which names described together have one entry."""
+    return "\n".join([name, "-" * len(name), *dict.fromkeys(entries)])
+
+
+def _entries(section: str) -> dict[str, str]:
+    """Return the entries of a section by name."""
+    entries = {}
+    for entry in re.split(r"\n(?=\S)", section)[2:]:
+        for name in entry.partition("\n")[0].partition(" : ")[0].split(", "):
+            entries[name] = entry
+    return entries

@@ -10,7 +10,6 @@ from sklearn.utils import Tags, _safe_indexing, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._utils.docs import documented
 from unflip._utils.estimators import clone_seeded, delegated, fit_weighted, optional_generator
 from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Classifier, RandomState, Rows
@@ -76,7 +75,6 @@ class IRBLClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.estimator = estimator
         self.random_state = random_state
 
-    @documented()
     @one_blas_thread()
     def fit(
         self,
@@ -87,6 +85,17 @@ class IRBLClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         checked: CheckedLabels | None = None,
     ) -> Self:
         """Weigh the noisy labels by what checked rows say, and train the classifier.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Observed labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Sample weights: how often each sample counts.
+        checked : CheckedLabels, default=None
+            True labels of some samples.
 
         Returns
         -------

@@ -11,7 +11,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._utils.docs import documented
+from unflip._utils.docs import documented_like
 from unflip._utils.estimators import clone_seeded, delegated, optional_generator
 from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, RandomState, Record, Rows
@@ -118,10 +118,18 @@ class _RatesClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     noise_rates_: NoiseRates
     learner_: BaseEstimator
 
-    @documented()
     @one_blas_thread()
     def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Estimate the rates that are not known, then train the learner.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Observed labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Sample weights: how often each sample counts.
 
         Returns
         -------
@@ -277,6 +285,7 @@ class UnbiasedLossClassifier(_RatesClassifier):
         return {"noise_rates_": rates, "learner_": learner.fit(X, y, sample_weight=weight)}
 
 
+@documented_like(UnbiasedLossClassifier)
 class LabelDependentCostClassifier(_RatesClassifier):
     r"""Natarajan's method of label-dependent costs.
 
@@ -286,30 +295,19 @@ class LabelDependentCostClassifier(_RatesClassifier):
 
     Parameters
     ----------
-    loss : str or Loss, default="logistic"
-        l: any of :mod:`unflip.losses`.
     noise_rates : str, NoiseRates or rate estimator, default="auto"
         As for :class:`~unflip.ImportanceReweightingClassifier`. Not used with another `cost`.
     cost : "rates", "cv" or float, default="rates"
         a: from the rates; or the best of 0.05, 0.1, ..., 0.95 by threefold cross-validated accuracy
         on noisy labels, as published (which tends to 1/2 whatever the noise); or a number in
         (0, 1).
-    learner : LinearClassifier or KernelClassifier, default=None
-        The learner and its penalty; its `loss` is replaced.
-        None: :class:`~unflip.learners.LinearClassifier` with defaults.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the rate estimator, the folds and the learner.
 
     Attributes
     ----------
     cost_ : float
         a.
-    learner_ : LinearClassifier or KernelClassifier
-        The fitted learner.
     noise_rates_ : NoiseRates
         The rates used; absent with another `cost`.
-    classes_ : ndarray of shape (2,)
-        The labels, the positive class last.
 
     Notes
     -----

@@ -12,7 +12,6 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._utils.compat import validate_data
-from unflip._utils.docs import DENSE, documented
 from unflip._utils.estimators import optional_generator
 from unflip._utils.gaussian_kernel import DistancesTo, gaussian, row_blocks, squared_distances
 from unflip._utils.threads import one_blas_thread
@@ -157,9 +156,15 @@ class StPMKL(ClassifierMixin, BaseEstimator):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    @documented(X=DENSE)
     def fit(self, X: Rows, y: ArrayLike) -> Self:
         """Estimate the share of wrong labels, then learn the kernel weights and the classifier.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Observed labels.
 
         Returns
         -------

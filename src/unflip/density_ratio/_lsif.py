@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
+from unflip._utils.docs import documented_like
 from unflip._utils.gaussian_kernel import (
     SELECTION_ROWS,
     GaussianDesign,
@@ -204,13 +205,12 @@ class RuLSIF(KernelDensityRatio):
         return np.column_stack([grid[0].ravel(), grid[1].ravel(), -losses.ravel()])
 
 
+@documented_like(RuLSIF)
 class ULSIF(RuLSIF):
     r"""Unconstrained least-squares importance fitting: RuLSIF with alpha = 0.
 
     r(x) = sum_l theta_l exp(-|x - c_l|^2 / (2 bandwidth^2)) with
     theta = max(0, (H + regularization I)^-1 h), H = mean_den phi phi', h = mean_num phi.
-
-    Parameters and attributes are those of :class:`RuLSIF`.
 
     References
     ----------

@@ -13,13 +13,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._utils.compat import validate_data
-from unflip._utils.docs import DENSE, documented
+from unflip._utils.docs import documented_like
 from unflip._utils.gaussian_kernel import row_blocks
 from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Rows
 from unflip._utils.validation import check_choice, check_count, is_number, new_rows
 from unflip._utils.warning import warn
-from unflip.learners._linear import LossClassifier
+from unflip.learners._linear import LinearClassifier, LossClassifier
 from unflip.learners._metric_lbfgs import KernelProblem, minimise
 from unflip.learners._solvers import LinearProblem, solve, starting_points
 from unflip.losses import Hinge, Loss, Squared, get_loss
@@ -28,6 +28,7 @@ LIBSVM_STEPS = 1000
 """Steps of libsvm per `max_iter`: each changes only two coefficients."""
 
 
+@documented_like(LinearClassifier)
 class KernelClassifier(LossClassifier):
     r"""sign(f(x) + b) of minimum penalised weighted risk, f in the kernel's Hilbert space.
 
@@ -37,8 +38,6 @@ class KernelClassifier(LossClassifier):
 
     Parameters
     ----------
-    loss : str or Loss, default="logistic"
-        A name in :mod:`unflip.losses` or an instance.
     kernel : str or callable, default="rbf"
         As for :func:`~sklearn.metrics.pairwise.pairwise_kernels`.
     gamma : float or "scale", default="scale"
@@ -51,10 +50,6 @@ class KernelClassifier(LossClassifier):
         Maximum number of distinct rows that are all used as centres.
     n_landmarks : int, default=500
         Number of centres if there are more rows.
-    tol : float, default=1e-4
-        As in :class:`LinearClassifier`.
-    max_iter : int, default=1000
-        Maximum number of solver iterations.
     random_state : int, RandomState instance or None, default=None
         Seed of the landmarks.
 
@@ -70,8 +65,6 @@ class KernelClassifier(LossClassifier):
         The kernel's gamma.
     gap_, n_iter_ : float, int
         As in :class:`LinearClassifier`; the exact hinge reports its duality gap too.
-    classes_ : ndarray of shape (2,)
-        The labels, the positive class last.
 
     Notes
     -----
@@ -125,10 +118,15 @@ class KernelClassifier(LossClassifier):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    @documented(X=DENSE)
+    @documented_like(LinearClassifier.fit)
     @one_blas_thread()
     def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Minimise the penalised weighted risk.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
 
         Returns
         -------

@@ -11,7 +11,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from unflip._utils.compat import validate_data
-from unflip._utils.docs import documented
 from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Rows
 from unflip._utils.validation import (
@@ -200,10 +199,18 @@ class LinearClassifier(LossClassifier):
         self.tol = tol
         self.max_iter = max_iter
 
-    @documented()
     @one_blas_thread()
     def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Minimise the penalised weighted risk.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Observed labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Sample weights: how often each sample counts.
 
         Returns
         -------

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._utils.docs import documented
+from unflip._utils.docs import documented_like
 from unflip._utils.folds import folds_within_classes
 from unflip._utils.row_weights import relative_weights
 from unflip._utils.threads import one_blas_thread
@@ -51,13 +51,6 @@ class CountsRates(Protocol):
     ) -> tuple[Floats, RatesInterval] | None:
         """Return T and its interval; None where too few rows were drawn."""
 
-
-NOISY_POSTERIOR = """array-like of shape (n_samples, n_classes)
-    P(noisy y | x), one column per class in sorted order."""
-
-CHECKED_RATES = """CheckedLabels, default=None
-    True labels of some samples. If ten or more were drawn with known probabilities, the rates and
-    their interval are estimated from these, whatever the noise."""
 
 Counted = Callable[[float], tuple[Floats, RatesInterval]]
 """From a level to T and its interval, as checked rows count them."""
@@ -104,6 +97,15 @@ class BaseRates(BaseEstimator, metaclass=ABCMeta):
     @abstractmethod
     def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Estimate the rates.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Observed labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Sample weights: how often each sample counts.
 
         Returns
         -------
@@ -157,6 +159,27 @@ class PosteriorRates(BaseRates):
     `_transition(noisy_posterior, codes, weight)` for any number, or both where two classes are a
     case of their own; they have the parameters `posterior`, `cv` and `random_state`.
 
+    Parameters
+    ----------
+    posterior : str, posterior or classifier, default=None
+        Estimator of P(noisy y | x): see :func:`~unflip.posterior.make_posterior`. None: that of the
+        :class:`~unflip.ImportanceReweightingClassifier` whose `noise_rates` this is, else
+        "probabilistic" for two classes and "selected" for more.
+    cv : int or cross-validation splitter, default=5
+        Folds of cross-fitting, at most the number of samples of the rarest class. None: in-sample,
+        where a flexible posterior follows the observed labels, so that the rates are too low.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the posterior and the folds.
+
+    Attributes
+    ----------
+    rates_ : NoiseRates or TransitionMatrix
+        The estimate: NoiseRates for two classes, a TransitionMatrix for more.
+    transition_matrix_ : ndarray of shape (n_classes, n_classes)
+        The same as T[i, j] = P(noisy=j | true=i).
+    classes_ : ndarray of shape (n_classes,)
+        The labels in sorted order; the positive class of two is the last.
+
     Examples
     --------
     >>> from unflip.noise_rates import MinimumRates, PosteriorRates
@@ -167,11 +190,18 @@ class PosteriorRates(BaseRates):
     NoiseRates(positive=0.2, negative=0.1)
     """
 
-    posterior: PosteriorLike | None
-    cv: CrossValidation
-    random_state: RandomState
+    def __init__(
+        self,
+        posterior: PosteriorLike | None = None,
+        *,
+        cv: CrossValidation = 5,
+        random_state: RandomState = None,
+    ) -> None:
+        self.posterior = posterior
+        self.cv = cv
+        self.random_state = random_state
 
-    @documented(checked=CHECKED_RATES)
+    @documented_like(BaseRates.fit)
     @one_blas_thread()
     def fit(
         self,
@@ -181,7 +211,14 @@ class PosteriorRates(BaseRates):
         *,
         checked: CountsRates | None = None,
     ) -> Self:
-        """Estimate P(noisy y | x), then the rates."""
+        """Estimate P(noisy y | x), then the rates.
+
+        Parameters
+        ----------
+        checked : CheckedLabels, default=None
+            True labels of some samples. If ten or more were drawn with known probabilities, the
+            rates and their interval are estimated from these, whatever the noise.
+        """
         labels = check_labels(y, binary=not self._takes_many_classes())
         check_enough_rows(X, labels.codes)
         n_classes = labels.classes.size
@@ -201,7 +238,7 @@ class PosteriorRates(BaseRates):
         check_table(self, X, reset=True)
         return self
 
-    @documented(checked=CHECKED_RATES, noisy_posterior=NOISY_POSTERIOR)
+    @documented_like(fit)
     @one_blas_thread()
     def fit_posterior(
         self,
@@ -211,12 +248,12 @@ class PosteriorRates(BaseRates):
         *,
         checked: CountsRates | None = None,
     ) -> Self:
-        """Estimate the rates from P(noisy y | x) at the training rows, estimated elsewhere.
+        """Estimate the rates from P(noisy y | x) at the training samples, estimated elsewhere.
 
-        Returns
-        -------
-        PosteriorRates
-            Itself, fitted.
+        Parameters
+        ----------
+        noisy_posterior : array-like of shape (n_samples, n_classes)
+            P(noisy y | x), one column per class in sorted order.
         """
         labels = check_labels(y, binary=not self._takes_many_classes())
         return self._fit_posterior(noisy_posterior, labels, sample_weight, checked)

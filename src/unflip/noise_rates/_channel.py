@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import Tags
 
-from unflip._utils.docs import documented
+from unflip._utils.docs import documented_like
 from unflip._utils.estimators import clone_seeded
 from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Rows
 from unflip._utils.validation import check_enough_rows, check_labels, check_table
 from unflip.noise import RatesInterval
-from unflip.noise_rates._base import CHECKED_RATES, BaseRates, CountsRates, count_checked
+from unflip.noise_rates._base import BaseRates, CountsRates, PosteriorRates, count_checked
 from unflip.posterior import ChannelPosterior, EvidenceTest, JointPosterior
 
 
@@ -91,7 +91,7 @@ class ChannelRates(BaseRates):
         rates._take(posterior)
         return rates
 
-    @documented(checked=CHECKED_RATES)
+    @documented_like(PosteriorRates.fit, BaseRates.fit)
     @one_blas_thread()
     def fit(
         self,

@@ -2,13 +2,15 @@
 
 import numpy as np
 
-from unflip._utils.typing import Array, CrossValidation, Floats
+from unflip._utils.docs import documented_like
+from unflip._utils.typing import Array, CrossValidation, Floats, RandomState
 from unflip._utils.validation import is_number
 from unflip.noise import TransitionMatrix
 from unflip.noise_rates._base import PosteriorRates, admissible_matrix
 from unflip.posterior import PosteriorLike
 
 
+@documented_like(PosteriorRates)
 class DualTRates(PosteriorRates):
     r"""T[i, j] = sum_l P(predicted=l | true=i) P(noisy=j | predicted=l): dual-T.
 
@@ -18,10 +20,6 @@ class DualTRates(PosteriorRates):
 
     Parameters
     ----------
-    posterior : str, posterior or classifier, default=None
-        How to estimate P(noisy y | x): see :func:`~unflip.posterior.make_posterior`. None: as
-        :class:`~unflip.ImportanceReweightingClassifier` estimates it, where this is its
-        `noise_rates`, else "probabilistic" for two classes and "selected" for more.
     hardened : bool, default=True
         Whether an x that surely is of class i counts as predicted i. False: as published, which
         takes the noise twice, T T, where the posterior is right: there P(noisy | x) is row i of T
@@ -29,20 +27,6 @@ class DualTRates(PosteriorRates):
     quantile : float, default=0.03
         The x that surely is of class i is the one whose P(noisy=i | x) is exceeded by this share of
         the rows, in [0, 1). A class that is never predicted has P(noisy | x) at that x as its row.
-    cv : int or cross-validation splitter, default=5
-        Folds of cross-fitting, of a number no more than the rarest class has rows; None: in-sample,
-        where a flexible posterior predicts the labels it was given and the counts show no noise.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the posterior and the folds.
-
-    Attributes
-    ----------
-    rates_ : NoiseRates or TransitionMatrix
-        The estimate: NoiseRates of two classes, a TransitionMatrix of more.
-    transition_matrix_ : ndarray of shape (n_classes, n_classes)
-        The same as T[i, j] = P(noisy=j | true=i).
-    classes_ : ndarray of shape (n_classes,)
-        The labels in sorted order; of two, the positive class last.
 
     Notes
     -----
@@ -76,13 +60,11 @@ class DualTRates(PosteriorRates):
         *,
         quantile: float = 0.03,
         cv: CrossValidation = 5,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: RandomState = None,
     ) -> None:
-        self.posterior = posterior
+        super().__init__(posterior, cv=cv, random_state=random_state)
         self.hardened = hardened
         self.quantile = quantile
-        self.cv = cv
-        self.random_state = random_state
 
     def _transition(self, noisy_posterior: Array, codes: Array, weight: Array) -> TransitionMatrix:
         if not (is_number(self.quantile) and 0 <= self.quantile < 1):
@@ -94,6 +76,7 @@ class DualTRates(PosteriorRates):
         return admissible_matrix(labels if self.hardened else anchors @ labels)
 
 
+@documented_like(PosteriorRates)
 class ConfidentJointRates(PosteriorRates):
     r"""T[i, j] = C[j, i] / sum_l C[l, i], C[j, i] = the rows labelled j that are confidently i.
 
@@ -102,30 +85,12 @@ class ConfidentJointRates(PosteriorRates):
     none. Every row of C is scaled to the number of labels j. This is cleanlab's estimate, for
     comparison.
 
-    Parameters
-    ----------
-    posterior : str, posterior or classifier, default=None
-        How to estimate P(noisy y | x): see :func:`~unflip.posterior.make_posterior`. None: as
-        :class:`~unflip.ImportanceReweightingClassifier` estimates it, where this is its
-        `noise_rates`, else "probabilistic" for two classes and "selected" for more.
-    cv : int or cross-validation splitter, default=5
-        Folds of cross-fitting, of a number no more than the rarest class has rows; None: in-sample,
-        where a flexible posterior is confident of the labels it was given.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the posterior and the folds.
-
     Attributes
     ----------
-    rates_ : NoiseRates or TransitionMatrix
-        The estimate: NoiseRates of two classes, a TransitionMatrix of more.
-    transition_matrix_ : ndarray of shape (n_classes, n_classes)
-        The same as T[i, j] = P(noisy=j | true=i).
     confident_joint_ : ndarray of shape (n_classes, n_classes)
         C, scaled, labels in rows: an estimate of how many rows labelled j are of class i.
     thresholds_ : ndarray of shape (n_classes,)
         t, infinity for a class without labels.
-    classes_ : ndarray of shape (n_classes,)
-        The labels in sorted order; of two, the positive class last.
 
     Notes
     -----
@@ -154,17 +119,6 @@ class ConfidentJointRates(PosteriorRates):
 
     confident_joint_: Floats
     thresholds_: Floats
-
-    def __init__(
-        self,
-        posterior: PosteriorLike | None = None,
-        *,
-        cv: CrossValidation = 5,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.posterior = posterior
-        self.cv = cv
-        self.random_state = random_state
 
     def _transition(self, noisy_posterior: Array, codes: Array, weight: Array) -> TransitionMatrix:
         counts, thresholds = confident_counts(noisy_posterior, codes, weight)

@@ -10,7 +10,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, indexable
 
-from unflip._utils.docs import documented
+from unflip._utils.docs import documented_like
 from unflip._utils.estimators import clone_seeded, optional_generator
 from unflip._utils.folds import check_splits, stratified_folds
 from unflip._utils.row_weights import relative_weights
@@ -28,9 +28,9 @@ from unflip._utils.validation import (
 from unflip._utils.warning import silenced, warn
 from unflip.noise import NoiseRates, RatesInterval
 from unflip.noise_rates._base import (
-    CHECKED_RATES,
     BaseRates,
     CountsRates,
+    PosteriorRates,
     count_checked,
     default_posterior,
 )
@@ -137,7 +137,7 @@ class CrossValidatedRates(BaseRates):
         self.cv = cv
         self.random_state = random_state
 
-    @documented(checked=CHECKED_RATES)
+    @documented_like(PosteriorRates.fit, BaseRates.fit)
     @one_blas_thread()
     def fit(
         self,

@@ -4,13 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from unflip._utils.typing import Array, CrossValidation
+from unflip._utils.docs import documented_like
+from unflip._utils.typing import Array, CrossValidation, RandomState
 from unflip._utils.validation import is_number
 from unflip.noise import NoiseRates, TransitionMatrix
 from unflip.noise_rates._base import PosteriorRates, admissible_matrix, admissible_rates
 from unflip.posterior import PosteriorLike
 
 
+@documented_like(PosteriorRates)
 class MinimumRates(PosteriorRates):
     r"""rho_neg = min_x P(noisy=+1 | x), rho_pos = min_x P(noisy=-1 | x) (Theorem 4).
 
@@ -22,10 +24,6 @@ class MinimumRates(PosteriorRates):
 
     Parameters
     ----------
-    posterior : str, posterior or classifier, default=None
-        How to estimate P(noisy y | x): see :func:`~unflip.posterior.make_posterior`. None: as
-        :class:`~unflip.ImportanceReweightingClassifier` estimates it, where this is its
-        `noise_rates`, else "probabilistic" for two classes and "selected" for more.
     quantile : float, default=0.0
         Quantile in place of the minimum, in [0, 0.5). The minimum of a noisy estimate is too low;
         a small quantile is less so, but takes class overlap for noise. More than two classes: row
@@ -34,17 +32,6 @@ class MinimumRates(PosteriorRates):
         class is not asked for more anchors than it has.
     cv : int or cross-validation splitter, default=None
         Folds of cross-fitting; None: in-sample, as in the paper.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the posterior and the folds.
-
-    Attributes
-    ----------
-    rates_ : NoiseRates or TransitionMatrix
-        The estimate: NoiseRates of two classes, a TransitionMatrix of more.
-    transition_matrix_ : ndarray of shape (n_classes, n_classes)
-        The same as T[i, j] = P(noisy=j | true=i).
-    classes_ : ndarray of shape (n_classes,)
-        The labels in sorted order; of two, the positive class last.
 
     Notes
     -----
@@ -69,12 +56,10 @@ class MinimumRates(PosteriorRates):
         quantile: float = 0.0,
         *,
         cv: CrossValidation = None,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: RandomState = None,
     ) -> None:
-        self.posterior = posterior
+        super().__init__(posterior, cv=cv, random_state=random_state)
         self.quantile = quantile
-        self.cv = cv
-        self.random_state = random_state
 
     def _rates(self, noisy_posterior: Array, codes: Array, weight: Array) -> NoiseRates:
         self._check_quantile()

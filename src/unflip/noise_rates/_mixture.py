@@ -5,7 +5,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unflip._utils.typing import Array, CrossValidation, Floats
+from unflip._utils.docs import documented_like
+from unflip._utils.typing import Array, CrossValidation, Floats, RandomState
 from unflip._utils.validation import check_positive, is_number
 from unflip.noise import NoiseRates
 from unflip.noise_rates._base import PosteriorRates, admissible_rates
@@ -18,6 +19,7 @@ from unflip.noise_rates._scott import (
 from unflip.posterior import PosteriorLike
 
 
+@documented_like(PosteriorRates)
 class BestBinRates(PosteriorRates):
     r"""kappa_neg = P(score >= c | noisy=-1) / P(score >= c | noisy=+1) at the best c, and mirrored.
 
@@ -36,29 +38,15 @@ class BestBinRates(PosteriorRates):
 
     Parameters
     ----------
-    posterior : str, posterior or classifier, default=None
-        How to estimate P(noisy y | x): see :func:`~unflip.posterior.make_posterior`. None: as
-        :class:`~unflip.ImportanceReweightingClassifier` estimates it, where this is its
-        `noise_rates`, else "probabilistic" for two classes and "selected" for more.
     delta : float, default=0.1
         The margin holds for all c together with probability 1 - delta.
     gamma : float, default=0.01
         What the margin is widened by, as published.
-    cv : int or cross-validation splitter, default=5
-        Folds of cross-fitting, of a number no more than the rarer class has rows; None: in-sample.
-        In-sample scores of a flexible posterior follow the rows' own labels, which makes the
-        rates too low.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the posterior and the folds.
 
     Attributes
     ----------
-    rates_ : NoiseRates
-        The estimate.
     mixture_proportions_ : tuple of two floats
         (kappa_pos, kappa_neg).
-    classes_ : ndarray of shape (2,)
-        The labels, the positive class last.
 
     Notes
     -----
@@ -93,13 +81,11 @@ class BestBinRates(PosteriorRates):
         *,
         gamma: float = 0.01,
         cv: CrossValidation = 5,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: RandomState = None,
     ) -> None:
-        self.posterior = posterior
+        super().__init__(posterior, cv=cv, random_state=random_state)
         self.delta = delta
         self.gamma = gamma
-        self.cv = cv
-        self.random_state = random_state
 
     def _rates(self, noisy_posterior: Array, codes: Array, weight: Array) -> NoiseRates:
         if not (is_number(self.delta) and 0 < self.delta < 1):

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
-from unflip._utils.typing import Array, CrossValidation, Floats
+from unflip._utils.docs import documented_like
+from unflip._utils.typing import Array, CrossValidation, Floats, RandomState
 from unflip._utils.validation import is_number
 from unflip.noise import InverseRates, NoiseRates
 from unflip.noise_rates._base import PosteriorRates, admissible_rates
@@ -17,6 +18,7 @@ LARGEST_PROPORTION = float(np.nextafter(1.0, 0.0))
 """A class that is all a copy of the other leaves nothing to tell them apart by."""
 
 
+@documented_like(PosteriorRates)
 class ScottRates(PosteriorRates):
     r"""kappa_neg = min_c P(score >= c | noisy=-1) / P(score >= c | noisy=+1), and its mirror image.
 
@@ -30,10 +32,6 @@ class ScottRates(PosteriorRates):
 
     Parameters
     ----------
-    posterior : str, posterior or classifier, default=None
-        How to estimate P(noisy y | x): see :func:`~unflip.posterior.make_posterior`. None: as
-        :class:`~unflip.ImportanceReweightingClassifier` estimates it, where this is its
-        `noise_rates`, else "probabilistic" for two classes and "selected" for more.
     delta : float, default=0.1
         Both shares in the slope are replaced by confidence limits of level 1 - delta
         (Clopper-Pearson) that make it larger, so that a few rows at the end of the curve do not
@@ -42,23 +40,13 @@ class ScottRates(PosteriorRates):
         P(true=+1), where it is known: the rates then come from the inverse rates and it, as in the
         paper, scaled back with a warning where they sum to more than 0.95. None: the share of
         positive labels is enough.
-    cv : int or cross-validation splitter, default=5
-        Folds of cross-fitting, of a number no more than the rarer class has rows; None: in-sample.
-        In-sample scores of a flexible posterior follow the rows' own labels, which makes the
-        rates too low.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the posterior and the folds.
 
     Attributes
     ----------
-    rates_ : NoiseRates
-        The estimate.
     inverse_rates_ : InverseRates
         The share of wrong labels among the positive and among the negative ones.
     mixture_proportions_ : tuple of two floats
         (kappa_pos, kappa_neg).
-    classes_ : ndarray of shape (2,)
-        The labels, the positive class last.
 
     Notes
     -----
@@ -99,13 +87,11 @@ class ScottRates(PosteriorRates):
         *,
         clean_prior: float | None = None,
         cv: CrossValidation = 5,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: RandomState = None,
     ) -> None:
-        self.posterior = posterior
+        super().__init__(posterior, cv=cv, random_state=random_state)
         self.delta = delta
         self.clean_prior = clean_prior
-        self.cv = cv
-        self.random_state = random_state
 
     def _rates(self, noisy_posterior: Array, codes: Array, weight: Array) -> NoiseRates:
         for name in ("delta", "clean_prior"):

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unflip._utils.typing import Array, CrossValidation, Floats
+from unflip._utils.docs import documented_like
+from unflip._utils.typing import Array, CrossValidation, Floats, RandomState
 from unflip._utils.validation import is_number
 from unflip.noise import TransitionMatrix
 from unflip.noise_rates._base import PosteriorRates, admissible_matrix
@@ -13,6 +14,7 @@ from unflip.noise_rates._scott import counts_above, upper_limit
 from unflip.posterior import PosteriorLike
 
 
+@documented_like(PosteriorRates)
 class SelectiveRates(PosteriorRates):
     r"""rho_pos = share of negative labels among the rows with P(noisy=+1 | x) >= c, and its mirror.
 
@@ -27,27 +29,13 @@ class SelectiveRates(PosteriorRates):
 
     Parameters
     ----------
-    posterior : str, posterior or classifier, default=None
-        How to estimate P(noisy y | x): see :func:`~unflip.posterior.make_posterior`. None: as
-        :class:`~unflip.ImportanceReweightingClassifier` estimates it, where this is its
-        `noise_rates`, else "probabilistic" for two classes and "selected" for more.
     delta : float, default=0.1
         The thresholds are compared by confidence limits (Clopper-Pearson) that hold together with
         probability 1 - delta. None: by the shares as they are, as published, where at least one
         row in 200 is selected; their smallest is too low, and the more so the fewer the rows.
-    cv : int or cross-validation splitter, default=5
-        Folds of cross-fitting, of a number no more than the rarest class has rows; None: in-sample.
-        In-sample scores of a flexible posterior follow the rows' own labels, which makes the
-        rates too low.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the posterior and the folds.
 
     Attributes
     ----------
-    rates_ : NoiseRates or TransitionMatrix
-        The estimate: NoiseRates of two classes, a TransitionMatrix of more.
-    transition_matrix_ : ndarray of shape (n_classes, n_classes)
-        The same as T[i, j] = P(noisy=j | true=i).
     upper_bounds_ : ndarray of shape (n_classes,)
         The smallest upper confidence limits: with confidence 1 - delta each, no more than this
         share of the class is flipped. They need no row that surely is of a class, only scores that
@@ -55,8 +43,6 @@ class SelectiveRates(PosteriorRates):
         bound without further assumptions there is not. NaN without `delta`.
     n_selected_ : ndarray of shape (n_classes,)
         How many rows each class's shares come from.
-    classes_ : ndarray of shape (n_classes,)
-        The labels in sorted order; of two, the positive class last.
 
     Notes
     -----
@@ -92,12 +78,10 @@ class SelectiveRates(PosteriorRates):
         delta: float | None = 0.1,
         *,
         cv: CrossValidation = 5,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: RandomState = None,
     ) -> None:
-        self.posterior = posterior
+        super().__init__(posterior, cv=cv, random_state=random_state)
         self.delta = delta
-        self.cv = cv
-        self.random_state = random_state
 
     def _transition(self, noisy_posterior: Array, codes: Array, weight: Array) -> TransitionMatrix:
         if self.delta is not None and not (is_number(self.delta) and 0 < self.delta < 1):

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_random_state
 
+from unflip._utils.docs import documented_like
 from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Floats
 from unflip._utils.validation import (
@@ -109,20 +110,19 @@ def smallest_noise_ratio(noisy_posterior: ArrayLike, rates: KnownRates) -> float
     return min(other / most for other, most in greatest if most > 0)
 
 
+@documented_like(smallest_noise_ratio)
 def weight_bound(rates: KnownRates, u: float | None = None) -> float:
     r"""B = (1 - U) / (1 - rho_pos - rho_neg), or 1 / (1 - max(rho_pos, rho_neg)) without U.
 
     Parameters
     ----------
-    rates : NoiseRates
-        Both noise rates.
     u : float, default=None
         The paper's U, see :func:`smallest_noise_ratio`. None: the minimum that the rates allow.
 
     Returns
     -------
     float
-        B.
+        The bound.
 
     Notes
     -----
@@ -151,6 +151,7 @@ def weight_bound(rates: KnownRates, u: float | None = None) -> float:
     return (1 - min(ratio, most)) / (1 - positive - negative)
 
 
+@documented_like(weight_bound)
 def generalization_bound(
     rademacher: float,
     rates: KnownRates,
@@ -172,8 +173,6 @@ def generalization_bound(
     rademacher : float
         R(loss o F), or an upper bound of it: L times the complexity of F for a loss that is
         L-Lipschitz in f(x), see the `lipschitz` argument of the functions below.
-    rates : NoiseRates
-        Both noise rates.
     n_samples : int
         The number of rows n.
     loss_bound : float
@@ -186,10 +185,6 @@ def generalization_bound(
     empirical : bool, default=True
         Whether `rademacher` is computed from the sample, not the mean over samples (or a bound of
         it that holds for all samples).
-
-    Returns
-    -------
-    bound : float
 
     Notes
     -----
@@ -222,6 +217,7 @@ def generalization_bound(
     return largest_weight * complexity + times * b * _deviation(2 * n_samples, delta, events)
 
 
+@documented_like(generalization_bound)
 def density_ratio_rate(
     rademacher: float,
     rademacher_ratio: float,
@@ -243,19 +239,12 @@ def density_ratio_rate(
         R(loss o F) of the classifiers.
     rademacher_ratio : float
         The complexity of the density ratio's class, R_BDR (also R_SDR) in the paper.
-    n_samples : int
-        The number of rows n.
     n_ratio : int, default=None
         Number of rows of the smaller sample of the ratio: min(n_pos, n_neg) in the paper's text,
         replaced by n in its formula. None: `n_samples`.
     delta : float, default=0.05
         The probability with which each of the events may fail: two ratios, the share of positive
         labels, and the risk. The bound holds with probability at least 1 - 4 delta.
-
-    Returns
-    -------
-    float
-        The rate.
 
     Notes
     -----
@@ -284,6 +273,7 @@ def density_ratio_rate(
     return complexity + posterior_error
 
 
+@documented_like(density_ratio_rate)
 def joint_estimation_rate(
     rademacher: float,
     rademacher_ratio: float,
@@ -304,14 +294,8 @@ def joint_estimation_rate(
 
     Parameters
     ----------
-    rademacher : float
-        R(loss o F) of the classifiers.
-    rademacher_ratio : float
-        The complexity of the density ratio's class.
     rates : NoiseRates
         The *estimated* noise rates.
-    n_samples : int
-        The number of rows n.
     n_ratio : int, default=None
         Number of rows of the smaller sample of the ratio. None: `n_samples`.
     minimum_gap : float, default=0.0
@@ -322,11 +306,6 @@ def joint_estimation_rate(
     delta : float, default=0.05
         The probability with which each of the four events of Proposition 2 may fail. The paper's
         1 - 9 delta counts some of them more than once; 1 - 4 delta is enough.
-
-    Returns
-    -------
-    float
-        The rate.
 
     Notes
     -----
@@ -397,6 +376,7 @@ def linear_rademacher_bound(X: ArrayLike, radius: float, *, lipschitz: float = 1
     return kernel_rademacher_bound(np.einsum("ij,ij->i", rows, rows), radius, lipschitz=lipschitz)
 
 
+@documented_like(linear_rademacher_bound)
 def kernel_rademacher_bound(
     K_diagonal: ArrayLike, radius: float, *, lipschitz: float = 1.0
 ) -> float:
@@ -410,13 +390,6 @@ def kernel_rademacher_bound(
         k(x_i, x_i): the diagonal of the kernel matrix, ones for a Gaussian kernel.
     radius : float
         The greatest norm of a function.
-    lipschitz : float, default=1.0
-        L of the loss, see :func:`linear_rademacher_bound`.
-
-    Returns
-    -------
-    float
-        The bound.
 
     Examples
     --------
@@ -440,6 +413,7 @@ def kernel_rademacher_bound(
     return float(2 * scale * np.sqrt(diagonal.sum()) / diagonal.size)
 
 
+@documented_like(linear_rademacher_bound)
 @one_blas_thread()
 def linear_rademacher(
     X: ArrayLike,
@@ -456,12 +430,6 @@ def linear_rademacher(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-        The rows, with a column of ones for a class with an intercept.
-    radius : float
-        Maximum Euclidean norm of w.
-    lipschitz : float, default=1.0
-        L of the loss, see :func:`linear_rademacher_bound`.
     n_draws : int, default=1000
         The number of sign vectors, at least 2.
     random_state : int, RandomState instance or None, default=None
@@ -492,6 +460,7 @@ def linear_rademacher(
     return _mean_over_signs(norm, rows.shape[0], scale, n_draws, random_state)
 
 
+@documented_like(linear_rademacher)
 @one_blas_thread()
 def kernel_rademacher(
     K: ArrayLike,
@@ -512,17 +481,6 @@ def kernel_rademacher(
         The kernel matrix, symmetric and positive semi-definite.
     radius : float
         Maximum norm of a function in the kernel's Hilbert space.
-    lipschitz : float, default=1.0
-        L of the loss, see :func:`linear_rademacher_bound`.
-    n_draws : int, default=1000
-        The number of sign vectors, at least 2.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the signs.
-
-    Returns
-    -------
-    estimate : RademacherEstimate
-        `value` and `standard_error`.
 
     Examples
     --------

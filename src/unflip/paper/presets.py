@@ -1,29 +1,34 @@
 """The paper's methods, as presets."""
 
-from unflip._utils.docs import documented
+from unflip._utils.docs import documented_like
 from unflip._utils.typing import Classifier, RandomState
 from unflip.density_ratio import KLIEP
 from unflip.noise_rates import CrossValidatedRates, RatesLike
 from unflip.posterior import DensityRatioPosterior
 from unflip.reweighting import ImportanceReweightingClassifier
 
-UNFITTED = "ImportanceReweightingClassifier\n    Unfitted."
 
-PARAMETERS = {
-    "estimator": "classifier, default=None\n    The classifier to train.",
-    "random_state": "int, RandomState instance or None, default=None\n    Random seed.",
-}
-
-
-@documented(UNFITTED, **PARAMETERS)
 def eiw(
     estimator: Classifier | None = None, *, random_state: RandomState = None
 ) -> ImportanceReweightingClassifier:
-    """Return the paper's eIW: KLIEP as published, rates by the minimum of the posterior."""
+    """Return the paper's eIW: KLIEP as published, rates by the minimum of the posterior.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        The classifier to train.
+    random_state : int, RandomState instance or None, default=None
+        Random seed.
+
+    Returns
+    -------
+    ImportanceReweightingClassifier
+        Unfitted.
+    """
     return _with_published_kliep(estimator, "minimum", random_state)
 
 
-@documented(UNFITTED, **PARAMETERS)
+@documented_like(eiw)
 def iw(
     estimator: Classifier | None = None, *, random_state: RandomState = None
 ) -> ImportanceReweightingClassifier:

@@ -67,6 +67,15 @@ class BasePosterior(BaseEstimator, metaclass=ABCMeta):
     def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn P(noisy y | x).
 
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Observed labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Sample weights: how often each sample counts.
+
         Returns
         -------
         BasePosterior

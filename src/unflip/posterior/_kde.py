@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._utils.compat import validate_data
-from unflip._utils.docs import documented
+from unflip._utils.docs import documented_like
 from unflip._utils.gaussian_kernel import (
     SELECTION_ROWS,
     DistancesTo,
@@ -100,7 +100,7 @@ class KernelDensityPosterior(BasePosterior):
         self.exact_rows = exact_rows
         self.random_state = random_state
 
-    @documented()
+    @documented_like(BasePosterior.fit)
     @one_blas_thread()
     def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Keep the rows, scaled, and choose the width."""

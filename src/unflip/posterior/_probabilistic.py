@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._utils.docs import documented
+from unflip._utils.docs import documented_like
 from unflip._utils.estimators import fit_weighted
 from unflip._utils.row_weights import relative_weights
 from unflip._utils.threads import one_blas_thread
@@ -73,7 +73,7 @@ class ProbabilisticPosterior(BasePosterior):
         self.calibration = calibration
         self.cv = cv
 
-    @documented()
+    @documented_like(BasePosterior.fit)
     @one_blas_thread()
     def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the classifier to the noisy labels."""

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._utils.compat import validate_data
-from unflip._utils.docs import documented
+from unflip._utils.docs import documented_like
 from unflip._utils.samples import Samples, TwoSamples
 from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Rows
@@ -63,7 +63,7 @@ class DensityRatioPosterior(BasePosterior):
         self.ratio = ratio
         self.normalize = normalize
 
-    @documented()
+    @documented_like(BasePosterior.fit)
     @one_blas_thread()
     def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit one density ratio per noisy class."""

@@ -12,7 +12,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
-from unflip._utils.docs import documented
+from unflip._utils.docs import documented_like
 from unflip._utils.estimators import clone_seeded
 from unflip._utils.folds import check_splits, folds_within_classes, stratified_folds
 from unflip._utils.row_weights import relative_weights
@@ -91,7 +91,7 @@ class SelectedPosterior(BasePosterior):
         """True: the folds that choose give every row's probability, too."""
         return True
 
-    @documented()
+    @documented_like(BasePosterior.fit)
     def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Choose the classifier, and fit it to the noisy labels."""
         self.fit_predict_proba(X, y, sample_weight)
