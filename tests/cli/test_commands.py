@@ -214,7 +214,7 @@ def test_fit_writes_weights_and_the_report_too(run, noisy, tmp_path):
     assert weights.columns == ["customer", "row", "weight", "reviewed"]
     assert weights["weight"].max() <= 1 / 0.7 + 1e-9
     assert weights["weight"].min() >= 0
-    assert paths["report"].read_text(encoding="utf-8").startswith("# How far to believe")
+    assert paths["report"].read_text(encoding="utf-8").startswith("# How reliable")
     assert set(tmp_path.iterdir()) == set(paths.values())
 
 

@@ -73,7 +73,7 @@ def test_report_has_the_suspects_and_nothing_on_training(run, table, tmp_path, e
     result = run("report", table, *arguments)
     assert result.exit_code == 0, result.output
     page = out.read_text()
-    assert "What a model gains" not in page
+    assert "Accuracy gained" not in page
     assert "suspic" in page or "suspects" in page
 
 

@@ -3,23 +3,27 @@
 import numpy as np
 import pytest
 
-from tests.report.test_document import ITEMS, SVG, TABLE
+from tests.experiments.made import made_results
 from unflip import ImportanceReweightingClassifier, NoiseRates, flip_labels
-from unflip._app.report import Cell, Details, Heading, Picture, Table, Text, to_html
-from unflip.report import make_report
+from unflip.paper.experiments import save_results
+from unflip.report import Report, make_report
 
 RATES = NoiseRates(positive=0.3, negative=0.1)
-STYLED = SVG.replace("<path", '<style>*{stroke: none}</style><path style="fill: #ff0000"')
 
 
 @pytest.fixture(scope="module")
-def report():
+def made():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 400)
     X = rng.normal(2.4 * y[:, None], 1.0, (400, 2))
     noisy = flip_labels(y, RATES, random_state=0)
     clf = ImportanceReweightingClassifier(noise_rates=RATES, random_state=0).fit(X, noisy)
-    return make_report(clf, X, noisy).to_html()
+    return make_report(clf, X, noisy)
+
+
+@pytest.fixture(scope="module")
+def report(made):
+    return made.to_html()
 
 
 @pytest.fixture
@@ -77,55 +81,80 @@ def test_what_might_slip_into_the_page_does_nothing(opened, report, kind):
     assert "Content Security Policy" in " ".join(said)
 
 
-ROWS = (("a", "9.5%"), ("b", "less than 0.1%"), ("c", "12%"), ("d", "1,000%"), ("e", ""))
-COUNTED = [
-    Table(
-        ("name", "share"),
-        tuple((Cell(name), Cell(share, "0% to 13%")) for name, share in ROWS * 3),
-        sortable=True,
-    ),
-    *(
-        Details(f"{name} of {share}", (("more", f"word{k}"),))
-        for k, (name, share) in enumerate(ROWS * 3)
-    ),
-    Text("after"),
+NAMES, SHARES = "abcd" * 4, (0.095, 0.0001, 0.12, 10.0) * 4
+SLICES = {
+    "by": "'shop'",
+    "sentence": "",
+    "slices": [
+        {"name": name, "n_rows": 9, "label_error_rate": share, "interval": [0.0, 0.13]}
+        for name, share in zip(NAMES, SHARES, strict=True)
+    ],
+    "overall": {"label_error_rate": 0.1, "interval": [0.0, 0.2]},
+}
+SUSPECTS = [
+    {
+        "row": k,
+        "label": f"{name} of {share or 0}",
+        "suggested": name,
+        "unclear": False,
+        "p_wrong": 0.9,
+        "p_none": 0.0,
+        "values": {"share": share} | {f"column {j}": f"word{k}" for j in range(9)},
+    }
+    for k, (name, share) in enumerate(zip("abcde" * 3, (1.5, "", 3.0, None, 2.0) * 3, strict=True))
 ]
 
 
-def shown_rows(page):
-    return page.eval_on_selector_all(
-        "tbody tr", "rows => rows.filter(r => !r.hidden).map(r => r.cells[0].textContent)"
+@pytest.fixture(scope="module")
+def listing(made):
+    """Return a report with tables of many rows."""
+    return Report(made.content | {"slices": [SLICES], "suspects": SUSPECTS}).to_html()
+
+
+def shown(page, head, column):
+    """Return the first characters of a column of the table that has this head."""
+    cells = page.evaluate(
+        "([head, column]) => [...[...document.querySelectorAll('table.sortable')]"
+        ".find(t => t.tHead.textContent.includes(head)).tBodies[0].rows]"
+        ".filter(row => !row.hidden).map(row => row.cells[column].textContent)",
+        [head, column],
     )
+    return "".join(cell[0] for cell in cells)
 
 
-def test_rows_are_sorted_by_numbers_and_by_words_gaps_last(opened):
-    page, asked, said = opened(to_html("t", COUNTED))
-    page.click("text=share")
-    assert "".join(shown_rows(page)) == "bbbaaacccdddeee"
-    assert page.get_attribute("th:nth-child(2)", "aria-sort") == "ascending"
-    page.click("text=share")
-    assert "".join(shown_rows(page)) == "dddcccaaabbbeee"
-    page.click("th button:has-text('name')")
-    assert "".join(shown_rows(page)) == "aaabbbcccdddeee"
-    assert page.get_attribute("th:nth-child(2)", "aria-sort") is None
-    # the lines that open are in the same order, and still before what follows them
-    lines = page.eval_on_selector_all("summary", "all => all.map(s => s.textContent[0])")
+def test_rows_are_sorted_by_numbers_and_by_words_gaps_last(opened, listing):
+    page, asked, said = opened(listing)
+    rate = "th button:has-text('wrong labels')"
+    page.click(rate)
+    assert shown(page, "shop", 0) == "bbbbaaaaccccdddd"
+    page.click(rate)
+    assert shown(page, "shop", 0) == "ddddccccaaaabbbb"
+    page.click("th button:has-text('share')")
+    assert shown(page, "P(wrong)", 1) == "aaaeeecccbdbdbd"
+    page.click("th button:has-text('suggested')")
+    assert shown(page, "P(wrong)", 1) == "aaabbbcccdddeee"
+    # the details are in the same order, and still before what follows them
+    lines = page.eval_on_selector_all("summary strong", "all => all.map(s => s.textContent[0])")
     assert "".join(lines) == "aaabbbcccdddeee"
-    assert page.text_content("main > :last-child") == "after"
+    assert (
+        page.evaluate("[...document.querySelectorAll('details')].at(-1).nextElementSibling.tagName")
+        == "SPAN"
+    )
     assert (asked, said) == ([], [])
 
 
-def test_rows_are_filtered_by_words_of_theirs_and_of_what_opens(opened):
-    page, _, _ = opened(to_html("t", COUNTED))
-    page.fill("input[type=search]", "12% C")
-    assert shown_rows(page) == ["c", "c", "c"]
-    assert page.text_content("output") == "3 of 15 rows"
-    page.fill("input[type=search]", "word13")
-    assert shown_rows(page) == ["d"]
+def test_rows_are_filtered_by_words_of_theirs_and_of_what_opens(opened, listing):
+    page, _, _ = opened(listing)
+    box = "p.tools:has(+ .table th button:has-text('P(wrong)'))"
+    page.fill(f"{box} input", "3.0 C")
+    assert shown(page, "P(wrong)", 1) == "ccc"
+    assert page.text_content(f"{box} output") == "3 of 15 rows"
+    page.fill(f"{box} input", "word13")
+    assert shown(page, "P(wrong)", 1) == "d"
     assert page.eval_on_selector_all("details", "all => all.filter(d => !d.hidden).length") == 1
-    page.fill("input[type=search]", "")
-    assert len(shown_rows(page)) == 15
-    assert page.text_content("output") == ""
+    page.fill(f"{box} input", "")
+    assert len(shown(page, "P(wrong)", 1)) == 15
+    assert page.text_content(f"{box} output") == ""
 
 
 def test_the_most_suspicious_rows_of_a_report_can_be_sorted(opened, report):
@@ -145,10 +174,9 @@ def shown_rows_of(page):
     )
 
 
-def test_drawings_with_styles_of_their_own_keep_them(opened):
-    page, asked, said = opened(to_html("t", [Heading("h", 1), *ITEMS, TABLE]))
+def test_drawings_with_styles_of_their_own_keep_them(opened, report, tmp_path):
+    assert "unsafe-inline" not in report
+    save_results(made_results(["figure1"]), 2, tmp_path)
+    page, asked, said = opened((tmp_path / "index.html").read_text(encoding="utf-8"))
     assert (asked, said) == ([], [])
-    assert "unsafe-inline" not in page.content()
-    page, asked, said = opened(to_html("t", [TABLE, Picture("p.svg", STYLED, "a path")]))
-    assert (asked, said) == ([], [])
-    assert style_of(page, "svg path", "fill") == "rgb(255, 0, 0)"
+    assert style_of(page, "svg [style*='stroke: #']", "stroke").startswith("rgb")

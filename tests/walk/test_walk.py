@@ -90,7 +90,7 @@ def test_five_classes(estimate, unflip, tmp_path):
     assert abs(label_error_rate(found) - 0.2) < 0.05
     page = unflip("report", path, "--label", "status", "--out", "five.html")
     assert "labels are wrong" in page.stdout
-    assert "What is taken for what" in (tmp_path / "five.html").read_text()
+    assert "Which classes are confused" in (tmp_path / "five.html").read_text()
 
 
 def test_two_per_cent_of_fraud(estimate, tmp_path):

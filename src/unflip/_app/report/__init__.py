@@ -1,4 +1,4 @@
-"""A page from plain parts, and the page on noisy labels, as one HTML file, Markdown or JSON."""
+"""The page on noisy labels, and the blocks of which it and the page on the paper are made."""
 
 from unflip._app.report._document import (
     Block,
@@ -8,28 +8,23 @@ from unflip._app.report._document import (
     Picture,
     Table,
     Text,
-    to_fragment,
+    pictures_of,
     to_html,
     to_markdown,
 )
-from unflip._app.report._findings import findings
 from unflip._app.report._report import Report, make_report
-from unflip._app.report._svg import Mark, draw_histogram
 
 __all__ = [
     "Block",
     "Cell",
     "Details",
     "Heading",
-    "Mark",
     "Picture",
     "Report",
     "Table",
     "Text",
-    "draw_histogram",
-    "findings",
     "make_report",
-    "to_fragment",
+    "pictures_of",
     "to_html",
     "to_markdown",
 ]

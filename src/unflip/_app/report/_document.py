@@ -1,7 +1,7 @@
-"""Blocks of a page, and the two ways to write them down.
+"""Blocks of a page, written as HTML or Markdown.
 
-Text may hold **bold** and `code`, and a backslash before a mark takes its meaning away: what comes
-from data goes through :func:`plain`. HTML shows all else as it is; Markdown is not escaped.
+Text may hold **bold** and `code`; a backslash escapes such a mark, as `plain` does for data. HTML
+shows everything else literally; Markdown is not escaped.
 """
 
 import base64
@@ -15,17 +15,16 @@ from importlib import resources
 from unflip._app.markup import ESCAPED
 
 ASIDE = 0xF0000
-"""Where in Unicode, for private use, such marks wait while the others are read."""
+"""Start of the private-use code points that stand for escaped marks while others are replaced."""
 
 MARKS = {-2: "▼", -1: "", 0: "", 1: "", 2: "▲"}
-"""Beside a shaded figure, for eyes and printers that do not tell the shades apart."""
-
+"""Marks of shaded figures, for readers and printers that cannot distinguish the shades."""
 
 LONG_WORDS = 24
-"""Text of more characters takes more than one line of a cell."""
+"""Number of characters beyond which the text of a cell wraps."""
 
 LONG_PAGE = 4
-"""A page of so many headings has a table of contents."""
+"""Minimum number of headings of a page with a table of contents."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph, or one item of a list; the leading one is larger, a warning is in a red box."""
+    """A paragraph or a list item; a lead is larger, a warning is in a red box."""
 
     text: str
     item: bool = False
@@ -48,7 +47,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Cell:
-    """A figure, and what to compare it with below it."""
+    """A figure, and below it a second one to compare with."""
 
     text: str
     below: str = ""
@@ -57,7 +56,7 @@ class Cell:
     shade: int = 0
     """From -2 (far below the other figure) to 2 (far above)."""
     words: bool = False
-    """Whether it is text, to be read from the left."""
+    """Whether it is text, aligned left."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class Table:
     caption: str = ""
     n_labels: int = 1
     sortable: bool = False
-    """Whether a reader can sort its rows, and filter them along with the lines that open below."""
+    """Whether readers can sort and filter the rows, with the details that follow the table."""
 
 
 @dataclass(frozen=True)
@@ -77,15 +76,15 @@ class Picture:
     """A drawing in SVG."""
 
     name: str
-    """Of its file, beside the Markdown page."""
+    """Name of its file beside the Markdown page."""
     svg: str
     alternative: str
-    """What it shows, in words."""
+    """Alternative text."""
 
 
 @dataclass(frozen=True)
 class Details:
-    """A line that opens: names and values, which are closed at first."""
+    """A line that unfolds into names and values."""
 
     line: str
     values: tuple[tuple[str, str], ...]
@@ -95,7 +94,7 @@ Block = Heading | Text | Table | Picture | Details
 
 
 def to_markdown(blocks: Sequence[Block]) -> str:
-    """Return the page as Markdown; pictures are referred to by name."""
+    """Return the page as Markdown, which refers to pictures by name."""
     parts = []
     previous_is_item = False
     for block in blocks:
@@ -118,7 +117,7 @@ def to_markdown(blocks: Sequence[Block]) -> str:
 
 
 def to_html(title: str, blocks: Sequence[Block]) -> str:
-    """Return the page as one HTML file that needs nothing else."""
+    """Return the page as one self-contained HTML file."""
     style = _own_file("page.css")
     has_script = any(isinstance(block, Table) and block.sortable for block in blocks)
     script = _own_file("page.js") if has_script else None
@@ -134,17 +133,20 @@ def to_html(title: str, blocks: Sequence[Block]) -> str:
     )
 
 
+def pictures_of(blocks: Sequence[Block]) -> dict[str, str]:
+    """Return the pictures of a page by name, as SVG."""
+    return {block.name: block.svg for block in blocks if isinstance(block, Picture)}
+
+
 def _own_file(name: str) -> str:
     text = resources.files("unflip._app.report").joinpath(name).read_text(encoding="utf-8")
     return f"\n{text}"
 
 
 def _policy(style: str, script: str | None, blocks: Sequence[Block]) -> str:
-    """Return what a browser may do with the page: nothing is loaded, no script runs but its own.
-
-    Drawings by others have styles in their tags; elsewhere the page's own style is the only one.
-    """
-    drawings = [block.svg for block in blocks if isinstance(block, Picture)]
+    """Return the content security policy: the page loads nothing and runs only its own script."""
+    # matplotlib's drawings have style attributes; without them only the page's style is allowed
+    drawings = pictures_of(blocks).values()
     has_styles = any(re.search(r"<style\b|<[^<>]*\sstyle\s*=", drawing) for drawing in drawings)
     styles = "'unsafe-inline'" if has_styles else _digest(style)
     scripts = "" if script is None else f"script-src {_digest(script)}; "
@@ -155,12 +157,12 @@ def _policy(style: str, script: str | None, blocks: Sequence[Block]) -> str:
 
 
 def _digest(text: str) -> str:
-    """Return the source by which a policy allows this text and no other."""
+    """Return the hash by which a policy allows this text only."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def to_fragment(blocks: Sequence[Block], *, anchors: bool = False) -> str:
-    """Return the blocks as HTML to be put into a page with styles of its own."""
+    """Return the blocks as HTML without a page around them."""
     parts = []
     previous_is_item = False
     for block in blocks:
@@ -197,12 +199,12 @@ def to_fragment(blocks: Sequence[Block], *, anchors: bool = False) -> str:
 
 
 def anchor(text: str) -> str:
-    """Return the name by which a heading is found on its page."""
+    """Return the id of a heading."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 def _body(blocks: Sequence[Block]) -> str:
-    """Return the page, and behind its title links to the headings of level 2, where it is long."""
+    """Return the blocks; a long page gets links to its headings of level 2 after the title."""
     names = [b.text for b in blocks if isinstance(b, Heading) and b.level == 2]
     if len(names) < LONG_PAGE:
         return to_fragment(blocks)

@@ -4,7 +4,7 @@ import numpy as np
 
 from unflip._app.markup import plain
 from unflip._app.report._document import Block, Cell, Details, Heading, Picture, Table, Text
-from unflip._app.report._svg import Mark, draw_histogram, draw_intervals, draw_matrix
+from unflip._app.report._svg import draw_histogram, draw_intervals, draw_matrix
 from unflip._app.words import (
     accuracy_sentences,
     between,
@@ -22,23 +22,24 @@ from unflip._app.words import (
 from unflip._utils.typing import Record
 from unflip.diagnostics import percent
 
-TITLE = "How far to believe these labels"
+TITLE = "How reliable are these labels?"
 
 MOST_SHOWN_COLUMNS = 8
 LONGEST_VALUE, LONGEST_OPENED = 40, 2000
-"""Of the rows that are shown: as many columns, and characters of each; of one that is opened."""
+"""Maximum number of columns in the table of suspicious rows, and of characters of a cell there and
+in an opened row."""
 
 NOTEBOOK_ROWS = 10
-"""Suspicious rows that a notebook shows."""
+"""Number of suspicious rows shown in a notebook."""
 
 MOST_DRAWN = 30
-"""Classes of a matrix that is drawn."""
+"""Maximum number of classes in a drawn matrix."""
 
 MOST_CONFUSIONS, LEAST_CONFUSION = 12, 0.005
-"""Pairs of classes that are listed: as many, and none that happens less often."""
+"""Maximum number of confused pairs of classes that are listed, and the minimum rate of each."""
 
 MOST_SERIES = 4
-"""Classes drawn apart."""
+"""Maximum number of classes with a colour of their own."""
 
 
 def page_blocks(content: Record, *, drawn: bool = True) -> list[Block]:
@@ -64,14 +65,14 @@ def page_blocks(content: Record, *, drawn: bool = True) -> list[Block]:
     notes = notes_of(content["summary"])
     blocks += [Heading("Notes")] if notes else []
     blocks += [Text(sentence, item=True) for sentence in notes]
-    blocks += [Heading("What is assumed")]
+    blocks += [Heading("Assumptions")]
     blocks += [Text(sentence, item=True) for sentence in content["assumptions"]]
     blocks += _made(made)
     return [block for block in blocks if drawn or not isinstance(block, Picture)]
 
 
 def _overview(found: Record) -> list[Block]:
-    """Return the error rate of each class and of all labels, and which class is taken for which."""
+    """Return pictures of the error rate of all labels and each class, and of the confusions."""
     names, per_class = [str(label) for label in found["classes"]], found["per_class"]
     shares, rate = [row["flip_rate"] for row in per_class], found["expected_error_share"]
     ends = [flip_interval(found, k) or [share, share] for k, share in enumerate(shares)]
@@ -82,11 +83,11 @@ def _overview(found: Record) -> list[Block]:
             [rate, *shares],
             [at_random, *ends],
             ["all labels", *(f"truly {name}" for name in names)],
-            axis="wrong labels, 95 % intervals; grey: the wider range",
+            axis="label error rate, 95% intervals; grey: wider range",
             band=tuple(by_row),
             n_banded=1,
         )
-        words = "Wrong labels; in grey, their share if mistakes may depend on the row"
+        words = "Label error rates with intervals; grey: range if errors depend on the row"
         blocks.append(Picture("errors.svg", picture, words))
     if 2 < len(names) <= MOST_DRAWN:
         matrix, notes = found["transition_matrix"], []
@@ -95,13 +96,13 @@ def _overview(found: Record) -> list[Block]:
             note = f"truly {names[i]}, labelled {names[j]}: {percent(matrix[i][j])}"
             notes.append(note + (f" ({ends_here})" if ends_here else ""))
         picture = draw_matrix(matrix, names, rows="truly", columns="labelled as", notes=notes)
-        words = "How often each class is labelled as each"
+        words = "How often each true class gets each label"
         blocks.append(Picture("confusion.svg", picture, words))
     return blocks
 
 
 def short_blocks(content: Record) -> list[Block]:
-    """Return the few blocks that a notebook shows."""
+    """Return the short version for notebooks."""
     blocks = _short(content)
     if not is_meaningless(content["summary"]):
         blocks += _accuracy_table(content["accuracy"])
@@ -136,7 +137,7 @@ def _short(content: Record) -> list[Block]:
         )
         for k, row in enumerate(found["per_class"])
     )
-    head = ("class", "rows labelled so", "share", "true share", "flipped away", "wrong labels")
+    head = ("class", "labels", "share", "true share", "noise rate", "wrong labels")
     return [*blocks, Table(head, rows, sortable=len(rows) > 2)]
 
 
@@ -146,7 +147,7 @@ def _between(interval: list[float] | None) -> str:
 
 
 def _accuracy(accuracy: Record | None) -> list[Block]:
-    blocks: list[Block] = [Heading("What a model gains")]
+    blocks: list[Block] = [Heading("Accuracy gained by reweighting")]
     if accuracy is None:
         return [*blocks, Text("Not estimated: a class has too few rows for cross-validation.")]
     blocks += _accuracy_table(accuracy)
@@ -162,8 +163,8 @@ def _accuracy_table(accuracy: Record | None) -> list[Block]:
             Cell(f"{accuracy[name]['score']:.1%}", plus_minus(accuracy[name]["standard_error"])),
         )
         for name, words in (
-            ("labels_as_they_are", "the labels as they are"),
-            ("reweighted", "the labels, reweighted"),
+            ("labels_as_they_are", "labels as they are"),
+            ("reweighted", "reweighted labels"),
         )
     )
     return [Table(("trained on", "accuracy on clean labels"), rows)]
@@ -178,33 +179,30 @@ def _weights(content: Record) -> list[Block]:
             names, weights["label_share"], weights["weight_share"], strict=True
         )
     )
-    blocks: list[Block] = [Heading("What the weights do")]
+    blocks: list[Block] = [Heading("Training weights")]
     blocks += [Text(sentence) for sentence in weight_sentences(found)]
-    blocks.append(Table(("class", "share of the rows", "share of the weight"), rows))
+    blocks.append(Table(("class", "share of rows", "share of weight"), rows))
     counts, labels = weights["counts"], [f"labelled {label}" for label in found["classes"]]
     if len(counts) > MOST_SERIES:
         counts, labels = [[sum(of_bin) for of_bin in zip(*counts, strict=True)]], ["all labels"]
-    picture = draw_histogram(weights["edges"], counts, labels, axis="weight of a row in training")
-    return [*blocks, Picture("weights.svg", picture, "Rows by their weight in training")]
+    picture = draw_histogram(weights["edges"], counts, labels, axis="training weight of a row")
+    return [*blocks, Picture("weights.svg", picture, "Rows by training weight")]
 
 
 def _flip_ends(found: Record, i: int, j: int) -> list[float] | None:
-    """Return (low, high) of how often class i is labelled j, or None where it is not known."""
+    """Return the interval (low, high) of P(labelled j | truly i); None if unknown."""
     interval = found.get("transition_interval")
     return None if interval is None else [interval["low"][i][j], interval["high"][i][j]]
 
 
 def _confusion(found: Record) -> list[Block]:
-    """Return which class is taken for which, where there are more than two."""
+    """Return which classes are confused; nothing for two classes."""
     names, matrix = [str(label) for label in found["classes"]], found["transition_matrix"]
     if len(names) == 2:
         return []
     blocks: list[Block] = [
-        Heading("What is taken for what"),
-        Text(
-            "How often rows that are truly of one class are labelled as another, if mistakes do "
-            "not depend on the row."
-        ),
+        Heading("Which classes are confused"),
+        Text("How often rows of one class are labelled as another, if errors are random."),
     ]
     pairs = [(i, j) for i in range(len(names)) for j in range(len(names))]
     flips = [(matrix[i][j], i, j) for i, j in pairs if i != j and matrix[i][j] >= LEAST_CONFUSION]
@@ -218,20 +216,20 @@ def _confusion(found: Record) -> list[Block]:
         for share, i, j in flips[:MOST_CONFUSIONS]
     )
     if not rows:
-        return [*blocks, Text("No class is taken for another more often than once in 200 rows.")]
-    caption = "The most frequent mistakes, with the range of each."
-    head = ("truly", "labelled as", "how often")
+        return [*blocks, Text("No class is labelled as another in more than one of 200 rows.")]
+    caption = "Most frequent label errors, with intervals."
+    head = ("true class", "label", "rate")
     return [*blocks, Table(head, rows, caption, n_labels=2, sortable=True)]
 
 
 def _slices(slices: Record) -> list[Block]:
-    """Return the noise in the parts of the table that a column makes."""
+    """Return how the noise differs between the values of a column."""
     parts, overall = slices["slices"], slices["overall"]
     picture = draw_intervals(
         [part["label_error_rate"] for part in parts],
         [part["interval"] for part in parts],
         [part["name"] for part in parts],
-        axis="share of wrong labels, with 95 % intervals",
+        axis="label error rate, 95% intervals",
         band=tuple(overall["interval"]),
     )
     rows = tuple(
@@ -242,27 +240,27 @@ def _slices(slices: Record) -> list[Block]:
         )
         for part in parts
     )
-    caption = f"All parts together: {percent(overall['label_error_rate'])}"
-    caption += f" ({_between(overall['interval'])}), the grey band, if they do not differ."
+    caption = f"Grey band: the error rate if all are alike, {percent(overall['label_error_rate'])}"
+    caption += f" ({_between(overall['interval'])})."
     return [
         Heading(f"Noise by {plain(slices['by'])}"),
         Text(plain(slices["sentence"])),
-        Picture("slices.svg", picture, f"Share of wrong labels by {slices['by']}"),
+        Picture("slices.svg", picture, f"Label error rate by {slices['by']}"),
         Table((plain(slices["by"]), "rows", "wrong labels"), rows, caption, sortable=True),
     ]
 
 
 def _suspects(content: Record) -> list[Block]:
     suspects, wrong = content["suspects"], content["histograms"]["mislabelled"]
-    blocks: list[Block] = [Heading("The most suspicious rows")]
+    blocks: list[Block] = [Heading("Most suspicious rows")]
     if not suspects:
-        return [*blocks, Text("No row is suspicious at these rates.")]
+        return [*blocks, Text("No row is suspicious at these noise rates.")]
     picture = draw_histogram(
         wrong["edges"], [wrong["counts"]], ["rows"], axis="probability that the label is wrong"
     )
     alternative = "Rows by the probability that their label is wrong"
     blocks.append(Picture("mislabelled.svg", picture, alternative))
-    blocks.append(_suspects_table(suspects, " Below, a row opens."))
+    blocks.append(_suspects_table(suspects, " Open a row below to see all."))
     if len(suspects[0]["values"]) <= MOST_SHOWN_COLUMNS and not any(map(_is_cut, suspects)):
         return blocks
     return blocks + [
@@ -278,7 +276,7 @@ def _suspects(content: Record) -> list[Block]:
 
 
 def _suspects_table(suspects: list[Record], all_columns: str = "") -> Table:
-    """Return the rows that most probably are mislabelled, with their first columns."""
+    """Return the table of suspicious rows with their first columns."""
     columns = list(suspects[0]["values"])
     shown = columns[:MOST_SHOWN_COLUMNS]
     head = ("row", "label", "suggested", "P(wrong)", *(plain(name) for name in shown))
@@ -292,9 +290,9 @@ def _suspects_table(suspects: list[Record], all_columns: str = "") -> Table:
         )
         for one in suspects
     )
-    caption = f"The {len(rows)} rows whose labels are most probably wrong; rows counted from 0."
+    caption = f"The {len(rows)} rows most likely to be mislabelled, counted from 0."
     if len(columns) > len(shown):
-        caption += f" {len(shown)} of {len(columns)} columns are shown.{all_columns}"
+        caption += f" {len(shown)} of {len(columns)} columns shown.{all_columns}"
     return Table(head, rows, caption, n_labels=3, sortable=True)
 
 
@@ -306,7 +304,7 @@ def _is_cut(suspect: Record) -> bool:
 
 
 def _suggestion(one: Record) -> str:
-    """Return the suggested label, or why there is none."""
+    """Return the suggested label, or the reason that there is none."""
     if one["p_none"] >= 0.5:
         return "none of these"
     return "unclear" if one["unclear"] else name_of(one["suggested"])
@@ -324,26 +322,28 @@ def _posterior(content: Record) -> list[Block]:
         [f"labelled {negative}", f"labelled {positive}"],
         axis=f"estimated probability of the label {_cut(str(positive))}",
         marks=[
-            Mark(low, f"surely {_cut(str(negative), 18)}: {low:.2f}"),
-            Mark(high, f"surely {_cut(str(positive), 18)}: {high:.2f}"),
+            (low, f"certainly {_cut(str(negative), 18)}: {low:.2f}"),
+            (high, f"certainly {_cut(str(positive), 18)}: {high:.2f}"),
         ],
     )
     return [
-        Heading("Where the rates come from"),
+        Heading("How the noise rates are estimated"),
         Text(
-            "Where a row surely belongs to a class, the probability of a label levels off at the "
-            "rate at which that class gets it. The dashed lines are the levels of these rates: "
-            "right rates are where the bars end or pile up. Many bars well outside say that a rate "
-            "is too high; a gap between the bars and a line, that no row is sure."
+            "For rows that certainly belong to a class, the probability of a label equals the rate "
+            "at which that class gets this label. The dashed lines are these rates. If they are "
+            "right, the bars end or pile up there. Many bars well outside the lines mean that a "
+            "rate is too high; a gap between bars and a line means that no row is certain."
         ),
-        Picture("posterior.svg", picture, "Rows by the probability of a label, and the levels"),
+        Picture(
+            "posterior.svg", picture, "Rows by the probability of a label, and the noise rates"
+        ),
     ]
 
 
 def _made(made: Record) -> list[Block]:
     if not made:
         return []
-    blocks: list[Block] = [Heading("How this was made")]
+    blocks: list[Block] = [Heading("How this report was made")]
     if made.get("command"):
         blocks.append(Text(f"Command: `{made['command'].replace('`', chr(39))}`", item=True))
     if made.get("seed") is not None:

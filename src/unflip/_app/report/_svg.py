@@ -1,30 +1,22 @@
 """Small drawings in SVG that follow the page's colours, light or dark."""
 
 import html
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 SVG_WIDTH, HEIGHT = 480, 250
-"""A phone shows the width in three quarters, in which text of 13 is still read."""
+"""Size in user units; a phone scales the width to three quarters, where text of 13 is readable."""
 
 LEFT, RIGHT, BOTTOM = 46, 12, 44
-"""Room for the rows' scale, the edge, and the other scale."""
+"""Margins for the vertical scale, the right edge and the horizontal scale."""
 
-LEGEND, BARE = 50, 12
-"""Room at the top with a legend and marks, and without."""
+LEGEND, BARE, LINE = 44, 12, 14
+"""Top margin with a legend and without one; height of a line of text."""
 
 CHARACTER = 7.0
-"""Width of a character on average, where text is cut to its room."""
-
-
-class Mark(NamedTuple):
-    """A vertical line at a value, and its name."""
-
-    value: float
-    name: str
+"""Average width of a character, by which text is cut to the space it has."""
 
 
 def draw_histogram(
@@ -33,62 +25,51 @@ def draw_histogram(
     names: Sequence[str],
     *,
     axis: str,
-    marks: Sequence[Mark] = (),
+    marks: Sequence[tuple[float, str]] = (),
 ) -> str:
-    """Return stacked bars as SVG: rows per bin, one colour per name."""
+    """Return stacked bars as SVG, one colour per name; marks are named vertical lines."""
     ends = np.asarray(edges, dtype=float)
     bars = np.asarray(counts, dtype=float)
     low, high = float(ends[0]), float(ends[-1])
     tallest = max(float(bars.sum(axis=0).max()), 1.0)
     step = max(1.0, _step(tallest))
-    ceiling = LEGEND if len(names) > 1 or marks else BARE
+    ceiling = (LEGEND if len(names) > 1 else BARE) + LINE * len(marks)
     height = HEIGHT - LEGEND + ceiling
     top = step * np.ceil(tallest / step)
+    inner = SVG_WIDTH - LEFT - RIGHT
 
     def across(value: float) -> float:
-        return round(LEFT + (value - low) / (high - low) * (SVG_WIDTH - LEFT - RIGHT), 1)
+        return round(LEFT + (value - low) / (high - low) * inner, 1)
 
     def up(value: float) -> float:
         return round(height - BOTTOM - value / top * (height - ceiling - BOTTOM), 1)
 
-    parts = [
-        f'<svg class="drawn" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {SVG_WIDTH} {height}">'
-    ]
+    parts = []
     for value in np.arange(0, top + step / 2, step):
         y = up(float(value))
         parts.append(f'<path class="grid" d="M{LEFT} {y}H{SVG_WIDTH - RIGHT}"/>')
-        parts.append(f'<text class="end" x="{LEFT - 6}" y="{y + 4}">{value:g}</text>')
+        parts.append(_text("end", LEFT - 6, y + 4, f"{value:g}"))
     tick = _step(high - low)
     for value in np.arange(low, high + tick / 1000, tick):
-        x = across(float(value))
-        parts.append(f'<text class="mid" x="{x}" y="{height - BOTTOM + 16}">{value:.3g}</text>')
-    middle = (LEFT + SVG_WIDTH - RIGHT) / 2
-    parts.append(f'<text class="mid" x="{middle}" y="{height - 8}">{html.escape(axis)}</text>')
+        parts.append(_text("mid", across(float(value)), height - BOTTOM + 16, f"{value:.3g}"))
+    parts.append(_text("mid", LEFT + inner / 2, height - 8, axis))
     below = np.zeros(bars.shape[1])
     for k, series in enumerate(bars):
         for left, right, base, rows in zip(ends[:-1], ends[1:], below, series, strict=True):
             if rows:
                 x, y = across(float(left)), up(float(base + rows))
-                wide, tall = across(float(right)) - x - 0.8, up(float(base)) - y
-                parts.append(
-                    f'<rect class="series{k}" x="{x}" y="{y}" width="{wide:.1f}" '
-                    f'height="{tall:.1f}"/>'
-                )
+                width = across(float(right)) - x - 0.8
+                parts.append(_rect(f"series{k}", x, y, width, up(float(base)) - y))
         below = below + series
-    for mark in marks:
-        x = across(mark.value)
-        anchor = "start" if mark.value < (low + high) / 2 else "end"
-        parts.append(f'<path class="mark" d="M{x} {ceiling - 8}V{height - BOTTOM}"/>')
-        parts.append(
-            f'<text class="{anchor}" x="{x}" y="{ceiling - 12}">{html.escape(mark.name)}</text>'
-        )
+    for k, (value, name) in enumerate(marks):
+        x, y = across(value), ceiling - 12 - LINE * (len(marks) - 1 - k)
+        parts.append(f'<path class="mark" d="M{x} {y + 4}V{height - BOTTOM}"/>')
+        parts.append(_text("start" if value < (low + high) / 2 else "end", x, y, name))
     for k, name in enumerate(names if len(names) > 1 else ()):
-        x = LEFT + k * (SVG_WIDTH - LEFT - RIGHT) / len(names)
-        room = (SVG_WIDTH - LEFT - RIGHT) / len(names) - 24
-        short = _cut_to(name, int(room / CHARACTER))
-        parts.append(f'<rect class="series{k}" x="{x:.1f}" y="6" width="12" height="12"/>')
-        parts.append(f'<text class="start" x="{x + 18:.1f}" y="16">{html.escape(short)}</text>')
-    return "".join([*parts, "</svg>"])
+        x, room = LEFT + k * inner / len(names), inner / len(names) - 24
+        parts.append(_rect(f"series{k}", x, 6, 12, 12))
+        parts.append(_text("start", x + 18, 16, _cut_to(name, int(room / CHARACTER))))
+    return _svg(SVG_WIDTH, height, parts)
 
 
 def draw_matrix(
@@ -98,36 +79,26 @@ def draw_matrix(
     shares = np.asarray(matrix, dtype=float)
     n = len(shares)
     side = max(26.0, min(64.0, (SVG_WIDTH - 142) / n))
-    left, top = 130.0, 92.0
-    wide, tall = left + n * side + 12, top + n * side + 12
+    left, top = 130.0, 110.0
     parts = [
-        f'<svg class="drawn" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:g} {tall:g}">',
-        f'<text class="mid" x="{left + n * side / 2:.1f}" y="16">{html.escape(columns)}</text>',
-        f'<text class="end" x="{left - 8:g}" y="{top - 8:g}">{html.escape(rows)}</text>',
+        _text("mid", left + n * side / 2, 14, columns),
+        _text("end", left - 8, top - 8, rows),
     ]
     for k, name in enumerate(names):
-        short = html.escape(_cut_to(name, 14))
-        middle = (k + 0.5) * side
-        beside = top + middle + 4
-        parts.append(f'<text class="end" x="{left - 8:g}" y="{beside:.1f}">{short}</text>')
+        short, middle = _cut_to(name, 14), (k + 0.5) * side
+        parts.append(_text("end", left - 8, top + middle + 4, short))
         x, y = left + middle, top - 8
-        turned = f'transform="rotate(-45 {x:.1f} {y:g})"'
-        parts.append(f'<text class="start" x="{x:.1f}" y="{y:g}" {turned}>{short}</text>')
-    for i, row in enumerate(shares):
-        for j, share in enumerate(row):
-            x, y = left + j * side, top + i * side
-            kind = "right" if i == j else "wrong"
-            note = f"<title>{html.escape(notes[i * n + j])}</title>" if notes else ""
-            parts.append(
-                f'<g>{note}<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{side - 1:.1f}" '
-                f'height="{side - 1:.1f}" fill-opacity="{0.04 + 0.86 * share**0.5:.2f}"/>'
-            )
-            if share >= 0.005:
-                text = f"{100 * share:.0f}"
-                x, y = x + side / 2, y + side / 2 + 4
-                parts.append(f'<text class="mid share" x="{x:.1f}" y="{y:.1f}">{text}</text>')
-            parts.append("</g>")
-    return "".join([*parts, "</svg>"])
+        parts.append(_text("start", x, y, short, f' transform="rotate(-45 {x:.1f} {y:g})"'))
+    for i, j in np.ndindex(n, n):
+        x, y, share = left + j * side, top + i * side, shares[i, j]
+        note = f"<title>{html.escape(notes[i * n + j])}</title>" if notes else ""
+        opacity = f' fill-opacity="{0.04 + 0.86 * share**0.5:.2f}"'
+        kind = "right" if i == j else "wrong"
+        parts.append(f"<g>{note}{_rect(kind, x, y, side - 1, side - 1, opacity)}")
+        if share >= 0.005:
+            parts.append(_text("mid share", x + side / 2, y + side / 2 + 4, f"{100 * share:.0f}"))
+        parts.append("</g>")
+    return _svg(left + n * side + 12, top + n * side + 12, parts)
 
 
 def draw_intervals(
@@ -139,43 +110,47 @@ def draw_intervals(
     band: tuple[float, float],
     n_banded: int | None = None,
 ) -> str:
-    """Return shares with their intervals as SVG, one line each, the first few over a band.
-
-    The band is of the first `n_banded` lines; None: of all.
-    """
+    """Return shares with intervals as SVG, one line each; the band is of the first `n_banded`."""
     ends = np.asarray(intervals, dtype=float)
     largest = max(float(ends.max()), band[1], 0.01)
     tick = _step(100 * largest) / 100
     top = tick * np.ceil(largest / tick - 1e-9)
     left, line = 150, 26
-    height = BARE + len(names) * line + BOTTOM
+    floor = BARE + len(names) * line
 
     def across(share: float) -> float:
         return round(left + share / top * (SVG_WIDTH - left - 24), 1)
 
     low, high = map(across, band)
-    floor = height - BOTTOM
-    parts = [
-        '<svg class="drawn" xmlns="http://www.w3.org/2000/svg" '
-        f'viewBox="0 0 {SVG_WIDTH} {height}">',
-        f'<rect class="band" x="{low}" y="{BARE}" width="{max(high - low, 1):.1f}" '
-        f'height="{line * (len(names) if n_banded is None else n_banded)}"/>',
-    ]
+    tall = line * (len(names) if n_banded is None else n_banded)
+    parts = [_rect("band", low, BARE, max(high - low, 1), tall)]
     for share in np.arange(0, top + tick / 2, tick):
         x = across(float(share))
         parts.append(f'<path class="grid" d="M{x} {BARE}V{floor}"/>')
-        parts.append(f'<text class="mid" x="{x}" y="{floor + 16}">{100 * share:.3g}%</text>')
-    middle = (left + SVG_WIDTH - 24) / 2
-    parts.append(f'<text class="mid" x="{middle}" y="{height - 8}">{html.escape(axis)}</text>')
-    for k, (value, (start, end), name) in enumerate(
-        zip(np.asarray(values, dtype=float), ends, names, strict=True)
-    ):
+        parts.append(_text("mid", x, floor + 16, f"{100 * share:.3g}%"))
+    parts.append(_text("mid", (left + SVG_WIDTH - 24) / 2, floor + BOTTOM - 8, axis))
+    shares = np.asarray(values, dtype=float)
+    for k, (value, (start, end), name) in enumerate(zip(shares, ends, names, strict=True)):
         y = BARE + (k + 0.5) * line
-        short = html.escape(_cut_to(name, int((left - 10) / CHARACTER)))
-        parts.append(f'<text class="end" x="{left - 10}" y="{y + 4:g}">{short}</text>')
+        parts.append(_text("end", left - 10, y + 4, _cut_to(name, int((left - 10) / CHARACTER))))
         parts.append(f'<path class="whisker" d="M{across(start)} {y:g}H{across(end)}"/>')
         parts.append(f'<circle class="series0" cx="{across(value)}" cy="{y:g}" r="4.5"/>')
-    return "".join([*parts, "</svg>"])
+    return _svg(SVG_WIDTH, floor + BOTTOM, parts)
+
+
+def _svg(width: float, height: float, parts: Iterable[str]) -> str:
+    space = 'xmlns="http://www.w3.org/2000/svg"'
+    size = f'viewBox="0 0 {width:g} {height:g}"'
+    return f'<svg class="drawn" {space} {size}>{"".join(parts)}</svg>'
+
+
+def _text(kind: str, x: float, y: float, words: str, more: str = "") -> str:
+    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}"{more}>{html.escape(words)}</text>'
+
+
+def _rect(kind: str, x: float, y: float, width: float, height: float, more: str = "") -> str:
+    size = f'width="{width:.1f}" height="{height:.1f}"'
+    return f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" {size}{more}/>'
 
 
 def _cut_to(name: str, longest: int) -> str:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from unflip import __version__
-from unflip._app.report import Picture, to_html, to_markdown
+from unflip._app.report import pictures_of, to_html, to_markdown
 from unflip._utils.files import write_whole
 from unflip.paper.experiments._choices import stated_choices
 from unflip.paper.experiments._compare import Measurement, Results
@@ -41,7 +41,7 @@ def save_results(results: Results, repeats: int, folder: Path) -> list[Path]:
     """
     files = {"results.csv": as_csv(results), "results.json": as_json(results, repeats)}
     blocks = reproduction_page(results, repeats)
-    files |= {block.name: block.svg for block in blocks if isinstance(block, Picture)}
+    files |= pictures_of(blocks)
     files |= {PAGE: to_markdown(blocks), "index.html": to_html(REPRODUCTION_TITLE, blocks)}
     for name, text in files.items():
         write_whole(folder / name, text)
