@@ -3,7 +3,9 @@
 Series differ by colour (the colour-blind safe palette of Okabe and Ito) and by line style or hatch.
 """
 
-from typing import Any, Self
+from collections.abc import Callable
+from inspect import signature
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +23,7 @@ from unflip.inspection._compute import (
     rate_sensitivity,
     weight_histogram,
 )
-from unflip.noise import RatesInterval, has_names
+from unflip.noise import has_names
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """The palette of every picture, of Okabe and Ito: safe for colour-blind readers."""
@@ -36,6 +38,37 @@ class Display:
 
     ax_: Any
     figure_: Any
+    # the function that computes what is drawn
+    _compute: ClassVar[Callable[..., Any]]
+
+    @classmethod
+    def from_predictions(cls, *data: Any, ax: Any = None, **kw: Any) -> Self:
+        """Compute the numbers and draw them.
+
+        Parameters
+        ----------
+        *data
+            Positional arguments of the function that computes the numbers:
+            :func:`posterior_histogram`, :func:`weight_histogram` or :func:`mislabel_calibration`.
+        ax : matplotlib Axes, default=None
+            Axes to draw on; None: a new figure.
+        **kw
+            Keyword arguments of that function; all others are passed to matplotlib.
+
+        Returns
+        -------
+        display
+            With what was drawn.
+        """
+        return cls(cls._computed(data, kw)).plot(ax, **kw)  # type: ignore[call-arg]
+
+    @classmethod
+    def _computed(cls, data: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+        """Return the numbers; their options are taken out of `kw`."""
+        _pyplot()  # raises an error before anything is computed
+        names = signature(cls._compute).parameters
+        options = {name: kw.pop(name) for name in list(kw) if name in names}
+        return cls._compute(*data, **options)
 
     def plot(self, ax: Any = None, **kw: Any) -> Self:
         """Draw the numbers.
@@ -102,6 +135,8 @@ class NoiseRatesDisplay(Display):
     >>> display.figure_.savefig("rates.png")  # doctest: +SKIP
     """
 
+    _compute = staticmethod(posterior_histogram)
+
     def __init__(self, histogram: PosteriorHistogram) -> None:
         self.histogram = histogram
 
@@ -137,48 +172,6 @@ class NoiseRatesDisplay(Display):
             ax=ax,
             **kw,
         )
-
-    @classmethod
-    def from_predictions(
-        cls,
-        noisy_posterior: ArrayLike,
-        y: ArrayLike,
-        rates: Any,
-        *,
-        interval: RatesInterval | None = None,
-        pos_label: Any = None,
-        bins: int = 30,
-        classes: ArrayLike | None = None,
-        ax: Any = None,
-        **kw: Any,
-    ) -> Self:
-        """Draw a given P(noisy=k | x) with the values at anchor points by given rates.
-
-        Parameters
-        ----------
-        noisy_posterior, y, rates, interval, pos_label, bins, classes
-            As for :func:`posterior_histogram`.
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None: a new figure.
-        **kw
-            Passed to `ax.bar`.
-
-        Returns
-        -------
-        NoiseRatesDisplay
-            With what was drawn.
-        """
-        _pyplot()
-        histogram = posterior_histogram(
-            noisy_posterior,
-            y,
-            rates,
-            interval=interval,
-            pos_label=pos_label,
-            bins=bins,
-            classes=classes,
-        )
-        return cls(histogram).plot(ax, **kw)
 
     def _draw(self, kw: dict[str, Any]) -> None:
         """Draw the histogram, the values at anchor points and their intervals."""
@@ -273,6 +266,8 @@ class WeightsDisplay(Display):
     >>> display.figure_.savefig("weights.png")  # doctest: +SKIP
     """
 
+    _compute = staticmethod(weight_histogram)
+
     def __init__(self, histogram: WeightHistogram) -> None:
         self.histogram = histogram
 
@@ -300,41 +295,6 @@ class WeightsDisplay(Display):
         check_has(estimator, "sample_weight_")
         weights, rates = estimator.sample_weight_, estimator.noise_rates_
         return cls.from_predictions(weights, y, rates, classes=estimator.classes_, ax=ax, **kw)
-
-    @classmethod
-    def from_predictions(
-        cls,
-        weights: ArrayLike,
-        y: ArrayLike,
-        rates: Any,
-        *,
-        bins: int = 40,
-        sample_weight: ArrayLike | None = None,
-        classes: ArrayLike | None = None,
-        ax: Any = None,
-        **kw: Any,
-    ) -> Self:
-        """Draw given weights.
-
-        Parameters
-        ----------
-        weights, y, rates, bins, sample_weight, classes
-            As for :func:`weight_histogram`.
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None: a new figure.
-        **kw
-            Passed to `ax.bar`.
-
-        Returns
-        -------
-        WeightsDisplay
-            With what was drawn.
-        """
-        _pyplot()
-        histogram = weight_histogram(
-            weights, y, rates, bins=bins, sample_weight=sample_weight, classes=classes
-        )
-        return cls(histogram).plot(ax, **kw)
 
     def _draw(self, kw: dict[str, Any]) -> None:
         """Draw one histogram per class, and its bound."""
@@ -406,6 +366,8 @@ class MislabelCalibrationDisplay(Display):
     >>> display.figure_.savefig("calibration.png")  # doctest: +SKIP
     """
 
+    _compute = staticmethod(mislabel_calibration)
+
     def __init__(self, calibration: MislabelCalibration) -> None:
         self.calibration = calibration
 
@@ -439,37 +401,6 @@ class MislabelCalibrationDisplay(Display):
         if given.shape != truth.shape:
             raise ValueError(f"y has shape {given.shape} and y_true {truth.shape}.")
         return cls.from_predictions(given != truth, estimator.mislabel_proba_, ax=ax, **kw)
-
-    @classmethod
-    def from_predictions(
-        cls,
-        wrong: ArrayLike,
-        proba: ArrayLike,
-        *,
-        n_bins: int = 10,
-        strategy: str = "uniform",
-        ax: Any = None,
-        **kw: Any,
-    ) -> Self:
-        """Draw the calibration of any P(mislabelled).
-
-        Parameters
-        ----------
-        wrong, proba, n_bins, strategy
-            As for :func:`mislabel_calibration`.
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None: a new figure.
-        **kw
-            Passed to `ax.plot`.
-
-        Returns
-        -------
-        MislabelCalibrationDisplay
-            With what was drawn.
-        """
-        _pyplot()
-        curve = mislabel_calibration(wrong, proba, n_bins=n_bins, strategy=strategy)
-        return cls(curve).plot(ax, **kw)
 
     def _draw(self, kw: dict[str, Any]) -> None:
         """Draw the diagonal, the observed shares with their 95 % intervals, and the bins."""
@@ -530,56 +461,33 @@ class SensitivityDisplay(Display):
     >>> display.figure_.savefig("sensitivity.png")  # doctest: +SKIP
     """
 
+    _compute = staticmethod(rate_sensitivity)
+
     def __init__(self, curves: list[RateCurve], *, score_name: str = "score") -> None:
         self.curves = curves
         self.score_name = score_name
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike,
-        X_test: Any,
-        y_test: ArrayLike,
-        *,
-        scoring: Any = None,
-        grid: ArrayLike | None = None,
-        labels: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        ax: Any = None,
-        **kw: Any,
-    ) -> Self:
+    def from_estimator(cls, *data: Any, ax: Any = None, **kw: Any) -> Self:
         """Retrain with each rate set to values around the estimate, and draw the results.
 
         Parameters
         ----------
-        estimator, X, y, X_test, y_test, scoring, grid, labels, sample_weight
-            As for :func:`rate_sensitivity`.
+        *data
+            `estimator`, `X`, `y`, `X_test` and `y_test`, as for :func:`rate_sensitivity`.
         ax : array-like of three matplotlib Axes, default=None
             Axes to draw on; None: a new figure.
         **kw
-            Passed to `ax.plot`.
+            Keyword arguments of :func:`rate_sensitivity`; all others are passed to `ax.plot`.
 
         Returns
         -------
         SensitivityDisplay
             With what was drawn.
         """
-        _pyplot()
-        curves = rate_sensitivity(
-            estimator,
-            X,
-            y,
-            X_test,
-            y_test,
-            scoring=scoring,
-            grid=grid,
-            labels=labels,
-            sample_weight=sample_weight,
-        )
+        scoring = kw.get("scoring")
         name = "accuracy" if scoring is None else scoring if isinstance(scoring, str) else "score"
-        return cls(curves, score_name=name).plot(ax, **kw)
+        return cls(cls._computed(data, kw), score_name=name).plot(ax, **kw)
 
     def plot(self, ax: Any = None, **kw: Any) -> Self:
         """Draw three panels with one curve per rate; a filled marker is the estimate."""
