@@ -15,13 +15,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 
 from unflip._blocks import (
-    BlockFunction,
     Blocks,
     BlockwiseAudit,
     BlockwiseReweighting,
-    FoldFunction,
-    ItemFunction,
-    LabelFunction,
     LabelModel,
     Suspects,
     block_mislabel_proba,
@@ -53,9 +49,7 @@ else:
     except ImportError as error:
         raise ImportError(f"unflip.dask needs {error.name}: pip install 'unflip[dask]'") from error
 
-S = TypeVar("S")
 T = TypeVar("T")
-Item = TypeVar("Item")
 
 FAN_IN = 8
 """Fan-in of the tree reduction."""
@@ -117,24 +111,20 @@ class DaskBlocks(Blocks):
             for values in (self.y, _in_blocks_of(X, sample_weight, "sample_weight"))
         )
 
-    def map_labels(self, function: LabelFunction[T]) -> list[T]:
+    def map_labels(self, function: Callable[..., T]) -> list[T]:
         """Return function(y, sample_weight) of every block, in order."""
         task = dask.delayed(function)
         return self._computed(
             [task(y, weight) for y, weight in zip(self._labels, self._weights, strict=True)]
         )
 
-    def map(self, function: BlockFunction[S, T], shared: S) -> list[T]:
-        """Return function(X, y, sample_weight, shared) of every block, in order."""
-        return self._computed(self._delayed(function, shared))
-
-    def map_each(
-        self, function: ItemFunction[Item, S, T], items: Sequence[Item], shared: S
+    def map(
+        self, function: Callable[..., T], shared: Any, items: Sequence[Any] | None = None
     ) -> list[T]:
-        """Return function(X, y, sample_weight, items[k], shared) of every block k, in order."""
-        return self._computed(self._delayed(function, shared, items))
+        """Return function(X, y, sample_weight, shared) of every block, in order."""
+        return self._computed(self._delayed(function, shared, *([] if items is None else [items])))
 
-    def sum(self, function: BlockFunction[S, T], shared: S) -> T:
+    def sum(self, function: Callable[..., T], shared: Any) -> T:
         """Return the sum of function(X, y, sample_weight, shared), added on the cluster."""
         tasks, total = self._delayed(function, shared), dask.delayed(_sum_parts)
         while len(tasks) > 1:
@@ -145,7 +135,7 @@ class DaskBlocks(Blocks):
         """Return the first rows of block k."""
         return self._computed([dask.delayed(first_rows)(self._rows[k])])[0]
 
-    def fold(self, function: FoldFunction[T, S], state: T, shared: S) -> T:
+    def fold(self, function: Callable[..., T], state: T, shared: Any) -> T:
         """Return state = function(state, X, y, sample_weight, shared), one block after another.
 
         The state is sent to the worker that holds the block, not the block to the client.
@@ -156,7 +146,7 @@ class DaskBlocks(Blocks):
         return state
 
     def row_values(
-        self, function: BlockFunction[S, Array], shared: S, name: str | Array, like: Array
+        self, function: Callable[..., Array], shared: Any, name: str | Array, like: Array
     ) -> DaskCollection:
         """Return function(X, y, sample_weight, shared) of every row, lazily.
 
@@ -186,7 +176,7 @@ class DaskBlocks(Blocks):
         return self.X._meta
 
     def _delayed(
-        self, function: Callable[..., T], shared: S, *each: Sequence[Item]
+        self, function: Callable[..., T], shared: Any, *each: Sequence[Any]
     ) -> list[Delayed]:
         """Return function(X, y, sample_weight, *each[k], shared) of every block k, delayed.
 
@@ -501,8 +491,8 @@ def _sum_parts(parts: list[T]) -> T:
 
 def _of_rows(
     rows: "DataFrame",
-    function: Callable[[Rows, None, None, S], Array],
-    shared: S,
+    function: Callable[..., Array],
+    shared: Any,
     name: str | Array,
 ) -> "Series | DataFrame":
     """Return a function of a block without labels, with the index of its rows."""

@@ -19,23 +19,15 @@ from unflip._blocks._label_model import (
     block_weights,
 )
 from unflip._blocks._rows import (
-    BlockFunction,
     Blocks,
-    FoldFunction,
-    ItemFunction,
-    LabelFunction,
     check_labelled,
     first_rows,
 )
 
 __all__ = [
-    "BlockFunction",
     "Blocks",
     "BlockwiseAudit",
     "BlockwiseReweighting",
-    "FoldFunction",
-    "ItemFunction",
-    "LabelFunction",
     "LabelModel",
     "Suspects",
     "block_mislabel_proba",

@@ -1,7 +1,4 @@
-"""Base classes of the streaming and Dask estimators.
-
-Subclasses say how rows come as blocks, and name the arguments of the public methods.
-"""
+"""Base classes of the streaming and Dask estimators, which turn their arguments into blocks."""
 
 from collections.abc import Callable
 from inspect import signature
@@ -39,22 +36,13 @@ B = TypeVar("B", bound=Blocks)
 
 
 def learns_by_blocks(estimator: BaseEstimator) -> bool:
-    """Return whether `partial_fit` takes `sample_weight`.
-
-    Parameters
-    ----------
-    estimator : classifier
-        The classifier.
-    """
+    """Return whether `partial_fit` of a classifier takes `sample_weight`."""
     method = getattr(estimator, "partial_fit", None)
     return method is not None and "sample_weight" in signature(method).parameters
 
 
 class BlockwiseEstimator(BaseEstimator):
-    """Fitted attributes shared by reweighting and audit.
-
-    Subclasses have the parameters that are declared here.
-    """
+    """Fitted attributes of reweighting and audit, which have the parameters declared here."""
 
     posterior: PosteriorLike
     noise_rates: RatesLike
@@ -80,12 +68,12 @@ class BlockwiseEstimator(BaseEstimator):
 
     @property
     def n_errors_(self) -> float:
-        """Expected number of wrong labels, by `sample_weight`."""
+        """Expected number of label errors, weighted by `sample_weight`."""
         return self.totals_.n_errors
 
     @property
     def label_error_rate_(self) -> float:
-        """Share of wrong labels: the weighted mean of P(mislabelled)."""
+        """The label error rate: the weighted mean of P(mislabelled)."""
         return self.totals_.error_share
 
     @property
@@ -95,7 +83,7 @@ class BlockwiseEstimator(BaseEstimator):
 
     @property
     def clipped_share_(self) -> float:
-        """Share of rows whose beta was clipped because the rates do not allow P(noisy y | x)."""
+        """Share of samples whose beta was clipped: the rates do not allow their P(noisy y | x)."""
         return self.totals_.clipped_share
 
     @property
@@ -217,13 +205,7 @@ class BlockwiseReweighting(BlockwiseEstimator):
 
 
 def classifier_has(method: str) -> Callable[[BlockwiseReweighting], bool]:
-    """Return the condition that the classifier of a reweighting has a method.
-
-    Parameters
-    ----------
-    method : str
-        The method's name.
-    """
+    """Return the condition that the classifier of a reweighting has a method."""
 
     def check(self: BlockwiseReweighting) -> bool:
         if self.estimator is None:

@@ -38,10 +38,10 @@ from unflip.posterior import BasePosterior, PosteriorLike
 from unflip.weights import Totals
 
 MAX_ROWS = 20_000
-"""Default number of rows to fit P(noisy y | x) and the rates to."""
+"""Default number of samples to fit P(noisy y | x) and the rates to."""
 
 RATE_ROWS = 500_000
-"""Number of rows for rate estimators that need P(noisy y | x) only."""
+"""Number of samples for rate estimators that need P(noisy y | x) only."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class BlockFit:
     rate_estimator: BaseRates | None
     # The sums over all rows.
     totals: Totals
-    # Reasons not to trust the rates.
+    # Findings about the rates.
     diagnostics: list[Diagnostic]
     # The estimate from the samples that were drawn for the fit.
     drawn: NoiseEstimate
@@ -73,9 +73,9 @@ def fit_blocks(
 ) -> BlockFit:
     """Fit stages 1 and 2, then sum over all rows.
 
-    The first pass reads the labels and counts the rows of each class; the last one sums over all
-    rows. In between, a density ratio that is a sum over rows makes a few passes for each class; any
-    other posterior needs one pass that fetches the drawn rows.
+    The first pass counts the labels, and the last one sums over all rows. In between, a density
+    ratio that is a sum over rows makes a few passes per class; any other posterior needs one pass,
+    which fetches the drawn rows.
     """
     some_checked = has_checked(checked)
     check_count(max_rows, "max_rows", least=MIN_SAMPLES)

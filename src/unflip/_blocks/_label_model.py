@@ -29,30 +29,18 @@ N_HISTOGRAM = 2**16
 
 @dataclass(frozen=True)
 class LabelModel:
-    """Fitted P(noisy y | x) and noise rates.
-
-    Parameters
-    ----------
-    posterior : BasePosterior
-        P(noisy y | x).
-    rates : NoiseRates or TransitionMatrix
-        The noise rates.
-    classes : ndarray of shape (n_classes,)
-        The labels, sorted.
-    error_model : BlockErrorModel, default=None
-        What was fitted to checked samples.
-    held_out : HeldOut, default=None
-        P(observed | x) of the samples that the posterior was fitted to.
-    uncertain : (UncertainNoise, HeldOut), default=None
-        What is said of labels where no noise is the most probable hypothesis, and its linear
-        model's P(observed | x) of the samples that it was fitted to.
-    """
+    """Fitted P(noisy y | x) and noise rates."""
 
     posterior: BasePosterior
     rates: Noise
+    # The labels, sorted.
     classes: Array
+    # Fitted to checked samples.
     error_model: BlockErrorModel | None = None
+    # P(observed | x) of the samples that the posterior was fitted to.
     held_out: HeldOut | None = None
+    # The mixture with "no noise" where that is the most probable hypothesis, and its linear
+    # model's P(observed | x) of the samples that it was fitted to.
     uncertain: tuple[UncertainNoise, HeldOut] | None = None
 
     def noisy_proba(self, X: Rows, codes: Codes) -> Floats:
@@ -62,7 +50,7 @@ class LabelModel:
 
     @one_blas_thread()
     def label_posterior(self, X: Rows, y: Vector) -> LabelPosterior:
-        """Return P(true | x, given label) of the rows."""
+        """Return P(true | x, observed label) of the samples."""
         check_labelled(y)
         check_consistent_length(X, y)
         if not len(y):
@@ -89,7 +77,7 @@ def block_totals(X: Rows, y: Vector, sample_weight: Vector | None, model: LabelM
 def block_joint_counts(
     X: Rows, y: Vector, sample_weight: Vector | None, model: LabelModel
 ) -> Floats:
-    """Return the joint counts of true and given labels of a block."""
+    """Return the joint counts of true and observed labels of a block."""
     rows = model.label_posterior(X, y)
     return joint_counts(rows.proba, rows.codes)
 
@@ -149,7 +137,7 @@ def block_predictions(
 
 @dataclass(frozen=True)
 class Suspects:
-    """Rows whose labels are probably wrong, in descending order of probability.
+    """Samples whose labels are probably wrong, in descending order of probability.
 
     Parameters
     ----------
@@ -158,7 +146,7 @@ class Suspects:
     mislabel_proba : ndarray of shape (n,)
         P(the label is wrong | x, the label).
     label, suggested_label : ndarray of shape (n,)
-        The given label and the likeliest true label.
+        The observed label and the most probable true label.
     n_rows : int
         Number of rows searched.
 
@@ -231,16 +219,16 @@ class MislabelHistogram:
         return MislabelHistogram(self.counts + other.counts, self.sums + other.sums)
 
     def most_above(self, threshold: float) -> int:
-        """Return how many rows at most have a P(mislabelled) of at least a threshold."""
+        """Return an upper bound on the number of samples with P(mislabelled) >= threshold."""
         # a bin more, as the bin of a value on its edge is a matter of rounding
         first = max(int(threshold * self.counts.size) - 1, 0)
         return int(self.counts[first:].sum())
 
     def n_issues(self, precision: float | None) -> int:
-        """Return how many of the most suspect rows :meth:`~unflip.audit.LabelAudit.issues` returns.
+        """Return how many rows :meth:`~unflip.audit.LabelAudit.issues` returns, or fewer.
 
-        Of the bin where the mean falls below `precision`, as many rows are counted as could all be
-        of the bin's mean: the result is too small by the rows that this misses, never too large.
+        In the bin where the mean falls below `precision`, every row is taken to be at the bin's
+        mean, so that the result may be too small but is never too large.
         """
         if precision is None:
             return round(float(self.sums.sum()))

@@ -19,20 +19,7 @@ from unflip._utils.typing import Array, Floats, PlainLabel, Rows, Vector
 from unflip._utils.validation import MIN_SAMPLES, check_labels, check_weights, plain_labels
 from unflip.posterior import BasePosterior
 
-S = TypeVar("S")
 T = TypeVar("T")
-Item = TypeVar("Item")
-BlockFunction = Callable[[Rows, Vector, Vector | None, S], T]
-"""function(X, y, sample_weight, shared): a pure function of a block."""
-
-LabelFunction = Callable[[Vector, Vector | None], T]
-"""function(y, sample_weight): a pure function of a block's labels."""
-
-ItemFunction = Callable[[Rows, Vector, Vector | None, Item, S], T]
-"""function(X, y, sample_weight, item, shared): a function of a block and of what belongs to it."""
-
-FoldFunction = Callable[[T, Rows, Vector, Vector | None, S], T]
-"""function(state, X, y, sample_weight, shared): the state after one more block."""
 
 
 class Blocks(ABC):
@@ -43,7 +30,7 @@ class Blocks(ABC):
     """
 
     @abstractmethod
-    def map_labels(self, function: LabelFunction[T]) -> list[T]:
+    def map_labels(self, function: Callable[..., T]) -> list[T]:
         """Return function(y, sample_weight) of every block, in order.
 
         Returns
@@ -53,24 +40,16 @@ class Blocks(ABC):
         """
 
     @abstractmethod
-    def map(self, function: BlockFunction[S, T], shared: S) -> Iterable[T]:
+    def map(
+        self, function: Callable[..., T], shared: Any, items: Sequence[Any] | None = None
+    ) -> Iterable[T]:
         """Return function(X, y, sample_weight, shared) of every block, in order.
+
+        With `items`, it is function(X, y, sample_weight, items[k], shared) of block k.
 
         Returns
         -------
         iterable
-            What `function` returned, one item per block.
-        """
-
-    @abstractmethod
-    def map_each(
-        self, function: ItemFunction[Item, S, T], items: Sequence[Item], shared: S
-    ) -> list[T]:
-        """Return function(X, y, sample_weight, items[k], shared) of every block k, in order.
-
-        Returns
-        -------
-        list
             What `function` returned, one item per block.
         """
 
@@ -84,7 +63,7 @@ class Blocks(ABC):
             Rows of X.
         """
 
-    def sum(self, function: BlockFunction[S, T], shared: S) -> T:
+    def sum(self, function: Callable[..., T], shared: Any) -> T:
         """Return the sum of function(X, y, sample_weight, shared) over all blocks.
 
         Returns
@@ -95,7 +74,7 @@ class Blocks(ABC):
         return reduce(add, self.map(function, shared))
 
     @abstractmethod
-    def fold(self, function: FoldFunction[T, S], state: T, shared: S) -> T:
+    def fold(self, function: Callable[..., T], state: T, shared: Any) -> T:
         """Return state = function(state, X, y, sample_weight, shared), one block after another.
 
         Returns
@@ -105,7 +84,7 @@ class Blocks(ABC):
         """
 
     def row_values(
-        self, function: BlockFunction[S, Array], shared: S, name: str | Array, like: Array
+        self, function: Callable[..., Array], shared: Any, name: str | Array, like: Array
     ) -> Any:
         """Return function(X, y, sample_weight, shared), one value per row, block by block.
 
@@ -131,13 +110,7 @@ class Blocks(ABC):
 
 
 def first_rows(X: Rows) -> Rows:
-    """Return at most two rows of a block, which tell its columns.
-
-    Parameters
-    ----------
-    X : {array, sparse matrix, dataframe} of shape (n_rows, n_features)
-        A block that is not empty.
-    """
+    """Return at most two rows of a block that is not empty, with its columns."""
     return _safe_indexing(X, np.arange(min(2, X.shape[0])))
 
 
@@ -200,17 +173,11 @@ def _label_counts(y: Vector, sample_weight: Vector | None) -> _BlockCounts:
 
 
 def check_labelled(y: Vector | None) -> None:
-    """Raise an error if a block has no labels.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_rows,) or None
-        The labels.
-    """
+    """Raise an error if a block has no labels."""
     if y is None:
         raise ValueError(
-            "these rows have no labels, so all that can be done with them is predict. Name the "
-            "labels: ArrayBatches(X, y), or label=... for files."
+            "these rows have no labels, so they can only be predicted. Name the labels: "
+            "ArrayBatches(X, y), or label=... for files."
         )
 
 
@@ -290,7 +257,7 @@ def fetch_rows(
 ) -> list[Fetched]:
     """Fetch rows, in one pass for all requests."""
     by_block = list(zip(*(request.by_block() for request in requests), strict=True))
-    parts = blocks.map_each(_fetch, by_block, predictor)
+    parts = blocks.map(_fetch, predictor, by_block)
     results = []
     for request, blockwise in zip(requests, zip(*parts, strict=True), strict=True):
         full = [part for part in blockwise if part is not None]

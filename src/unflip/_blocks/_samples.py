@@ -1,6 +1,5 @@
 """The samples of a density ratio of one class against all rows, in blocks."""
 
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -17,42 +16,15 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
-@dataclass
 class ClassSamples(Samples):
-    """The rows of one class as the numerator, all rows as the denominator."""
+    """The rows of class k as the numerator, all rows as the denominator."""
 
-    # The noisy data.
-    blocks: Blocks
-    # The label counts of the blocks.
-    counts: LabelCounts
-    # Index of the class.
-    k: int
-    _sparse: bool = False
+    sparse = False  # known once the first rows were fetched
 
-    @property
-    def n_num(self) -> int:
-        """Number of rows of the class."""
-        return int(self.counts.n_rows[:, self.k].sum())
-
-    @property
-    def n_den(self) -> int:
-        """Number of rows."""
-        return int(self.counts.n_rows.sum())
-
-    @property
-    def total_num(self) -> float:
-        """Total weight of the class."""
-        return float(self.counts.mass[self.k])
-
-    @property
-    def total_den(self) -> float:
-        """Total weight."""
-        return float(self.counts.mass.sum())
-
-    @property
-    def sparse(self) -> bool:
-        """Whether the rows are sparse; known after the first rows were fetched."""
-        return self._sparse
+    def __init__(self, blocks: Blocks, counts: LabelCounts, k: int) -> None:
+        self.blocks, self.counts, self.k = blocks, counts, k
+        self.n_num, self.n_den = int(counts.n_rows[:, k].sum()), int(counts.n_rows.sum())
+        self.total_num, self.total_den = float(counts.mass[k]), float(counts.mass.sum())
 
     def num_rows(self, positions: Array) -> tuple[Rows, Array]:
         """Return rows of the class, and their weights."""
@@ -74,7 +46,7 @@ class ClassSamples(Samples):
     def _fetch(self, requests: list[RowRequest]) -> list[tuple[Rows, Array]]:
         parts = fetch_rows(self.blocks, requests)
         pairs = [(numbers(part.X), check_weights(part.weight, len(part.y))) for part in parts]
-        self._sparse = bool(issparse(pairs[0][0]))
+        self.sparse = bool(issparse(pairs[0][0]))
         return pairs
 
 

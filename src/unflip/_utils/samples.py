@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial, reduce
 from operator import add
 from typing import TypeVar
@@ -23,30 +22,13 @@ TwoSampleFunction = Callable[[Rows, Array, Array, S], T]
 class Samples(ABC):
     """Weighted rows of the numerator and of the denominator."""
 
-    @property
-    @abstractmethod
-    def n_num(self) -> int:
-        """Number of rows of the numerator."""
-
-    @property
-    @abstractmethod
-    def n_den(self) -> int:
-        """Number of rows of the denominator."""
-
-    @property
-    @abstractmethod
-    def total_num(self) -> float:
-        """Total weight of the numerator."""
-
-    @property
-    @abstractmethod
-    def total_den(self) -> float:
-        """Total weight of the denominator."""
-
-    @property
-    @abstractmethod
-    def sparse(self) -> bool:
-        """Whether the rows are sparse."""
+    n_num: int
+    n_den: int
+    # Sums of the weights.
+    total_num: float
+    total_den: float
+    # Whether the rows are sparse.
+    sparse: bool
 
     @abstractmethod
     def num_rows(self, positions: Array) -> tuple[Rows, Array]:
@@ -69,46 +51,27 @@ class Samples(ABC):
         return self.rows(num, shuffled(self.n_den, n_rows, random_state))
 
 
-@dataclass(frozen=True)
 class TwoSamples(Samples):
-    """Both samples in memory."""
+    """Both samples in memory; `num_mask` marks rows of `den` that are those of `num`, if known."""
 
-    num: Rows
-    den: Rows
-    weight_num: Array
-    weight_den: Array
-    num_mask: Array | None = None
-    """Mask of the rows of `den` that are those of `num`, if `num` is a part of `den`."""
+    def __init__(
+        self,
+        num: Rows,
+        den: Rows,
+        weight_num: Array,
+        weight_den: Array,
+        num_mask: Array | None = None,
+    ) -> None:
+        self.num, self.den, self.num_mask = num, den, num_mask
+        self.weight_num, self.weight_den = weight_num, weight_den
+        self.n_num, self.n_den = int(num.shape[0]), int(den.shape[0])
+        self.total_num, self.total_den = float(weight_num.sum()), float(weight_den.sum())
+        self.sparse = bool(issparse(num))
 
     @classmethod
     def within(cls, X: Rows, is_num: Array, weight: Array) -> "TwoSamples":
         """Return samples with all rows in the denominator, the marked ones in the numerator too."""
         return cls(X[is_num], X, weight[is_num], weight, is_num)
-
-    @property
-    def n_num(self) -> int:
-        """Number of rows of the numerator."""
-        return int(self.num.shape[0])
-
-    @property
-    def n_den(self) -> int:
-        """Number of rows of the denominator."""
-        return int(self.den.shape[0])
-
-    @property
-    def total_num(self) -> float:
-        """Total weight of the numerator."""
-        return float(self.weight_num.sum())
-
-    @property
-    def total_den(self) -> float:
-        """Total weight of the denominator."""
-        return float(self.weight_den.sum())
-
-    @property
-    def sparse(self) -> bool:
-        """Whether the rows are sparse."""
-        return bool(issparse(self.num))
 
     def num_rows(self, positions: Array) -> tuple[Rows, Array]:
         """Return rows of the numerator, and their weights."""

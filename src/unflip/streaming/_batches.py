@@ -2,9 +2,9 @@
 
 import sys
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,20 +16,14 @@ from sklearn.utils import check_array, indexable
 from sklearn.utils.validation import check_consistent_length
 
 from unflip._blocks import (
-    BlockFunction,
     Blocks,
-    FoldFunction,
-    ItemFunction,
-    LabelFunction,
     check_labelled,
     first_rows,
 )
 from unflip._utils.typing import Rows, Vector
 from unflip._utils.validation import check_count, check_rows_of
 
-S = TypeVar("S")
 T = TypeVar("T")
-Item = TypeVar("Item")
 
 LabelBatch = tuple[Any, Vector | None]
 """(y, sample_weight) of a batch; y is None if the rows are only to be predicted."""
@@ -85,28 +79,25 @@ class Batches(Blocks):
         for _, y, sample_weight in self:
             yield y, sample_weight
 
-    def map_labels(self, function: LabelFunction[T]) -> list[T]:
+    def map_labels(self, function: Callable[..., T]) -> list[T]:
         """Return function(y, sample_weight) of every batch, in order."""
         return [function(y, sample_weight) for y, sample_weight in self.labels()]
 
-    def map(self, function: BlockFunction[S, T], shared: S) -> Iterator[T]:
+    def map(
+        self, function: Callable[..., T], shared: Any, items: Sequence[Any] | None = None
+    ) -> Iterator[T]:
         """Yield function(X, y, sample_weight, shared) of every batch, holding one at a time."""
         batch = None
-        for batch in self:
-            yield function(*batch, shared)
+        each = repeat(()) if items is None else ((item,) for item in items)
+        for batch, item in zip(self, each, strict=False):
+            yield function(*batch, *item, shared)
         if batch is None:
             raise ValueError(
                 "there are no batches. If the data were read before: every call of __iter__ must "
                 "start again."
             )
 
-    def map_each(
-        self, function: ItemFunction[Item, S, T], items: Sequence[Item], shared: S
-    ) -> list[T]:
-        """Return function(X, y, sample_weight, items[k], shared) of every batch k, in order."""
-        return [function(*batch, item, shared) for batch, item in zip(self, items, strict=True)]
-
-    def fold(self, function: FoldFunction[T, S], state: T, shared: S) -> T:
+    def fold(self, function: Callable[..., T], state: T, shared: Any) -> T:
         """Return state = function(state, X, y, sample_weight, shared), one batch after another."""
         for batch in self:
             state = function(state, *batch, shared)
