@@ -94,20 +94,20 @@ def _code(value: Any, codes: TextCodes, column: int) -> float:
         ) from None
 
 
-def _ordered(*categories: str) -> TextCodes:
-    """Code categories 0, 1, 2, ... as they are listed."""
-    return {category: float(code) for code, category in enumerate(categories)}
+def _ordered(categories: str) -> TextCodes:
+    """Code categories 0, 1, 2, ... in the order in which they are listed."""
+    return {category: float(code) for code, category in enumerate(categories.split(", "))}
 
 
 BREAST_CANCER = Recipe(
     openml_id=13,
     positive=frozenset({"recurrence-events"}),
     codes={
-        1: _ordered("lt40", "ge40", "premeno"),
-        4: _ordered("yes", "no"),
-        6: _ordered("left", "right"),
-        7: _ordered("left_up", "left_low", "right_up", "right_low", "central"),
-        8: _ordered("yes", "no"),
+        1: _ordered("lt40, ge40, premeno"),
+        4: _ordered("yes, no"),
+        6: _ordered("left, right"),
+        7: _ordered("left_up, left_low, right_up, right_low, central"),
+        8: _ordered("yes, no"),
     },
     scaled_by=Part(
         n_rows=137,
@@ -122,43 +122,30 @@ GERMAN = Recipe(
     openml_id=31,
     positive=frozenset({"bad", "2"}),
     codes={
-        0: _ordered("<0", "0<=X<200", ">=200", "no checking"),
+        0: _ordered("<0, 0<=X<200, >=200, no checking"),
         2: _ordered(
-            "no credits/all paid",
-            "all paid",
-            "existing paid",
-            "delayed previously",
-            "critical/other existing credit",
+            "no credits/all paid, all paid, existing paid, delayed previously, "
+            "critical/other existing credit"
         ),
         3: {
             **_ordered(
-                "new car",
-                "used car",
-                "furniture/equipment",
-                "radio/tv",
-                "domestic appliance",
-                "repairs",
-                "education",
-                "vacation",
-                "retraining",
-                "business",
+                "new car, used car, furniture/equipment, radio/tv, domestic appliance, "
+                "repairs, education, vacation, retraining, business"
             ),
             "other": 410.0 - 40.0,
         },
-        5: _ordered("<100", "100<=X<500", "500<=X<1000", ">=1000", "no known savings"),
-        6: _ordered("unemployed", "<1", "1<=X<4", "4<=X<7", ">=7"),
-        8: _ordered(
-            "male div/sep", "female div/dep/mar", "male single", "male mar/wid", "female single"
-        ),
-        9: _ordered("none", "co applicant", "guarantor"),
-        11: _ordered("real estate", "life insurance", "car", "no known property"),
-        13: _ordered("bank", "stores", "none"),
-        14: _ordered("rent", "own", "for free"),
+        5: _ordered("<100, 100<=X<500, 500<=X<1000, >=1000, no known savings"),
+        6: _ordered("unemployed, <1, 1<=X<4, 4<=X<7, >=7"),
+        8: _ordered("male div/sep, female div/dep/mar, male single, male mar/wid, female single"),
+        9: _ordered("none, co applicant, guarantor"),
+        11: _ordered("real estate, life insurance, car, no known property"),
+        13: _ordered("bank, stores, none"),
+        14: _ordered("rent, own, for free"),
         16: _ordered(
-            "unemp/unskilled non res", "unskilled resident", "skilled", "high qualif/self emp/mgmt"
+            "unemp/unskilled non res, unskilled resident, skilled, high qualif/self emp/mgmt"
         ),
-        18: _ordered("none", "yes"),
-        19: _ordered("yes", "no"),
+        18: _ordered("none, yes"),
+        19: _ordered("yes, no"),
     },
 )
 
