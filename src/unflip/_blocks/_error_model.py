@@ -28,29 +28,29 @@ from unflip.weights import LabelPosterior, Totals
 
 @dataclass(frozen=True)
 class BlockErrorModel:
-    """P(true | x, observed label) by checked samples and noisy labels together, block by block."""
+    """P(true | x, observed label) from checked samples and noisy labels, block by block."""
 
-    # How errors come about.
-    explained: HypothesisMixture
-    # What makes numbers of rows.
+    # How errors arise.
+    mixture: HypothesisMixture
+    # Turns rows into numbers.
     features: Features
     # The rates by the labels alone.
     own_rates: Noise
     # The error rate counted in the samples that were drawn; None where too few were.
     error_rate: Estimate | None
-    # What a user should know.
+    # Findings about the checked samples.
     findings: list[Diagnostic]
 
     @property
     def hypotheses(self) -> dict[str, float]:
-        """The weight of each model of the errors."""
-        return self.explained.shares
+        """The weight of each hypothesis on how errors arise."""
+        return self.mixture.shares
 
     def label_proba(self, X: Rows, noisy: Floats, codes: Codes, classes: Array) -> Floats:
-        """Return P(true = k | x, given label) of a block."""
+        """Return P(true = k | x, observed label) of a block."""
         own = LabelPosterior(noisy, codes, self.own_rates, classes).proba
         x = self.features.transform(X)
-        return self.explained.predict(Evidence(own, scaled_rows(noisy), x, codes))
+        return self.mixture.predict(Evidence(own, scaled_rows(noisy), x, codes))
 
 
 def fit_error_model(
@@ -69,7 +69,7 @@ def fit_error_model(
             "by their positions among all rows: leave out such rows before, or checked=."
         )
     classes = counts.classes
-    # of the labels of all rows, only their number and the classes are asked for
+    # only the number of labels and the classes are used
     labels = Labels(classes, np.broadcast_to(np.intp(0), counts.n_all))
     truth, draws = checked.truth(labels), checked.draws(labels)
     few = fetch_rows(blocks, [RowRequest(checked.rows, n_rows)])[0]
@@ -79,8 +79,8 @@ def fit_error_model(
     held_out = scaled_rows(noisy)
     features = Features.of(few.X, np.arange(codes.size), held_out)
     seen = Evidence(own, held_out, features.transform(few.X), codes)
-    explained = fit_checked(checked, truth, draws, seen)
-    said = totals.error_share
+    mixture = fit_checked(checked, truth, draws, seen)
+    alone = totals.error_share
     share = None
     if draws.rows.size >= MIN_CHECKED:
         drawn = np.flatnonzero(checked.is_representative(counts.n_all))
@@ -88,10 +88,10 @@ def fit_error_model(
         share = estimate_predicted(
             [error_ratio(codes[drawn])],
             draws._replace(rows=np.arange(drawn.size)),
-            [Predicted(wrong, np.ones(drawn.size), said, 1.0)],
+            [Predicted(wrong, np.ones(drawn.size), alone, 1.0)],
             LEVEL,
             with_model=True,
         )
     return BlockErrorModel(
-        explained, features, rates, share, diagnose_checked(checked, draws, share, said)
+        mixture, features, rates, share, diagnose_checked(checked, draws, share, alone)
     )

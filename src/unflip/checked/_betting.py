@@ -1,13 +1,13 @@
 r"""Confidence sequences: intervals that hold at every moment, by betting against each value.
 
-At draw t, whatever came before, the terms
+At draw t, given the draws before it, the terms
 
     Z_t(m) = 1/N [ sum_before y_i + lambda_t sum_left y^_i + (y_I - lambda_t y^_I) / q_t(I) ],
 
-with y = a - m b, have mean 0 if theta = m. A gambler who bets on their sign with stakes that
-depend on the past only multiplies a capital of 1 by 1 + nu_t Z_t(m); if theta = m it ever reaches
-1/alpha with a probability of at most alpha (Ville). The values m whose gambler has not reached it
-are the confidence sequence.
+with y = a - m b, have mean 0 if theta = m. Betting on their sign with stakes nu_t that depend on
+the past only turns a capital of 1 into prod_t (1 + nu_t Z_t(m)). If theta = m, the capital ever
+reaches 1/alpha with probability at most alpha (Ville). The confidence sequence holds the values m
+whose capital has not reached 1/alpha.
 
 References
 ----------
@@ -24,22 +24,22 @@ from unflip._utils.typing import Floats
 from unflip.checked._draws import Draws
 
 STAKES = 0.9 * 0.5 ** np.arange(8)
-"""Stakes as shares of the largest that cannot lose all; the capital is shared out among them."""
+"""Stakes per largest stake that cannot lose all the capital, which is split equally among them."""
 
 PRIOR_POWER_ROWS = 10.0
-"""Rows that speak for half the power of the model's predictions before any is checked."""
+"""Number of prior rows with which the power of the model's predictions is shrunk to one half."""
 
 GRID = 128
-"""Values that are tried at first; the ends are then refined."""
+"""Number of intervals of the first grid of values; the ends are then refined."""
 
 DRAWS_PER_BLOCK, MIN_FACTOR = 128, 1e-300
-"""Draws whose factors are multiplied before a logarithm is taken."""
+"""Number of draws whose factors are multiplied before taking the logarithm, and minimum product."""
 
 MAX_WON = 10.0
-"""No draw multiplies the capital by much more."""
+"""Maximum gain of a draw, in stakes: a bet may be less than optimal."""
 
 MIN_BOUND = 1e-3
-"""Terms are taken to reach at least so far, against rounding."""
+"""Minimum bound on a term, against rounding."""
 
 
 def confidence_sequence(
@@ -51,7 +51,7 @@ def confidence_sequence(
     largest: float,
     level: float,
 ) -> tuple[float, float]:
-    """Return the values that no moment so far has ruled out."""
+    """Return the range of values that no draw so far has ruled out."""
     if not draws.rows.size:
         return 0.0, 1.0
     game = _game(values, model, model_mean, draws, largest)
@@ -63,14 +63,14 @@ def confidence_sequence(
 
     grid = np.linspace(0, 1, GRID + 1)
     left = open_values(grid)
-    if not left.size:  # all were ruled out between two points of the grid
+    if not left.size:  # the open values lie between two points of the grid
         left = np.array([_least_refuted(grid, game)])
     low, high = float(left[0]), float(left[-1])
     below = np.linspace(max(low - 1 / GRID, 0), low, GRID // 8 + 1)
     above = np.linspace(high, min(high + 1 / GRID, 1), GRID // 8 + 1)
     step = 8 / GRID**2
     finer_low, finer_high = open_values(below), open_values(above)
-    # a step outwards: between two points of the grid all are taken for open
+    # one step outwards: values between two points of the grid count as open
     low = float(finer_low[0]) - step if finer_low.size else low - step
     high = float(finer_high[-1]) + step if finer_high.size else high + step
     return max(low, 0.0), min(high, 1.0)
@@ -86,7 +86,7 @@ def running_sequence(
     level: float,
     grid: Floats,
 ) -> Floats:
-    """Return the sequence after every draw, to the grid's precision, of shape (n_draws, 2)."""
+    """Return the sequence after every draw on a grid, of shape (n_draws, 2)."""
     game = _game(values, model, model_mean, draws, largest)
     capital = _log_capital(grid, game)
     best = np.maximum.accumulate(capital, axis=1).max(axis=0)
@@ -98,9 +98,9 @@ def running_sequence(
 
 
 class _Game(NamedTuple):
-    """What is bet on: the parts of Z_t, of shape (n_draws, 2), for a and for b.
+    """Parts of Z_t, of shape (n_draws, 2), for a and b.
 
-    `terms` are Z_t's, `base` what is known of them before the draw, `power` lambda_t.
+    `terms` make up Z_t, `base` is known before the draw, `power` is lambda_t.
     """
 
     terms: Floats
@@ -126,7 +126,7 @@ def _game(values: Floats, model: Floats, model_mean: Floats, draws: Draws, large
 
 
 def _powers(values: Floats, model: Floats, model_variance: float, draws: Draws) -> Floats:
-    """Return lambda_t, the power of least variance in the draws before, shrunk to a half."""
+    """Return lambda_t, the power of minimum variance in earlier draws, shrunk to one half."""
     w = 1 / draws.relative
     totals = _before(w[:, None] * values)
     theta = (totals[:, 0] + 0.5) / (totals[:, 1] + 1.0)
@@ -138,7 +138,7 @@ def _powers(values: Floats, model: Floats, model_variance: float, draws: Draws) 
     }
 
     def cross(first: int, second: int) -> Floats:
-        """Return sum w^2 (a - theta b)_first (a - theta b)_second, mean taken out."""
+        """Return sum w^2 (a - theta b)_first (a - theta b)_second, centred."""
         f, s = 2 * first, 2 * second
 
         def total(i: int, j: int) -> Floats:
@@ -157,7 +157,7 @@ def _powers(values: Floats, model: Floats, model_variance: float, draws: Draws) 
 
 
 def _before(values: Floats) -> Floats:
-    """Return the sums over earlier draws."""
+    """Return cumulative sums over earlier draws."""
     return np.cumsum(values, axis=0) - values
 
 
@@ -166,16 +166,16 @@ def _log_capital(grid: Floats, game: _Game) -> Floats:
     z = game.at(game.terms, grid)
     below, above = _bounds(grid, game)
     outcomes = z / below, -z / above
-    # what is won may be left on the table
+    # a smaller gain than possible keeps the bet fair
     return np.stack([_log_mean_product(np.minimum(each, MAX_WON)) for each in outcomes])
 
 
 def _log_mean_product(outcome: Floats) -> Floats:
-    """Return the log of the stakes' mean product of 1 + stake * outcome, after every draw."""
+    """Return the log of the mean over stakes of prod (1 + stake * outcome), after every draw."""
     stakes = STAKES[:, None, None]
     logs = np.zeros((STAKES.size, 1, outcome.shape[1]))
     found = np.empty_like(outcome)
-    for start in range(0, len(outcome), DRAWS_PER_BLOCK):  # products of so many factors are numbers
+    for start in range(0, len(outcome), DRAWS_PER_BLOCK):
         part = slice(start, start + DRAWS_PER_BLOCK)
         products = np.cumprod(1 + stakes * outcome[part], axis=1)
         top = logs.max(axis=0)
@@ -186,7 +186,7 @@ def _log_mean_product(outcome: Floats) -> Floats:
 
 
 def _bounds(grid: Floats, game: _Game) -> tuple[Floats, Floats]:
-    """Return how far below and above 0 each term can lie, whatever is drawn."""
+    """Return bounds of each term below and above 0, whatever is drawn."""
     # y = a - m b, and the model's, lie between -m and largest (1 - m)
     lowest, highest = grid, game.largest * (1 - grid)
     draws, lam = game.draws, game.power[:, None]

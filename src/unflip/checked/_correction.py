@@ -27,19 +27,19 @@ from unflip.noise import NoiseRates, TransitionMatrix
 from unflip.noise_rates import admissible_matrix
 
 SAME_SPREAD = 0.01
-"""Columns whose spreads differ by less are of one scale."""
+"""Minimum relative difference of the columns' standard deviations for scales to differ."""
 
 MIN_SCALE = 1e-6
-"""Of a column's weight in the usual one: a column of none is next to nothing."""
+"""Minimum scale of a column, relative to the root mean square."""
 
 MANY_BY_HAND = 20
-"""So many rows picked by hand, and none drawn, may be a random sample that does not say so."""
+"""Minimum number of rows picked by hand to ask whether they are a random sample."""
 
 
 MAX_AVERAGED = 2000
-"""Rows over which the error rate is averaged while picked rows are learnt from. Of a larger table,
-a random subset of this size is taken: a mean of probabilities then has a standard error of at most
-1 / (2 sqrt(2000)) = 0.011."""
+"""Maximum number of samples over which the error rate is averaged while a model is fitted to picked
+rows. If there are more, a random subset of this size is used: a mean of probabilities then has a
+standard error of at most 1 / (2 sqrt(2000)) = 0.011."""
 
 
 def correct(
@@ -48,7 +48,7 @@ def correct(
     X: Rows | None = None,
     held_out: Floats | None = None,
 ) -> NoiseEstimate:
-    """Return the estimate that noisy labels and checked samples give together.
+    """Return the estimate from noisy labels and checked samples together.
 
     `held_out` is P(observed | x) by a model that did not see the sample's label; None: that of the
     estimate.
@@ -69,7 +69,7 @@ def correct(
     nowhere = checked.rows[none]
     proba[nowhere] = _elsewhere(proba[nowhere], codes[nowhere])
     joint = joint_counts(proba, codes)
-    proba[nowhere] = 0.0  # of no class, they belong to none with certainty
+    proba[nowhere] = 0.0  # they certainly belong to no class
     share = None
     if draws.rows.size >= MIN_CHECKED:
         share = checked.label_error_rate(labels.given, own, level=LEVEL)
@@ -81,7 +81,7 @@ def correct(
         findings=noise.findings + findings if share is None else findings,
         checked=CheckedEvidence(share, found.shares, noise),
     )
-    if share is None:  # too few were drawn to tell how labels go wrong
+    if share is None:  # too few were drawn to estimate the rates
         return corrected
     return replace(
         corrected,
@@ -89,7 +89,7 @@ def correct(
         error_range=share.interval,
         error_interval=share.interval,
         estimated=True,
-        instance_dependent=0.0,  # part of the counted rate, and not told apart
+        instance_dependent=0.0,  # part of the counted rate
         interval=None,
     )
 
@@ -111,11 +111,11 @@ def recalibrate(
     held_out: Floats,
     error_rate: ErrorRate,
 ) -> Floats:
-    """Return P(true = k | x, given label) by answers to rows that were picked in whatever way.
+    """Return P(true = k | x, observed label) by answers to rows that were selected in any way.
 
-    Rows that were picked by what is known of them, such as the most suspicious first, tell of rows
-    like them, given what is known, but not how many labels are wrong: that is `error_rate` before
-    any answer, as sure as its bounds. Checked rows have their probability as if they were not.
+    Rows selected by their score, such as the most suspicious first, inform about similar rows, but
+    not about how many labels are wrong: for that `error_rate`, the estimate before any answer, is
+    the prior. Checked rows get the probability of rows that were not checked.
     """
     truth = checked.truth(labels)
     known = np.flatnonzero((truth >= 0) & (truth < labels.classes.size))
@@ -125,7 +125,7 @@ def recalibrate(
     some = np.arange(len(own))
     if some.size > MAX_AVERAGED:
         some = np.sort(np.random.default_rng(0).choice(some.size, MAX_AVERAGED, replace=False))
-    # bounds hold with probability LEVEL, and nothing is known to less than one label
+    # the bounds hold with probability LEVEL; no standard deviation is below one label
     z = norm.ppf((1 + LEVEL) / 2)
     bounds = (error_rate.interval, error_rate.range)
     before = PriorEstimate(
@@ -138,7 +138,7 @@ def recalibrate(
 def fit_checked(
     checked: CheckedLabels, truth: Codes, draws: Draws, rows: Evidence
 ) -> HypothesisMixture:
-    """Explain errors by rows of known class; those that were drawn weigh by inverse probability."""
+    """Fit the mixture to rows of known class, weighted by inverse probability of the draw."""
     weight = np.zeros(truth.size)
     weight[checked.is_representative(draws.n_rows)] = draws.weight
     # by position: the same folds in whatever order the rows were checked
@@ -152,16 +152,15 @@ def fit_checked(
 
 @dataclass(frozen=True)
 class Features:
-    """Rows as numbers, as many columns at most as checked rows, in several scales of the columns.
+    """Encoded features in several scales, with at most as many columns as checked rows.
 
-    A ridge-penalised model of the checked rows does not leave their span, so that no more columns
-    than rows are needed.
+    A ridge-penalised model stays in the span of its samples, so that more columns are not needed.
     """
 
-    # What scales the columns, and the span of the checked rows where there are more columns than
-    # these: every column alike; as given, where spreads differ; and each column by the share of its
-    # variance that the noisy labels explain, which text with a few telling components gains from
-    # most. Empty where rows are not all finite numbers.
+    # The scaler, and the span of the checked rows if there are more columns than these: every
+    # column standardised; as given, if spreads differ; and by the share of the column's variance
+    # that the noisy labels explain, which helps most for text with few informative components.
+    # Empty if the rows are not all finite numbers.
     scales: dict[str, tuple[StandardScaler, Floats | None]]
 
     @classmethod
@@ -171,9 +170,10 @@ class Features:
         if x is None:
             return cls({})
         alike = StandardScaler(with_mean=not sparse.issparse(x)).fit(x)
-        spread, said = np.sqrt(alike.var_), _explained_share(alike.transform(x), noisy_proba)
+        spread = np.sqrt(alike.var_)
+        explained = _explained_share(alike.transform(x), noisy_proba)
         scalers = {"alike": alike}
-        for name, size in (("as given", spread), ("by labels", said)):
+        for name, size in (("as given", spread), ("by labels", explained)):
             if np.ptp(size) > SAME_SPREAD * size.max():
                 scalers[name] = scaler = clone(alike).fit(x)
                 share = size / np.sqrt((size**2).mean())
@@ -184,7 +184,7 @@ class Features:
         return cls({name: (each, axes.get(name)) for name, each in scalers.items()})
 
     def transform(self, X: Rows | None) -> dict[str, Rows]:
-        """Return rows in each scale; a gap is as the mean of its column."""
+        """Return rows in each scale, with missing values at the mean of their column."""
         found = {}
         for name, (scaler, axes) in self.scales.items():
             x = scaler.transform(_as_numbers(X))
@@ -194,7 +194,7 @@ class Features:
 
 
 def _explained_share(x: Rows, proba: Floats) -> Floats:
-    """Return the share of each column's variance, which is 1, that classes explain.
+    """Return the share of each standardised column's variance that the classes explain.
 
     sum_k P(k) (E[x | k] - E[x])^2 = sum_k Cov(x, P(k | x))^2 / P(k), the correlation ratio.
     """
@@ -205,14 +205,14 @@ def _explained_share(x: Rows, proba: Floats) -> Floats:
 
 
 def _span(scaler: StandardScaler, rows: Rows) -> Floats:
-    """Return orthonormal axes of what rows span."""
+    """Return an orthonormal basis of the span of rows."""
     scaled = scaler.transform(rows)
     scaled = scaled.toarray() if sparse.issparse(scaled) else scaled
     return np.asarray(np.linalg.svd(scaled, full_matrices=False)[2].T)
 
 
 def _numbers(X: Rows | None) -> Rows | None:
-    """Return rows as finite numbers; None where they are not."""
+    """Return rows as finite numbers, or None."""
     x = None if X is None else _as_numbers(X)
     if x is None or not np.isfinite(x.data if sparse.issparse(x) else x).all():
         return None
@@ -220,7 +220,7 @@ def _numbers(X: Rows | None) -> Rows | None:
 
 
 def _as_numbers(X: Rows) -> Rows | None:
-    """Return rows as numbers, gaps as NaN; None where they are not."""
+    """Return rows as numbers, missing values as NaN; or None."""
     if sparse.issparse(X):
         return X.astype(float).tocsr()
     try:
@@ -231,7 +231,7 @@ def _as_numbers(X: Rows) -> Rows | None:
 
 
 def _elsewhere(proba: Floats, codes: Codes) -> Floats:
-    """Return probabilities without the given label's, of rows that belong to no class."""
+    """Return probabilities with that of the observed label set to 0, for rows of no class."""
     others = proba.copy()
     others[np.arange(codes.size), codes] = 0.0
     total = others.sum(axis=1, keepdims=True)
@@ -242,13 +242,13 @@ def _elsewhere(proba: Floats, codes: Codes) -> Floats:
 
 
 def joint_counts(proba: Floats, codes: Codes) -> Floats:
-    """Return sums of P(true = i | x, given) over rows of each given label j, at [i, j]."""
+    """Return the sums of P(true = i | x, observed) over rows with observed label j, at [i, j]."""
     return np.stack([proba[codes == j].sum(axis=0) for j in range(proba.shape[1])], axis=1)
 
 
 def rates_of(joint: Floats) -> NoiseRates | TransitionMatrix:
-    """Return P(given = j | true = i)."""
-    # a class without rows is not flipped
+    """Return P(observed = j | true = i)."""
+    # the diagonal of a class without rows is 1
     noise = admissible_matrix(joint + 1e-9 * np.eye(len(joint)))
     return noise.rates if len(joint) == 2 else noise
 
@@ -256,7 +256,7 @@ def rates_of(joint: Floats) -> NoiseRates | TransitionMatrix:
 def diagnose_checked(
     checked: CheckedLabels, draws: Draws, share: Estimate | None, alone: float
 ) -> list[Diagnostic]:
-    """Return what a user should know of checked rows."""
+    """Return findings about checked rows."""
     if share is not None and not share.anytime[0] <= alone <= share.anytime[1]:
         low, high = share.interval
         numbers = {"low": low, "high": high, "alone": alone, "n_rows": share.n_rows}

@@ -1,12 +1,12 @@
 r"""Intervals of theta = sum a / sum b that hold whatever the noise and whatever the model.
 
-Rows are drawn with known probabilities, and a person says what is true of them. A model's
-predictions (a^, b^) of all rows narrow the interval as far as they are right, and never bias it:
+Rows are drawn with known probabilities, and a person checks their labels. A model's predictions
+(a^, b^) for all rows narrow the interval if they are accurate, and never bias it:
 
     sum_i lambda y^_i + sum_drawn w_i (y_i - lambda y^_i) = 0,    y = a - theta b,
 
-with w the inverse probabilities (prediction-powered inference), and lambda in [0, 1] the one of
-least variance (power tuning).
+with w the inverse probabilities (prediction-powered inference), and lambda in [0, 1] of minimum
+variance (power tuning).
 
 References
 ----------
@@ -31,36 +31,35 @@ from unflip.checked._ratios import Predicted, Ratio
 Interval = tuple[float, float]
 
 UNSEEN = 1.0
-"""Squared residual of one row more that was not seen: a model that was right in all rows so far is
-not taken to be right for ever."""
+"""Squared residual of one additional row, so that no model gets an interval of width 0."""
 
-EXACT = "Clopper-Pearson: exact for a plain random sample of this size"
+EXACT = "Clopper-Pearson: exact for a simple random sample of this size"
 POWERED = "prediction-powered, power-tuned: approximate at a number of rows fixed in advance"
 WEIGHTED = "inverse probabilities: approximate at a number of rows fixed in advance"
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A share, rate or score on true labels, counted in checked rows.
+    """An error rate, noise rate or score, estimated from checked rows.
 
     Parameters
     ----------
     value : float
-        The estimate; NaN where no checked row tells.
+        The estimate; NaN if no checked row carries information.
     interval : (low, high)
         The fixed-n interval: for a number of rows that was fixed in advance.
     anytime : (low, high)
-        The confidence sequence: it holds at every moment, for people who stop when pleased.
+        The confidence sequence: valid at any time, also if checking stops depending on the result.
     method : str
-        What `interval` is.
+        How `interval` was computed.
     n_rows : int
-        Rows that were drawn and checked.
+        Number of rows that were drawn and checked.
     n_unsure : int
-        Those among them whose checker was unsure: either way at either end of the intervals.
+        Number of those marked unsure; the ends of the intervals allow for either answer.
     power : float
-        lambda, how far the model's predictions were used: 0 not at all, 1 in full.
+        lambda, the weight of the model's predictions: 0 not used, 1 used in full.
     level : float
-        Confidence of each of the two.
+        Confidence level of each of the two.
 
     Examples
     --------
@@ -92,7 +91,7 @@ class Estimate:
         return (self.interval[1] - self.interval[0]) / 2
 
     def as_record(self) -> Record:
-        """Return it ready for JSON; `value` is None where no checked row tells.
+        """Return it ready for JSON; `value` is None if no checked row carries information.
 
         Returns
         -------
@@ -143,7 +142,7 @@ def estimate_predicted(
     *,
     sequence: bool = True,
 ) -> Estimate:
-    """Return the mean of several ratios, from what a model expects of each."""
+    """Return the mean of several ratios, given their expectations under a model."""
     ends = _completions(ratios, draws, predicted)
     sure = draws.truth >= 0
     kept = draws._replace(
@@ -181,7 +180,7 @@ def estimate_predicted(
 
 @dataclass(frozen=True)
 class _Sums:
-    """a and b of the drawn rows, and the model's of these and of all rows."""
+    """a and b of the drawn rows, and their expectations there and over all rows."""
 
     a: Floats
     b: Floats
@@ -194,7 +193,7 @@ class _Sums:
 def _completions(
     ratios: list[Ratio], draws: Draws, predicted: list[Predicted]
 ) -> list[list[_Sums]]:
-    """Return the sums with unsure rows as they make the ratio smallest, and largest."""
+    """Return the sums with unsure rows answered so that the ratio is smallest, and largest."""
     unsure = np.flatnonzero(draws.truth < 0)
     lists: list[list[_Sums]] = [[], []]
     for ratio, model in zip(ratios, predicted, strict=True):
@@ -219,7 +218,7 @@ def _completions(
 
 
 def _possible(ratios: list[Ratio], sums: list[_Sums], n_open: int) -> Interval:
-    """Return the ends that no row that was not drawn can lead beyond: one value if all were."""
+    """Return the range that the rows not drawn allow: one value if all were drawn."""
     ends = []
     for ratio, each in zip(ratios, sums, strict=True):
         a, b, more = each.a.sum(), each.b.sum(), n_open * ratio.largest
@@ -231,10 +230,10 @@ def _possible(ratios: list[Ratio], sums: list[_Sums], n_open: int) -> Interval:
 
 
 class _Solved(NamedTuple):
-    """A ratio, its lambda, each drawn row's influence on it, and how far a row could move it.
+    """A ratio, its lambda, and the influence of each drawn row.
 
-    `up` and `down` are of shape (n_ratios, n_drawn): the influence of a row like the drawn one
-    whose answer is the other one.
+    `up` and `down`, of shape (n_ratios, n_drawn), are the influence of such a row with the opposite
+    answer.
     """
 
     value: float
@@ -297,7 +296,7 @@ def _fixed(sums: list[_Sums], draws: Draws, level: float, *, exact: bool) -> Int
     third = (w**3 * apart * np.maximum(1 - 2 / draws.weight, 0)) @ influence**3
     skew = third / (6 * variance) * (1 + 2 * quantile**2)
     reach = quantile * np.sqrt(variance)
-    # rows of a kind of which none was drawn: with probability 1 - level, if 3 in n are of it
+    # with probability 1 - level, no row was drawn of a kind that makes up 3 in n (rule of three)
     unseen_up, unseen_down = (
         -np.log(1 - level) * _most_moved(w * way, apart) for way in (up, down)
     )
@@ -308,14 +307,14 @@ def _fixed(sums: list[_Sums], draws: Draws, level: float, *, exact: bool) -> Int
 
 
 def _most_moved(moved: Floats, apart: Floats) -> float:
-    """Return how far one row more moves the mean of ratios, of the rows that move each most."""
+    """Return the influence of one additional row, for the rows with the largest influence."""
     squares = (moved**2).sum(axis=1)
     each = (moved**3 @ np.sqrt(apart)) / np.where(squares > 0, squares, 1.0)
     return float(np.sqrt((each**2).sum()))
 
 
 def _always(ratios: list[Ratio], sums: list[_Sums], draws: Draws, level: float) -> Interval:
-    """Return the confidence sequence; of a mean, the means of sequences at a shared level."""
+    """Return the confidence sequence, or the mean of several at a Bonferroni-corrected level."""
     if not draws.in_turn:
         return 0.0, 1.0
     each_level = 1 - (1 - level) / len(sums)

@@ -1,4 +1,4 @@
-"""How checked rows came about: the order of the draws, and the probability of each."""
+"""The sampling design of checked rows: the order of the draws, and the probability of each."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ import numpy as np
 from unflip._utils.typing import Codes, Floats
 
 MIN_RANDOM_SHARE = 0.7
-"""Rows are drawn with at least this share of the probability of a plain random draw."""
+"""Minimum probability of drawing a row, relative to a simple random draw."""
 
 
 class Draws(NamedTuple):
@@ -16,9 +16,9 @@ class Draws(NamedTuple):
     rows: Codes
     # Positions of their true labels among the classes; n_classes: none of them, -1: unsure.
     truth: Codes
-    # The probability of each draw, relative to that of a plain random draw from the rows left.
+    # The probability of each draw, relative to a simple random draw from the rows left.
     relative: Floats
-    # Whether the probabilities are those of single draws; else rows were included on their own.
+    # Whether the probabilities are those of successive draws; otherwise, of inclusion.
     in_turn: bool
     # Of the table.
     n_rows: int
@@ -26,7 +26,7 @@ class Draws(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether every row was as likely as every other."""
+        """Whether all rows were equally likely."""
         return bool(np.ptp(self.relative) <= 1e-9 * self.relative.max()) if self.rows.size else True
 
     @property
@@ -36,11 +36,11 @@ class Draws(NamedTuple):
 
     @property
     def weight(self) -> Floats:
-        """How many rows of the table each stands for; they sum to `n_rows`.
+        """How many rows of the table each row represents; they sum to `n_rows`.
 
-        A draw t tells the sum over the table as (sum before it) + (its row) / q_t. Of these sums,
-        whose errors are about proportional to L (L - 1) with L the rows left, the mean by inverse
-        variance is taken: each row alike for plain draws, and 1 once all rows were drawn.
+        Draw t estimates the sum over the table as (sum before it) + (its row) / q_t. The variance
+        of this estimate is about proportional to L (L - 1), with L the rows left, and the estimates
+        are averaged by inverse variance: equal weights for simple draws, 1 once all were drawn.
         """
         inverse = 1 / self.relative
         if self.in_turn and self.rows.size:
@@ -53,20 +53,20 @@ class Draws(NamedTuple):
 
     @property
     def n_open(self) -> int:
-        """How many rows were not drawn."""
+        """Number of rows not drawn."""
         return self.n_rows - self.rows.size
 
     @property
     def left(self) -> Floats:
-        """How many rows were left at each draw."""
+        """Number of rows left at each draw."""
         return self.n_rows - np.arange(self.rows.size, dtype=float)
 
 
 def relative_probability(probability: Floats, n_rows: int) -> tuple[Floats, bool]:
-    """Return probabilities relative to plain random draws, and whether they are of single draws.
+    """Return probabilities relative to simple random draws, and whether they are of single draws.
 
-    1 / P(drawn at its turn) has the number of rows left as its expectation, and
-    1 / P(in the sample at all) sums to the number of rows: whichever is closer is meant.
+    1 / P(drawn at its turn) has expectation the number of rows left, and 1 / P(in the sample) sums
+    to the number of rows: whichever is closer is assumed.
     """
     n_draws = probability.size
     left = n_rows - np.arange(n_draws, dtype=float)

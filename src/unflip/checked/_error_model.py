@@ -1,31 +1,31 @@
-r"""P(true = k | x, given label) from checked rows and noisy labels together.
+r"""P(true = k | x, observed label) from checked rows and noisy labels together.
 
-Explanations of the errors, weighted by how well each predicts checked rows that it
-was not shown:
+A mixture of hypotheses on how errors arise, weighted by their held-out predictions of the checked
+rows:
 
-- what the noisy labels say by themselves;
+- the estimate from the noisy labels alone;
 - random flips, at the rates of the checked rows;
-- a small model of the errors, for mistakes that depend on the row,
+- a small model of the errors, for errors that depend on the sample,
 
       log P(true = k | x, y) = b_k + W[y, k] + alpha 1{y = k} + beta log P(noisy = k | x) + v_k x,
 
-  with beta >= 0 and Gaussian priors, of which several widths for v are tried: from none, where
-  errors depend on x through P(noisy | x) only, to that of a model that learns the classes from
-  checked rows alone; with x in units of each column's spread; as it is given, where columns that
-  vary more say more, as those of an embedding do; and by the share of each column's variance that
-  the noisy labels explain.
+  with beta >= 0 and Gaussian priors. Several prior variances of v are tried: from 0, where errors
+  depend on x through P(noisy | x) only, to that of a model that learns the classes from checked
+  rows alone. So are several scales of x: standardised; as given, for embeddings, whose columns of
+  larger variance carry more information; and by the share of each column's variance that the noisy
+  labels explain.
 
 The weights maximise the held-out likelihood of the mixture (stacking).
 
-Samples that were picked by their score, such as the most suspicious first, tell how errors depend
+Samples that were picked by their score, such as the most suspicious first, show how errors depend
 on x, the label and the score, but not how many errors there are. The model of the errors is then
 centred on the estimate before any answer (`PriorEstimate`),
 
     log P(true = k | x, y) = log P_before(true = k | x, y) + b_k + W[y, k] + alpha 1{y = k}
                              + beta log P_before(true = k | x, y) + v_k x,    beta >= -1,
 
-and the error rate of all samples has a Gaussian prior: the estimate before, as sure as its interval
-where v is none, and as its range otherwise.
+and the error rate of all samples has a Gaussian prior around that estimate, with the width of its
+interval if v = 0, and of its range otherwise.
 """
 
 from typing import NamedTuple
@@ -41,41 +41,41 @@ from unflip.noise import TransitionMatrix
 from unflip.weights import LabelPosterior
 
 WIDTHS = (0.5, 5.0, 50.0)
-"""Prior variances of v x, the part of the score that x has besides P(noisy | x); and none."""
+"""Prior variances of v x, the part of the score that depends on x besides P(noisy | x)."""
 
 MIN_CHECKED = 10
-"""Fewer drawn rows do not speak of errors at all."""
+"""Minimum number of drawn rows for a model of the errors."""
 
 FOLDS = 10
-"""Of the checked rows, on which the explanations are compared."""
+"""Number of folds of the checked rows, on which the hypotheses are compared."""
 
 PRIOR_ANSWERS = 5.0
-"""Answers that the estimate before is worth where explanations of picked rows are compared. With 1,
+"""Number of answers that the prior estimate counts as, if rows were picked by their score. With 1,
 the reported number of errors was up to 44 % off in simulated reviews, with 5 up to 19 % (`python -m
-benchmarks.checked sessions`); with 10, the queue follows 40 answers too slowly where the truth
-depends on a column that the labels ignore (`tests/review/test_learning.py`)."""
+benchmarks.checked sessions`); with 10, the queue follows 40 answers too slowly if the truth depends
+on a column that the labels ignore (`tests/review/test_learning.py`)."""
 
 STACKING_STEPS = 500
-"""Of the mixture's weights; each takes microseconds."""
+"""Number of EM steps for the weights of the mixture; each takes microseconds."""
 
 PRIOR_VARIANCE = 1.0
-"""Of alpha, beta, b and W."""
+"""Prior variance of alpha, beta, b and W."""
 
 MIN_PROBA = 1e-4
-"""Probabilities are kept from 0 and 1 by this."""
+"""Minimum probability before a logarithm is taken."""
 
 
 class Evidence(NamedTuple):
-    """What is known of rows without looking at them."""
+    """What is known about rows that were not checked."""
 
-    # P(true = k | x, given label) by the noisy labels alone.
+    # P(true = k | x, observed label) by the noisy labels alone.
     own: Floats
     # P(noisy | x) by a model that did not see the row's label.
     held_out: Floats
     # The rows as numbers, by the name of each scale of the columns; empty where they are not
     # numbers.
     x: dict[str, Rows]
-    # Positions of the given labels among the classes.
+    # Positions of the observed labels among the classes.
     codes: Codes
 
     def take(self, rows: Codes) -> "Evidence":
@@ -85,9 +85,9 @@ class Evidence(NamedTuple):
 
 
 class PriorEstimate(NamedTuple):
-    """The estimate before any answer, which samples picked by their score are to correct."""
+    """The estimate before any answer, which samples picked by their score correct."""
 
-    # Samples that stand for all of them.
+    # A random subset of the samples.
     rows: Evidence
     # Standard deviation of the error rate of all samples, where errors depend on x through
     # P(noisy | x) only.
@@ -97,27 +97,27 @@ class PriorEstimate(NamedTuple):
 
     @property
     def error_rate(self) -> float:
-        """The share of wrong labels before any answer."""
+        """The label error rate before any answer."""
         return float(1 - np.take_along_axis(self.rows.own, self.rows.codes[:, None], axis=1).mean())
 
 
 class HypothesisMixture(NamedTuple):
-    """How errors come about: explanations, fitted to checked rows, and the weight of each."""
+    """Hypotheses on how errors arise, fitted to checked rows, and the weight of each."""
 
-    parts: list["Hypothesis"]
+    hypotheses: list["Hypothesis"]
     weights: Floats
 
     @property
     def shares(self) -> dict[str, float]:
-        """The weight of each explanation."""
-        return dict(zip((part.name for part in self.parts), self.weights.tolist(), strict=True))
+        """The weight of each hypothesis."""
+        return dict(zip((one.name for one in self.hypotheses), self.weights.tolist(), strict=True))
 
     def predict(self, rows: Evidence) -> Floats:
         """Return P(true = k | x, given label)."""
         proba = np.zeros_like(rows.own)
-        for weight, part in zip(self.weights, self.parts, strict=True):
+        for weight, one in zip(self.weights, self.hypotheses, strict=True):
             if weight > 0:
-                proba += weight * part.predict(rows)
+                proba += weight * one.predict(rows)
         return proba
 
 
@@ -125,45 +125,42 @@ class HypothesisMixture(NamedTuple):
 def fit_hypotheses(
     rows: Evidence, truth: Codes, weight: Floats, before: PriorEstimate | None = None
 ) -> HypothesisMixture:
-    """Return how the errors of all rows come about, by rows whose true class is known.
-
-    With `before`, the rows may have been picked by what is known of them.
-    """
-    speaking = np.flatnonzero(weight > 0)
-    rows, truth, weight = rows.take(speaking), truth[speaking], weight[speaking]
-    if speaking.size < MIN_CHECKED:
+    """Fit the mixture to rows of known true class; with `before`, however they were selected."""
+    used = np.flatnonzero(weight > 0)
+    rows, truth, weight = rows.take(used), truth[used], weight[used]
+    if used.size < MIN_CHECKED:
         return HypothesisMixture([LabelsAlone()], np.ones(1))
-    parts: list[Hypothesis] = [LabelsAlone(), ErrorModel(before=before)]
-    parts += [ErrorModel(width, scale, before) for scale in rows.x for width in WIDTHS]
+    hypotheses: list[Hypothesis] = [LabelsAlone(), ErrorModel(before=before)]
+    hypotheses += [ErrorModel(width, scale, before) for scale in rows.x for width in WIDTHS]
     if before is None:
-        parts.append(RandomFlips())
-        # one row that fits all alike keeps each from 0
-        prior = np.full(len(parts), 1 / len(parts))
+        hypotheses.append(RandomFlips())
+        # one pseudo-row that fits all equally keeps each weight above 0
+        prior = np.full(len(hypotheses), 1 / len(hypotheses))
     else:
-        # rates of picked rows are not those of all; and few answers move little, as if the estimate
-        # before had explained some that nothing else explains
-        prior = np.r_[PRIOR_ANSWERS, np.zeros(len(parts) - 1)]
-    scores = np.empty((truth.size, len(parts)))
+        # Picked rows do not have the rates of all rows. Pseudo-rows that only the estimate before
+        # explains keep few answers from changing much.
+        prior = np.r_[PRIOR_ANSWERS, np.zeros(len(hypotheses) - 1)]
+    scores = np.empty((truth.size, len(hypotheses)))
     for train, test in _folds(truth):
-        for column, part in enumerate(parts):
-            part.fit(rows.take(train), truth[train], weight[train])
-            proba = part.predict(rows.take(test))
+        for column, one in enumerate(hypotheses):
+            one.fit(rows.take(train), truth[train], weight[train])
+            proba = one.predict(rows.take(test))
             scores[test, column] = proba[np.arange(test.size), truth[test]]
     shares = _stacked(np.log(np.maximum(scores, MIN_PROBA)), weight, prior)
-    return HypothesisMixture([part.fit(rows, truth, weight) for part in parts], shares)
+    return HypothesisMixture([one.fit(rows, truth, weight) for one in hypotheses], shares)
 
 
 class LabelsAlone:
-    """What the noisy labels say by themselves."""
+    """The estimate from the noisy labels alone."""
 
     name = "labels alone"
 
     def fit(self, rows: Evidence, truth: Codes, weight: Floats) -> "LabelsAlone":
-        """Learn nothing."""
+        """Return it unchanged."""
         return self
 
     def predict(self, rows: Evidence) -> Floats:
-        """Return P(true | x, given) of rows."""
+        """Return P(true | x, observed) of rows."""
         return rows.own
 
 
@@ -178,13 +175,13 @@ class RandomFlips:
         return self
 
     def predict(self, rows: Evidence) -> Floats:
-        """Return P(true | x, given) of rows."""
+        """Return P(true | x, observed) of rows."""
         noise, classes = TransitionMatrix(self.matrix_), np.arange(len(self.matrix_))
         return LabelPosterior(rows.held_out, rows.codes, noise, classes).proba
 
 
 def flip_matrix(truth: Codes, codes: Codes, weight: Floats, n_classes: int) -> Floats:
-    """Return T[i, j] = P(given = j | true = i) from checked rows, shrunk a little to no flips."""
+    """Return T[i, j] = P(observed = j | true = i) from checked rows, with a small prior."""
     counts = np.zeros((n_classes, n_classes))
     np.add.at(counts, (truth, codes), weight)
     counts += np.eye(n_classes) + 0.5 / n_classes
@@ -193,7 +190,7 @@ def flip_matrix(truth: Codes, codes: Codes, weight: Floats, n_classes: int) -> F
 
 
 def _invertible(matrix: Floats) -> Floats:
-    """Return T moved towards no flips as far as each class must be likelier given itself."""
+    """Return T shrunk towards no flips until the diagonal dominates each column."""
     n_classes = len(matrix)
     off = matrix.max(axis=0, initial=0, where=~np.eye(n_classes, dtype=bool))
     worst = float((off - np.diagonal(matrix)).max())
@@ -202,7 +199,7 @@ def _invertible(matrix: Floats) -> Floats:
 
 
 class ErrorModel:
-    """The small model of the errors, at one prior variance of v x."""
+    """The small model of the errors, for one prior variance of v x."""
 
     def __init__(
         self, width: float = 0.0, scale: str = "", before: PriorEstimate | None = None
@@ -243,7 +240,7 @@ class ErrorModel:
             return value + 0.5 * far**2, slope + everywhere.transposed(far * pull)
 
         start, lower = np.zeros(self.sizes_[-1]), np.full(self.sizes_[-1], -np.inf)
-        # what noisy labels speak for is never less likely for it, however few rows say so
+        # evidence of the noisy labels for a class never counts against it
         lower[1] = 0 if self.before is None else -1
         options = {"maxiter": 200}
         bounds = Bounds(lower, np.inf)
@@ -252,23 +249,21 @@ class ErrorModel:
         return self
 
     def predict(self, rows: Evidence) -> Floats:
-        """Return P(true | x, given) of rows."""
+        """Return P(true | x, observed) of rows."""
         return np.exp(self._log_proba(self._design(rows), self.parameters_))
 
     def _design(self, rows: Evidence) -> "Design":
-        """Return what the score is linear in."""
+        """Return the features of the score."""
         given = np.eye(rows.own.shape[1])[rows.codes]
         x = rows.x[self.scale] if self.width else None
-        if self.before is None:
-            belief = _centred_log(rows.held_out)
-            return Design(np.zeros_like(belief), given, belief, x)
-        belief = _centred_log(rows.own)
-        return Design(belief, given, belief, x)
+        log_proba = _centred_log(rows.held_out if self.before is None else rows.own)
+        offset = np.zeros_like(log_proba) if self.before is None else log_proba
+        return Design(offset, given, log_proba, x)
 
     def _log_proba(self, design: "Design", parameters: Floats) -> Floats:
-        """Return log P(true | x, given)."""
+        """Return log P(true | x, observed)."""
         shared, b, w, v = np.split(parameters, self.sizes_[:-1])
-        score = design.offset + shared[0] * design.given + shared[1] * design.belief + b
+        score = design.offset + shared[0] * design.given + shared[1] * design.log_proba + b
         score += design.given @ w.reshape(b.size, b.size)
         if design.x is not None:
             score += np.asarray(design.x @ v.reshape(-1, b.size))
@@ -276,22 +271,22 @@ class ErrorModel:
 
 
 class Design(NamedTuple):
-    """What the score of the error model is linear in, besides a constant."""
+    """Features of the score of the error model, besides a constant."""
 
     # Added as it is.
     offset: Floats
     # 1{y = k}.
     given: Floats
-    # Logarithms of the probabilities that noisy labels speak for.
-    belief: Floats
-    # None where x has no part.
+    # Centred logarithms of the probabilities by the noisy labels.
+    log_proba: Floats
+    # None if the score does not depend on x.
     x: Rows | None
 
     def transposed(self, error: Floats) -> Floats:
-        """Return the slope in the parameters, given that in the scores."""
+        """Return the gradient in the parameters, given that in the scores."""
         return np.concatenate(
             [
-                [(error * self.given).sum(), (error * self.belief).sum()],
+                [(error * self.given).sum(), (error * self.log_proba).sum()],
                 error.sum(axis=0),
                 (self.given.T @ error).ravel(),
                 [] if self.x is None else np.asarray(self.x.T @ error).ravel(),
@@ -300,11 +295,11 @@ class Design(NamedTuple):
 
 
 Hypothesis = LabelsAlone | RandomFlips | ErrorModel
-"""What may be behind the errors."""
+"""A hypothesis on how errors arise."""
 
 
 def _centred_log(proba: Floats) -> Floats:
-    """Return the logarithms of probabilities, their mean over the classes taken out."""
+    """Return the logarithms of probabilities, centred over the classes."""
     log_p = np.log(np.clip(proba, MIN_PROBA, None))
     return np.asarray(log_p - log_p.mean(axis=1, keepdims=True))
 
@@ -318,9 +313,9 @@ def _folds(truth: Codes) -> list[tuple[Codes, Codes]]:
 
 
 def _stacked(log_scores: Floats, weight: Floats, prior: Floats) -> Floats:
-    """Return the mixture weights of greatest held-out likelihood, by EM from equal shares.
+    """Return the mixture weights of maximum held-out likelihood, by EM from equal weights.
 
-    `prior` counts the rows that each part alone explains besides those that were held out.
+    `prior` is the number of pseudo-rows that each hypothesis alone explains.
     """
     shares = np.full(log_scores.shape[1], 1 / log_scores.shape[1])
     for _ in range(STACKING_STEPS):

@@ -13,17 +13,7 @@ from unflip.diagnostics import LEVEL
 
 
 def clopper_pearson(found: ArrayLike, n: ArrayLike, level: float = LEVEL) -> Floats:
-    """Return the exact interval of a share given `found` of `n`, of shape (..., 2).
-
-    Parameters
-    ----------
-    found : array-like
-        Number of successes.
-    n : array-like
-        Number of trials; the interval of 0 trials is [0, 1].
-    level : float, default=0.95
-        Confidence.
-    """
+    """Return the exact interval of a share given `found` of `n`, of shape (..., 2)."""
     check_level(level)
     seen, among = check_counts(found, "found"), check_counts(n, "n")
     try:
@@ -42,11 +32,10 @@ def clopper_pearson(found: ArrayLike, n: ArrayLike, level: float = LEVEL) -> Flo
 
 
 def finite_interval(found: int, n: int, n_rows: int, level: float = LEVEL) -> tuple[float, float]:
-    """Return the exact interval of a share, of which `found` of `n` rows drawn from `n_rows`.
+    """Return the exact interval of a share, given `found` of `n` rows drawn from `n_rows`.
 
-    The shares under which so many, or so few, have a probability above (1 - level) / 2 when rows
-    are drawn without replacement: narrower than :func:`clopper_pearson`, and the share itself once
-    all rows were drawn.
+    It inverts the hypergeometric test: narrower than :func:`clopper_pearson`, and the share itself
+    once all rows were drawn.
     """
     if not n:
         return 0.0, 1.0

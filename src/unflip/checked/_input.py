@@ -1,4 +1,4 @@
-"""Checked rows as users give them, in arrays and files: read, and refused by row."""
+"""Checked rows in arrays and files: read and validated."""
 
 import csv
 from collections.abc import Sequence
@@ -12,14 +12,14 @@ from unflip._utils.typing import Array, Codes, Floats
 from unflip._utils.validation import Labels, find_class, is_missing
 
 NONE = "none of these"
-"""The answer that a row belongs to no class at all."""
+"""Answer for a row that belongs to no class."""
 
 UNSURE = "unsure"
-"""The answer of a person who could not tell."""
+"""Answer of a person who could not decide."""
 
 
 def check_rows(rows: ArrayLike) -> Codes:
-    """Return positions of rows, or say which is none."""
+    """Return positions of rows; raise an error if one is invalid."""
     values = np.asarray(rows)
     if values.ndim != 1:
         raise ValueError(f"rows has shape {values.shape}, expected one position per checked row.")
@@ -36,27 +36,27 @@ def check_rows(rows: ArrayLike) -> Codes:
 
 
 def objects(values: list[Any]) -> Array:
-    """Return an array of these very objects."""
+    """Return a one-dimensional array of objects."""
     whole = np.empty(len(values), dtype=object)
     whole[:] = values
     return whole
 
 
 def check_answers(labels: ArrayLike, rows: Codes) -> Array:
-    """Return an answer for every row, or say which has none."""
+    """Return an answer for every row; raise an error if one is missing."""
     plain = labels.tolist() if hasattr(labels, "tolist") else list(labels)  # type: ignore[arg-type]
     if len(plain) != rows.size:
         raise ValueError(f"labels has {len(plain)} entries, and rows has {rows.size}: one each.")
     for row, label in zip(rows.tolist(), plain, strict=True):
         if is_missing(label):
             raise ValueError(
-                f"row {row} has no label: leave it out if it was not checked, or say {UNSURE!r}."
+                f"row {row} has no label: leave it out if it was not checked, or use {UNSURE!r}."
             )
     return objects(plain)
 
 
 def check_chances(probability: ArrayLike | None, rows: Codes) -> Floats:
-    """Return a probability for every row, NaN where it was picked by hand."""
+    """Return a probability for every row; NaN for rows picked by hand."""
     if probability is None:
         return np.full(rows.size, np.nan)
     values = np.asarray(probability, dtype=float)
@@ -78,7 +78,7 @@ def check_chances(probability: ArrayLike | None, rows: Codes) -> Floats:
 def once(
     rows: Codes, answers: Array, chances: Floats, names: Sequence[object] | None = None
 ) -> Codes:
-    """Return which entries to keep: one of each row, as drawn where it was."""
+    """Return which entries to keep: one per row, the one that was drawn if there is one."""
     kept: dict[int, int] = {}
     for i, row in enumerate(rows.tolist()):
         first = kept.get(row)
@@ -129,7 +129,7 @@ def whole_number(text: str, path: Any, line: int) -> int:
 
 
 def chance(text: str | None, path: Any, line: int) -> float:
-    """Return a probability, NaN where there is none."""
+    """Return a probability, or NaN."""
     try:
         return float(text) if text else np.nan
     except ValueError:
@@ -140,13 +140,13 @@ def chance(text: str | None, path: Any, line: int) -> float:
 
 
 def as_class(text: str, classes: Array) -> Any:
-    """Return the class that is written so, or the text itself."""
+    """Return the class with this text, or the text itself."""
     found = find_class(classes, text)
     return text if found is None else found
 
 
 def check_given(path: Any, rows: list[int], given: list[str | None], table: Labels) -> None:
-    """Refuse a file of rows whose given labels were others."""
+    """Raise an error if the observed labels of a file differ from those of the table."""
     for row, text in zip(rows, given, strict=True):
         if not text or row >= table.codes.size:
             continue

@@ -1,5 +1,6 @@
-"""Labels that a person has checked: which rows, what is true of them, how they were picked."""
+"""Checked labels: the true labels of some rows, and how these rows were selected."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -33,12 +34,13 @@ from unflip.checked._input import (
     whole_number,
 )
 from unflip.checked._next_rows import Goal, NextRows, choose_rows, rows_needed
+from unflip.checked._ratios import Ratio
 from unflip.noise import NoiseRates, RatesInterval
 from unflip.noise_rates import admissible_rates
 
 
 class CheckedLabels:
-    r"""True labels of some rows, and the probability with which each was drawn.
+    r"""True labels of some samples, and the probability with which each was drawn.
 
     Samples that were drawn with known probabilities (a probability sample) estimate how noisy all
     labels are, whatever the noise: sum_drawn 1{wrong} / probability has the number of wrong labels
@@ -50,8 +52,8 @@ class CheckedLabels:
     rows : array-like of shape (n_checked,)
         Positions of the rows in the table, counted from 0, in the order in which they were drawn.
     labels : array-like of shape (n_checked,)
-        Their true labels. "none of these": the row belongs to no class; "unsure": the checker
-        could not tell.
+        Their true labels. "none of these": the sample belongs to no class; "unsure": the person
+        who checked it could not decide.
     probability : float or array-like of shape (n_checked,), default=None
         The probability with which each row was drawn: at its turn, from the rows not drawn before,
         as :meth:`next_rows` records it; or of being in the sample at all. A plain random sample may
@@ -59,8 +61,8 @@ class CheckedLabels:
 
     Notes
     -----
-    A row that was checked twice with the same answer counts once: as drawn, where one of the two
-    was. Unsure rows are left out of estimates, and their intervals count them either way.
+    A row that was checked twice with the same answer counts once, and as drawn if either was.
+    Rows marked unsure are left out of the estimate; the ends of its interval count them either way.
 
     Examples
     --------
@@ -102,7 +104,7 @@ class CheckedLabels:
         *,
         table_ids: ArrayLike,
     ) -> Self:
-        """Return the checked labels of rows that are named by an identifier.
+        """Return the checked labels of rows that are identified by a name.
 
         Parameters
         ----------
@@ -185,11 +187,6 @@ class CheckedLabels:
     def truth(self, labels: Labels) -> Codes:
         """Return the positions of the true labels among the classes; n_classes: none, -1: unsure.
 
-        Parameters
-        ----------
-        labels : Labels
-            The labels of the table.
-
         Returns
         -------
         ndarray of int, shape (n_checked,)
@@ -215,32 +212,22 @@ class CheckedLabels:
         return codes
 
     def is_representative(self, n_rows: int) -> Array:
-        """Return whether each row speaks of others: those drawn, and all where none is left.
-
-        Parameters
-        ----------
-        n_rows : int
-            Rows of the table.
+        """Return which rows are a probability sample: those drawn, or all if every row was checked.
 
         Returns
         -------
         ndarray of bool
-            One entry for each checked row.
+            One entry per checked row.
         """
         return np.ones(len(self), dtype=bool) if len(self) == n_rows else self.is_drawn
 
     def draws(self, labels: Labels) -> Draws:
-        """Return the rows that were drawn, as the estimates take them.
-
-        Parameters
-        ----------
-        labels : Labels
-            The labels of the table.
+        """Return the rows that were drawn and their probabilities.
 
         Returns
         -------
         Draws
-            Rows and probabilities.
+            Rows, true labels and probabilities.
         """
         truth, drawn = self.truth(labels), self.is_representative(labels.codes.size)
         chances = self.probability[drawn]
@@ -259,22 +246,22 @@ class CheckedLabels:
     def label_error_rate(
         self, y: ArrayLike, label_proba: ArrayLike | None = None, *, level: float = 0.95
     ) -> Estimate:
-        """Return the share of wrong labels.
+        """Return the label error rate: the share of labels that are wrong.
 
         Parameters
         ----------
         y : array-like of shape (n_rows,)
-            The labels of the table.
+            The observed labels of the table.
         label_proba : array-like of shape (n_rows,) or (n_rows, n_classes), default=None
-            A model's P(the label is wrong) or P(true = k | x, given label), of all rows, such as
-            `LabelAudit().label_proba_`. It must not have been told the checked labels.
+            P(the label is wrong) or P(true = k | x, observed label) by a model, for all rows, such
+            as `LabelAudit().label_proba_`. The model must not have seen the checked labels.
         level : float, default=0.95
-            Confidence of the intervals.
+            Confidence level of the intervals.
 
         Returns
         -------
         Estimate
-            The share and its interval.
+            The error rate and its intervals.
         """
         table, draws, proba = self._ready(y, label_proba)
         ratio = _ratios.label_error_rate(table.codes)
@@ -283,7 +270,7 @@ class CheckedLabels:
     def label_error_rate_by_label(
         self, y: ArrayLike, label_proba: ArrayLike | None = None, *, level: float = 0.95
     ) -> dict[PlainLabel, Estimate]:
-        """Return the share of wrong labels among the rows of each given label.
+        """Return the label error rate among the rows of each observed label.
 
         Parameters
         ----------
@@ -293,45 +280,33 @@ class CheckedLabels:
         Returns
         -------
         dict of label to Estimate
-            By given label.
+            By observed label.
         """
-        table, draws, proba = self._ready(y, label_proba)
-        return {
-            label: estimate_ratio(
-                _ratios.label_error_rate(table.codes, k), draws, proba, check_level(level)
-            )
-            for k, label in enumerate(table.classes.tolist())
-        }
+        return self._by_class(_ratios.label_error_rate, y, label_proba, level)
 
     def noise_rates(
         self, y: ArrayLike, label_proba: ArrayLike | None = None, *, level: float = 0.95
     ) -> dict[PlainLabel, Estimate]:
-        """Return P(given != true | true) of each true class.
+        """Return P(observed != true | true) for each true class.
 
         Parameters
         ----------
         y, level
             As for :meth:`label_error_rate`.
         label_proba : array-like of shape (n_rows, n_classes), default=None
-            A model's P(true = k | x, given label).
+            P(true = k | x, observed label) by a model.
 
         Returns
         -------
         dict of label to Estimate
             By true class.
         """
-        table, draws, proba = self._ready(y, label_proba, per_class=True)
-        return {
-            label: estimate_ratio(
-                _ratios.flip_rate(table.codes, k), draws, proba, check_level(level)
-            )
-            for k, label in enumerate(table.classes.tolist())
-        }
+        return self._by_class(_ratios.flip_rate, y, label_proba, level, per_class=True)
 
     def transition(
         self, y: ArrayLike, label_proba: ArrayLike | None = None, *, level: float = 0.95
     ) -> list[list[Estimate]]:
-        """Return P(given = j | true = i) as rows of estimates, classes sorted.
+        """Return P(observed = j | true = i) as rows of estimates, classes sorted.
 
         Parameters
         ----------
@@ -358,12 +333,12 @@ class CheckedLabels:
     def count_rates(
         self, y: ArrayLike, label_proba: ArrayLike | None = None, *, level: float = 0.95
     ) -> tuple[Floats, RatesInterval] | None:
-        """Return T and its interval, as rate estimators do; None where too few rows were drawn.
+        """Return T and its interval, or None if too few rows were drawn.
 
         Parameters
         ----------
         y, label_proba, level
-            As for :meth:`noise_rates`. Rows of T are NaN of classes that no checked row is of.
+            As for :meth:`noise_rates`. If no checked row is of a class, its row of T is NaN.
 
         Returns
         -------
@@ -396,11 +371,10 @@ class CheckedLabels:
         y_pred : array-like of shape (n_rows,)
             The model's predictions for its rows, made without the checked labels.
         metric : {"accuracy", "balanced_accuracy", "f1"}, default="accuracy"
-            "f1": of the greater of two classes; of more, the mean over the classes.
-        label_proba : array-like of shape (n_rows, n_classes), default=None
-            A model's P(true = k | x, given label).
-        level : float, default=0.95
-            Confidence of the intervals.
+            "f1": of the positive one of two classes (the last in sorted order), or the mean over
+            more classes.
+        label_proba, level
+            As for :meth:`noise_rates`.
 
         Returns
         -------
@@ -441,21 +415,21 @@ class CheckedLabels:
         y : array-like of shape (n_rows,)
             The labels of the table.
         label_proba : array-like of shape (n_rows,) or (n_rows, n_classes)
-            A model's P(the label is wrong) or P(true = k | x, given label), of all rows.
+            P(the label is wrong) or P(true = k | x, observed label) by a model, for all rows.
         goal : {"count", "find", "train"}, default="count"
-            "find": the most suspicious rows first, by hand as it were. "count": drawn at random,
-            rows of which the model is unsure more often, as far as that has paid so far: the
-            interval narrows fastest. "train": drawn at random, rows whose answers would move the
-            training weights of most others more often.
+            "find": the most suspicious rows first (a convenience sample). "count": drawn at random,
+            favouring rows of which the model is unsure as far as that has helped so far, so that
+            the interval narrows fastest. "train": drawn at random, favouring rows whose answers
+            change most training weights.
         n : int, default=10
-            How many rows. A row that was checked by hand may be drawn: its answer is known.
+            Number of rows. A row that was picked by hand before may be drawn again.
         random_state : int, RandomState instance or None, default=None
             Seed of the draws.
 
         Returns
         -------
         NextRows
-            Rows, probabilities and why.
+            Rows and probabilities.
         """
         table, draws, proba = self._ready(y, label_proba, counting=False)
         assert proba is not None
@@ -469,19 +443,19 @@ class CheckedLabels:
         half_width: float = 0.02,
         level: float = 0.95,
     ) -> int:
-        """Return about how many more rows the share of wrong labels needs for a half-width.
+        """Return about how many more rows to check for an interval of a given half-width.
 
         Parameters
         ----------
         y, label_proba, level
             As for :meth:`label_error_rate`.
         half_width : float, default=0.02
-            Half the width of the fixed-n interval that is wanted.
+            Half the width of the fixed-n interval of the label error rate.
 
         Returns
         -------
         int
-            Rows to check beside those that are.
+            Number of rows to check in addition.
         """
         if not (is_number(half_width) and 0 < half_width < 1):
             raise ValueError(f"half_width must lie between 0 and 1, got {half_width!r}.")
@@ -491,7 +465,7 @@ class CheckedLabels:
         return rows_needed(found, np.asarray(y).shape[0], half_width)
 
     def rates(self, y: ArrayLike, label_proba: ArrayLike | None = None) -> NoiseRates:
-        """Return the noise rates of two classes as the rest of the library takes them.
+        """Return the noise rates of two classes.
 
         Parameters
         ----------
@@ -501,22 +475,38 @@ class CheckedLabels:
         Returns
         -------
         NoiseRates
-            The estimate of each rate; both scaled back, with a warning, where they sum to nearly 1
-            or more, and labels would say nothing of the true class.
+            The estimate of each rate. If they sum to nearly 1 or more, so that the labels would
+            carry no information, both are scaled back with a warning.
         """
         found = self.noise_rates(y, label_proba)
         if len(found) != 2:
             raise ValueError(
-                f"y holds {len(found)} classes: rates are for two, `transition` for more."
+                f"y holds {len(found)} classes, and rates() takes two: use transition()."
             )
         for label, rate in found.items():
             if np.isnan(rate.value):
                 raise ValueError(
-                    f"no row that was drawn and checked is truly {label!r}, so that nothing is "
-                    "known of how often it is mislabelled: check more rows."
+                    f"no row that was drawn and checked is truly {label!r}, so its noise rate "
+                    "cannot be estimated: check more rows."
                 )
         negative, positive = found.values()
         return admissible_rates(positive=positive.value, negative=negative.value)
+
+    def _by_class(
+        self,
+        ratio: Callable[[Codes, int], Ratio],
+        y: ArrayLike,
+        label_proba: ArrayLike | None,
+        level: float,
+        *,
+        per_class: bool = False,
+    ) -> dict[PlainLabel, Estimate]:
+        """Return the estimate of a ratio for each class."""
+        table, draws, proba = self._ready(y, label_proba, per_class=per_class)
+        return {
+            label: estimate_ratio(ratio(table.codes, k), draws, proba, check_level(level))
+            for k, label in enumerate(table.classes.tolist())
+        }
 
     def _ready(
         self,
@@ -526,21 +516,21 @@ class CheckedLabels:
         per_class: bool = False,
         counting: bool = True,
     ) -> tuple[Labels, Draws, Floats | None]:
-        """Return the labels, the drawn rows and the model's probabilities, all checked."""
+        """Return the labels, the drawn rows and the model's probabilities, validated."""
         table = check_labels(y, binary=False)
         proba = None if label_proba is None else _label_proba(label_proba, table, per_class)
         draws = self.draws(table)
         if counting and len(self) and not draws.rows.size:
             raise ValueError(
                 f"none of the {len(self)} checked rows was drawn with known probability, and rows "
-                "picked by hand count nothing of the others. If they were drawn at random, say so: "
+                "picked by hand do not represent the others. If they were drawn at random, use "
                 f"CheckedLabels(rows, labels, probability={len(self)} / {table.codes.size})."
             )
         return table, draws, proba
 
 
 def _label_proba(label_proba: ArrayLike, table: Labels, per_class: bool) -> Floats:
-    """Return P(true = k | x, given label) with a last column for none of the classes."""
+    """Return P(true = k | x, observed label) with a last column for no class."""
     n_rows, n_classes = table.codes.size, table.classes.size
     proba = check_probabilities(label_proba, "label_proba")
     if proba.shape == (n_rows,) and not (per_class and n_classes > 2):
@@ -554,7 +544,7 @@ def _label_proba(label_proba: ArrayLike, table: Labels, per_class: bool) -> Floa
 
 
 def label_proba_of(wrong: Floats, table: Labels) -> Floats:
-    """Return P(true = k | x, observed label) by P(wrong) alone: one class stands for all others."""
+    """Return P(true = k | x, observed label) from P(wrong) alone: one class for all others."""
     n_rows, n_classes = table.codes.size, table.classes.size
     whole = np.zeros((n_rows, n_classes + 1))
     whole[np.arange(n_rows), table.codes] = 1 - wrong

@@ -1,4 +1,4 @@
-"""Which rows to check next."""
+"""Selection of the rows to check next."""
 
 from typing import Literal, NamedTuple
 
@@ -18,13 +18,13 @@ GOALS = {
     "count": "count errors: drawn at random, so that the interval narrows fastest",
     "train": "train the model: drawn at random, favouring rows that change most weights",
 }
-"""What each goal is for, in one line."""
+"""Purpose of each goal, in one line."""
 
 MIN_VARIANCE = 0.02
-"""Variance of an answer of which the model is sure, on average over the rows."""
+"""Minimum variance of an answer, on average over the rows, even if the model is certain."""
 
 PRIOR_RANDOM_ROWS = 30.0
-"""Checked rows that speak for plain random draws before any was checked."""
+"""Number of prior rows in favour of simple random draws."""
 
 
 class NextRows(NamedTuple):
@@ -72,28 +72,28 @@ def choose_rows(
         return NextRows(rows, np.full(rows.size, np.nan))
     if draws.rows.size and not draws.in_turn:
         raise ValueError(
-            "the rows so far were drawn independently of each other, and draws in turn cannot be "
-            "added to them: start with CheckedLabels([], []), or draw more in the same way."
+            "the rows so far were drawn independently of each other, and successive draws cannot "
+            "be added to them: start with CheckedLabels([], []), or draw more in the same way."
         )
     is_left = np.ones(given.size, dtype=bool)
     is_left[draws.rows] = False
     left = np.flatnonzero(is_left)
-    spread = _lessons(suspicion, given) if goal == "train" else _spread(suspicion)
+    spread = _influence(suspicion, given) if goal == "train" else _spread(suspicion)
     temper = _temper(draws, spread, suspicion, given) if goal == "count" else 1.0
     value = spread[left] ** temper
     value = MIN_RANDOM_SHARE + (1 - MIN_RANDOM_SHARE) * value / value.mean()
-    # the smallest of exponential clocks with these rates rings first: draws without replacement
+    # sampling without replacement: the smallest of exponential variables with these rates first
     generator = check_random_state(random_state)
-    rings = generator.exponential(size=left.size) / value
-    first = np.argpartition(rings, n - 1)[:n] if n < left.size else np.arange(left.size)
-    order = first[np.argsort(rings[first])]
+    arrival = generator.exponential(size=left.size) / value
+    first = np.argpartition(arrival, n - 1)[:n] if n < left.size else np.arange(left.size)
+    order = first[np.argsort(arrival[first])]
     before = np.cumsum(value[order]) - value[order]
     # the last row of all is certain, and not more than that by rounding
     return NextRows(left[order], np.minimum(value[order] / (value.sum() - before), 1))
 
 
 def rows_needed(found: Estimate, n_rows: int, half_width: float) -> int:
-    """Return about how many more rows an interval needs; its width falls as sqrt(1/n - 1/N)."""
+    """Return about how many more rows to check; the width falls as sqrt(1/n - 1/N)."""
     if found.n_rows < 2:
         # as many as a plain random sample of a share of a tenth
         variance = 0.09 * norm.ppf((1 + found.level) / 2) ** 2
@@ -105,11 +105,10 @@ def rows_needed(found: Estimate, n_rows: int, half_width: float) -> int:
 
 
 def _spread(suspicion: Floats) -> Floats:
-    """Return the standard deviation of each answer, as far as the model can be believed.
+    """Return the standard deviation of each answer, allowing for an overconfident model.
 
-    Answers of which it is sure may surprise: upwards where it calls labels right, downwards where
-    it calls them wrong. Both ways count alike, however few rows one has: rows that make up a share
-    p of the table have a variance of MIN_VARIANCE / (2 p).
+    The model may be wrong both about labels it calls right and about labels it calls wrong. Both
+    count equally: rows that make up a share p of the table have a variance of MIN_VARIANCE / (2 p).
     """
     share = np.clip(suspicion.mean(), 1e-6, 1 - 1e-6)
     surprise = (suspicion / share + (1 - suspicion) / (1 - share)) / 2
@@ -117,10 +116,10 @@ def _spread(suspicion: Floats) -> Floats:
 
 
 def _temper(draws: Draws, spread: Floats, suspicion: Floats, given: Codes) -> float:
-    """Return the exponent in [0, 1] of `spread` under which the variance so far is least.
+    """Return the exponent in [0, 1] of `spread` that minimises the variance so far.
 
-    The variance of a draw is sum r^2 / q, and r^2 is known of the rows drawn so far. Rows that
-    speak for plain draws keep a model that knows nothing from doing harm.
+    The variance of a draw is sum r^2 / q, and r^2 is known for the rows drawn so far. The prior in
+    favour of simple draws limits the harm of an uninformative model.
     """
     sure = draws.truth >= 0
     rows, tempers = draws.rows[sure], np.linspace(0, 1, 5)
@@ -143,12 +142,13 @@ def _temper(draws: Draws, spread: Floats, suspicion: Floats, given: Codes) -> fl
     return float(tempers[int(np.argmin(variances))])
 
 
-def _lessons(suspicion: Floats, given: Codes) -> Floats:
-    """Return how far the answer of each row would move P(wrong) of all others.
+def _influence(suspicion: Floats, given: Codes) -> Floats:
+    """Return how much the answer of each row would change P(wrong) of the others.
 
-    In a logistic model of the errors from the given label and the suspicion's logit, f, one more
-    answer moves the coefficients by C f (answer - s), and P(wrong) of the others by s (1 - s) f'
-    of that: the root of s (1 - s) f' C M C f, with M = sum (s (1 - s))^2 f f'.
+    In a logistic model of the errors with features f, the observed label and the logit of the
+    suspicion s, one more answer changes the coefficients by C f (answer - s), and P(wrong) of the
+    others by s (1 - s) f' of that: the root of s (1 - s) f' C M C f, with
+    M = sum (s (1 - s))^2 f f'.
     """
     s = np.clip(suspicion, 1e-3, 1 - 1e-3)
     features = np.column_stack([np.eye(given.max() + 1)[given], np.log(s / (1 - s))])

@@ -1,7 +1,7 @@
-"""What is counted: shares, rates and scores, each a ratio of two sums over rows.
+"""The estimands: error rates, noise rates and scores, each a ratio of two sums over samples.
 
-theta = sum_i a_i / sum_i b_i, where a_i and b_i follow from the true label of row i and what is
-known of it. A model's P(true = k | x, given label) gives their expectations, row by row.
+theta = sum_i a_i / sum_i b_i, where a_i and b_i follow from the true label of sample i. A model's
+P(true = k | x, observed label) gives their expectations.
 """
 
 from collections.abc import Callable
@@ -9,14 +9,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unflip._utils.typing import Codes, Floats
+from unflip._utils.typing import Bools, Codes, Floats
 
 Values = Callable[[Codes, Codes], tuple[Floats, Floats]]
-"""From rows and their true labels (n_classes: none of them) to a and b."""
+"""From rows and their true labels (n_classes: no class) to a and b."""
+
+Condition = Callable[[Codes, Codes], Bools]
+"""From the same to whether each row meets a condition."""
 
 
 class Predicted(NamedTuple):
-    """What a model expects of a and b."""
+    """Expectations of a and b under a model."""
 
     # At the drawn rows.
     a: Floats
@@ -35,7 +38,7 @@ class Ratio(NamedTuple):
     largest: float = 1.0
 
     def predicted(self, label_proba: Floats | None, n_rows: int, drawn: Codes) -> Predicted:
-        """Return what a model expects at drawn rows, and of all; zeros without one."""
+        """Return the expectations at drawn rows and over all rows; zeros without a model."""
         a, b = self.expected(label_proba, n_rows)
         return Predicted(a[drawn], b[drawn], float(a.mean()), float(b.mean()))
 
@@ -52,44 +55,37 @@ class Ratio(NamedTuple):
         return a, b
 
 
-def label_error_rate(given: Codes, label: int | None = None) -> Ratio:
-    """P(true != given), of all rows or of those with a given label."""
+def _share(among: Condition, hit: Condition) -> Ratio:
+    """Return the share of samples that meet a second condition, of those that meet the first."""
 
     def values(rows: Codes, truth: Codes) -> tuple[Floats, Floats]:
-        labels = given[rows]
-        among = np.ones(rows.size) if label is None else (labels == label).astype(float)
-        return among * (truth != labels), among
+        b = among(rows, truth).astype(float)
+        return b * hit(rows, truth), b
 
     return Ratio(values)
+
+
+def label_error_rate(given: Codes, label: int | None = None) -> Ratio:
+    """P(true != observed), for all samples or for those with a given observed label."""
+    return _share(
+        lambda rows, _: (given[rows] == label) | (label is None),
+        lambda rows, truth: truth != given[rows],
+    )
 
 
 def transition(given: Codes, true: int, label: int) -> Ratio:
-    """P(given = label | true)."""
-
-    def values(rows: Codes, truth: Codes) -> tuple[Floats, Floats]:
-        among = (truth == true).astype(float)
-        return among * (given[rows] == label), among
-
-    return Ratio(values)
+    """P(observed = label | true)."""
+    return _share(lambda _, truth: truth == true, lambda rows, _: given[rows] == label)
 
 
 def flip_rate(given: Codes, true: int) -> Ratio:
-    """P(given != true | true)."""
-
-    def values(rows: Codes, truth: Codes) -> tuple[Floats, Floats]:
-        among = (truth == true).astype(float)
-        return among * (given[rows] != true), among
-
-    return Ratio(values)
+    """P(observed != true | true)."""
+    return _share(lambda _, truth: truth == true, lambda rows, _: given[rows] != true)
 
 
 def accuracy(predicted: Codes) -> Ratio:
     """P(predicted = true)."""
-
-    def values(rows: Codes, truth: Codes) -> tuple[Floats, Floats]:
-        return (predicted[rows] == truth).astype(float), np.ones(rows.size)
-
-    return Ratio(values)
+    return _share(lambda rows, _: rows >= 0, lambda rows, truth: predicted[rows] == truth)
 
 
 def recall(predicted: Codes, true: int) -> Ratio:

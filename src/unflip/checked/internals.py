@@ -1,4 +1,4 @@
-"""What other packages of the library use of checked labels; users need none of it."""
+"""What other packages of the library use of checked labels."""
 
 from unflip.checked._correction import Features as Features
 from unflip.checked._correction import correct as correct
