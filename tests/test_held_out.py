@@ -150,7 +150,7 @@ def test_probabilities_of_seen_labels_are_doubted():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"y": LABELS}, "X is None, and so is pred_probs"),
+        ({"y": LABELS}, "X and pred_probs are both None"),
         ({"X": NOISY, "y": LABELS, "pred_probs": NOISY}, "both given"),
         ({"pred_probs": NOISY}, "requires y"),
         ({"X": NOISY, "y": LABELS, "classes": NAMES}, "names the columns of pred_probs"),

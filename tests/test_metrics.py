@@ -387,7 +387,7 @@ def test_unusable_input_is_refused(name):
             function(y, values, rates, **options)
 
     refused("has an unknown rate", rates=NoiseRates(positive=None, negative=0.1))
-    refused("next to nothing", rates=NoiseRates(positive=0.5, negative=0.4999))
+    refused("condition number", rates=NoiseRates(positive=0.5, negative=0.4999))
     refused("no inverse", rates=[[0.5, 0.5], [0.5, 0.5]])
     for unusable in (None, (0.3, 0.1), "auto"):
         refused("rates must be NoiseRates", error=TypeError, rates=unusable)
@@ -396,7 +396,7 @@ def test_unusable_input_is_refused(name):
     refused("3 classes, and there are 2", rates=THREE)
     refused("2 classes, and there are 3", classes=[0, 1, 2])
     refused("label 1, which is not one of the classes", classes=[0, 7])
-    refused(r"has 19 rows and y_noisy 20", values=values[:-1])
+    refused(r"has 19 values", values=values[:-1])
     refused("sample_weight", sample_weight=np.ones(19))
     refused("sample_weight must be >= 0", sample_weight=-np.ones(20))
     refused("NaN", y=np.where(noisy == 0, np.nan, 1.0))
@@ -411,7 +411,7 @@ def test_unusable_input_is_refused(name):
     else:
         refused("NaN", values=np.full(values.shape, np.nan))
     if kind == "score":
-        refused("one score per row", values=prediction["proba"])
+        refused("one score per", values=prediction["proba"])
     if kind == "proba":
         refused(r"in \[0, 1\], got", values=values - 0.5)
         refused(r"sums to .* in row 0", values=values / 2)

@@ -181,7 +181,7 @@ LISTS = [0.1, 0.2]
         (lambda: RATES.inverse(noisy_prior=LISTS), "noisy_prior must be one probability"),
         (lambda: InverseRates(0.1, 0.1).to_rates(noisy_prior=LISTS), "one probability"),
         (lambda: TransitionMatrix(RATES), "transition matrix must hold numbers, got NoiseRates"),
-        (lambda: find_label_issues(None, Y), "X is None"),
+        (lambda: find_label_issues(None, Y), "X and pred_probs"),
         (lambda: SelectedPosterior().fit(None, Y), "X is None"),
         (lambda: ULSIF(1.0, 1e-300).fit(X, X), "regularization=1e-300 is too small"),
         (lambda: linear_rademacher_bound(X, 1e300), "radius times lipschitz"),
@@ -197,7 +197,7 @@ LISTS = [0.1, 0.2]
             lambda: LabelDependentCostClassifier(noise_rates=RATES, cost=LISTS).fit(X, Y),
             "cost must",
         ),
-        (lambda: ProbabilisticPosterior(Lost()).fit(X, Y).predict_proba(X), "Lost gives prob"),
+        (lambda: ProbabilisticPosterior(Lost()).fit(X, Y).predict_proba(X), "Lost returns prob"),
         (
             lambda: (
                 ImportanceReweightingClassifier(posterior="kde", noise_rates=RATES)

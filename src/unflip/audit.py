@@ -48,16 +48,16 @@ from unflip.posterior import PosteriorLike, as_posterior
 
 
 class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
-    r"""P(true != y | x, noisy=y) = 1 - T[y, y] P(true=y | x) / P(noisy=y | x), row by row.
+    r"""P(true != y | x, observed=y) = 1 - T[y, y] P(true=y | x) / P(observed=y | x), row by row.
 
-    T[i, j] = P(noisy=j | true=i), and P(true | x) = P(noisy | x) T^-1, brought back into the
-    simplex. P(noisy | x) is cross-fitted: no row's probability comes from a model that saw its
-    label, since a model that did believes it.
+    T[i, j] = P(observed=j | true=i), and P(true | x) = P(observed | x) T^-1, brought back into the
+    simplex. P(observed | x) is cross-fitted: no sample's probability comes from a model that saw
+    its label, because such a model would follow it.
 
     Parameters
     ----------
     posterior : str, posterior or classifier, default="auto"
-        How to estimate P(noisy y | x): see :func:`~unflip.posterior.make_posterior`.
+        How to estimate P(observed y | x): see :func:`~unflip.posterior.make_posterior`.
     noise_rates : str, NoiseRates, TransitionMatrix, array-like or rate estimator, default="auto"
         As for :class:`~unflip.ImportanceReweightingClassifier`.
     determined : "auto", True or False, default="auto"
@@ -68,12 +68,11 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
         overlap of the classes, and only T makes labels wrong. Labels cannot tell the two apart:
         "auto" counts as False does, and a note gives both error rates if they differ.
     cv : int or cross-validation splitter, default=5
-        Folds of the cross-fitting. Where a class has fewer rows than folds, as many as it has.
+        Folds of the cross-fitting. At most the number of samples of the rarest class.
     random_state : int, RandomState instance or None, default=None
         Seed of the folds and of every part that has no seed of its own.
     ignore : list of str, default=None
-        Codes of findings that you know of: `fit` does not warn of them. `noise_.findings` still has
-        them, each with its `code`.
+        Codes of findings that `fit` does not warn about. `noise_.findings` still contains them.
 
     Attributes
     ----------
@@ -91,9 +90,9 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
     suggested_label_ : ndarray of shape (n_samples,)
         The likeliest true label given x and the label.
     none_proba_ : ndarray of shape (n_samples,)
-        P(the row is of no class | x, the label): junk, whatever it is labelled. Part of
+        P(the sample is of no class | x, the label), out of distribution. Part of
         `mislabel_proba_`; 0 except by :meth:`fit_posterior`, where held-out probabilities of three
-        classes or more show such rows.
+        classes or more show such samples.
     unclear_ : ndarray of shape (n_samples,)
         Whether the label is probably wrong and no other one probably right: no suggestion.
     clean_proba_ : ndarray of shape (n_samples, n_classes)
@@ -101,7 +100,7 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
     n_errors_ : float
         Expected number of wrong labels: the sum of `mislabel_proba_`, weighted by `sample_weight`.
     noisy_proba_ : ndarray of shape (n_samples, n_classes)
-        P(noisy y | x), as used.
+        P(observed y | x), as used.
     label_proba_ : ndarray of shape (n_samples, n_classes)
         P(true y | x, observed label): the label posterior. A row sums to one less `none_proba_`.
     noise_rates_ : NoiseRates or TransitionMatrix
@@ -112,7 +111,7 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
         What estimated the rates, with their `interval_` and that of the share of wrong labels;
         None where they were given, and after :meth:`fit_posterior` with noise_rates="auto".
     diagnostics_ : list of str
-        Why the result may not be trusted, in words, as `fit` warned.
+        The warnings of `fit`: why the result may not be reliable.
     checked_ : CheckedEvidence or None
         What checked samples contributed, as of :class:`~unflip.ImportanceReweightingClassifier`.
     classes_ : ndarray of shape (n_classes,)
@@ -120,9 +119,9 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
 
     Notes
     -----
-    The probabilities are calibrated as far as the posterior and the rates are right. Rows that
-    merely look like another class are not called wrong: where the classes overlap, a label may be
-    right and unlikely.
+    The probabilities are calibrated as far as the posterior and the rates are right. Samples that
+    merely look like another class are not reported: where the classes overlap, a label may be
+    correct and unlikely.
 
     Examples
     --------
@@ -168,19 +167,19 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
         *,
         checked: CheckedLabels | None = None,
     ) -> Self:
-        """Estimate how likely each row's label is wrong.
+        """Estimate how likely each sample's label is wrong.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows. For a posterior that is given by name, text, categories, dates and gaps are made
-            numbers of, as by the command line.
+            Samples. For a posterior that is given by name, text, categories, dates and
+            missing values are encoded first, as by the command line.
         y : array-like of shape (n_samples,)
-            Noisy labels.
+            Observed labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts.
+            Sample weights: how often each sample counts.
         checked : CheckedLabels, default=None
-            True labels of some rows, which tell how labels go wrong, whatever the noise.
+            True labels of some samples, from which the error model is fitted, whatever the noise.
 
         Returns
         -------
@@ -220,9 +219,9 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
         classes: ArrayLike | None = None,
         checked: CheckedLabels | None = None,
     ) -> Self:
-        """Estimate how likely each row's label is wrong from any model's P(noisy y | x).
+        """Estimate how likely each sample's label is wrong from any model's P(observed y | x).
 
-        The probabilities must be held out: of models that did not see the row's label. With
+        The probabilities must be held out: of models that did not see the sample's label. With
         noise_rates="auto" they are recalibrated on the labels, and noise hypotheses are fitted: one
         rate for all labels, a rate for every pair of classes, the same noise learnt by the model,
         and samples that belong to no class. They are averaged by their evidence. `determined` says
@@ -231,13 +230,13 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
         Parameters
         ----------
         pred_probs : array-like of shape (n_samples, n_classes), or list of them
-            P(noisy y | x) of held-out rows, one column per class in sorted order, or a table whose
-            columns are named after the classes. Of several models' the pool is taken (each alone,
-            their product or their mean) under which held-out labels are likeliest.
+            P(observed y | x) of held-out samples, one column per class in sorted order, or a table
+            whose columns are named after the classes. Of several models' the pool is taken (each
+            alone, their product or their mean) under which held-out labels are likeliest.
         y : array-like of shape (n_samples,)
-            Noisy labels.
+            Observed labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts.
+            Sample weights: how often each sample counts.
         classes : array-like of shape (n_classes,), default=None
             The class of each column, where they are not the sorted labels.
         checked : CheckedLabels, default=None
@@ -303,7 +302,7 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
         return self
 
     def _keep(self, noise: NoiseEstimate, estimator: BaseRates | None) -> None:
-        """Keep the estimate, and warn of what is doubtful about it."""
+        """Store the estimate, and warn about its findings."""
         raise_or_warn(not_ignored(noise.findings, self.ignore))
         self.classes_, self.noise_ = noise.classes, noise
         self.rate_estimator_ = estimator if noise.counted is None else None
@@ -341,23 +340,23 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
         n: int | None = None,
         threshold: float | None = None,
     ) -> NDArray[np.intp]:
-        """Return the rows whose labels to look at, the most suspicious first.
+        """Return the samples whose labels are worth verifying, most likely errors first.
 
         Parameters
         ----------
         precision : float, default=None
-            As many rows as there can be while at least this share of them is expected to be
+            Return as many samples as possible of which at least this share is expected to be
             mislabelled.
         n : int, default=None
-            So many rows.
+            Number of samples to return.
         threshold : float, default=None
-            The rows with P(mislabelled) of at least this. With none of the three, as many rows as
-            there are expected errors.
+            Minimum P(mislabelled) of the samples to return. With none of the three, as many samples
+            as there are expected errors.
 
         Returns
         -------
         ndarray of int
-            Positions of rows.
+            Positions of samples.
         """
         check_is_fitted(self)
         check_selection(self.mislabel_proba_.size, precision=precision, n=n, threshold=threshold)
@@ -369,7 +368,7 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
         if precision is None:
             return order[: round(float(self.mislabel_proba_.sum()))]
         found = np.cumsum(self.mislabel_proba_[order]) / np.arange(1, order.size + 1)
-        # falling, because the most suspicious rows come first
+        # decreasing, because the most suspicious samples come first
         return order[: int(np.sum(found >= precision - 1e-12))]
 
     def _html_repr(self) -> str:
@@ -401,12 +400,12 @@ def find_label_issues(
     cv: Any = 5,
     random_state: int | np.random.RandomState | None = None,
 ) -> Any:
-    """Return the rows whose labels are probably wrong, the surest first.
+    """Return the samples whose labels are probably wrong, most likely errors first.
 
     Parameters
     ----------
     X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features), default=None
-        Rows; None where there are `pred_probs`.
+        Samples; None where there are `pred_probs`.
     y : array-like of shape (n_samples,), or str
         Noisy labels, or the column of the dataframe `X` that holds them.
     pred_probs : array-like of shape (n_samples, n_classes), or list of them, default=None
@@ -417,10 +416,10 @@ def find_label_issues(
     posterior, noise_rates, determined, cv, random_state
         As for :class:`LabelAudit`, which also has the probabilities and the suggested labels.
     precision : float, default=None
-        The share of the returned rows that is expected to be mislabelled.
+        The share of the returned samples that is expected to be mislabelled.
     threshold : float, default=None
-        The least P(mislabelled) of the returned rows. With neither, as many rows are returned as
-        there are expected errors.
+        Minimum P(mislabelled) of the returned samples. With neither, as many samples are returned
+        as there are expected errors.
     return_frame : bool, default=None
         Whether to return a dataframe, with the position `row` and the columns of
         :meth:`LabelAudit.to_frame`, or positions alone. None: a dataframe where `X` is one.
@@ -428,7 +427,7 @@ def find_label_issues(
     Returns
     -------
     dataframe or ndarray of int
-        The rows, or their positions.
+        The samples, or their positions.
 
     Examples
     --------
@@ -443,13 +442,13 @@ def find_label_issues(
     """
     if _in_the_order_of_cleanlab(X, y):
         raise ValueError(
-            "X holds one value per sample and y probabilities: labels come second here, after the "
-            "rows or the probabilities. Write find_label_issues(pred_probs=pred_probs, y=labels)."
+            "X holds one value per sample and y holds probabilities, but the labels come second. "
+            "Write find_label_issues(pred_probs=pred_probs, y=labels)."
         )
     if X is None and pred_probs is None:
-        raise ValueError("X is None, and so is pred_probs: give rows or held-out probabilities.")
+        raise ValueError("X and pred_probs are both None: pass samples or held-out probabilities.")
     if X is not None and pred_probs is not None:
-        raise ValueError("X and pred_probs are both given: give rows or held-out probabilities.")
+        raise ValueError("X and pred_probs are both given: pass samples or held-out probabilities.")
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None.")
     audit = LabelAudit(

@@ -1,8 +1,8 @@
 r"""Surrogate losses l(t, y) of a decision value t and a label y in {-1, +1}.
 
-A loss gives its value and its derivatives in t, row by row, each times the row's weight, and says
-what it is: convex, smooth, classification-calibrated, symmetric. Any of them can be used on noisy
-labels, weighted by beta.
+A loss gives its value and its derivatives in t, row by row, each times the sample's weight, and
+says what it is: convex, smooth, classification-calibrated, symmetric. Any of them can be used on
+noisy labels, weighted by beta.
 
 A loss of your own is a subclass of :class:`MarginLoss` (a function of the margin m = y t) or of
 :class:`Loss`:
@@ -114,7 +114,7 @@ class Loss(ABC):
         Returns
         -------
         ndarray
-            One value per row.
+            One value per sample.
         """
         return weight * self._value(t, y)
 
@@ -124,7 +124,7 @@ class Loss(ABC):
         Returns
         -------
         ndarray
-            One value per row.
+            One value per sample.
         """
         return weight * self._derivative(t, y)
 
@@ -134,7 +134,7 @@ class Loss(ABC):
         Returns
         -------
         ndarray
-            One value per row.
+            One value per sample.
         """
         return weight * self._second(t, y)
 

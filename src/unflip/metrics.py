@@ -1,7 +1,7 @@
 r"""Metrics on the true labels, estimated from noisy labels.
 
-Let T[i, j] = P(noisy=j | true=i). The row of T^-1 that belongs to a noisy label stands in for the
-indicator of the true one,
+Let T[i, j] = P(observed=j | true=i). The row of T^-1 that belongs to a noisy label stands in for
+the indicator of the true one,
 
     v = T^-1[noisy, :],    E[v_k | true, x] = 1 if k is the true class, else 0,
 
@@ -80,15 +80,15 @@ def _clean_score(function: F) -> F:
 class CleanScore(float):
     """A score, which is a float, and its standard error.
 
-    The standard error says how the score varies from one noisy test set to another: over rows and
-    flips, the prediction and the rates being fixed (delta method).
+    The standard error says how the score varies from one noisy test set to another: over samples
+    and flips, the prediction and the rates being fixed (delta method).
 
     Parameters
     ----------
     value : float
         The score.
     standard_error : float
-        Its standard error; nan for a single row.
+        Its standard error; nan for a single sample.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def clean_accuracy_score(
     y_pred : array-like of shape (n_samples,)
         Predicted labels.
     rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
-        The noise; T[i, j] = P(noisy=j | true=i), classes sorted. `noise_rates` is an alias.
+        The noise; T[i, j] = P(observed=j | true=i), classes sorted. `noise_rates` is an alias.
     sample_weight : array-like of shape (n_samples,), default=None
         Sample weights.
     classes : array-like of shape (n_classes,), default=None
@@ -337,8 +337,8 @@ def clean_roc_auc_score(
         sum_{i != j} v_i (1 - v_j) [s_i > s_j] / sum_{i != j} v_i (1 - v_j),
 
     v standing in for "the true class is positive" and ties counting one half. Only pairs of
-    different rows estimate p (1-p) without bias, so that is how it is computed; putting the share
-    p into p (1-p) instead differs by a term of order 1/n, and overshoots.
+    different samples estimate p (1-p) without bias, so that is how it is computed; putting the
+    share p into p (1-p) instead differs by a term of order 1/n, and overshoots.
 
     Parameters
     ----------
@@ -357,7 +357,7 @@ def clean_roc_auc_score(
     at = sample.positive
     negative, positive = sample.stand_in[:, 1 - at], sample.stand_in[:, at]
     shares = _positive_means(sample.stand_in, sample, np.array([1 - at, at]))
-    # mass of the other class that is ordered well with each row
+    # mass of the other class that is ordered well with each sample
     negatives_below = _mass_below(scores, share * negative)
     positives_above = shares[1] - _mass_below(scores, share * positive)
     with_itself = share**2 @ (positive * negative)
@@ -636,8 +636,8 @@ def _inverse_transition(rates: KnownRates, n_classes: int | None) -> Floats:
     condition = np.linalg.cond(transition)
     if condition > MAX_CONDITION:
         raise ValueError(
-            f"with rates {rates} the noisy labels say next to nothing about the true ones: the "
-            f"condition number of the transition matrix is {condition:.3g}, and up to "
+            f"with rates {rates} the observed labels carry too little information: "
+            f"the condition number of the transition matrix is {condition:.3g}, and up to "
             f"{MAX_CONDITION:g} is usable. Estimate the rates again, or get better labels."
         )
     return np.linalg.inv(transition).astype(np.float64)
@@ -680,18 +680,18 @@ def _probabilities(y_proba: ArrayLike, sample: _Sample) -> NDArray[np.floating[A
     if wrong.any():
         raise ValueError(
             f"y_proba sums to {sums[wrong][0]:.6g} in row {np.flatnonzero(wrong)[0]}, and "
-            "probabilities sum to 1. Normalise the rows, or use clean_roc_auc_score on scores."
+            "probabilities sum to 1. Normalise each row, or use clean_roc_auc_score on scores."
         )
     return proba
 
 
 def _column(values: ArrayLike, sample: _Sample, name: str) -> Floats:
-    """Return one finite number per row."""
+    """Return one finite number per sample."""
     column = check_array(values, ensure_2d=False, dtype=np.float64, input_name=name)
     if column.ndim != 1:
         raise ValueError(
             f"{name} has shape {column.shape}, expected ({len(sample.stand_in)},): one score per "
-            "row, such as predict_proba(X)[:, 1]."
+            "sample, such as predict_proba(X)[:, 1]."
         )
     _check_length(column.size, sample, name)
     return column
@@ -700,7 +700,7 @@ def _column(values: ArrayLike, sample: _Sample, name: str) -> Floats:
 def _check_length(length: int, sample: _Sample, name: str) -> None:
     if length != len(sample.stand_in):
         raise ValueError(
-            f"{name} has {length} rows and y_noisy {len(sample.stand_in)}: give one for each label."
+            f"{name} has {length} values and y_noisy {len(sample.stand_in)}: give one per label."
         )
 
 
@@ -734,7 +734,7 @@ def _positive_means(values: Floats, sample: _Sample, averaged: NDArray[np.intp])
         raise ValueError(
             "the score is undefined: by these rates and labels the share of true "
             f"{sample.classes.tolist()[worst]!r} is {share:.3g}, which is not above 0. Use more "
-            "rows (larger folds), lower rates, or a score that does not divide by it, such as "
+            "samples (larger folds), lower rates, or a score that does not divide by it, such as "
             "accuracy."
         )
     return means
@@ -749,7 +749,7 @@ def _score(value: float, influence: Floats, sample: _Sample) -> CleanScore:
 
 
 def _mass_below(scores: Floats, mass: Floats) -> Floats:
-    """Return for each row the mass of the rows of lower score, and half that of its equals."""
+    """Return for each sample the mass of lower scores, and half the mass of equal ones."""
     _, rank = np.unique(scores, return_inverse=True)
     tied = np.bincount(rank, weights=mass)
     return (np.cumsum(tied) - tied / 2)[rank]

@@ -1,13 +1,13 @@
 r"""Class-conditional label noise and its exact algebra.
 
 Labels are flipped independently of x, given the true class:
-rho_pos = P(noisy=-1 | true=+1), rho_neg = P(noisy=+1 | true=-1). All follows from
+rho_pos = P(observed=-1 | true=+1), rho_neg = P(observed=+1 | true=-1). All follows from
 
-    P(noisy=+1 | x) = (1 - rho_pos - rho_neg) * P(true=+1 | x) + rho_neg.
+    P(observed=+1 | x) = (1 - rho_pos - rho_neg) * P(true=+1 | x) + rho_neg.
 
 The positive class is the greater of the two labels, as in scikit-learn (``classes_[1]``). For any
-number of classes, T[i, j] = P(noisy=j | true=i) takes the place of the two rates, and
-P(noisy | x) = P(true | x) T.
+number of classes, T[i, j] = P(observed=j | true=i) takes the place of the two rates, and
+P(observed | x) = P(true | x) T.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,11 +41,11 @@ __all__ = [
     "flip_labels",
 ]
 
-LARGEST_TOTAL = 0.95
-"""Estimated rates sum to at most this: beyond, labels say next to nothing of the true classes."""
+MAX_TOTAL_RATE = 0.95
+"""Maximum sum of estimated rates; beyond it, labels carry little information."""
 
-LARGEST_CONDITION = 1e12
-"""A transition matrix whose condition number is larger is taken for singular."""
+MAX_INVERTIBLE_CONDITION = 1e12
+"""Maximum condition number of a transition matrix; beyond it, T counts as singular."""
 
 
 Rate = float | tuple[float, float] | None
@@ -79,10 +79,10 @@ class NoiseRates:
     Parameters
     ----------
     positive : float, (low, high) or None
-        rho_pos = P(noisy=-1 | true=+1), the share of positive examples labelled negative. A pair
+        rho_pos = P(observed=-1 | true=+1), the share of positive examples labelled negative. A pair
         of bounds where no more is known, None where nothing is.
     negative : float, (low, high) or None
-        rho_neg = P(noisy=+1 | true=-1), the share of negative examples labelled positive, alike.
+        rho_neg = P(observed=+1 | true=-1), the share of negative examples labelled positive, alike.
 
     Examples
     --------
@@ -188,7 +188,7 @@ class NoiseRates:
 
     @property
     def transition_matrix(self) -> Floats:
-        """T[i, j] = P(noisy = j | true = i), classes in the order negative, positive."""
+        """T[i, j] = P(observed = j | true = i), classes in the order negative, positive."""
         positive, negative = self.both()
         return np.array([[1 - negative, negative], [positive, 1 - positive]])
 
@@ -239,7 +239,7 @@ class NoiseRates:
         return _bounds(self.positive), _bounds(self.negative)
 
     def noisy_posterior(self, clean_posterior: ArrayLike) -> Floats:
-        """P(noisy=+1 | x) = (1 - rho_pos - rho_neg) P(true=+1 | x) + rho_neg.
+        """P(observed=+1 | x) = (1 - rho_pos - rho_neg) P(true=+1 | x) + rho_neg.
 
         Returns
         -------
@@ -251,7 +251,7 @@ class NoiseRates:
         return self.information_left * clean + negative
 
     def clean_posterior(self, noisy_posterior: ArrayLike, *, clip: bool = True) -> Floats:
-        """P(true=+1 | x) = (P(noisy=+1 | x) - rho_neg) / (1 - rho_pos - rho_neg).
+        """P(true=+1 | x) = (P(observed=+1 | x) - rho_neg) / (1 - rho_pos - rho_neg).
 
         An estimated posterior may leave the range [rho_neg, 1 - rho_pos] that these rates allow;
         `clip` then returns the nearest probability.
@@ -267,7 +267,7 @@ class NoiseRates:
         return np.clip(clean, 0.0, 1.0) if clip else clean
 
     def noisy_prior(self, clean_prior: float) -> float:
-        """P(noisy=+1), the share of positive labels, from P(true=+1).
+        """P(observed=+1), the share of positive labels, from P(true=+1).
 
         Returns
         -------
@@ -299,7 +299,7 @@ class NoiseRates:
     ) -> "InverseRates":
         """Return pi_pos = rho_neg (1-p) / q and pi_neg = rho_pos p / (1-q).
 
-        p = P(true=+1) and q = P(noisy=+1); give either one, the other follows.
+        p = P(true=+1) and q = P(observed=+1); give either one, the other follows.
 
         Returns
         -------
@@ -327,9 +327,9 @@ class InverseRates:
     Parameters
     ----------
     positive : float
-        pi_pos = P(true=-1 | noisy=+1), the share of positive labels that are wrong.
+        pi_pos = P(true=-1 | observed=+1), the share of positive labels that are wrong.
     negative : float
-        pi_neg = P(true=+1 | noisy=-1), the share of negative labels that are wrong.
+        pi_neg = P(true=+1 | observed=-1), the share of negative labels that are wrong.
 
     Examples
     --------
@@ -351,7 +351,7 @@ class InverseRates:
     def to_rates(self, *, noisy_prior: float, clean_prior: float | None = None) -> NoiseRates:
         """Return rho_pos = pi_neg (1-q) / p and rho_neg = pi_pos q / (1-p).
 
-        The noisy prior q = P(noisy=+1) is enough, because p = (1-pi_pos) q + pi_neg (1-q);
+        The noisy prior q = P(observed=+1) is enough, because p = (1-pi_pos) q + pi_neg (1-q);
         a clean prior p known from elsewhere takes that value's place.
 
         Returns
@@ -387,9 +387,9 @@ def _named(noise: N, classes: Array) -> N:
 
 @dataclass(frozen=True, eq=False)
 class TransitionMatrix:
-    r"""T[i, j] = P(noisy=j | true=i): how the labels of any number of classes are flipped.
+    r"""T[i, j] = P(observed=j | true=i): how the labels of any number of classes are flipped.
 
-    P(noisy | x) = P(true | x) T. Two classes, in the order negative, positive, have
+    P(observed | x) = P(true | x) T. Two classes, in the order negative, positive, have
     T = [[1 - rho_neg, rho_neg], [rho_pos, 1 - rho_pos]].
 
     Parameters
@@ -420,7 +420,7 @@ class TransitionMatrix:
 
     @classmethod
     def by_class(cls, rates: Mapping[Any, Mapping[Any, float]]) -> "TransitionMatrix":
-        """Return T from the names of the classes: rates[i][j] = P(noisy=j | true=i) for j != i.
+        """Return T from the names of the classes: rates[i][j] = P(observed=j | true=i) for j != i.
 
         Parameters
         ----------
@@ -491,7 +491,7 @@ class TransitionMatrix:
         Returns
         -------
         TransitionMatrix
-            Of `n_classes` rows.
+            Of shape (n_classes, n_classes).
         """
         check_count(n_classes, "n_classes", least=2)
         rate = check_probability(rate, "rate")
@@ -513,7 +513,7 @@ class TransitionMatrix:
         Returns
         -------
         TransitionMatrix
-            Of `n_classes` rows.
+            Of shape (n_classes, n_classes).
         """
         check_count(n_classes, "n_classes", least=2)
         rate = check_probability(rate, "rate")
@@ -553,7 +553,7 @@ class TransitionMatrix:
 
     @property
     def transition_matrix(self) -> Floats:
-        """T[i, j] = P(noisy = j | true = i), as of :class:`NoiseRates`."""
+        """T[i, j] = P(observed = j | true = i), as of :class:`NoiseRates`."""
         return self.matrix
 
     @property
@@ -578,13 +578,13 @@ class TransitionMatrix:
         if self.n_classes != 2:
             raise ValueError(
                 f"noise of {self.n_classes} classes has no two rates: use its matrix, T[i, j] = "
-                "P(noisy=j | true=i)."
+                "P(observed=j | true=i)."
             )
         rates = NoiseRates(positive=float(self.matrix[1, 0]), negative=float(self.matrix[0, 1]))
         return rates if self.classes is None else rates.of(np.array(self.classes))
 
     def noisy_posterior(self, clean_posterior: ArrayLike) -> Floats:
-        """P(noisy | x) = P(true | x) T, from probabilities of shape (..., n_classes).
+        """P(observed | x) = P(true | x) T, from probabilities of shape (..., n_classes).
 
         Returns
         -------
@@ -594,11 +594,11 @@ class TransitionMatrix:
         return self._of_all_classes(clean_posterior, "clean_posterior") @ self.matrix
 
     def clean_posterior(self, noisy_posterior: ArrayLike, *, clip: bool = True) -> Floats:
-        """P(true | x) = P(noisy | x) T^-1, from probabilities of shape (..., n_classes).
+        """P(true | x) = P(observed | x) T^-1, from probabilities of shape (..., n_classes).
 
         An estimated posterior may be one that T does not allow, and some of these are negative;
         `clip` then takes the probability vector q under which it is likeliest, the largest
-        sum_j P(noisy=j | x) log (q T)_j. Of two classes that is the nearest end of [0, 1].
+        sum_j P(observed=j | x) log (q T)_j. Of two classes that is the nearest end of [0, 1].
 
         Returns
         -------
@@ -614,7 +614,7 @@ class TransitionMatrix:
         return onto_simplex(clean) if clip else clean
 
     def noisy_prior(self, clean_prior: ArrayLike) -> Floats:
-        """P(noisy), the shares of the labels, from P(true).
+        """P(observed), the shares of the labels, from P(true).
 
         Returns
         -------
@@ -642,7 +642,7 @@ class TransitionMatrix:
     def inverse(
         self, *, noisy_prior: ArrayLike | None = None, clean_prior: ArrayLike | None = None
     ) -> Floats:
-        """Return P(true=i | noisy=j) = P(true=i) T[i, j] / P(noisy=j), in row j and column i.
+        """Return P(true=i | observed=j) = P(true=i) T[i, j] / P(observed=j), row j, column i.
 
         Give either prior, the other follows. A label that never occurs is taken as right.
 
@@ -680,7 +680,7 @@ KnownRates = Noise | Array | Sequence[Sequence[float]]
 
 @dataclass(frozen=True, eq=False)
 class RatesInterval:
-    r"""Bounds of every T[i, j] = P(noisy=j | true=i), each of which holds it at the given level.
+    r"""Bounds of every T[i, j] = P(observed=j | true=i), each of which holds it at the given level.
 
     Parameters
     ----------
@@ -841,7 +841,7 @@ class RatesInterval:
         if self.n_classes != 2:
             raise AttributeError(
                 f"an interval of {self.n_classes} classes has no positive and no negative rate: "
-                "use low[i, j] and high[i, j], the ends of P(noisy=j | true=i), or flip_rates."
+                "use low[i, j] and high[i, j], the ends of P(observed=j | true=i), or flip_rates."
             )
         return float(self.low[i, j]), float(self.high[i, j])
 
@@ -871,8 +871,8 @@ def as_transition_matrix(rates: KnownRates, n_classes: int | None = None) -> Tra
     if n_classes not in (None, rates.n_classes):
         raise ValueError(
             f"{rates} is noise of {rates.n_classes} classes, and there are {n_classes}. Pass a "
-            f"TransitionMatrix of shape ({n_classes}, {n_classes}), T[i, j] = P(noisy=j | true=i); "
-            "if y lacks some of its classes, list all of them in classes=[...] where there is "
+            f"TransitionMatrix of shape ({n_classes}, {n_classes}). "
+            "If y lacks some of its classes, list all of them in classes=[...] where there is "
             "such a parameter."
         )
     return TransitionMatrix(rates.transition_matrix) if isinstance(rates, NoiseRates) else rates
@@ -932,7 +932,7 @@ def flip_labels(
     Returns
     -------
     ndarray, or series of the kind given
-        Noisy labels.
+        Observed labels.
 
     Examples
     --------
@@ -962,7 +962,7 @@ def flip_labels(
 
 
 def _checked_matrix(values: ArrayLike) -> Floats:
-    """Return a copy of a square, row-stochastic, invertible matrix, or say what it is not."""
+    """Return a copy of a square, row-stochastic, invertible matrix; raise if it is not."""
     matrix = np.array(check_numbers(values, "the transition matrix"))
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] < 2:
         raise ValueError(
@@ -975,9 +975,9 @@ def _checked_matrix(values: ArrayLike) -> Floats:
     if abs(sums[wrong] - 1) > 1e-6:
         raise ValueError(
             f"row {wrong} of the transition matrix sums to {sums[wrong]:.6g}, and every row must "
-            "sum to 1: row i holds P(noisy=j | true=i) for all j."
+            "sum to 1: row i holds P(observed=j | true=i) for all j."
         )
-    if not np.linalg.cond(matrix) <= LARGEST_CONDITION:
+    if not np.linalg.cond(matrix) <= MAX_INVERTIBLE_CONDITION:
         raise ValueError(
             "the transition matrix has no inverse: some true classes, or mixtures of them, get the "
             "same noisy labels, so that no data can tell them apart. Lower the flip rates."
@@ -991,7 +991,7 @@ def _bounds_of_matrix(values: ArrayLike) -> Floats:
     if ends.ndim != 2 or ends.shape[0] != ends.shape[1] or ends.shape[0] < 2:
         raise ValueError(
             f"the interval's ends have shape {ends.shape}, expected (n_classes, n_classes) for at "
-            "least two classes: the bounds of T[i, j] = P(noisy=j | true=i)."
+            "least two classes: the bounds of T[i, j] = P(observed=j | true=i)."
         )
     ends.flags.writeable = False
     return ends

@@ -55,18 +55,18 @@ class ImportanceReweightingClassifier(
 ):
     r"""Train any classifier on noisy labels as if they were clean.
 
-    Minimises sum_i beta_i loss(f(x_i), y_i) with beta = P(true=y|x) / P(noisy=y|x), whose
-    expectation is the clean risk, in four stages: P(noisy y|x), the noise rates, the weights beta,
-    and the weighted fit of `estimator`.
+    Minimises sum_i beta_i loss(f(x_i), y_i) with beta = P(true=y|x) / P(observed=y|x), whose
+    expectation is the clean risk, in four stages: P(observed y|x), the noise rates, the weights
+    beta, and the weighted fit of `estimator`.
 
     Parameters
     ----------
     estimator : classifier, default=None
         What to train: anything whose `fit` takes `sample_weight`, a Pipeline too.
-        None: :class:`~sklearn.linear_model.LogisticRegression`, behind the vectoriser of the
-        command line where rows hold text, categories or dates, and with gaps filled.
+        None: :class:`~sklearn.linear_model.LogisticRegression`, after the encoder of the
+        command line if there is text, categories or dates, and with missing values filled in.
     posterior : str, posterior or classifier, default="auto"
-        How to estimate P(noisy y | x): "channel", "probabilistic", "selected", "kde", "kliep",
+        How to estimate P(observed y | x): "channel", "probabilistic", "selected", "kde", "kliep",
         "ulsif", "rulsif", "kmm", one of :mod:`unflip.posterior`, or a classifier with
         `predict_proba`. "auto" is "channel", which finds the rates at the same
         time or is told them; with another way to estimate the rates it is "probabilistic",
@@ -78,17 +78,17 @@ class ImportanceReweightingClassifier(
         an array of its shape; or how to estimate them: "channel", "selective", "minimum",
         "quantile", "scott", "cv" and more (:func:`~unflip.noise_rates.make_rates`), or one of
         :mod:`unflip.noise_rates`. "auto" is "channel", or "selective" where the
-        rows have gaps or categories, which the `posterior` takes and the channel not.
+        samples have missing values or categories that only the `posterior` supports.
     weighting : {"auto", "rho", "pi", "pi_printed", "relabel"}, default="auto"
-        "rho": Lemma 1 with the noise rates, every row with its given label at weight beta.
-        "relabel": soft labels, every row with each class k at weight P(true=k | x, given label);
-        rows are repeated for their likeliest classes, four at most. Both have the clean risk as
-        their expectation, and soft labels lose no row. "auto": "rho" for two classes, as in the
-        paper, and "relabel" for more. "pi": through the inverse rates and back, which gives the
-        same weights as "rho". "pi_printed": the paper's Lemma 2 as printed, wrong under
+        "rho": Lemma 1 with the noise rates, every sample with its observed label at weight beta.
+        "relabel": soft labels, every sample with each class k at weight P(true=k | x, observed
+        label); samples are repeated for their likeliest classes, four at most. Both have the clean
+        risk as their expectation, and soft labels lose no sample. "auto": "rho" for two classes, as
+        in the paper, and "relabel" for more. "pi": through the inverse rates and back, which gives
+        the same weights as "rho". "pi_printed": the paper's Lemma 2 as printed, wrong under
         class-conditional noise and kept for comparison. The last two are for two classes.
     cv : int or cross-validation splitter, default=None
-        Cross-fitting of the posterior, so that no row's probability comes from a model that saw
+        Cross-fitting of the posterior, so that no sample's probability comes from a model that saw
         its label. None: in-sample, as in the paper.
     random_state : int, RandomState instance or None, default=None
         Seed for the folds and for every part that has no seed of its own.
@@ -115,17 +115,17 @@ class ImportanceReweightingClassifier(
     noise_rates_ : NoiseRates or TransitionMatrix
         The rates used: NoiseRates of two classes, a TransitionMatrix of more.
     transition_matrix_ : ndarray of shape (n_classes, n_classes)
-        The same as T[i, j] = P(noisy=j | true=i).
+        The same as T[i, j] = P(observed=j | true=i).
     sample_weight_ : ndarray of shape (n_samples,)
-        beta >= 0, one per training row; not used where soft labels are.
+        beta >= 0, one per training sample; not used where soft labels are.
     mislabel_proba_ : ndarray of shape (n_samples,)
-        P(true label differs from the given one | x, given label), one per training row.
+        P(true label differs from the observed one | x, observed label), one per training sample.
     noisy_proba_ : ndarray of shape (n_samples, n_classes)
-        P(noisy y | x) of the training rows, cross-fitted where `cv` says so.
+        P(observed y | x) of the training samples, cross-fitted where `cv` says so.
     posterior_ : posterior
-        The fitted estimator of P(noisy y | x).
+        The fitted estimator of P(observed y | x).
     preprocessing_ : Pipeline or None
-        What made numbers of the rows for the posterior; None where they were numbers, or the
+        The encoder of the features for the posterior; None if they were numeric, or the
         posterior is your own.
     rate_estimator_ : rate estimator or None
         What estimated the rates, with their `interval_`; None where they were given.
@@ -142,12 +142,12 @@ class ImportanceReweightingClassifier(
     effective_sample_size_ : float
         (sum w)^2 / sum w^2 of the weights that the classifier was trained with.
     clipped_share_ : float
-        Share of rows whose P(noisy y | x) the rates do not allow, so that beta was clipped.
+        Share of samples whose P(observed y | x) the rates do not allow, so that beta was clipped.
 
     Notes
     -----
     Labels must be flipped independently of x given the true class, and the rates are identifiable
-    only if some rows surely belong to each class. A user's own `sample_weight` multiplies beta.
+    only if some samples surely belong to each class. A user's own `sample_weight` multiplies beta.
 
     References
     ----------
@@ -214,13 +214,13 @@ class ImportanceReweightingClassifier(
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows, handed to the classifier as they are. A posterior that is given by name sees text,
-            categories, dates and gaps as the first steps of a Pipeline make numbers of them, those
-            that do not learn from labels; with another classifier, as the command line does.
+            Samples, handed to the classifier as they are. A posterior that is given by name sees
+            text, categories, dates and missing values as encoded by the first steps of a Pipeline
+            (those that do not learn from labels), or else as by the command line.
         y : array-like of shape (n_samples,)
-            Noisy labels of two or more classes.
+            Observed labels of two or more classes.
         sample_weight : array-like of shape (n_samples,), default=None
-            Your own weights: how often each row counts. They multiply beta.
+            Sample weights: how often each sample counts. They multiply beta.
         checked : CheckedLabels, default=None
             True labels of some samples. A model of the errors is fitted to those that were drawn
             with known probabilities, whatever the noise; all samples then train by soft labels.
@@ -333,11 +333,11 @@ class ImportanceReweightingClassifier(
 
     @one_blas_thread()
     def predict(self, X: Any) -> Array:
-        """Return the most likely true label of every row.
+        """Return the most likely true label of every sample.
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_samples,)
             Labels.
         """
         return np.asarray(self._fitted_for(X).predict(X))
@@ -349,7 +349,7 @@ class ImportanceReweightingClassifier(
 
         Returns
         -------
-        ndarray of shape (n_rows, n_classes)
+        ndarray of shape (n_samples, n_classes)
             Probabilities.
         """
         return np.asarray(self._fitted_for(X).predict_proba(X))
@@ -361,7 +361,7 @@ class ImportanceReweightingClassifier(
 
         Returns
         -------
-        ndarray of shape (n_rows, n_classes)
+        ndarray of shape (n_samples, n_classes)
             Logarithms of probabilities.
         """
         return np.asarray(self._fitted_for(X).predict_log_proba(X))
@@ -369,11 +369,11 @@ class ImportanceReweightingClassifier(
     @available_if(_estimator_has("decision_function"))
     @one_blas_thread()
     def decision_function(self, X: Any) -> Array:
-        """Return the classifier's score of every row; of two classes, > 0 for the positive one.
+        """Return the classifier's score of every sample; of two classes, > 0 for the positive one.
 
         Returns
         -------
-        ndarray of shape (n_rows,) or (n_rows, n_classes)
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
             Scores.
         """
         return np.asarray(self._fitted_for(X).decision_function(X))
@@ -409,7 +409,8 @@ class ImportanceReweightingClassifier(
             for_two.append("noise_rates")
         if self.weighting in ("pi", "pi_printed"):
             for_two.append("weighting")
-        return [f"{name}={getattr(self, name)}" for name in for_two]
+        parameters = self.get_params(deep=False)
+        return [f"{name}={parameters[name]}" for name in for_two]
 
     def _html_repr(self) -> str:
         return with_findings(super()._html_repr(), self)
@@ -420,9 +421,9 @@ class ImportanceReweightingClassifier(
         inner = [get_tags(self._base_estimator()).input_tags]
         inner.append(get_tags(as_posterior(self.posterior)).input_tags)
         tags.input_tags.sparse = all(part.sparse for part in inner)
-        by_name = isinstance(self.posterior, str)  # it is given numbers without gaps
-        takes_gaps = self.estimator is None or inner[0].allow_nan
-        tags.input_tags.allow_nan = takes_gaps and (by_name or inner[1].allow_nan)
+        by_name = isinstance(self.posterior, str)  # it sees encoded features without missing values
+        takes_missing = self.estimator is None or inner[0].allow_nan
+        tags.input_tags.allow_nan = takes_missing and (by_name or inner[1].allow_nan)
         return tags
 
 

@@ -9,8 +9,9 @@ P(mislabelled) follow, for samples in memory, in files and on a cluster alike; `
 block to block what is reported of all samples.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -40,28 +41,28 @@ __all__ = [
 SLACK = 1e-12
 """What rounding may add to a bound."""
 
-SURE = 0.9
-"""A row of this clean probability surely is of its class."""
+ANCHOR_PROBABILITY = 0.9
+"""Minimum clean probability of a sample that counts as an anchor point of its class."""
 
 
 def importance_weights(
     noisy_posterior: ArrayLike, y: ArrayLike, rates: KnownRates, *, classes: ArrayLike | None = None
 ) -> Floats:
-    r"""Lemma 1: beta = (P(noisy=y|x) - rho_other) / ((1 - rho_pos - rho_neg) P(noisy=y|x)).
+    r"""Lemma 1: beta = (P(observed=y|x) - rho_other) / ((1 - rho_pos - rho_neg) P(observed=y|x)).
 
-    rho_other is the flip rate of the class that y is not. Under these rates P(noisy=y|x) lies in
+    rho_other is the flip rate of the class that y is not. Under these rates P(observed=y|x) lies in
     [rho_other, 1 - rho_own], hence beta in [0, 1 / (1 - rho_own)]; an estimated posterior that
-    leaves its range gets the weight at the nearer end. The weight is 0 where P(noisy=y|x) is 0.
+    leaves its range gets the weight at the nearer end. The weight is 0 where P(observed=y|x) is 0.
 
-    For any number of classes, with T[i, j] = P(noisy=j | true=i), beta = q_y / (q T)_y, of which
-    two classes are a case: q = P(noisy|x) T^-1, with negative values at 0 and scaled to sum to one.
-    It lies within [0, 1 / T[y, y]].
+    For any number of classes, with T[i, j] = P(observed=j | true=i), beta = q_y / (q T)_y, of which
+    two classes are a case: q = P(observed|x) T^-1, with negative values at 0 and scaled to sum to
+    one. It lies within [0, 1 / T[y, y]].
 
     Parameters
     ----------
     noisy_posterior : array-like of shape (n_samples,) or (n_samples, n_classes)
-        P(noisy=y_i | x_i) of each observed label, which is enough for two classes; or
-        P(noisy | x_i) of all classes, in sorted order, with rows scaled to sum to one.
+        P(observed=y_i | x_i) of each observed label, which is enough for two classes; or
+        P(observed | x_i) of all classes, in sorted order, with rows scaled to sum to one.
     y : array-like of shape (n_samples,)
         Observed labels.
     rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
@@ -100,11 +101,11 @@ def importance_weights_from_inverse(
     Parameters
     ----------
     noisy_posterior : array-like of shape (n_samples,)
-        P(noisy=y_i | x_i) of each observed label.
+        P(observed=y_i | x_i) of each observed label.
     inverse_rates : InverseRates
         pi_pos and pi_neg.
     noisy_prior : float
-        P(noisy=+1), the share of positive labels.
+        P(observed=+1), the share of positive labels.
     """
     rates = _checked_inverse(inverse_rates).to_rates(noisy_prior=noisy_prior)
     return importance_weights(noisy_posterior, y, rates, classes=classes)
@@ -118,10 +119,10 @@ def printed_lemma_2_weights(
     *,
     classes: ArrayLike | None = None,
 ) -> Floats:
-    r"""Lemma 2 as the paper prints it: beta = (1 - pi_pos - pi_neg) + pi_other / P(noisy=y|x).
+    r"""Lemma 2 as the paper prints it: beta = (1 - pi_pos - pi_neg) + pi_other / P(observed=y|x).
 
-    Kept to reproduce the paper, and **not to be used** for class-conditional noise: its proof
-    takes P(true | noisy, x) for P(true | noisy), which holds only when the true label is drawn
+    Kept to reproduce the paper, and **not to be used** for class-conditional noise: its proof takes
+    P(true | observed, x) for P(true | observed), which holds only when the true label is drawn
     given the noisy one, independently of x. Under class-conditional noise the weights fall where
     they should rise. Use :func:`importance_weights_from_inverse`.
     """
@@ -138,13 +139,13 @@ def printed_lemma_2_weights(
 def mislabel_probability(
     noisy_posterior: ArrayLike, y: ArrayLike, rates: KnownRates, *, classes: ArrayLike | None = None
 ) -> Floats:
-    """P(true label differs from the given one | x, given label) = 1 - (1 - rho_own) beta.
+    """P(true label differs from the observed one | x, observed label) = 1 - (1 - rho_own) beta.
 
     rho_own is the flip rate of the class that y is: 1 - T[y, y] for any number of classes.
 
     Returns
     -------
-    ndarray of shape (n_rows,)
+    ndarray of shape (n_samples,)
         Probabilities.
     """
     return _label_posterior(noisy_posterior, y, rates, classes).mislabel_proba
@@ -154,7 +155,7 @@ def mislabel_probability(
 def clipped_share(
     noisy_posterior: ArrayLike, y: ArrayLike, rates: KnownRates, *, classes: ArrayLike | None = None
 ) -> float:
-    """Return the share of rows whose P(noisy=y|x) the rates do not allow, so that beta is clipped.
+    """Return the share of samples whose beta is clipped: the rates rule out their P(observed=y|x).
 
     Returns
     -------
@@ -165,7 +166,7 @@ def clipped_share(
 
 
 def effective_sample_size(weights: ArrayLike) -> float:
-    """Return (sum w)^2 / sum w^2: how many equally weighted rows would vary as much.
+    """Return (sum w)^2 / sum w^2: how many equally weighted samples would vary as much.
 
     Parameters
     ----------
@@ -175,7 +176,7 @@ def effective_sample_size(weights: ArrayLike) -> float:
     Returns
     -------
     float
-        At most the number of rows.
+        At most the number of samples.
 
     Examples
     --------
@@ -215,8 +216,8 @@ def _label_posterior(
     noise = as_transition_matrix(rates)
     if noise.n_classes > 2:
         raise ValueError(
-            "noisy_posterior has one value per row, which is enough for two classes only, and "
-            f"the rates are of {noise.n_classes}. Pass P(noisy | x) of all classes: shape "
+            "noisy_posterior has one value per sample, which is enough for two classes only, and "
+            f"the rates are of {noise.n_classes}. Pass P(observed | x) of all classes: shape "
             f"(n_samples, {noise.n_classes})."
         )
     known, codes, given = _given_labels(noisy_posterior, y, classes)
@@ -226,48 +227,48 @@ def _label_posterior(
 def _given_labels(
     noisy_posterior: ArrayLike, y: ArrayLike, classes: ArrayLike | None
 ) -> tuple[Array, NDArray[np.intp], Floats]:
-    """Return the two classes, each row's place among them, and P(noisy=y | x) of its label."""
+    """Return the two classes, the codes of the labels, and P(observed=y | x) of each label."""
     known, codes = check_labels(
         y,
         classes=classes,
-        because=" For more, pass P(noisy | x) of all classes and a TransitionMatrix.",
+        because=" For more, pass P(observed | x) of all classes and a TransitionMatrix.",
     )
     return known, codes, check_probability_per_row(noisy_posterior, codes.size, "noisy_posterior")
 
 
 @dataclass(frozen=True)
 class Totals:
-    """Sums over rows; those of two blocks are added by `+`."""
+    """Sums over samples; those of two blocks are added by `+`."""
 
     n_rows: int
-    # Sum of the sample weights, by given label.
+    # Sum of the sample weights, by observed label.
     label_mass: Floats
-    # Sum of beta times the sample weights, by given label.
-    taught_mass: Floats
-    # Sum of the sample weights of rows that surely are of each class, whatever their label.
-    sure_mass: Floats
+    # Sum of beta times the sample weights, by observed label.
+    trained_mass: Floats
+    # Sum of the sample weights of samples that surely are of each class, whatever their label.
+    anchor_mass: Floats
     # Sums of the squares of the sample weights, and of beta times those.
     weight_squares: float
-    taught_squares: float
-    # Rows whose given label has a probability above 0.
+    trained_squares: float
+    # Samples whose observed label has a probability above 0.
     n_possible: int
-    # Rows whose P(noisy y | x) the rates do not allow.
+    # Samples whose P(observed y | x) the rates do not allow.
     n_clipped: int
     # Expected number of wrong labels, by the sample weights.
     n_errors: float
 
     def __add__(self, other: "Totals") -> "Totals":
-        return Totals(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+        return Totals(*map(add, vars(self).values(), vars(other).values()))
 
     @property
     def noisy_prior(self) -> Floats:
-        """P(noisy y), the share of each label."""
+        """P(observed y), the share of each label."""
         return np.asarray(self.label_mass / self.label_mass.sum())
 
     @property
-    def sure_share(self) -> Floats:
-        """The share of rows that surely are of each class."""
-        return np.asarray(self.sure_mass / self.label_mass.sum())
+    def anchor_share(self) -> Floats:
+        """The share of samples that surely are of each class."""
+        return np.asarray(self.anchor_mass / self.label_mass.sum())
 
     @property
     def error_share(self) -> float:
@@ -276,7 +277,7 @@ class Totals:
 
     @property
     def clipped_share(self) -> float:
-        """The share of rows whose beta was clipped."""
+        """The share of samples whose beta was clipped."""
         return self.n_clipped / self.n_rows
 
     @property
@@ -287,18 +288,18 @@ class Totals:
     @property
     def effective_sample_size(self) -> float:
         """(sum w)^2 / sum w^2 of the weights that a classifier is trained with."""
-        return _effective(self.taught_mass, self.taught_squares)
+        return _effective(self.trained_mass, self.trained_squares)
 
 
 class LabelPosterior:
     r"""P(true=k | x, y) = q_k T[k, y] / sum_j q_j T[j, y], with q = P(true | x).
 
-    q is the probability vector under which P(noisy | x) is likeliest, the largest
-    sum_j P(noisy=j | x) log (q T)_j: P(noisy | x) T^-1 where that is a probability vector.
+    q is the probability vector under which P(observed | x) is likeliest, the largest
+    sum_j P(observed=j | x) log (q T)_j: P(observed | x) T^-1 where that is a probability vector.
 
     Notes
     -----
-    There may be no rows: a cluster's tables have empty partitions.
+    There may be no samples: a cluster's tables have empty partitions.
     """
 
     def __init__(
@@ -324,7 +325,7 @@ class LabelPosterior:
 
     @property
     def labels(self) -> Array:
-        """The given labels."""
+        """The observed labels."""
         return self.classes[self.codes]
 
     @cached_property
@@ -337,7 +338,7 @@ class LabelPosterior:
 
     @cached_property
     def proba(self) -> Floats:
-        """P(true | x, given label), one column per class: soft labels."""
+        """P(true | x, observed label), one column per class: soft labels."""
         joint = self.clean_proba * self.noise.matrix.T[self.codes]
         total = joint.sum(axis=1)
         ruled_out = total <= 0
@@ -353,10 +354,10 @@ class LabelPosterior:
 
     @cached_property
     def weights(self) -> Floats:
-        """Lemma 1: beta = P(true=y | x) / P(noisy=y | x), in [0, 1 / T[y, y]]."""
+        """Lemma 1: beta = P(true=y | x) / P(observed=y | x), in [0, 1 / T[y, y]]."""
         stays = self.noise.matrix[self.codes, self.codes]
         beta = np.zeros(self.codes.size)
-        # where T[y, y] is 0 no row of class y is labelled y, and none is to be learnt from
+        # where T[y, y] is 0 no sample of class y is labelled y, and none is to be learnt from
         np.divide(self._right, stays, out=beta, where=(stays > 0) & (self.given > 0))
         return beta
 
@@ -367,13 +368,13 @@ class LabelPosterior:
 
     @cached_property
     def clipped(self) -> NDArray[np.bool_]:
-        """Whether P(noisy=y | x) is one that the rates do not allow."""
+        """Whether P(observed=y | x) is one that the rates do not allow."""
         clean = self._inverted[self._own]
         stays = self.noise.matrix[self.codes, self.codes]
         return (clean < -SLACK) | (stays * clean > self.noisy_proba[self._own] + SLACK)
 
     def totals(self, sample_weight: Floats | None = None, beta: Floats | None = None) -> Totals:
-        """Return the sums over these rows."""
+        """Return the sums over these samples."""
         return totals_of(
             self.codes,
             self.clean_proba,
@@ -386,7 +387,7 @@ class LabelPosterior:
 
     @cached_property
     def _inverted(self) -> Floats:
-        """P(noisy | x) T^-1, whose entries may leave [0, 1]."""
+        """P(observed | x) T^-1, whose entries may leave [0, 1]."""
         if self.classes.size > 2:
             return self.noise.clean_posterior(self.noisy_proba, clip=False)
         if_other = self.noise.matrix[1 - self.codes, self.codes]
@@ -408,9 +409,9 @@ def totals_of(
     n_possible: int,
     n_clipped: int,
 ) -> Totals:
-    """Return the sums over rows of what is known of each."""
+    """Return the sums over samples of what is known of each."""
     weight = np.ones(codes.size) if sample_weight is None else sample_weight
-    taught = weight * beta
+    trained = weight * beta
 
     def by_label(values: Floats) -> Any:
         return np.bincount(codes, values, minlength=clean_proba.shape[1])
@@ -418,10 +419,10 @@ def totals_of(
     return Totals(
         n_rows=codes.size,
         label_mass=by_label(weight),
-        taught_mass=by_label(taught),
-        sure_mass=_column_sums(clean_proba >= SURE, sample_weight),
+        trained_mass=by_label(trained),
+        anchor_mass=_column_sums(clean_proba >= ANCHOR_PROBABILITY, sample_weight),
         weight_squares=float(weight @ weight),
-        taught_squares=float(taught @ taught),
+        trained_squares=float(trained @ trained),
         n_possible=n_possible,
         n_clipped=n_clipped,
         n_errors=float(weight @ mislabel_proba),

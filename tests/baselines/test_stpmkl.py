@@ -278,7 +278,7 @@ def test_more_labels_wrong_than_right_are_refused_and_nothing_is_set():
 
 
 def test_too_many_rows_are_refused_with_what_they_would_take(monkeypatch):
-    monkeypatch.setattr("unflip.baselines._stpmkl.MAX_TRAINING_ROWS", 50)
+    monkeypatch.setattr("unflip.baselines._stpmkl.MAX_TRAINING_SAMPLES", 50)
     X, y, _ = half_spaces(60, 2, 0)
     with pytest.raises(ValueError, match="n_samples=60"):
         StPMKL(NOISY).fit(X, y)

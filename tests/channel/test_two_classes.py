@@ -10,7 +10,7 @@ from tests.channel.test_engine import design_of
 from unflip import NoiseRates, flip_labels
 from unflip.channel import SETTINGS, ChannelSample, fit_channel
 from unflip.channel._two_classes import finer_quadrature, first_quadrature, rates_at
-from unflip.noise import LARGEST_TOTAL
+from unflip.noise import MAX_TOTAL_RATE
 
 BOX = ((0.0, 0.5), (0.0, 0.5))
 
@@ -37,13 +37,13 @@ def test_the_distribution_of_the_rates_is_the_evidence_times_the_prior_on_a_dens
     quadrature = finer_quadrature(design, BOX, first_quadrature(design, BOX))
     found, step = quadrature.distribution, 0.05
     middles = np.arange(step / 2, 0.5, step)
-    pairs = [pair for pair in product(middles, middles) if sum(pair) <= LARGEST_TOTAL]
+    pairs = [pair for pair in product(middles, middles) if sum(pair) <= MAX_TOTAL_RATE]
     heights = {pair: quadrature.at(pair).log_likelihood for pair in pairs}
     line = [quadrature.at((rate, rate)).log_likelihood for rate in middles]
     top = max(heights.values())
-    area = 0.25 - 0.5 * (1 - LARGEST_TOTAL) ** 2
+    area = 0.25 - 0.5 * (1 - MAX_TOTAL_RATE) ** 2
     free = {pair: np.exp(h - top) * step**2 / area for pair, h in heights.items()}
-    alike = np.exp(np.array(line) - top) * step / (LARGEST_TOTAL / 2)
+    alike = np.exp(np.array(line) - top) * step / (MAX_TOTAL_RATE / 2)
     none, equal = SETTINGS.no_noise_probability, SETTINGS.equal_rates_probability
     clean = none * np.exp(quadrature.at((0.0, 0.0)).log_likelihood - top)
     noisy = (1 - none) * ((1 - equal) * sum(free.values()) + equal * alike.sum())
@@ -65,7 +65,7 @@ def test_pairs_that_are_not_explored_are_negligible():
     axis = np.linspace(0, 0.5, 6)
     explored = {tuple(rates_at(fit).round(9)) for fit in found.fits}
     skipped = [pair for pair in product(axis, axis) if tuple(np.round(pair, 9)) not in explored]
-    skipped = [pair for pair in skipped if sum(pair) <= LARGEST_TOTAL]
+    skipped = [pair for pair in skipped if sum(pair) <= MAX_TOTAL_RATE]
     assert skipped
     for pair in skipped:
         assert found.at(pair).log_likelihood < found.best.log_likelihood - 6

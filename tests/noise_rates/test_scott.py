@@ -125,7 +125,7 @@ def test_labels_without_information_are_warned_of_or_refused(delta):
     [
         (ScottRates(delta=0.0), None, r"delta must lie between 0 and 1, or be None, got 0\.0"),
         (ScottRates(clean_prior=1), None, "clean_prior must lie between 0 and 1"),
-        (ScottRates(), [1, 0, 1, 0], "every row of one of the classes has sample_weight 0"),
+        (ScottRates(), [1, 0, 1, 0], "sample_weight 0"),
     ],
 )
 def test_bad_input_is_named(estimator, weight, message):

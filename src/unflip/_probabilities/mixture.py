@@ -32,7 +32,7 @@ from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Floats
 from unflip._utils.warning import silenced
 from unflip.noise_rates import SelectiveRates
-from unflip.weights import SURE
+from unflip.weights import ANCHOR_PROBABILITY
 
 
 class LabelProbabilities(NamedTuple):
@@ -250,7 +250,7 @@ def _by_confidence(p: Floats, sample: FittedSamples) -> list[NoiseHypothesis]:
 
 def _share_without_anchors(clean: Floats) -> float:
     """Return the share of the classes that next to no sample surely belongs to."""
-    guess, sure = clean.argmax(axis=1), clean.max(axis=1) >= SURE
+    guess, sure = clean.argmax(axis=1), clean.max(axis=1) >= ANCHOR_PROBABILITY
     samples = np.bincount(guess, minlength=clean.shape[1])
     anchors = np.bincount(guess[sure], minlength=clean.shape[1])
     return float(np.mean((samples > 0) & (anchors < SETTINGS.anchor_share * samples)))

@@ -1,4 +1,4 @@
-"""IRBL: importance reweighting by a classifier of checked rows."""
+"""IRBL: importance reweighting by a classifier of checked samples."""
 
 from typing import Any, Self
 
@@ -16,16 +16,16 @@ from unflip._utils.typing import Array, Classifier, RandomState, Rows
 from unflip._utils.validation import check_enough_rows, check_labels, check_table, check_weights
 from unflip.checked import CheckedLabels
 
-LEAST_NOISY_PROBA = 1e-6
-"""P(noisy | x) is kept from 0 by this."""
+MIN_NOISY_PROBA = 1e-6
+"""P(observed | x) is kept from 0 by this."""
 
 
 class IRBLClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    r"""beta = P_checked(y | x) / P_noisy(y | x), and 1 for rows that were checked.
+    r"""beta = P_checked(y | x) / P_noisy(y | x), and 1 for samples that were checked.
 
-    Both probabilities come from the same classifier, trained on the checked rows with their true
-    labels and on the other rows with their noisy ones. No model of the noise is needed, and of the
-    noisy labels only those survive that checked rows make plausible.
+    Both probabilities come from the same classifier, trained on the checked samples with their true
+    labels and on the other samples with their noisy ones. No model of the noise is needed, and of
+    the noisy labels only those survive that checked samples make plausible.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class IRBLClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     Attributes
     ----------
     sample_weight_ : ndarray of shape (n_samples,)
-        beta; 0 of checked rows that belong to no class.
+        beta; 0 of checked samples that belong to no class.
     estimator_ : classifier
         The fitted classifier.
     classes_ : ndarray of shape (n_classes,)
@@ -46,8 +46,8 @@ class IRBLClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     Notes
     -----
-    Without checked rows, or where these are of one class only, it is the classifier trained on the
-    labels as they are.
+    Without checked samples, or where these are of one class only, it is the classifier trained on
+    the labels as they are.
 
     References
     ----------
@@ -84,7 +84,7 @@ class IRBLClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         *,
         checked: CheckedLabels | None = None,
     ) -> Self:
-        """Weigh the noisy labels by what checked rows say, and train the classifier.
+        """Weigh the noisy labels by what checked samples say, and train the classifier.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class IRBLClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                     for at in (rows, others)
                 )
                 at_label = np.arange(others.size), codes[others]
-                weight[others] = trusted[at_label] / np.maximum(noisy[at_label], LEAST_NOISY_PROBA)
+                weight[others] = trusted[at_label] / np.maximum(noisy[at_label], MIN_NOISY_PROBA)
         estimator = clone_seeded(self._base_estimator(), generator)
         row_weight = None if sample_weight is None else own
         fit_weighted(estimator, X, classes[target], weight * own, row_weight=row_weight)
@@ -139,7 +139,7 @@ class IRBLClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         weight: Array,
         generator: Any,
     ) -> Array:
-        """Return the probabilities of `rows` by the classifier of the rows `train`."""
+        """Return the probabilities of the samples `rows`, from a fit to the samples `train`."""
         estimator = clone_seeded(self._base_estimator(), generator)
         fit_weighted(estimator, _safe_indexing(X, train), classes[target[train]], weight[train])
         proba = np.zeros((rows.size, classes.size))
@@ -149,11 +149,11 @@ class IRBLClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     @one_blas_thread()
     def predict(self, X: Rows) -> Array:
-        """Return the most likely true label of every row.
+        """Return the most likely true label of every sample.
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_samples,)
             Labels.
         """
         return np.asarray(self._fitted_for(X).predict(X))
@@ -165,7 +165,7 @@ class IRBLClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of shape (n_rows, n_classes)
+        ndarray of shape (n_samples, n_classes)
             Probabilities.
         """
         return np.asarray(self._fitted_for(X).predict_proba(X))
@@ -173,11 +173,11 @@ class IRBLClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     @available_if(delegated("decision_function", to="estimator_", unfitted="_base_estimator"))
     @one_blas_thread()
     def decision_function(self, X: Rows) -> Array:
-        """Return the classifier's score of every row; of two classes, > 0 for the positive one.
+        """Return the classifier's score of every sample; of two classes, > 0 for the positive one.
 
         Returns
         -------
-        ndarray of shape (n_rows,) or (n_rows, n_classes)
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
             Scores.
         """
         return np.asarray(self._fitted_for(X).decision_function(X))

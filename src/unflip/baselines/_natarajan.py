@@ -145,26 +145,25 @@ class _RatesClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         fitted = self._fit(learner, X, classes[codes], weight, random_state)
         check_table(self, X, reset=True)
         self.classes_ = classes
-        for name, value in fitted.items():
-            setattr(self, name, value)
+        self.__dict__.update(fitted)
         return self
 
     def predict(self, X: Rows) -> Array:
-        """Return the most likely true label of every row.
+        """Return the most likely true label of every sample.
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_samples,)
             Labels.
         """
         return np.asarray(self._fitted_for(X).predict(X))
 
     def decision_function(self, X: Rows) -> Array:
-        """Return the decision value of every row: positive for the positive class.
+        """Return the decision value of every sample: positive for the positive class.
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_samples,)
             Decision values.
         """
         return np.asarray(self._fitted_for(X).decision_function(X))
@@ -271,7 +270,7 @@ class UnbiasedLossClassifier(_RatesClassifier):
 
         Returns
         -------
-        ndarray of shape (n_rows, 2)
+        ndarray of shape (n_samples, 2)
             Probabilities.
         """
         return np.asarray(self._fitted_for(X).predict_proba(X))

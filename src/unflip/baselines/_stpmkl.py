@@ -29,8 +29,8 @@ from unflip._utils.warning import warn
 from unflip.noise import NoiseRates, as_transition_matrix
 from unflip.noise_rates import RatesLike, estimate_rates
 
-MAX_TRAINING_ROWS = 10_000
-"""Maximum number of rows: ten kernels of 10 000 rows take 8 GB."""
+MAX_TRAINING_SAMPLES = 10_000
+"""Maximum number of samples: ten kernels of 10 000 samples take 8 GB."""
 
 SOLVER_TOL = 1e-6
 """Tolerance of the inner solver on the optimality conditions."""
@@ -59,8 +59,9 @@ class StPMKL(ClassifierMixin, BaseEstimator):
         The rates you know, as :class:`~unflip.NoiseRates` (of which one may be None, and is then
         estimated as by "auto"), or how to estimate them: an alias of
         :func:`~unflip.noise_rates.make_rates`, or one of :mod:`unflip.noise_rates`. "auto" is
-        "quantile": the 5 % quantile of P(noisy y | x). "cv" needs probabilities, which this method
-        does not have. Only rho = rho_pos P(true=+1) + rho_neg P(true=-1) is used; it must be < 1/2.
+        "quantile": the 5 % quantile of P(observed y | x). "cv" needs probabilities, which this
+        method does not have. Only rho = rho_pos P(true=+1) + rho_neg P(true=-1) is used; it must be
+        < 1/2.
     widths : array-like of shape (n_kernels,), default=None
         The widths w_k > 0, in units of the features. None: ten, 2^-3, 2^-2, ..., 2^6.
     C : float, default=1.0
@@ -78,7 +79,7 @@ class StPMKL(ClassifierMixin, BaseEstimator):
     kernel_weights_ : ndarray of shape (n_kernels,)
         theta, in the order of the widths.
     dual_coef_ : ndarray of shape (n_samples,)
-        alpha_i y_i, one per training row.
+        alpha_i y_i, one per training sample.
     intercept_ : float
         b.
     gap_ : float
@@ -99,11 +100,11 @@ class StPMKL(ClassifierMixin, BaseEstimator):
     The noise is assumed to be symmetric: with unequal rates the method is a heuristic. If they
     contradict the share of positive labels, the nearest share that they allow is used.
 
-    All kernels are held in memory: O(m n^2) memory and time per iteration for n rows and m kernels,
-    practical for a few thousand rows. More than 10 000 raise an error.
+    All kernels are held in memory: O(m n^2) memory and time per iteration for n samples and m
+    kernels, practical for a few thousand samples. More than 10 000 raise an error.
 
-    `fit` takes no `sample_weight`. A duplicated row is not a row of weight two: the labels of the
-    copies are wrong independently of each other, which the diagonal of K~ expresses.
+    `fit` takes no `sample_weight`. A duplicated sample is not a sample of weight two: the labels of
+    the copies are wrong independently of each other, which the diagonal of K~ expresses.
 
     Near rho = 1/2 the dual value hardly depends on theta: use a smaller `tol` there.
 
@@ -179,12 +180,12 @@ class StPMKL(ClassifierMixin, BaseEstimator):
         rows = training_rows(X, accept_sparse=False, dtype=np.float64, estimator=self)
         classes, codes = check_labels(y)
         check_enough_rows(rows, codes)
-        if codes.size > MAX_TRAINING_ROWS:
+        if codes.size > MAX_TRAINING_SAMPLES:
             gigabytes = widths.size * codes.size**2 * 8 / 1e9
             raise ValueError(
-                f"Found n_samples={codes.size} rows, at most {MAX_TRAINING_ROWS} are accepted: "
-                f"{widths.size} kernels of that size take {gigabytes:.0f} GB. Draw a sample of "
-                "the rows, or use ImportanceReweightingClassifier with a linear classifier."
+                f"Found n_samples={codes.size}, at most {MAX_TRAINING_SAMPLES} are accepted: "
+                f"{widths.size} kernels of that size take {gigabytes:.0f} GB. Fit to a random "
+                "subset, or use ImportanceReweightingClassifier with a linear classifier."
             )
         random_state = optional_generator(self.random_state)
         found = estimate_rates(
@@ -217,7 +218,7 @@ class StPMKL(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_samples,)
             Decision values.
         """
         check_is_fitted(self)
@@ -233,11 +234,11 @@ class StPMKL(ClassifierMixin, BaseEstimator):
         return score
 
     def predict(self, X: Rows) -> Array:
-        """Return the likelier true label of every row.
+        """Return the likelier true label of every sample.
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_samples,)
             Labels.
         """
         positive = self.decision_function(X) > 0
@@ -281,8 +282,8 @@ def gaussian_kernels(rows: Floats, widths: Floats) -> Floats:
 def correct_kernels(kernels: Floats, flip_probability: float) -> Floats:
     """Return e^2 K + (1 - e^2) diag(K), e = 1 - 2 rho, for every kernel, in place.
 
-    Times the product of the given labels, it is the expectation of K_ij y_i y_j over the true
-    labels y: the expected product of two is e^2 times that of the given labels, and y_i y_i = 1.
+    Times the product of the observed labels, it is the expectation of K_ij y_i y_j over the true
+    labels y: the expected product of two is e^2 times that of the observed labels, and y_i y_i = 1.
     """
     diagonal = np.einsum("...ii->...i", kernels)  # a view
     original = diagonal.copy()

@@ -10,7 +10,7 @@ from scipy.stats import chi2
 from unflip._utils.typing import Floats
 from unflip.channel._outcomes import EvidenceTest
 from unflip.channel._settings import SETTINGS
-from unflip.noise import LARGEST_TOTAL, NoiseRates
+from unflip.noise import MAX_TOTAL_RATE, NoiseRates
 
 Box = tuple[tuple[float, float], tuple[float, float]]
 """The range of rho_pos, and that of rho_neg."""
@@ -34,7 +34,7 @@ def box_of(known: NoiseRates | None) -> Box:
         return known.bounds
     rates = known.positive, known.negative
     # what is known of one rate tells the classes apart: the other one may be anything
-    most = SETTINGS.largest_unknown_rate if rates == (None, None) else LARGEST_TOTAL
+    most = SETTINGS.largest_unknown_rate if rates == (None, None) else MAX_TOTAL_RATE
     box = np.array(
         [
             (0.0, most) if rate is None else ends
@@ -42,12 +42,12 @@ def box_of(known: NoiseRates | None) -> Box:
         ]
     )
     lowest = box[:, 0].sum()
-    if lowest > LARGEST_TOTAL:
+    if lowest > MAX_TOTAL_RATE:
         raise ValueError(
-            f"the given rates sum to at least {lowest:.3g}; beyond {LARGEST_TOTAL} the labels "
+            f"the given rates sum to at least {lowest:.3g}; beyond {MAX_TOTAL_RATE} the labels "
             "carry almost no information about the true classes. Lower them, or give both."
         )
-    box[:, 1] = np.minimum(box[:, 1], LARGEST_TOTAL - box[::-1, 0])
+    box[:, 1] = np.minimum(box[:, 1], MAX_TOTAL_RATE - box[::-1, 0])
     return (box[0, 0], box[0, 1]), (box[1, 0], box[1, 1])
 
 
@@ -101,7 +101,7 @@ class RatePosterior:
         ]
         A, B = np.meshgrid(*map(_middles, self.edges), indexing="ij")
         log_box = surface(np.column_stack([A.ravel(), B.ravel()])).reshape(A.shape)
-        log_box[A + B > LARGEST_TOTAL] = -np.inf
+        log_box[A + B > MAX_TOTAL_RATE] = -np.inf
         log_origin = -np.inf if origin is None else origin
         top = max(log_box.max(), log_origin)
         over_box = np.exp(log_box - top)
@@ -197,15 +197,15 @@ def narrow(surface: GridSurface, box: Box, margin: float) -> Box:
 
 
 def _area(box: Box) -> float:
-    """Return the area of the box (the length, if one rate is known) below LARGEST_TOTAL."""
+    """Return the area of the box (the length, if one rate is known) below MAX_TOTAL_RATE."""
     (a, b), (c, d) = box
     if a == b or c == d:
         return (b - a or 1.0) * (d - c or 1.0)
-    corner = max(0.0, b + d - LARGEST_TOTAL)
+    corner = max(0.0, b + d - MAX_TOTAL_RATE)
     return (b - a) * (d - c) - 0.5 * corner**2
 
 
 def _equal_rates(box: Box) -> tuple[float, float] | None:
     """Return the range of equal rates; None if there is none."""
-    low, high = max(box[0][0], box[1][0]), min(box[0][1], box[1][1], LARGEST_TOTAL / 2)
+    low, high = max(box[0][0], box[1][0]), min(box[0][1], box[1][1], MAX_TOTAL_RATE / 2)
     return (low, high) if high > low else None

@@ -15,7 +15,7 @@ from unflip.channel._evidence import ChannelFit
 from unflip.channel._maximise import at_matrix
 from unflip.channel._rates import Box, GridSurface, RatePosterior, narrow
 from unflip.channel._settings import SETTINGS
-from unflip.noise import LARGEST_TOTAL
+from unflip.noise import MAX_TOTAL_RATE
 
 
 def two_rates(rates: Sequence[float] | Floats) -> Floats:
@@ -97,7 +97,7 @@ def explored(design: ChannelDesign, region: Box, starts: list[ChannelFit]) -> li
     pair that has any left, and its search starts from the nearest fit.
     """
     axes = _axes(region)
-    places = np.argwhere(np.add.outer(*axes) <= LARGEST_TOTAL + 1e-9)
+    places = np.argwhere(np.add.outer(*axes) <= MAX_TOTAL_RATE + 1e-9)
     rates = {(i, j): np.array([axes[0][i], axes[1][j]]) for i, j in places.tolist()}
     found: dict[tuple[int, int], ChannelFit] = {}
     best, top = rates_at(max(starts, key=_height)), -np.inf

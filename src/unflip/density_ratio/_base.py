@@ -88,8 +88,7 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
         with one_blas_thread():
             fitted = self._fit(samples)
         validate_data(self, X, skip_check_array=True)
-        for name, value in fitted.items():
-            setattr(self, name, value)
+        self.__dict__.update(fitted)
         return self
 
     def predict(self, X: Rows) -> Array:

@@ -67,7 +67,7 @@ def diagnose_rates(
     found = []
     if estimated:
         flipped = 1 - np.diag(as_transition_matrix(rates, classes.size).matrix)
-        lacking = (totals.sure_share < MIN_ANCHOR_SHARE) & (flipped > MIN_RATE)
+        lacking = (totals.anchor_share < MIN_ANCHOR_SHARE) & (flipped > MIN_RATE)
         if lacking.all():
             found.append(Diagnostic("overlap"))
         # the clean posteriors of other estimators are too rough to count anchor points
@@ -122,7 +122,7 @@ def diagnose_weights(totals: Totals, classes: Array, rates: Any) -> list[Diagnos
     if not totals.n_possible:
         return [Diagnostic("impossible_labels", "error")]
     found = []
-    trained = totals.taught_mass > MIN_WEIGHT_SHARE * totals.label_mass
+    trained = totals.trained_mass > MIN_WEIGHT_SHARE * totals.label_mass
     if not trained.all():
         # of two classes both are needed; of more, one may be lacking
         severity: Literal["warning", "error"] = "warning" if trained.sum() >= 2 else "error"

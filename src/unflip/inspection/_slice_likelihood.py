@@ -11,7 +11,7 @@ from scipy.stats import chi2
 from unflip._utils.typing import Array, Floats
 from unflip.diagnostics import LEVEL
 from unflip.inspection._slice_settings import SETTINGS
-from unflip.noise import LARGEST_TOTAL, NoiseRates
+from unflip.noise import MAX_TOTAL_RATE, NoiseRates
 
 
 class Profile(NamedTuple):
@@ -117,18 +117,18 @@ def wider(centre: float, interval: Interval, spread: Floats) -> Interval:
 
 def likelihood_region(profile: Callable[[Floats, Floats], Profile]) -> Region:
     """Return where the likelihood is near its maximum, on a grid that is narrowed to there."""
-    low, high = np.zeros(2), np.full(2, LARGEST_TOTAL)
+    low, high = np.zeros(2), np.full(2, MAX_TOTAL_RATE)
     drop = chi2.ppf(LEVEL, 1) / 2
     for n_points in SETTINGS.rate_grids:
         axes = [np.linspace(a, b, n_points) for a, b in zip(low, high, strict=True)]
         pairs = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
-        pairs = pairs[pairs.sum(axis=1) <= LARGEST_TOTAL + 1e-9]
+        pairs = pairs[pairs.sum(axis=1) <= MAX_TOTAL_RATE + 1e-9]
         found = profile(pairs[:, 0], pairs[:, 1])
         lacking = found.likelihood.max() - found.likelihood
         near = pairs[lacking <= 1.5 * drop]
         step = (high - low) / (n_points - 1)
         low = np.maximum(near.min(axis=0) - step, 0.0)
-        high = np.minimum(near.max(axis=0) + step, LARGEST_TOTAL)
+        high = np.minimum(near.max(axis=0) + step, MAX_TOTAL_RATE)
     best = int(lacking.argmin())
     share = found.prior * pairs[:, 0] + (1 - found.prior) * pairs[:, 1]
     # Points near the edge are moved onto it, along the line from the maximum, on which the

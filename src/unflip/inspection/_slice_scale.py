@@ -11,7 +11,7 @@ from unflip._utils.typing import Codes, Floats
 from unflip.diagnostics import LEVEL
 from unflip.inspection._slice_likelihood import Interval, Profile, wider
 from unflip.inspection._slice_settings import SETTINGS
-from unflip.noise import LARGEST_TOTAL
+from unflip.noise import MAX_TOTAL_RATE
 
 
 def direction_of(T: Floats) -> Floats:
@@ -103,14 +103,14 @@ class ScaleRegion:
 
 def scale_region(profile: Callable[[Floats], Profile]) -> ScaleRegion:
     """Return where the likelihood is near its maximum, on a grid that is narrowed to there."""
-    low, high = 0.0, LARGEST_TOTAL
+    low, high = 0.0, MAX_TOTAL_RATE
     drop, n_values = chi2.ppf(LEVEL, 1) / 2, SETTINGS.scale_values
     for _ in range(SETTINGS.scale_grids):
         scales = np.linspace(low, high, n_values)
         found = profile(scales)
         lacking = found.likelihood.max() - found.likelihood
         near, step = scales[lacking <= 1.5 * drop], (high - low) / (n_values - 1)
-        low, high = max(near.min() - step, 0.0), min(near.max() + step, LARGEST_TOTAL)
+        low, high = max(near.min() - step, 0.0), min(near.max() + step, MAX_TOTAL_RATE)
     best = int(lacking.argmin())
     ends = _end(scales, lacking, best, -1, drop), _end(scales, lacking, best, 1, drop)
     # the share of flips changes slowly with s

@@ -32,9 +32,10 @@ LIBSVM_STEPS = 1000
 class KernelClassifier(LossClassifier):
     r"""sign(f(x) + b) of minimum penalised weighted risk, f in the kernel's Hilbert space.
 
-    Minimises sum_i w_i loss(f(x_i) + b, y_i) / sum_i w_i + alpha |f|^2 / 2 over
-    f(x) = sum_l c_l k(z_l, x). Up to `max_exact` distinct rows the z_l are the rows, which is exact
-    (representer theorem); beyond that they are `n_landmarks` random rows (Nystroem approximation).
+    Minimises sum_i w_i loss(f(x_i) + b, y_i) / sum_i w_i + alpha |f|^2 / 2 over f(x) = sum_l c_l
+    k(z_l, x). Up to `max_exact` distinct samples the z_l are the samples, which is exact
+    (representer theorem); beyond that they are `n_landmarks` random samples (Nystroem
+    approximation).
 
     Parameters
     ----------
@@ -47,9 +48,9 @@ class KernelClassifier(LossClassifier):
     alpha : float, default=1e-3
         The penalty; scikit-learn's C is 1 / (alpha * sum of weights).
     max_exact : int, default=3000
-        Maximum number of distinct rows that are all used as centres.
+        Maximum number of distinct samples that are all used as centres.
     n_landmarks : int, default=500
-        Number of centres if there are more rows.
+        Number of centres if there are more samples.
     random_state : int, RandomState instance or None, default=None
         Seed of the landmarks.
 
@@ -135,8 +136,7 @@ class KernelClassifier(LossClassifier):
         """
         check_count(self.max_exact, "max_exact", least=0)
         check_count(self.n_landmarks, "n_landmarks", least=1)
-        for name in ("degree", "coef0"):
-            value = getattr(self, name)
+        for name, value in (("degree", self.degree), ("coef0", self.coef0)):
             if not (is_number(value) and np.isfinite(value)):
                 raise ValueError(f"{name} must be a finite number, got {value!r}.")
         rows, classes, signs, weight = self._check_training(

@@ -53,20 +53,20 @@ class LossClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     @abstractmethod
     def decision_function(self, X: Rows) -> Array:
-        """Return the decision value of every row: positive for the positive class.
+        """Return the decision value of every sample: positive for the positive class.
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_samples,)
             Decision values.
         """
 
     def predict(self, X: Rows) -> Array:
-        """Return the label of every row.
+        """Return the label of every sample.
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_samples,)
             Labels.
         """
         positive = (self.decision_function(X) > 0).astype(int)
@@ -78,7 +78,7 @@ class LossClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
         Returns
         -------
-        ndarray of shape (n_rows, 2)
+        ndarray of shape (n_samples, 2)
             Probabilities.
         """
         t = self.decision_function(X)
@@ -127,7 +127,7 @@ class LinearClassifier(LossClassifier):
         "exponential", "asymmetric_exponential", "modified_huber", "cauchy", "welsch", "unhinged",
         "sigmoid") or an instance.
     alpha : float, default=1e-3
-        The penalty on the mean loss, so it need not change with the number of rows;
+        The penalty on the mean loss, so it need not change with the number of samples;
         scikit-learn's C is 1 / (alpha * sum of weights). Choose it by
         :class:`~sklearn.model_selection.GridSearchCV` over `alpha`.
     penalty : {"l2", "elasticnet"}, default="l2"

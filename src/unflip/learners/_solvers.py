@@ -46,11 +46,11 @@ class LinearProblem:
 
     @cached_property
     def share(self) -> Array:
-        """Return each row's share of the total weight."""
+        """Return each sample's share of the total weight."""
         return self.weight / self.weight.sum()
 
     def decision(self, parameters: Array) -> Array:
-        """Return x_i'v + b for all rows; the intercept is the last parameter."""
+        """Return x_i'v + b for all samples; the intercept is the last parameter."""
         return np.asarray(self.X @ parameters[:-1]) + parameters[-1]
 
     def value(self, parameters: Array) -> float:

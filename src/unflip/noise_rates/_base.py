@@ -26,7 +26,7 @@ from unflip._utils.validation import (
 )
 from unflip.diagnostics import LEVEL, Diagnostic, raise_or_warn
 from unflip.noise import (
-    LARGEST_TOTAL,
+    MAX_TOTAL_RATE,
     Noise,
     NoiseRates,
     RatesInterval,
@@ -34,7 +34,7 @@ from unflip.noise import (
     as_transition_matrix,
 )
 from unflip.noise_rates._intervals import (
-    QUICK_ROWS,
+    MAX_QUICK_SAMPLES,
     RESAMPLES,
     bootstrap_matrices,
     corrected_interval,
@@ -44,16 +44,16 @@ from unflip.weights import LabelPosterior
 
 
 class CountsRates(Protocol):
-    """Rows that a person has checked: a :class:`~unflip.CheckedLabels`."""
+    """Samples that a person has checked: a :class:`~unflip.CheckedLabels`."""
 
     def count_rates(
         self, y: ArrayLike, label_proba: ArrayLike | None = None, *, level: float = LEVEL
     ) -> tuple[Floats, RatesInterval] | None:
-        """Return T and its interval; None where too few rows were drawn."""
+        """Return T and its interval; None where too few samples were drawn."""
 
 
 Counted = Callable[[float], tuple[Floats, RatesInterval]]
-"""From a level to T and its interval, as checked rows count them."""
+"""From a level to T and its interval, counted in checked samples."""
 
 
 class BaseRates(BaseEstimator, metaclass=ABCMeta):
@@ -82,7 +82,7 @@ class BaseRates(BaseEstimator, metaclass=ABCMeta):
     _counted: Counted | None = None
 
     trains_classifiers = False
-    """Whether `fit` trains a classifier of the user's, on rows as given."""
+    """Whether `fit` trains the user's classifier, on samples as passed in."""
 
     @property
     def noise_model_(self) -> JointPosterior | None:
@@ -91,7 +91,7 @@ class BaseRates(BaseEstimator, metaclass=ABCMeta):
 
     @property
     def transition_matrix_(self) -> Floats:
-        """T[i, j] = P(noisy=classes_[j] | true=classes_[i]), as estimated."""
+        """T[i, j] = P(observed=classes_[j] | true=classes_[i]), as estimated."""
         return as_transition_matrix(self.rates_).matrix
 
     @abstractmethod
@@ -130,7 +130,7 @@ class BaseRates(BaseEstimator, metaclass=ABCMeta):
         return self._estimated_interval(level) if self._counted is None else self._counted(level)[1]
 
     def _estimated_interval(self, level: float) -> RatesInterval:
-        """Return the interval of rates that no checked row has counted."""
+        """Return the interval of rates that no checked sample has counted."""
         raise AttributeError(f"{type(self).__name__} has no interval of its rates.")
 
     @property
@@ -153,7 +153,7 @@ class BaseRates(BaseEstimator, metaclass=ABCMeta):
 
 
 class PosteriorRates(BaseRates):
-    """Rates that are a function of P(noisy y | x) at the training rows.
+    """Rates that are a function of P(observed y | x) at the training samples.
 
     Subclasses implement `_rates(noisy_posterior, codes, weight)` for two classes, or
     `_transition(noisy_posterior, codes, weight)` for any number, or both where two classes are a
@@ -162,8 +162,8 @@ class PosteriorRates(BaseRates):
     Parameters
     ----------
     posterior : str, posterior or classifier, default=None
-        Estimator of P(noisy y | x): see :func:`~unflip.posterior.make_posterior`. None: that of the
-        :class:`~unflip.ImportanceReweightingClassifier` whose `noise_rates` this is, else
+        Estimator of P(observed y | x): see :func:`~unflip.posterior.make_posterior`. None: that of
+        the :class:`~unflip.ImportanceReweightingClassifier` whose `noise_rates` this is, else
         "probabilistic" for two classes and "selected" for more.
     cv : int or cross-validation splitter, default=5
         Folds of cross-fitting, at most the number of samples of the rarest class. None: in-sample,
@@ -176,7 +176,7 @@ class PosteriorRates(BaseRates):
     rates_ : NoiseRates or TransitionMatrix
         The estimate: NoiseRates for two classes, a TransitionMatrix for more.
     transition_matrix_ : ndarray of shape (n_classes, n_classes)
-        The same as T[i, j] = P(noisy=j | true=i).
+        The same as T[i, j] = P(observed=j | true=i).
     classes_ : ndarray of shape (n_classes,)
         The labels in sorted order; the positive class of two is the last.
 
@@ -211,7 +211,7 @@ class PosteriorRates(BaseRates):
         *,
         checked: CountsRates | None = None,
     ) -> Self:
-        """Estimate P(noisy y | x), then the rates.
+        """Estimate P(observed y | x), then the rates.
 
         Parameters
         ----------
@@ -248,12 +248,12 @@ class PosteriorRates(BaseRates):
         *,
         checked: CountsRates | None = None,
     ) -> Self:
-        """Estimate the rates from P(noisy y | x) at the training samples, estimated elsewhere.
+        """Estimate the rates from P(observed y | x) at the training samples, estimated elsewhere.
 
         Parameters
         ----------
         noisy_posterior : array-like of shape (n_samples, n_classes)
-            P(noisy y | x), one column per class in sorted order.
+            P(observed y | x), one column per class in sorted order.
         """
         labels = check_labels(y, binary=not self._takes_many_classes())
         return self._fit_posterior(noisy_posterior, labels, sample_weight, checked)
@@ -287,9 +287,9 @@ class PosteriorRates(BaseRates):
     def interval(self, level: float = LEVEL, n_draws: int = RESAMPLES) -> RatesInterval:
         """Return a confidence interval of each rate, by the bootstrap on scores.
 
-        Rows are resampled, and P(noisy | x) is kept: the interval shows what chance does to the
-        estimate, not its bias, and not what fitting P(noisy | x) adds. With the defaults it is kept
-        as `interval_`.
+        Samples are drawn with replacement while P(observed | x) is kept: the interval reflects
+        sampling error, but neither bias nor the error of P(observed | x). With the defaults it is
+        stored as `interval_`.
 
         Parameters
         ----------
@@ -332,23 +332,23 @@ class PosteriorRates(BaseRates):
     def interval_(self) -> RatesInterval:
         """95 % interval of each rate, computed once: :meth:`interval` with its defaults.
 
-        Above 20 000 rows that takes long, and is done by a call of :meth:`interval` only.
+        With more than 20 000 samples, call :meth:`interval` first, because it takes long.
         """
         self._check_has_rates()
         n_rows = self._sample[1].size
-        if self._interval is None and self._counted is None and n_rows > QUICK_ROWS:
+        if self._interval is None and self._counted is None and n_rows > MAX_QUICK_SAMPLES:
             raise AttributeError(
-                f"interval_ resamples the rows, which takes long: above {QUICK_ROWS} rows, and "
-                f"there are {n_rows}, it is there after a call of interval() only."
+                f"interval_ is not computed automatically above {MAX_QUICK_SAMPLES} samples, as "
+                f"resampling takes long, and there are {n_rows}. Call interval() first."
             )
         return self._interval or self.interval()
 
     def _rates(self, noisy_posterior: Array, codes: Array, weight: Array) -> NoiseRates:
-        """Return the rates of two classes from P(noisy y | x), one column per class."""
+        """Return the rates of two classes from P(observed y | x), one column per class."""
         return self._transition(noisy_posterior, codes, weight).rates
 
     def _transition(self, noisy_posterior: Array, codes: Array, weight: Array) -> TransitionMatrix:
-        """Return T from P(noisy y | x), one column per class."""
+        """Return T from P(observed y | x), one column per class."""
         raise NotImplementedError(f"{type(self).__name__} is for two classes.")
 
     def _takes_many_classes(self) -> bool:
@@ -366,7 +366,7 @@ def count_checked(
     rates: Noise,
     noisy_posterior: Floats | None = None,
 ) -> tuple[Noise, Counted | None]:
-    """Return the rates that checked rows count, where enough were drawn; else those estimated."""
+    """Return the rates counted in checked samples if enough were drawn, else those estimated."""
     if checked is None:
         return rates, None
     if not hasattr(checked, "count_rates"):
@@ -380,7 +380,7 @@ def count_checked(
     if found is None:
         return rates, None
     matrix = found[0]
-    unseen = np.isnan(matrix).any(axis=1)  # no checked row is of these classes
+    unseen = np.isnan(matrix).any(axis=1)  # no checked sample is of these classes
     matrix[unseen] = as_transition_matrix(rates).matrix[unseen]
     if classes.size == 2:
         return admissible_rates(matrix[1, 0], matrix[0, 1]), counted
@@ -399,15 +399,15 @@ def default_posterior(n_classes: int) -> str:
 def admissible_rates(positive: float, negative: float) -> NoiseRates:
     """Return estimates as NoiseRates, scaled back with a warning if they leave no information."""
     total = positive + negative
-    if total > LARGEST_TOTAL:
+    if total > MAX_TOTAL_RATE:
         numbers = {
             "positive": positive,
             "negative": negative,
             "total": total,
-            "largest": LARGEST_TOTAL,
+            "largest": MAX_TOTAL_RATE,
         }
         raise_or_warn([Diagnostic("rates_scaled_back", numbers=numbers)])
-        positive, negative = (rate * LARGEST_TOTAL / total for rate in (positive, negative))
+        positive, negative = (rate * MAX_TOTAL_RATE / total for rate in (positive, negative))
     return NoiseRates(positive=positive, negative=negative)
 
 
@@ -420,14 +420,14 @@ def admissible_matrix(matrix: ArrayLike) -> TransitionMatrix:
     estimate = np.asarray(matrix, dtype=np.float64)
     estimate = estimate / estimate.sum(axis=1, keepdims=True)
     left = float(np.linalg.eigvals(estimate).real.min())
-    if 1 - left > LARGEST_TOTAL:
-        share = LARGEST_TOTAL / (1 - left)
+    if 1 - left > MAX_TOTAL_RATE:
+        share = MAX_TOTAL_RATE / (1 - left)
         numbers = {
             "diagonal": np.diag(estimate).round(2).tolist(),
             "left": max(left, 0.0),
             "identity": 1 - share,
             "share": share,
-            "least": 1 - LARGEST_TOTAL,
+            "least": 1 - MAX_TOTAL_RATE,
         }
         raise_or_warn([Diagnostic("matrix_scaled_back", numbers=numbers)])
         estimate = share * estimate + (1 - share) * np.eye(estimate.shape[0])

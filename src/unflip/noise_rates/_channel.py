@@ -17,7 +17,7 @@ from unflip.posterior import ChannelPosterior, EvidenceTest, JointPosterior
 
 
 class ChannelRates(BaseRates):
-    r"""T of P(noisy | x) = g(x) T, g and T at once; of two classes, rho_pos and rho_neg.
+    r"""T of P(observed | x) = g(x) T, g and T at once; of two classes, rho_pos and rho_neg.
 
     How, and under which prior: see :class:`~unflip.posterior.ChannelPosterior`, of which these are
     the rates.
@@ -42,7 +42,7 @@ class ChannelRates(BaseRates):
     symmetry_test_ : EvidenceTest or None
         The same of the hypothesis that all classes are flipped equally often.
     posterior_ : ChannelPosterior
-        The fitted channel, with P(noisy y | x) and P(true y | x).
+        The fitted channel, with P(observed y | x) and P(true y | x).
     classes_ : ndarray of shape (n_classes,)
         The labels in sorted order; of two, the positive class last.
 

@@ -1,4 +1,4 @@
-"""Noise rates from counts of given against predicted labels."""
+"""Noise rates from counts of observed against predicted labels."""
 
 import numpy as np
 
@@ -12,26 +12,27 @@ from unflip.posterior import PosteriorLike
 
 @documented_like(PosteriorRates)
 class DualTRates(PosteriorRates):
-    r"""T[i, j] = sum_l P(predicted=l | true=i) P(noisy=j | predicted=l): dual-T.
+    r"""T[i, j] = sum_l P(predicted=l | true=i) P(observed=j | predicted=l): dual-T.
 
-    The prediction of a row is its likeliest noisy label. The second factor is counted; the first
-    is the identity (`hardened`), so that rho_pos is the share of negative labels among the rows
-    predicted positive, or as published P(noisy=l | x) at the x that surely is of class i.
+    The prediction of a sample is its likeliest noisy label. The second factor is counted; the first
+    is the identity (`hardened`), so that rho_pos is the share of negative labels among the samples
+    predicted positive, or as published P(observed=l | x) at the x that surely is of class i.
 
     Parameters
     ----------
     hardened : bool, default=True
         Whether an x that surely is of class i counts as predicted i. False: as published, which
-        takes the noise twice, T T, where the posterior is right: there P(noisy | x) is row i of T
-        already. The published form is for posteriors that are too sure of themselves.
+        takes the noise twice, T T, where the posterior is right: there P(observed | x) is row i of
+        T already. The published form is for posteriors that are too sure of themselves.
     quantile : float, default=0.03
-        The x that surely is of class i is the one whose P(noisy=i | x) is exceeded by this share of
-        the rows, in [0, 1). A class that is never predicted has P(noisy | x) at that x as its row.
+        The x that surely is of class i is the one whose P(observed=i | x) is exceeded by this share
+        of the samples, in [0, 1). A class that is never predicted has P(observed | x) at that x as
+        its row.
 
     Notes
     -----
-    All rows are counted, those at the boundary too: overlap of the classes is taken for noise, and
-    so are rows on the wrong side of a boundary that the posterior has in the wrong place, as
+    All samples are counted, those at the boundary too: overlap of the classes is taken for noise,
+    and so are samples on the wrong side of a boundary that the posterior has in the wrong place, as
     logistic regression has where the two rates differ. :class:`SelectiveRates` counts where the
     prediction is sure.
 
@@ -78,24 +79,24 @@ class DualTRates(PosteriorRates):
 
 @documented_like(PosteriorRates)
 class ConfidentJointRates(PosteriorRates):
-    r"""T[i, j] = C[j, i] / sum_l C[l, i], C[j, i] = the rows labelled j that are confidently i.
+    r"""T[i, j] = C[j, i] / sum_l C[l, i], C[j, i] = the samples labelled j that are confidently i.
 
-    A row is confidently i where P(noisy=i | x) is at least t_i, its mean over the rows labelled i;
-    where that holds for several classes, it is of the likeliest class, and where for none, of
-    none. Every row of C is scaled to the number of labels j. This is cleanlab's estimate, for
-    comparison.
+    A sample is confidently i where P(observed=i | x) is at least t_i, its mean over the samples
+    labelled i; where that holds for several classes, it is of the likeliest class, and where for
+    none, of none. Every row of C is scaled to the number of labels j. This is cleanlab's estimate,
+    for comparison.
 
     Attributes
     ----------
     confident_joint_ : ndarray of shape (n_classes, n_classes)
-        C, scaled, labels in rows: an estimate of how many rows labelled j are of class i.
+        C, scaled, labels in rows: an estimate of how many samples labelled j are of class i.
     thresholds_ : ndarray of shape (n_classes,)
         t, infinity for a class without labels.
 
     Notes
     -----
     Overlap of the classes is taken for noise. cleanlab rounds C to whole numbers, which moves the
-    rates by less than one row's worth; weights here need not be whole, and C is not rounded.
+    rates by less than one sample's worth; weights here need not be whole, and C is not rounded.
 
     References
     ----------
@@ -124,7 +125,7 @@ class ConfidentJointRates(PosteriorRates):
         counts, thresholds = confident_counts(noisy_posterior, codes, weight)
         labels = np.bincount(codes, weight, minlength=len(counts))
         joint = counts * (labels / counts.sum(axis=1))[:, None]
-        # a class into which no row falls is taken as clean
+        # a class into which no sample falls is taken as clean
         matrix = np.where(joint.sum(axis=0) > 0, joint, np.eye(len(joint))).T
         noise = admissible_matrix(matrix)
         self.confident_joint_, self.thresholds_ = joint, thresholds
@@ -132,7 +133,7 @@ class ConfidentJointRates(PosteriorRates):
 
 
 def anchor_rows(noisy_posterior: Array, weight: Array, quantile: float) -> Floats:
-    """Return P(noisy | x) where P(noisy=i | x) is its 1 - quantile, for each i; rows sum to one."""
+    """Return P(observed | x) at the 1 - quantile of P(observed=i | x), for each class i."""
     anchors = np.eye(noisy_posterior.shape[1])  # a class of which nothing is seen is taken as clean
     for k, own in enumerate(noisy_posterior.T):
         level = np.quantile(own, 1 - quantile, weights=weight, method="inverted_cdf")
@@ -143,9 +144,9 @@ def anchor_rows(noisy_posterior: Array, weight: Array, quantile: float) -> Float
 
 
 def confident_counts(noisy_posterior: Array, codes: Array, weight: Array) -> tuple[Floats, Floats]:
-    """Return how many rows labelled j are confidently i, unscaled, and the thresholds.
+    """Return how many samples labelled j are confidently i, unscaled, and the thresholds.
 
-    The diagonal is at least one row, as in cleanlab.
+    The diagonal is at least one sample, as in cleanlab.
     """
     n_classes = noisy_posterior.shape[1]
     thresholds = np.full(n_classes, np.inf)
@@ -161,7 +162,7 @@ def confident_counts(noisy_posterior: Array, codes: Array, weight: Array) -> tup
 
 
 def label_counts(codes: Array, guess: Array, weight: Array, n_classes: int) -> Floats:
-    """Return how many rows have each label and each guess, labels in rows."""
+    """Return how many samples have each label and each guess, labels in rows."""
     counts = np.zeros((n_classes, n_classes))
     np.add.at(counts, (codes, guess), weight)
     return counts

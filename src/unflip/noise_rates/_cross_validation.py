@@ -1,4 +1,4 @@
-"""Natarajan's noise rates: those under which a classifier predicts held-out labels best."""
+"""Natarajan's noise rates: those for which a classifier predicts held-out labels best."""
 
 from numbers import Integral
 from typing import Any, Self
@@ -37,11 +37,11 @@ from unflip.noise_rates._base import (
 from unflip.noise_rates._intervals import RESAMPLES
 from unflip.posterior import make_posterior
 
-SMALLEST_PROBABILITY = float(np.finfo(float).eps)
-"""Minimum probability of a held-out label, so that no single row dominates the score."""
+MIN_PROBABILITY = float(np.finfo(float).eps)
+"""Minimum probability of a held-out label, so that no single sample dominates the score."""
 
 FAILED, LOWEST = -1e12, -1e3
-"""Score of rows to which the classifier could not be fitted; no mean of others is below LOWEST."""
+"""Score of samples to which the classifier cannot be fitted; other means are above LOWEST."""
 
 
 class CrossValidatedRates(BaseRates):
@@ -50,7 +50,7 @@ class CrossValidatedRates(BaseRates):
     The classifier is trained with each pair of rates in turn. By default a pair's score is the mean
     log-likelihood of the held-out noisy labels under
 
-        P(noisy=+1 | x) = rho_neg + (1 - rho_pos - rho_neg) P(true=+1 | x),
+        P(observed=+1 | x) = rho_neg + (1 - rho_pos - rho_neg) P(true=+1 | x),
 
     the last factor being the classifier's `predict_proba`.
 
@@ -68,7 +68,7 @@ class CrossValidatedRates(BaseRates):
         consistent if the classifier is well specified.
     cv : int or cross-validation splitter, default=3
         Folds, an integer being the number of stratified, shuffled ones. They are the same for all
-        pairs. Where fewer than ten rows would be left to train on, none are held out, with a
+        pairs. Where fewer than ten samples would be left to train on, none are held out, with a
         warning.
     random_state : int, RandomState instance or None, default=None
         Seed of the folds and of every part of `estimator` that has no seed of its own.
@@ -83,7 +83,7 @@ class CrossValidatedRates(BaseRates):
     grid_ : ndarray of shape (n_pairs, 2)
         The pairs.
     interval_ : RatesInterval
-        Bounds (low, high) of either rate: 95 % of the pairs that are best when the held-out rows
+        Bounds (low, high) of either rate: 95 % of the pairs that are best when the held-out samples
         are resampled lie within. It shows what chance does to the choice, not what another
         training sample would.
     classes_ : ndarray of shape (2,)
@@ -91,10 +91,10 @@ class CrossValidatedRates(BaseRates):
 
     Notes
     -----
-    It takes (pairs x folds) fits of the classifier: 300 by default. P(noisy y | x) does not depend
-    on the rates, so where the classifier has a parameter `posterior` and does not cross-fit it, it
-    is fitted once per fold. Warnings of the trial fits are silenced, since most pairs of a grid
-    contradict the data.
+    It takes (pairs x folds) fits of the classifier: 300 by default. P(observed y | x) does not
+    depend on the rates, so where the classifier has a parameter `posterior` and does not cross-fit
+    it, it is fitted once per fold. Warnings of the trial fits are silenced, since most pairs of a
+    grid contradict the data.
 
     A classifier that is blunter than the truth (strongly regularised, on classes with a sharp
     border) is not well specified: its own doubt takes the place of noise, and the rates of the
@@ -227,7 +227,7 @@ class CrossValidatedRates(BaseRates):
         train: Array,
         held_out: Array,
     ) -> tuple[Floats, ValueError | None]:
-        """Return each held-out row's score with each pair, and the first failure if any."""
+        """Return each held-out sample's score with each pair, and the first failure if any."""
         X_train, X_held_out = _safe_indexing(X, train), _safe_indexing(X, held_out)
         y_train, y_held_out = classes[codes[train]], classes[codes[held_out]]
         fit_params = {} if weight is None else {"sample_weight": weight[train]}
@@ -250,10 +250,10 @@ class CrossValidatedRates(BaseRates):
 
 
 def _forward_loglik(clean_posterior: Array, positive: Array, rates: NoiseRates) -> Floats:
-    """Return log P(noisy label | x) of every row."""
+    """Return log P(noisy label | x) of every sample."""
     noisy = rates.noisy_posterior(np.clip(clean_posterior, 0, 1))
     given = np.where(positive, noisy, 1 - noisy)
-    return np.log(np.clip(given, SMALLEST_PROBABILITY, 1.0))
+    return np.log(np.clip(given, MIN_PROBABILITY, 1.0))
 
 
 def _with_fitted_posterior(
@@ -263,13 +263,13 @@ def _with_fitted_posterior(
 
     Where the estimator cross-fits the posterior it stays as it is: a frozen one saw all labels.
     """
-    posterior = getattr(estimator, "posterior", None)
-    if posterior is None or getattr(estimator, "cv", None) is not None:
+    parameters = estimator.get_params(deep=False)
+    posterior = parameters.get("posterior")
+    if posterior is None or parameters.get("cv") is not None:
         return estimator
     if isinstance(posterior, str) and posterior == "auto":
         posterior = default_posterior(2)
-    seed = getattr(estimator, "random_state", None)
-    fitted = make_posterior(posterior, seed).fit(X, labels, **fit_params)
+    fitted = make_posterior(posterior, parameters.get("random_state")).fit(X, labels, **fit_params)
     return clone(estimator).set_params(posterior=FrozenEstimator(fitted))
 
 
@@ -294,7 +294,7 @@ def _splits(
     weight: Floats | None,
     random_state: np.random.RandomState | None,
 ) -> list[tuple[Array, Array]]:
-    """Return (training rows, held-out rows) of every fold, without rows of weight zero."""
+    """Return the training and the held-out samples of every fold, without those of weight 0."""
     counts = np.arange(codes.size) if weight is None else np.flatnonzero(weight)
     if isinstance(cv, Integral):
         strata = codes[counts]
@@ -309,15 +309,15 @@ def _splits(
         ]
     if not splits or not all(held_out.size for _, held_out in splits):
         raise ValueError(
-            f"cv={cv!r} must have at least one split, and each must hold out rows of positive "
+            f"cv={cv!r} must have at least one split, and each must hold out samples of positive "
             "sample_weight."
         )
     smallest = min(train.size for train, _ in splits)
     if smallest < MIN_SAMPLES:
         warn(
-            f"n_samples={counts.size} rows are too few to hold some out: {smallest} would be left "
-            f"to train on, and at least {MIN_SAMPLES} are required. The pairs of rates are "
-            "compared on the rows that the classifier was trained on.",
+            f"n_samples={counts.size} is too few to hold out samples: {smallest} would be left for "
+            f"training, and at least {MIN_SAMPLES} are required. The pairs of rates are compared "
+            "on the training samples.",
             UserWarning,
         )
         return [(counts, counts)]
@@ -325,7 +325,7 @@ def _splits(
 
 
 def _among(rows: ArrayLike, counts: Array) -> Array:
-    """Return the rows of positive weight, in their order and with repeats."""
+    """Return the samples of positive weight, in their order and with repeats."""
     return np.extract(np.isin(rows, counts), rows)
 
 

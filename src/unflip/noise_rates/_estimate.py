@@ -37,13 +37,13 @@ def estimate_rates(
     noise_rates : str, NoiseRates, TransitionMatrix, array-like or rate estimator
         Rates, of which one or both may be None or bounds and are then estimated by the channel; or
         T, of shape (n_classes, n_classes); or how to estimate them: see :func:`make_rates`. "auto"
-        is "selective" where `noisy_posterior` is of rows that are not all finite numbers.
+        is "selective" where `noisy_posterior` is of samples that are not all finite numbers.
     X, y, sample_weight : array-like
         The noisy data.
     random_state : int, RandomState instance or None, default=None
         Seed of an estimator that has none of its own.
     noisy_posterior : array-like of shape (n_samples, n_classes), default=None
-        P(noisy y | x) at the rows, for the estimators that use it and have no posterior of
+        P(observed y | x) at the samples, for the estimators that use it and have no posterior of
         their own.
     classifier : classifier, default=None
         What "cv" trains at every pair of rates; unfitted.
@@ -82,7 +82,8 @@ def fit_rates(
     if noisy_posterior is not None and not _takes_rows(noise_rates, X):
         noise_rates = SelectiveRates()  # as for more classes: the probabilities are all it needs
     estimator = _unfitted_estimator(noise_rates, random_state, n_classes)
-    if classifier is not None and getattr(estimator, "estimator", classifier) is None:
+    parameters = estimator.get_params(deep=False)
+    if classifier is not None and parameters.get("estimator", classifier) is None:
         estimator.set_params(estimator=clone(classifier))
     if noisy_posterior is not None and _takes_probabilities(estimator):
         estimator._fit_posterior(noisy_posterior, labels, sample_weight)
@@ -92,7 +93,7 @@ def fit_rates(
 
 
 def needs_rows(noise_rates: RatesLike, n_classes: int) -> bool:
-    """Return whether the estimator needs the rows, and not only P(noisy y | x)."""
+    """Return whether the estimator needs the samples, and not only P(observed y | x)."""
     if given_rates(noise_rates, n_classes) is not None:
         return False
     return not _takes_probabilities(_unfitted_estimator(noise_rates, None, n_classes))
@@ -107,7 +108,7 @@ def given_rates(noise_rates: RatesLike, n_classes: int) -> Noise | None:
 
 
 def trains_classifiers(noise_rates: RatesLike) -> bool:
-    """Return whether the rates are found by training the user's classifier, on rows as given."""
+    """Return whether the rates are found by training the user's classifier, on samples as given."""
     by_default = isinstance(noise_rates, str) and noise_rates == "auto"
     if known_size(noise_rates) is not None or by_default:
         return False
@@ -125,7 +126,7 @@ def for_two_classes(noise_rates: RatesLike) -> bool:
 
 
 def _takes_rows(noise_rates: RatesLike, X: Rows) -> bool:
-    """Return whether the rates that "auto" asks for can be estimated from these rows themselves.
+    """Return whether the rates that "auto" asks for can be estimated from these samples themselves.
 
     The channel needs finite numbers. Where the posterior took gaps or categories, it cannot follow.
     """
@@ -154,5 +155,5 @@ def _unfitted_estimator(
 
 
 def _takes_probabilities(estimator: BaseEstimator) -> bool:
-    """Return whether the estimator needs P(noisy y | x) only, and no posterior of its own."""
+    """Return whether the estimator needs P(observed y | x) only, and no posterior of its own."""
     return isinstance(estimator, PosteriorRates) and estimator.posterior is None

@@ -15,8 +15,8 @@ from unflip.diagnostics import LEVEL
 RESAMPLES = 200
 """Resamples that `interval_` is taken from."""
 
-QUICK_ROWS = 20_000
-"""`interval_` resamples at most this many rows unasked: it takes a second or two."""
+MAX_QUICK_SAMPLES = 20_000
+"""`interval_` resamples at most this many samples unasked: it takes a second or two."""
 
 
 def bootstrap_matrices(
@@ -30,9 +30,9 @@ def bootstrap_matrices(
 ) -> Floats:
     """Return the transition matrices of resamples, of shape (n_draws, n_classes, n_classes).
 
-    Rows are drawn with replacement, a row of weight w as w rows; P(noisy | x) is not fitted again,
-    so that what its own estimation adds is not in the spread. A resample that leaves out a class,
-    or from which no rates can be estimated, is drawn again.
+    Samples are drawn with replacement, each in proportion to its weight; P(observed | x) is not
+    fitted again, so that what its own estimation adds is not in the spread. A resample that leaves
+    out a class, or from which no rates can be estimated, is drawn again.
     """
     check_count(n_draws, "n_draws", least=1)
     generator = check_random_state(random_state)
@@ -46,7 +46,7 @@ def bootstrap_matrices(
             drawn = np.flatnonzero(counts)
             try:
                 if np.count_nonzero(np.bincount(codes[drawn])) < n_present:
-                    raise ValueError(f"a resample of {n_rows} rows lacks a class")
+                    raise ValueError(f"a resample of {n_rows} samples lacks a class")
                 matrices.append(
                     estimate(noisy_posterior[drawn], codes[drawn], counts[drawn].astype(float))
                 )
@@ -54,8 +54,8 @@ def bootstrap_matrices(
                 failures += 1
                 if failures > n_draws:
                     raise ValueError(
-                        f"no interval: most resamples of these {codes.size} rows give no rates "
-                        f"({error}). They count as {weight.sum():.3g} rows by their weights."
+                        f"no interval: most resamples of these {codes.size} samples give no rates "
+                        f"({error}). They count as {weight.sum():.3g} samples by their weights."
                     ) from error
     return np.array(matrices)
 

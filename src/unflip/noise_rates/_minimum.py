@@ -1,4 +1,4 @@
-"""The paper's noise rates: the smallest P(noisy y | x)."""
+"""The paper's noise rates: the smallest P(observed y | x)."""
 
 from typing import Any
 
@@ -14,22 +14,22 @@ from unflip.posterior import PosteriorLike
 
 @documented_like(PosteriorRates)
 class MinimumRates(PosteriorRates):
-    r"""rho_neg = min_x P(noisy=+1 | x), rho_pos = min_x P(noisy=-1 | x) (Theorem 4).
+    r"""rho_neg = min_x P(observed=+1 | x), rho_pos = min_x P(observed=-1 | x) (Theorem 4).
 
-    P(noisy y | x) is never below the rate at which the other class is flipped into y, and reaches
-    it wherever x cannot be of class y. The minimum is over the training rows.
+    P(observed y | x) is never below the rate at which the other class is flipped into y, and
+    reaches it wherever x cannot be of class y. The minimum is over the training samples.
 
-    More than two classes: T[i, j] = P(noisy=j | x) at the x of largest P(noisy=i | x), which surely
-    is of class i (an anchor point).
+    More than two classes: T[i, j] = P(observed=j | x) at the x of largest P(observed=i | x), which
+    surely is of class i (an anchor point).
 
     Parameters
     ----------
     quantile : float, default=0.0
-        Quantile in place of the minimum, in [0, 0.5). The minimum of a noisy estimate is too low;
-        a small quantile is less so, but takes class overlap for noise. More than two classes: row
-        i of T is the mean of P(noisy | x) over the rows of highest P(noisy=i | x), as many as
-        2 * `quantile` of those labelled i, so that the quantile is in their middle and a rare
-        class is not asked for more anchors than it has.
+        Quantile in place of the minimum, in [0, 0.5). The minimum of a noisy estimate is too low; a
+        small quantile is less so, but takes class overlap for noise. More than two classes: row
+        i of T is the mean of P(observed | x) over the samples of highest P(observed=i | x), as many
+        as 2 * `quantile` of those labelled i, so that the quantile is in their middle and a rare
+        class needs no more anchor points than it has.
     cv : int or cross-validation splitter, default=None
         Folds of cross-fitting; None: in-sample, as in the paper.
 
@@ -75,7 +75,7 @@ class MinimumRates(PosteriorRates):
         matrix = np.eye(n_classes)  # a class of which nothing is seen is taken as clean
         for k in range(n_classes):
             own = noisy_posterior[:, k]
-            wanted = 2 * self.quantile * label_mass[k] * (1 - 1e-9)  # rounding adds no row
+            wanted = 2 * self.quantile * label_mass[k] * (1 - 1e-9)  # rounding adds no sample
             anchors = own >= _least_of_the_highest(own, weight, wanted)  # ties count alike
             if own[anchors].any():
                 matrix[k] = np.average(noisy_posterior[anchors], axis=0, weights=weight[anchors])
@@ -87,7 +87,7 @@ class MinimumRates(PosteriorRates):
 
 
 def _least_of_the_highest(values: Array, weight: Array, wanted: float) -> Any:
-    """Return the least of the highest values, of as many rows as are needed to weigh `wanted`.
+    """Return the least of the highest values, of as many samples as are needed to weigh `wanted`.
 
     Only so many are sorted as may be needed.
     """

@@ -11,7 +11,7 @@ from unflip._utils.validation import check_positive, is_number
 from unflip.noise import NoiseRates
 from unflip.noise_rates._base import PosteriorRates, admissible_rates
 from unflip.noise_rates._scott import (
-    LARGEST_PROPORTION,
+    MAX_PROPORTION,
     both_proportions,
     counts_above,
     rates_from_proportions,
@@ -21,17 +21,19 @@ from unflip.posterior import PosteriorLike
 
 @documented_like(PosteriorRates)
 class BestBinRates(PosteriorRates):
-    r"""kappa_neg = P(score >= c | noisy=-1) / P(score >= c | noisy=+1) at the best c, and mirrored.
+    r"""kappa_neg = P(score >= c | y=-1) / P(score >= c | y=+1) at the best c, and mirrored.
 
-    The score is P(noisy=+1 | x), of which only the ordering matters. The ratio is smallest, and
+    y is the observed label.
+
+    The score is P(observed=+1 | x), of which only the ordering matters. The ratio is smallest, and
     kappa_neg then the share of the noisy negatives that is a copy of the noisy positives, where all
-    rows above c are true positives; the best c has the smallest ratio plus its margin of error
+    samples above c are true positives; the best c has the smallest ratio plus its margin of error
 
         (1 + gamma) (sqrt(log(4/delta) / 2 n_neg) + sqrt(log(4/delta) / 2 n_pos))
-        / P(score >= c | noisy=+1)
+        / P(score >= c | observed=+1)
 
-    (Dvoretzky-Kiefer-Wolfowitz, n_pos and n_neg labels), which keeps a handful of rows from
-    deciding. kappa_pos has the roles and the score reversed. With q = P(noisy=+1),
+    (Dvoretzky-Kiefer-Wolfowitz, n_pos and n_neg labels), which keeps a handful of samples from
+    deciding. kappa_pos has the roles and the score reversed. With q = P(observed=+1),
 
         rho_pos = (1-q) kappa_neg / (q + (1-q) kappa_neg),
         rho_neg = q kappa_pos / (q kappa_pos + 1-q).
@@ -52,9 +54,9 @@ class BestBinRates(PosteriorRates):
     -----
     :class:`ScottRates` minimises a ratio of confidence limits and returns it; here the limits
     choose c only, and the ratio itself is returned, which is less too high. The margin is the same
-    for every c, so that c stays where many rows are above it: with much overlap of the classes,
+    for every c, so that c stays where many samples are above it: with much overlap of the classes,
     too many. Weights are repetitions: multiplied by ten, they narrow the margin as ten times the
-    rows would.
+    samples would.
 
     References
     ----------
@@ -118,7 +120,7 @@ def best_bin_proportion(
     bounds = bin_bounds(in_component, in_mixture, n_component, n_mixture, delta, gamma)
     best = int(np.argmin(bounds))
     proportion = (in_mixture[best] / n_mixture) / (in_component[best] / n_component)
-    return float(min(proportion, LARGEST_PROPORTION))
+    return float(min(proportion, MAX_PROPORTION))
 
 
 def bin_bounds(

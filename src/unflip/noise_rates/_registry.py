@@ -97,7 +97,7 @@ def make_rates(
     ----------
     noise_rates : str or BaseRates
         "channel" (rates and clean posterior fitted together), "selective" (labels of the surest
-        rows), "minimum", "quantile" (the 5 % quantile of the posterior), "scott" and "best_bin"
+        samples), "minimum", "quantile" (the 5 % quantile of the posterior), "scott" and "best_bin"
         (mixture proportions), "dual_t" and "confident_joint" (counts), "cv" (cross-validation of
         a classifier); "auto", which is "channel"; or a rate estimator. "scott", "best_bin" and
         "cv" are for two classes.

@@ -14,18 +14,20 @@ from unflip.noise import InverseRates, NoiseRates
 from unflip.noise_rates._base import PosteriorRates, admissible_rates
 from unflip.posterior import PosteriorLike
 
-LARGEST_PROPORTION = float(np.nextafter(1.0, 0.0))
-"""A class that is all a copy of the other leaves nothing to tell them apart by."""
+MAX_PROPORTION = float(np.nextafter(1.0, 0.0))
+"""Maximum mixture proportion; at 1 the two classes cannot be told apart."""
 
 
 @documented_like(PosteriorRates)
 class ScottRates(PosteriorRates):
-    r"""kappa_neg = min_c P(score >= c | noisy=-1) / P(score >= c | noisy=+1), and its mirror image.
+    r"""kappa_neg = min_c P(score >= c | y=-1) / P(score >= c | y=+1), and its mirror image.
 
-    The score is P(noisy=+1 | x), of which only the ordering matters. kappa_neg is the largest share
-    of the noisy negatives that could be a copy of the noisy positives: the smallest slope from a
-    point of the ROC curve to its corner (1, 1). kappa_pos has the roles and the score reversed.
-    With q = P(noisy=+1), the share of positive labels,
+    y is the observed label.
+
+    The score is P(observed=+1 | x), of which only the ordering matters. kappa_neg is the largest
+    share of the noisy negatives that could be a copy of the noisy positives: the smallest slope
+    from a point of the ROC curve to its corner (1, 1). kappa_pos has the roles and the score
+    reversed. With q = P(observed=+1), the share of positive labels,
 
         rho_pos = (1-q) kappa_neg / (q + (1-q) kappa_neg),
         rho_neg = q kappa_pos / (q kappa_pos + 1-q).
@@ -34,7 +36,7 @@ class ScottRates(PosteriorRates):
     ----------
     delta : float, default=0.1
         Both shares in the slope are replaced by confidence limits of level 1 - delta
-        (Clopper-Pearson) that make it larger, so that a few rows at the end of the curve do not
+        (Clopper-Pearson) that make it larger, so that a few samples at the end of the curve do not
         decide. None: the shares as they are, whose smallest ratio is too low.
     clean_prior : float, default=None
         P(true=+1), where it is known: the rates then come from the inverse rates and it, as in the
@@ -55,8 +57,8 @@ class ScottRates(PosteriorRates):
     P(true=+1) = (1-pi_pos) q + pi_neg (1-q).
 
     As for all estimates of this kind, overlap of the classes is taken for noise, and the more so
-    the fewer the rows. Weights are repetitions: multiplied by ten, they narrow the confidence
-    limits as ten times the rows would.
+    the fewer the samples. Weights are repetitions: multiplied by ten, they narrow the confidence
+    limits as ten times the samples would.
 
     References
     ----------
@@ -94,8 +96,7 @@ class ScottRates(PosteriorRates):
         self.clean_prior = clean_prior
 
     def _rates(self, noisy_posterior: Array, codes: Array, weight: Array) -> NoiseRates:
-        for name in ("delta", "clean_prior"):
-            value = getattr(self, name)
+        for name, value in (("delta", self.delta), ("clean_prior", self.clean_prior)):
             if value is not None and not (is_number(value) and 0 < value < 1):
                 raise ValueError(f"{name} must lie between 0 and 1, or be None, got {value!r}.")
         kappa_pos, kappa_neg = both_proportions(
@@ -123,8 +124,8 @@ def both_proportions(
     """Return kappa_pos and kappa_neg, each sought where its own probability is highest."""
     if not 0 < codes.mean() < 1:
         raise ValueError(
-            "every row of one of the classes has sample_weight 0, and rows of both are needed: "
-            "the rates come from comparing the two."
+            "all samples of one class have sample_weight 0, but the rates come from comparing both "
+            "classes. Give some samples of each class a positive weight."
         )
     kappa_pos, kappa_neg = (
         proportion(
@@ -158,7 +159,7 @@ def mixture_proportion(
     ends = gains_component & mixture_next
     totals = in_component[-1], in_mixture[-1]
     slopes = slopes_to_the_corner(in_component[ends], in_mixture[ends], *totals, delta)
-    return float(np.clip(slopes.min(), 0.0, LARGEST_PROPORTION))
+    return float(np.clip(slopes.min(), 0.0, MAX_PROPORTION))
 
 
 def counts_above(
@@ -230,7 +231,7 @@ def inverse_rates_from_proportions(kappa_pos: float, kappa_neg: float) -> Invers
     if positive + negative > 1 - 1e-9:
         raise ValueError(
             f"the labels carry no information: the mixture proportions are {kappa_pos:.3g} and "
-            f"{kappa_neg:.3g}, so rows labelled positive and rows labelled negative look alike, "
-            "and the inverse rates are not defined. Choose another posterior or other features."
+            f"{kappa_neg:.3g}, so samples labelled positive look like those labelled negative, and "
+            "the inverse rates are not defined. Use another posterior or other features."
         )
     return InverseRates(positive=positive, negative=negative)

@@ -1,4 +1,4 @@
-"""Noise rates by selective classification: the labels of the most confident rows."""
+"""Noise rates by selective classification: the labels of the most confident samples."""
 
 from typing import Any
 
@@ -16,43 +16,43 @@ from unflip.posterior import PosteriorLike
 
 @documented_like(PosteriorRates)
 class SelectiveRates(PosteriorRates):
-    r"""rho_pos = share of negative labels among the rows with P(noisy=+1 | x) >= c, and its mirror.
+    r"""rho_pos = share of negative labels where P(observed=+1 | x) >= c, and its mirror image.
 
-    Of P(noisy=+1 | x) only the ordering matters. Among rows that surely are positive the labels are
-    negative as often as positives are flipped, so the threshold c is the one that leaves the
-    smallest such share; of all thresholds, the one with the smallest upper confidence limit of it,
-    which keeps a handful of rows from deciding. rho_neg is found alike where P(noisy=-1 | x) is
-    high.
+    Of P(observed=+1 | x) only the ordering matters. Among samples that surely are positive the
+    labels are negative as often as positives are flipped, so the threshold c is the one that leaves
+    the smallest such share; of all thresholds, the one with the smallest upper confidence limit of
+    it, which keeps a handful of samples from deciding. rho_neg is found alike where P(observed=-1 |
+    x) is high.
 
-    More than two classes: T[i, j] = share of the label j among the rows with
-    P(noisy=i | x) >= c_i, where the label i is surely the most frequent.
+    More than two classes: T[i, j] = share of the label j among the samples with
+    P(observed=i | x) >= c_i, where the label i is surely the most frequent.
 
     Parameters
     ----------
     delta : float, default=0.1
         The thresholds are compared by confidence limits (Clopper-Pearson) that hold together with
         probability 1 - delta. None: by the shares as they are, as published, where at least one
-        row in 200 is selected; their smallest is too low, and the more so the fewer the rows.
+        sample in 200 is selected; their smallest is too low, and the more so the fewer the samples.
 
     Attributes
     ----------
     upper_bounds_ : ndarray of shape (n_classes,)
         The smallest upper confidence limits: with confidence 1 - delta each, no more than this
-        share of the class is flipped. They need no row that surely is of a class, only scores that
-        did not see the labels (`cv`) and labels that are right more often than wrong; a lower
-        bound without further assumptions there is not. NaN without `delta`.
+        share of the class is flipped. They need no sample that surely is of a class, only scores
+        that did not see the labels (`cv`) and labels that are right more often than wrong. There
+        is no lower bound without further assumptions. NaN without `delta`.
     n_selected_ : ndarray of shape (n_classes,)
-        How many rows each class's shares come from.
+        How many samples each class's shares come from.
 
     Notes
     -----
-    Rows that tie are selected together. Overlap of the classes is taken for noise where no
-    selected row surely is of its class. Weights are repetitions: multiplied by ten, they narrow the
-    confidence limits as ten times the rows would.
+    Samples that tie are selected together. Overlap of the classes is taken for noise where no
+    selected sample surely is of its class. Weights are repetitions: multiplied by ten, they narrow
+    the confidence limits as ten times the samples would.
 
     References
     ----------
-    de Juan, Mazuelas, Zhu, Scott (2026), selection of confidently classified rows for the
+    de Juan, Mazuelas, Zhu, Scott (2026), selection of confidently classified samples for the
     estimation of transition matrices, NeurIPS. The choice by confidence limits is not theirs.
 
     Examples
@@ -114,7 +114,7 @@ def best_threshold(
     total: Any = in_class + others
     if delta is None:
         share = np.where(total >= total[-1] / 200, in_class / total, 0.0)
-        last = np.flatnonzero(share == share.max())[-1]  # ties: most rows
+        last = np.flatnonzero(share == share.max())[-1]  # ties: most samples
         return float(scores[last]), np.nan
     # a lower limit rises with more of the class and falls with more of the others, so it is
     # highest where a run of the former ends

@@ -8,7 +8,7 @@ with B = (1 - U) / (1 - rho_pos - rho_neg) the bound of the weights, c that of t
 
 the Rademacher complexity, where the signs sigma_i are +1 or -1 with equal probability. This is the
 paper's definition, with the factor 2 and without an absolute value. It is *empirical* if the mean
-is over the signs only, for given rows. If a statement of the paper does not hold as printed, the
+is over the signs only, for given samples. If a statement of the paper does not hold as printed, the
 function implements what holds, and its notes describe the difference.
 """
 
@@ -70,7 +70,7 @@ class RademacherEstimate(NamedTuple):
 
 
 def smallest_noise_ratio(noisy_posterior: ArrayLike, rates: KnownRates) -> float:
-    r"""U = min over x and y of rho_other / P(noisy=y|x), so that beta <= (1-U)/(1-rho_pos-rho_neg).
+    r"""U = min over x and y of rho_other / P(observed=y|x); beta <= (1-U) / (1-rho_pos-rho_neg).
 
     rho_other is the flip rate of the other class. The minimum is over both labels for every x; a
     label of probability 0 everywhere is left out. As for the weights, a probability that the rates
@@ -79,7 +79,7 @@ def smallest_noise_ratio(noisy_posterior: ArrayLike, rates: KnownRates) -> float
     Parameters
     ----------
     noisy_posterior : array-like of shape (n_samples,)
-        P(noisy=+1 | x) for the x to take the minimum over.
+        P(observed=+1 | x) for the x to take the minimum over.
     rates : NoiseRates
         Both noise rates.
 
@@ -91,8 +91,8 @@ def smallest_noise_ratio(noisy_posterior: ArrayLike, rates: KnownRates) -> float
     Notes
     -----
     The paper's minimum is over all possible x. Over a sample it is at least U, and the resulting
-    bound of the weights may be too small for new rows; `weight_bound(rates)` needs no sample and is
-    always valid.
+    bound of the weights may be too small for new samples; `weight_bound(rates)` needs no sample and
+    is always valid.
 
     Examples
     --------
@@ -126,9 +126,9 @@ def weight_bound(rates: KnownRates, u: float | None = None) -> float:
 
     Notes
     -----
-    P(noisy=y|x) <= 1 - rho_own gives U >= min_y rho_other / (1 - rho_own), hence the second form.
-    It never exceeds the paper's bound without U, (1 - min(rho)) / (1 - rho_pos - rho_neg),
-    which uses only P(noisy=y|x) <= 1. U <= rho_pos + rho_neg, because the mean weight is 1.
+    P(observed=y|x) <= 1 - rho_own gives U >= min_y rho_other / (1 - rho_own), hence the second
+    form. It never exceeds the paper's bound without U, (1 - min(rho)) / (1 - rho_pos - rho_neg),
+    which uses only P(observed=y|x) <= 1. U <= rho_pos + rho_neg, because the mean weight is 1.
 
     Examples
     --------
@@ -165,8 +165,8 @@ def generalization_bound(
     r"""Proposition 1: B R(loss o F) + k B c sqrt(log(m / delta) / (2 n)).
 
     With probability at least 1 - delta this bounds sup_f |R_clean(f) - R_weighted(f)|, for the
-    weights of the true rates and the true P(noisy=y|x). B is :func:`weight_bound`, c the bound of
-    the loss. k = 1 and m = 2 for the expected complexity, k = 3 and m = 3 for the empirical one.
+    weights of the true rates and the true P(observed=y|x). B is :func:`weight_bound`, c the bound
+    of the loss. k = 1 and m = 2 for the expected complexity, k = 3 and m = 3 for the empirical one.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def generalization_bound(
         R(loss o F), or an upper bound of it: L times the complexity of F for a loss that is
         L-Lipschitz in f(x), see the `lipschitz` argument of the functions below.
     n_samples : int
-        The number of rows n.
+        The number of samples n.
     loss_bound : float
         c, with 0 <= loss(f(x), y) <= c for every f in the class and every x and y. The *weighted*
         loss, whose bound the paper calls b, is then at most b = B c.
@@ -240,7 +240,7 @@ def density_ratio_rate(
     rademacher_ratio : float
         The complexity of the density ratio's class, R_BDR (also R_SDR) in the paper.
     n_ratio : int, default=None
-        Number of rows of the smaller sample of the ratio: min(n_pos, n_neg) in the paper's text,
+        Size of the smaller sample of the ratio: min(n_pos, n_neg) in the paper's text,
         replaced by n in its formula. None: `n_samples`.
     delta : float, default=0.05
         The probability with which each of the events may fail: two ratios, the share of positive
@@ -250,11 +250,11 @@ def density_ratio_rate(
     -----
     The printed proof needs these corrections, none of which changes the rate:
 
-    - Proposition 1 is used with weights estimated on the same rows, but holds for fixed weights:
-      fit the ratio on other rows, or add the complexity of the weights.
+    - Proposition 1 is used with weights estimated on the same samples, but holds for fixed weights:
+      fit the ratio on other samples, or add the complexity of the weights.
     - The least-squares divergence is an integral over x. It bounds the mean squared error of the
-      ratio, not the error at each x. That is enough: with P(noisy=y|x) clipped at rho_other,
-      E|beta - estimate| <= sum_y E|P(noisy=y|x) - estimate| / (1 - rho_pos - rho_neg).
+      ratio, not the error at each x. That is enough: with P(observed=y|x) clipped at rho_other,
+      E|beta - estimate| <= sum_y E|P(observed=y|x) - estimate| / (1 - rho_pos - rho_neg).
     - The last line has the estimated weights in the risk of f* instead of the true ones; the
       difference is bounded in the same way.
     - R_BDR is printed without the supremum over the ratios, and would be 0.
@@ -289,7 +289,7 @@ def joint_estimation_rate(
 
     D = constant * (s(n) + sqrt(R_ratio + s(n_ratio)) + minimum_gap), where
     s(n) = sqrt(log(2 / delta) / n). This is the supplement's rate: that of Proposition 2 with noise
-    rates estimated too, by the minima of the estimated P(noisy=y|x). It is infinite if D reaches
+    rates estimated too, by the minima of the estimated P(observed=y|x). It is infinite if D reaches
     1 - rho_pos - rho_neg: the noisy labels may then carry no information.
 
     Parameters
@@ -297,10 +297,10 @@ def joint_estimation_rate(
     rates : NoiseRates
         The *estimated* noise rates.
     n_ratio : int, default=None
-        Number of rows of the smaller sample of the ratio. None: `n_samples`.
+        Size of the smaller sample of the ratio. None: `n_samples`.
     minimum_gap : float, default=0.0
-        Minimum of P(noisy=y|x) over the sample minus the minimum over all x, the larger of both
-        labels: 0 if the sample has a row that surely belongs to the other class.
+        Minimum of P(observed=y|x) over the sample minus the minimum over all x, the larger of both
+        labels: 0 if the sample has an x that surely belongs to the other class.
     constant : float, default=1.0
         The constant in D. It is needed because D is also in the denominator.
     delta : float, default=0.05
@@ -314,7 +314,7 @@ def joint_estimation_rate(
     - `minimum_gap` is not in the paper. Its proof bounds the difference between the minimum of the
       estimate over the *sample* and the true minimum over *all* x by the largest error. That needs
       a sample with the minimising x; otherwise the estimated rate is too large by the gap.
-    - A minimum needs an accurate P(noisy=y|x) at each x, but the divergence bounds only the mean
+    - A minimum needs an accurate P(observed=y|x) at each x, but the divergence bounds only the mean
       error. That D bounds the error at each x is an assumption.
     - The supplement defines the estimate by kernel densities instead of the density ratio of
       Theorem 3.
@@ -349,7 +349,7 @@ def linear_rademacher_bound(X: ArrayLike, radius: float, *, lipschitz: float = 1
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        The rows, with a column of ones for a class with an intercept.
+        The samples, with a column of ones for a class with an intercept.
     radius : float
         Maximum Euclidean norm of w.
     lipschitz : float, default=1.0
@@ -402,7 +402,7 @@ def kernel_rademacher_bound(
     if diagonal.ndim != 1:
         raise ValueError(
             f"K_diagonal has shape {diagonal.shape}, expected (n_samples,): k(x_i, x_i) of each "
-            "row. Of a kernel matrix K pass K.diagonal()."
+            "sample. Of a kernel matrix K pass K.diagonal()."
         )
     if diagonal.min() < 0:
         raise ValueError(
@@ -501,7 +501,7 @@ def kernel_rademacher(
         if squared.min() < -rounding:
             raise ValueError(
                 f"K is not positive semi-definite: sigma' K sigma is {squared.min():g} for some "
-                "signs. Pass the matrix of a positive semi-definite kernel on the rows."
+                "signs. Pass the matrix of a positive semi-definite kernel on the samples."
             )
         return np.sqrt(np.maximum(squared, 0.0))
 
@@ -537,7 +537,7 @@ def _sign_batches(n_samples: int, n_draws: int, random: np.random.RandomState) -
 def _posterior_error(
     rademacher_ratio: float, n_samples: int, n_ratio: int | None, delta: float
 ) -> float:
-    """Return s(n) + sqrt(R_ratio + s(n_ratio)), the error of P(noisy=y|x) up to a constant."""
+    """Return s(n) + sqrt(R_ratio + s(n_ratio)), the error of P(observed=y|x) up to a constant."""
     complexity = _check_complexity(rademacher_ratio, "rademacher_ratio")
     check_count(n_samples, "n_samples", least=1)
     n_ratio = n_samples if n_ratio is None else n_ratio
@@ -591,7 +591,7 @@ def _check_symmetric(K: Floats) -> None:
     if K.shape[0] != K.shape[1]:
         raise ValueError(
             f"K has shape {K.shape}, expected (n_samples, n_samples): k(x_i, x_j) of all pairs of "
-            "rows. For the rows themselves use linear_rademacher."
+            "samples. For the samples themselves use linear_rademacher."
         )
     if not np.allclose(K, K.T, rtol=1e-8, atol=1e-8 * float(np.abs(K).max())):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""The contract of stage 1, P(noisy y | x), and cross-fitting for all of it in one place."""
+"""The contract of stage 1, P(observed y | x), and cross-fitting for all of it in one place."""
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
@@ -22,7 +22,7 @@ ASSUMED_FOLDS = 5
 
 
 class BasePosterior(BaseEstimator, metaclass=ABCMeta):
-    """An estimator of P(noisy y | x): `fit(X, y, sample_weight)`, then `predict_proba(X)`.
+    """An estimator of P(observed y | x): `fit(X, y, sample_weight)`, then `predict_proba(X)`.
 
     It is no classifier: what it learns are the noisy labels, and its rows need not sum to one.
 
@@ -49,7 +49,7 @@ class BasePosterior(BaseEstimator, metaclass=ABCMeta):
 
     @property
     def out_of_fold(self) -> bool:
-        """Whether `fit_predict_proba` keeps a row's label from its own probability."""
+        """Whether `fit_predict_proba` keeps a sample's label from its own probability."""
         return False
 
     classes_: Array
@@ -61,11 +61,11 @@ class BasePosterior(BaseEstimator, metaclass=ABCMeta):
     """
 
     _fold_length = 1.0
-    """How long a fold of cross-fitting takes, beside the fit to all rows; for progress only."""
+    """How long a fold of cross-fitting takes, beside the fit to all samples; for progress only."""
 
     @abstractmethod
     def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn P(noisy y | x).
+        """Learn P(observed y | x).
 
         Parameters
         ----------
@@ -84,22 +84,22 @@ class BasePosterior(BaseEstimator, metaclass=ABCMeta):
 
     @abstractmethod
     def predict_proba(self, X: Rows) -> Array:
-        """Return P(noisy y | x), one column per class in the order of `classes_`.
+        """Return P(observed y | x), one column per class in the order of `classes_`.
 
         Returns
         -------
-        ndarray of shape (n_rows, n_classes)
+        ndarray of shape (n_samples, n_classes)
             Probabilities.
         """
 
     def fit_predict_proba(
         self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> NDArray[np.float64]:
-        """Fit, and return P(noisy y | x) of the rows it was fitted to.
+        """Fit, and return P(observed y | x) of the samples it was fitted to.
 
         Returns
         -------
-        ndarray of shape (n_rows, n_classes)
+        ndarray of shape (n_samples, n_classes)
             Probabilities.
         """
         return np.asarray(self.fit(X, y, sample_weight).predict_proba(X), dtype=float)
@@ -107,11 +107,11 @@ class BasePosterior(BaseEstimator, metaclass=ABCMeta):
     def cross_predict_proba(
         self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None, folds: StratifiedKFold
     ) -> NDArray[np.float64]:
-        """Fit, and return P(noisy y | x) of every row from a fit that did not see its label.
+        """Fit, and return P(observed y | x) of every sample from a fit that did not see its label.
 
         Returns
         -------
-        ndarray of shape (n_rows, n_classes)
+        ndarray of shape (n_samples, n_classes)
             Probabilities.
         """
         own = self.fit_predict_proba(X, y, sample_weight)
@@ -120,7 +120,7 @@ class BasePosterior(BaseEstimator, metaclass=ABCMeta):
         return own if self.out_of_fold else _by_folds(self, X, y, sample_weight, folds)
 
     def for_folds(self) -> "BasePosterior":
-        """Return what cross-fitting fits to each fold, this one being fitted to all rows.
+        """Return what cross-fitting fits to each fold, this one being fitted to all samples.
 
         Returns
         -------
@@ -130,11 +130,11 @@ class BasePosterior(BaseEstimator, metaclass=ABCMeta):
         return clone(self)
 
     def predict(self, X: Rows) -> Array:
-        """Return the most likely noisy label of every row.
+        """Return the most likely noisy label of every sample.
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_samples,)
             Labels.
         """
         codes = np.argmax(self.predict_proba(X), axis=1)
@@ -152,7 +152,7 @@ class BasePosterior(BaseEstimator, metaclass=ABCMeta):
 def check_rows(
     estimator: BasePosterior, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None
 ) -> tuple[Rows, Array, Array, Array]:
-    """Return the numeric rows that count, the classes, and each row's class and weight."""
+    """Return the numeric samples that count, the classes, and each sample's class and weight."""
     rows = training_rows(X, estimator=estimator)
     classes, codes = check_labels(y, binary=False)
     check_consistent_length(rows, codes)
@@ -172,31 +172,31 @@ def fit_posterior(
     cv: CrossValidation = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> tuple[BasePosterior, NDArray[np.float64]]:
-    """Fit `posterior` (in place) and return it with P(noisy y | x) of the training rows.
+    """Fit `posterior` (in place) and return it with P(observed y | x) of the training samples.
 
     Parameters
     ----------
     posterior : BasePosterior
         What to fit.
     X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-        Rows.
+        Samples.
     y : array-like of shape (n_samples,)
-        Noisy labels.
+        Observed labels.
     sample_weight : array-like of shape (n_samples,), default=None
-        How often each row counts.
+        Sample weights: how often each sample counts.
     cv : int, cross-validation splitter, iterable of splits or None, default=None
-        None: the rows' probabilities come from the posterior that was fitted on them. Otherwise
-        each row's come from a posterior that did not see its label (the one returned saw all);
+        None: the samples' probabilities come from the posterior that was fitted on them. Otherwise
+        each sample's come from a posterior that did not see its label (the one returned saw all);
         an integer is the number of stratified, shuffled folds, of which no class may have fewer
-        rows (a posterior that chooses by held-out labels has its own folds, and needs none of
+        samples (a posterior that chooses by held-out labels has its own folds, and needs none of
         these). A class that a splitter of your own leaves out of a training fold has probability 0
-        in the rows that are held out, with a warning.
+        in the samples that are held out, with a warning.
     random_state : int, RandomState instance or None, default=None
         Seed of the shuffle.
 
     Returns
     -------
-    tuple of BasePosterior and ndarray of shape (n_rows, n_classes)
+    tuple of BasePosterior and ndarray of shape (n_samples, n_classes)
         The posterior and the probabilities.
     """
     if not isinstance(posterior, BasePosterior):
@@ -247,7 +247,7 @@ def _by_folds(
     sample_weight: ArrayLike | None,
     cv: CrossValidation,
 ) -> NDArray[np.float64]:
-    """Return the rows' probabilities, each fold's from a fit to the others."""
+    """Return the samples' probabilities, each fold's from a fit to the others."""
     codes = np.unique(np.asarray(y), return_inverse=True)[1]
     weight = None if sample_weight is None else np.asarray(sample_weight)
     return held_out_proba(posterior.for_folds(), X, codes, weight, cv, after_each=tick)

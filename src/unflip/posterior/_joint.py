@@ -1,4 +1,4 @@
-"""The contract of a posterior that estimates the noise together with P(noisy y | x)."""
+"""The contract of a posterior that estimates the noise together with P(observed y | x)."""
 
 from abc import abstractmethod
 from typing import Any
@@ -12,7 +12,7 @@ from unflip.posterior._base import BasePosterior
 
 
 class JointPosterior(BasePosterior):
-    """P(noisy y | x) = sum_k P(true=k | x) T[k, y], estimated together with T.
+    """P(observed y | x) = sum_k P(true=k | x) T[k, y], estimated together with T.
 
     Callers ask for this class where they need the rates and the posterior of one fit. Besides what
     is below, a fit has `rates_`, and the unfitted object has the parameters `known`, `estimate`,

@@ -1,4 +1,4 @@
-"""P(noisy y | x) by kernel densities of the noisy classes and Bayes' rule."""
+"""P(observed y | x) by kernel densities of the noisy classes and Bayes' rule."""
 
 from typing import Self
 
@@ -22,19 +22,19 @@ from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Rows
 from unflip._utils.validation import check_choice, check_count, check_width, check_widths, new_rows
 from unflip.posterior._base import BasePosterior, check_rows
-from unflip.posterior._kde_grid import MOST_POINTS, KernelGrid, grid_shape
+from unflip.posterior._kde_grid import MAX_GRID_POINTS, KernelGrid, grid_shape
 
-LEFT_OUT_ROWS = 2000
-"""Maximum number of rows, drawn at random, in the leave-one-out choice of the width."""
+MAX_LEFT_OUT = 2000
+"""Maximum number of samples, drawn at random, in the leave-one-out choice of the width."""
 
-FAR = 1.0
+MIN_KERNEL_WEIGHT = 1.0
 """Minimum total kernel weight, in rows, at which the grid is used."""
 
 
 class KernelDensityPosterior(BasePosterior):
-    r"""P(noisy y | x) = sum_{i: y_i = y} K(x, x_i) / sum_i K(x, x_i).
+    r"""P(observed y | x) = sum_{i: y_i = y} K(x, x_i) / sum_i K(x, x_i).
 
-    The kernel estimates of p(x | noisy y), the noisy class shares and Bayes' rule, put together.
+    The kernel estimates of p(x | observed y), the noisy class shares and Bayes' rule, put together.
     K is Gaussian with width `bandwidth` times the standard deviation of each feature.
 
     Parameters
@@ -45,7 +45,8 @@ class KernelDensityPosterior(BasePosterior):
     bandwidths : array-like, default=None
         Widths for "cv". None: nine, from 1/8 to 2.
     exact_rows : int or None, default=20_000
-        Sums over more training rows than this are approximated (see Notes). None: they never are.
+        Sums over more training samples than this are approximated (see Notes). None: no
+        approximation.
     random_state : int, RandomState instance or None, default=None
         Seed of the rows that "cv" uses: at most 10 000, of which at most 2000 are left out in turn;
         and of the rows that stand for all.
@@ -59,20 +60,20 @@ class KernelDensityPosterior(BasePosterior):
 
     Notes
     -----
-    Evaluation takes all training rows for each row asked for, by blocks: O(n) memory, O(n^2) time
-    for n rows. Beyond `exact_rows` training rows it is linear in n:
+    Evaluation takes all training samples for each sample asked for, by blocks: O(n) memory, O(n^2)
+    time for n samples. Beyond `exact_rows` training samples it is linear in n:
 
     - In one or two dimensions sums are interpolated from a grid of eight points a width. The
-      probabilities are within 0.002 of the exact ones. Where no training row is near, the sums are
-      taken directly.
+      probabilities are within 0.002 of the exact ones. Where no training sample is near, the sums
+      are taken directly.
     - In more dimensions, or where the grid would have more than 4 million points, `exact_rows`
-      rows drawn at random stand for all. That adds sampling error: a standard deviation of about
-      sqrt(p (1-p) / m) at a row with probability p, with m = (sum_i K_i)^2 / sum_i K_i^2 the number
-      of drawn rows that count there. In many dimensions m is small; and a training row that is not
-      drawn is without its own label, which decides the exact sum there: at 100 000 training rows of
-      20 features the probabilities differ by 0.2 on average.
+      samples drawn at random stand for all. That adds sampling error: a standard deviation of about
+      sqrt(p (1-p) / m) at a sample with probability p, with m = (sum_i K_i)^2 / sum_i K_i^2 the
+      number of drawn samples that count there. In many dimensions m is small; and a training sample
+      that is not drawn is without its own label, which decides the exact sum there: at 100 000
+      training samples of 20 features the probabilities differ by 0.2 on average.
 
-    In more than a few dimensions a row's own label dominates its in-sample
+    In more than a few dimensions a sample's own label dominates its in-sample
     probability; use `cv` in :class:`~unflip.ImportanceReweightingClassifier` there.
 
     Examples
@@ -103,7 +104,7 @@ class KernelDensityPosterior(BasePosterior):
     @documented_like(BasePosterior.fit)
     @one_blas_thread()
     def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Keep the rows, scaled, and choose the width."""
+        """Keep the samples, scaled, and choose the width."""
         rows, classes, codes, weight = check_rows(self, X, y, sample_weight)
         scaler = StandardScaler(with_mean=not sparse.issparse(rows)).fit(rows, sample_weight=weight)
         scaled = scaler.transform(rows)
@@ -132,7 +133,7 @@ class KernelDensityPosterior(BasePosterior):
 
     @one_blas_thread()
     def predict_proba(self, X: Rows) -> Array:
-        """Return P(noisy y | x), one column per class in the order of `classes_`."""
+        """Return P(observed y | x), one column per class in the order of `classes_`."""
         check_is_fitted(self)
         X = new_rows(self, X)
         scaled = self._scaler.transform(X)
@@ -142,7 +143,7 @@ class KernelDensityPosterior(BasePosterior):
         sums = np.zeros((scaled.shape[0], self.classes_.size))
         sums[covered] = self._grid(scaled[covered])
         total = sums.sum(axis=1, keepdims=True)
-        far = total[:, 0] < FAR * self._weight.mean()
+        far = total[:, 0] < MIN_KERNEL_WEIGHT * self._weight.mean()
         probabilities = sums / np.where(far[:, None], 1.0, total)
         probabilities[far] = self._directly(scaled[far])
         return probabilities
@@ -155,7 +156,7 @@ class KernelDensityPosterior(BasePosterior):
     def _choose_bandwidth(
         self, rows: Rows, codes: Array, weight: Array, random_state: np.random.RandomState
     ) -> float:
-        """Return the width under which the labels of left-out rows are most likely."""
+        """Return the width under which the labels of left-out samples are most likely."""
         grid = 2.0 ** np.linspace(-3, 1, 9) if self.bandwidths is None else self.bandwidths
         widths = check_widths(grid, "bandwidths")
         chosen = random_state.permutation(rows.shape[0])[:SELECTION_ROWS]
@@ -163,7 +164,7 @@ class KernelDensityPosterior(BasePosterior):
         weighted = weight[:, None] * _indicator(codes, codes.max() + 1)
         log_likelihood = np.zeros(widths.size)
         distances_to = DistancesTo(rows, sparse_rows=sparse.issparse(rows))
-        for block in row_blocks(min(rows.shape[0], LEFT_OUT_ROWS), rows.shape[0]):
+        for block in row_blocks(min(rows.shape[0], MAX_LEFT_OUT), rows.shape[0]):
             left_out = np.arange(block.start, block.stop)
             distances = distances_to(rows[block])
             distances[left_out - block.start, left_out] = np.inf
@@ -171,7 +172,7 @@ class KernelDensityPosterior(BasePosterior):
             for k, kernel in gaussian_at_widths(distances, widths):
                 sums = kernel @ weighted
                 own = sums[left_out - block.start, codes[block]] / sums.sum(axis=1)
-                # smoothed by half a row of the other class: no label has probability 0
+                # smoothed by half a sample of the other class: no label has probability 0
                 log_likelihood[k] += weight[block] @ np.log(np.maximum(own, 0.5 / codes.size))
         return float(widths[np.argmax(log_likelihood)])
 
@@ -180,10 +181,10 @@ def _fits_grid(rows: Rows, width: float) -> bool:
     return (
         not sparse.issparse(rows)
         and rows.shape[1] <= 2
-        and float(np.prod(grid_shape(rows, width), dtype=float)) <= MOST_POINTS
+        and float(np.prod(grid_shape(rows, width), dtype=float)) <= MAX_GRID_POINTS
     )
 
 
 def _indicator(codes: Array, n_classes: int) -> Array:
-    """Return 1 where a row has the column's class, else 0."""
+    """Return 1 where a sample has the column's class, else 0."""
     return np.eye(n_classes)[codes]

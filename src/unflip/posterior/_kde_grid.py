@@ -10,7 +10,7 @@ from unflip._utils.typing import Array
 POINTS_PER_WIDTH = 8
 """Grid points per kernel width."""
 
-MOST_POINTS = 2**22
+MAX_GRID_POINTS = 2**22
 """Maximum number of grid points."""
 
 REACH = 8.0
@@ -20,7 +20,7 @@ REACH = 8.0
 class KernelGrid:
     """S_k(x) = sum_i v_ik exp(-|x - x_i|^2 / (2 s^2)) for x within the range of the rows.
 
-    Each row is dealt to the corners of its cell, the grid is smoothed along each axis, and S is
+    Each sample is dealt to the corners of its cell, the grid is smoothed along each axis, and S is
     interpolated between the corners of the cell of x, both linearly. Dealing and interpolating
     each smooth by the variance spacing^2 / 6 on average; the filter leaves that out.
     """
@@ -43,11 +43,11 @@ class KernelGrid:
         self.sums = sums.reshape(len(sums), -1).T * kernel_sum
 
     def covers(self, X: Array) -> Array:
-        """Say which rows lie within the range."""
+        """Say which samples lie within the range."""
         return np.asarray(((self.low <= X) & (self.high >= X)).all(axis=1))
 
     def __call__(self, X: Array) -> Array:
-        """Return S at rows within the range, one column per column of the values."""
+        """Return S at samples within the range, one column per column of the values."""
         sums = np.zeros((len(X), self.sums.shape[1]))
         for corner, share in self._corners(X):
             sums += share[:, None] * self.sums[corner]

@@ -1,4 +1,4 @@
-"""P(noisy y | x) by any probabilistic classifier."""
+"""P(observed y | x) by any probabilistic classifier."""
 
 from typing import Self
 
@@ -23,7 +23,7 @@ from unflip.posterior._base import BasePosterior
 
 
 class ProbabilisticPosterior(BasePosterior):
-    r"""P(noisy y | x) as a classifier's `predict_proba`.
+    r"""P(observed y | x) as a classifier's `predict_proba`.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class ProbabilisticPosterior(BasePosterior):
             estimator = CalibratedClassifierCV(estimator, method=self.calibration, cv=self.cv)
         if not hasattr(estimator, "predict_proba"):
             raise TypeError(
-                f"{type(estimator).__name__} has no predict_proba, so it gives no P(noisy y | x). "
+                f"{type(estimator).__name__} has no predict_proba, which P(observed y | x) needs. "
                 "Set calibration='sigmoid', or use a probabilistic classifier such as "
                 "LogisticRegression."
             )
@@ -104,14 +104,14 @@ class ProbabilisticPosterior(BasePosterior):
 
     @one_blas_thread()
     def predict_proba(self, X: Rows) -> Array:
-        """Return P(noisy y | x), one column per class in the order of `classes_`."""
+        """Return P(observed y | x), one column per class in the order of `classes_`."""
         check_is_fitted(self)
         check_table(self, X, reset=False)
         probabilities = np.asarray(self.estimator_.predict_proba(X))
         if not np.isfinite(probabilities).all():
             raise ValueError(
-                f"{type(self.estimator_).__name__} gives probabilities that are NaN or infinite, "
-                "and none can be believed: it does not fit these data. Use another classifier."
+                f"{type(self.estimator_).__name__} returns probabilities that are NaN or infinite: "
+                "it does not fit these data. Use another classifier."
             )
         return probabilities
 

@@ -1,4 +1,4 @@
-"""P(noisy y | x) as the noisy prior times a density ratio."""
+"""P(observed y | x) as the noisy prior times a density ratio."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -19,16 +19,17 @@ from unflip.posterior._base import BasePosterior, check_rows
 
 
 class DensityRatioPosterior(BasePosterior):
-    r"""P(noisy y | x) = P(noisy y) p(x | noisy y) / p(x), one density ratio per class.
+    r"""P(observed y | x) = P(observed y) p(x | observed y) / p(x), one density ratio per class.
 
     Parameters
     ----------
     ratio : density-ratio estimator, default=None
-        One of :mod:`unflip.density_ratio`, used for every class: numerator the class's rows,
-        denominator all rows. None: :class:`~unflip.density_ratio.KLIEP` with its defaults.
+        One of :mod:`unflip.density_ratio`, used for every class: numerator the class's samples,
+        denominator all samples. None: :class:`~unflip.density_ratio.KLIEP` with its defaults.
     normalize : bool, default=False
-        Whether a row's probabilities are made to sum to one. The ratios are estimated separately,
-        so by themselves they need not; the paper leaves them so. None exceeds one either way.
+        Whether the probabilities of a sample are scaled to sum to one. The ratios are estimated
+        separately, so by themselves they need not; the paper leaves them so. None exceeds one
+        either way.
 
     Attributes
     ----------
@@ -76,7 +77,7 @@ class DensityRatioPosterior(BasePosterior):
         return self._unfitted_ratio()._by_sums
 
     def _fit_samples(self, samples: Sequence[Samples], classes: Array, X: Rows, rows: Rows) -> Self:
-        """Fit every class against all rows, wherever they lie; `X` are some, `rows` as numbers."""
+        """Fit every class against all samples; `rows` are some of `X` as numbers."""
         mass = np.array([sample.total_num for sample in samples])
         check_class_weights(mass, np.arange(classes.size), classes)
         ratios = [self._unfitted_ratio()._fit_samples(sample, rows) for sample in samples]
@@ -94,7 +95,7 @@ class DensityRatioPosterior(BasePosterior):
 
     @one_blas_thread()
     def predict_proba(self, X: Rows) -> Array:
-        """Return P(noisy y | x), one column per class in the order of `classes_`."""
+        """Return P(observed y | x), one column per class in the order of `classes_`."""
         check_is_fitted(self)
         X = new_rows(self, X)
         ratios = np.column_stack([ratio.predict(X) for ratio in self.ratios_]).astype(float)

@@ -1,4 +1,4 @@
-"""P(noisy y | x) by whichever of several classifiers predicts held-out noisy labels best."""
+"""P(observed y | x) by whichever of several classifiers predicts held-out noisy labels best."""
 
 from collections.abc import Sequence
 from typing import Self
@@ -27,35 +27,36 @@ from unflip._utils.validation import (
 from unflip.posterior._base import BasePosterior, cross_fit, held_out_proba
 from unflip.posterior._probabilistic import ProbabilisticPosterior
 
-LEAST = 1e-12
+MIN_PROBABILITY = 1e-12
 """Minimum probability in the log-likelihood."""
 
 
 class SelectedPosterior(BasePosterior):
-    r"""P(noisy y | x) by the classifier of the highest held-out mean of log P(noisy=y_i | x_i).
+    r"""P(observed y | x) by the classifier with the highest held-out mean log-likelihood.
 
-    Held-out noisy labels are enough to choose by: among all functions of x, P(noisy y | x) itself
-    has the highest mean.
+    Held-out noisy labels are enough to choose by: among all functions of x, P(observed y | x)
+    itself has the highest mean.
 
     Parameters
     ----------
     candidates : sequence of classifiers, default=None
         Classifiers with `predict_proba`. None: logistic regression on standardised features, and
-        for rows that are not sparse boosted trees.
+        boosted trees (only if X is not sparse).
     cv : int, cross-validation splitter or iterable of splits, default=3
-        Folds; of a number, no more than the rarest class has rows.
+        Folds; an integer is lowered to the number of samples of the rarest class.
     max_rows : int, default=10_000
-        Of more rows, a random sample of so many is used for the choice, where `cv` is a number.
+        If there are more samples than this, a random subset of this size is used for the choice (if
+        `cv` is a number).
     random_state : int, RandomState instance or None, default=None
-        Seed of the folds, the sample and the candidates. None is a seed too, so that the same rows
-        always give the same probabilities.
+        Seed of the folds, the sample and the candidates. None is a seed too, so that the same
+        samples always give the same probabilities.
 
     Attributes
     ----------
     posterior_ : ProbabilisticPosterior
-        The chosen classifier, fitted to all rows.
+        The chosen classifier, fitted to all samples.
     scores_ : ndarray of shape (n_candidates,)
-        Held-out means of log P(noisy y | x). NaN where a class has a single row, which leaves
+        Held-out means of log P(observed y | x). NaN where a class has a single sample, which leaves
         nothing to hold out: the first candidate is taken.
     classes_ : ndarray of shape (n_classes,)
         The labels.
@@ -88,7 +89,7 @@ class SelectedPosterior(BasePosterior):
 
     @property
     def out_of_fold(self) -> bool:
-        """True: the folds that choose give every row's probability, too."""
+        """True: the folds that choose give every sample's probability, too."""
         return True
 
     @documented_like(BasePosterior.fit)
@@ -100,7 +101,7 @@ class SelectedPosterior(BasePosterior):
     def fit_predict_proba(
         self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Floats:
-        """Fit, and return P(noisy y | x) of every row by a classifier that did not see its label.
+        """Fit, and return P(observed y | x) of every sample, without its own label.
 
         Parameters
         ----------
@@ -127,7 +128,7 @@ class SelectedPosterior(BasePosterior):
             if np.bincount(codes).min() > 1:
                 scores = self._scores(candidates, X, codes, sample_weight, folds, random)
             elif isinstance(folds, int):
-                folds = None  # a class of one row leaves nothing to hold out
+                folds = None  # a class of one sample leaves nothing to hold out
             fitted, held_out = cross_fit(
                 candidates[0 if np.isnan(scores).all() else int(np.argmax(scores))],
                 X,
@@ -141,13 +142,13 @@ class SelectedPosterior(BasePosterior):
         return held_out
 
     def predict_proba(self, X: Rows) -> Array:
-        """Return P(noisy y | x), one column per class in the order of `classes_`."""
+        """Return P(observed y | x), one column per class in the order of `classes_`."""
         check_is_fitted(self)
         check_table(self, X, reset=False)
         return self.posterior_.predict_proba(X)
 
     def for_folds(self) -> BasePosterior:
-        """Return the classifier that all rows chose."""
+        """Return the classifier chosen on all samples."""
         return clone(self.posterior_)
 
     def _candidates(self, X: Rows) -> Sequence[ProbabilisticClassifier | None]:
@@ -179,7 +180,7 @@ class SelectedPosterior(BasePosterior):
                 )
             if not hasattr(candidate, "predict_proba"):
                 raise TypeError(
-                    f"candidates[{k}] has no predict_proba, so it gives no P(noisy y | x): "
+                    f"candidates[{k}] has no predict_proba, so it gives no P(observed y | x): "
                     f"{candidate!r}. Use a probabilistic classifier, or wrap it: "
                     "CalibratedClassifierCV(...)."
                 )
@@ -211,7 +212,7 @@ class SelectedPosterior(BasePosterior):
             counted = None if sample_weight is None else weight
             held_out = held_out_proba(candidate, rows, labels, counted, folds)
             own = held_out[np.arange(labels.size), labels]
-            scores.append(np.average(np.log(np.maximum(own, LEAST)), weights=weight))
+            scores.append(np.average(np.log(np.maximum(own, MIN_PROBABILITY)), weights=weight))
         return np.array(scores)
 
     def __sklearn_tags__(self) -> Tags:

@@ -56,6 +56,11 @@ class Measurement:
         return self.rho_pos, self.rho_neg
 
     @property
+    def true_rate(self) -> float:
+        """The true value of the rate that was estimated."""
+        return self.rho_pos if self.quantity == "rho_pos" else self.rho_neg
+
+    @property
     def mean(self) -> float:
         """Mean over the splits."""
         return float(np.mean(self.values))
@@ -145,7 +150,7 @@ class Results:
             entry
             for entry in self.measurements
             if entry.experiment == experiment
-            and all(getattr(entry, name) == value for name, value in fields.items())
+            and all(vars(entry)[name] == value for name, value in fields.items())
         ]
 
     @property
@@ -302,7 +307,7 @@ def summarise(outcomes: Mapping[Run, Outcome], repeats: int) -> Results:
                     rho_neg,
                     method,
                     quantity,
-                    values=tuple(getattr(outcome, quantity) for outcome in done),
+                    values=tuple(vars(outcome)[quantity] for outcome in done),
                     seconds=float(np.mean([outcome.seconds for outcome in done])),
                     paper=published().get((cell, quantity)),
                     rates_error=_rates_error(done, method, rho_pos, rho_neg),

@@ -1,6 +1,7 @@
 """The page that compares our measurements with the paper's."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from unflip.paper.experiments._choices import (
     SYNTHETIC_ROWS,
 )
 from unflip.paper.experiments._compare import Measurement, MethodSummary, Results
-from unflip.paper.experiments._config import EXPERIMENTS, LEARNERS, METHOD_NAMES
+from unflip.paper.experiments._config import EXPERIMENTS, LEARNERS, METHOD_NAMES, Pair
 from unflip.paper.experiments._pictures import figure_1, noise_levels
 
 REPRODUCTION_TITLE = "The paper's experiments, run again"
@@ -140,44 +141,30 @@ def _choices() -> Iterator[Block]:
 
 def _rates_section(results: Results, name: str) -> Iterator[Block]:
     experiment, methods = EXPERIMENTS[name], results.methods(name)
-    rows = []
-    for dataset in experiment.datasets:
-        for pair in experiment.pairs:
-            cells = [Cell(dataset), Cell(_pair(pair))]
-            for method in methods:
-                found = results.of(
-                    name, dataset=dataset, rho_pos=pair[0], rho_neg=pair[1], method=method
-                )
-                cells.append(_rates_cell(found) if found else Cell("-"))
-            rows.append(tuple(cells))
+
+    def cells(dataset: str, pair: Pair) -> list[Cell]:
+        found = results.of(name, dataset=dataset, rho_pos=pair[0], rho_neg=pair[1])
+        return [_rates_cell([each for each in found if each.method == m]) for m in methods]
+
+    def mean(method: str, quantity: Callable[[Measurement], float]) -> float:
+        return float(np.mean([quantity(entry) for entry in results.of(name, method=method)]))
+
+    rows = [
+        (Cell(dataset), Cell(_pair(pair)), *cells(dataset, pair))
+        for dataset in experiment.datasets
+        for pair in experiment.pairs
+    ]
     head = ("data", "true rates", *(METHOD_NAMES[method] for method in methods))
     yield Table(head, tuple(rows), "Estimated (rho_pos, rho_neg); the paper's below.", n_labels=2)
     yield Text(_sentence(_minimum_agreement(results, name)))
-    spreads = {
-        method: np.mean([entry.sd for entry in results.of(name, method=method)])
-        for method in methods
-    }
-    errors = {
-        method: np.mean(
-            [
-                abs(entry.mean - getattr(entry, entry.quantity))
-                for entry in results.of(name, method=method)
-            ]
-        )
-        for method in methods
-    }
-    seconds = {
-        method: float(np.mean([entry.seconds for entry in results.of(name, method=method)]))
-        for method in methods
-    }
     yield Table(
         ("method", "error of the mean", "standard deviation", "seconds per fit"),
         tuple(
             (
                 Cell(METHOD_NAMES[method]),
-                Cell(f"{errors[method]:.3f}"),
-                Cell(f"{spreads[method]:.3f}"),
-                Cell(_seconds(seconds[method])),
+                Cell(f"{mean(method, lambda entry: abs(entry.mean - entry.true_rate)):.3f}"),
+                Cell(f"{mean(method, lambda entry: entry.sd):.3f}"),
+                Cell(_seconds(mean(method, lambda entry: entry.seconds))),
             )
             for method in methods
         ),
@@ -187,32 +174,27 @@ def _rates_section(results: Results, name: str) -> Iterator[Block]:
 
 def _rates_cell(measurements: list[Measurement]) -> Cell:
     """Return a cell of table 1 or 2: our rates and the paper's."""
+    if not measurements:
+        return Cell("-")
     ours = "(" + ", ".join(f"{entry.mean:.3f} ± {entry.sd:.3f}" for entry in measurements) + ")"
-    bold = all(abs(entry.mean - getattr(entry, entry.quantity)) < 0.1 for entry in measurements)
-    printed = [entry for entry in measurements if entry.paper is not None]
+    bold = all(abs(entry.mean - entry.true_rate) < 0.1 for entry in measurements)
+    printed = [(entry, entry.paper) for entry in measurements if entry.paper is not None]
     if not printed:
         return Cell(ours, bold=bold)
-    below = ", ".join(
-        f"{entry.paper.mean:.3f} ± {entry.paper.sd:.3f}" for entry in printed if entry.paper
-    )
-    errors = [
-        abs(entry.paper.mean - getattr(entry, entry.quantity)) for entry in printed if entry.paper
-    ]
-    furthest = max((entry.mean - entry.paper.mean for entry in printed if entry.paper), key=abs)
+    below = ", ".join(f"{paper.mean:.3f} ± {paper.sd:.3f}" for _, paper in printed)
+    furthest = max((entry.mean - paper.mean for entry, paper in printed), key=abs)
     return Cell(
         ours,
         f"({below})",
         bold=bold,
-        below_bold=max(errors) < 0.1,
+        below_bold=all(abs(paper.mean - entry.true_rate) < 0.1 for entry, paper in printed),
         shade=_shade(furthest / RATES_STEP),
     )
 
 
 def _minimum_agreement(results: Results, name: str) -> str:
-    measurements = [
-        entry for entry in results.of(name, method="liu-tao") if entry.paper is not None
-    ]
-    gaps = [abs(entry.mean - entry.paper.mean) for entry in measurements if entry.paper]
+    found = results.of(name, method="liu-tao")
+    gaps = [abs(entry.mean - entry.paper.mean) for entry in found if entry.paper is not None]
     spread = {
         method: np.mean([entry.sd for entry in results.of(name, method=method)])
         for method in ("cross-validation", "liu-tao")
@@ -243,40 +225,33 @@ def _accuracy_table(results: Results, name: str, summaries: list[MethodSummary])
     methods = results.methods(name)
     rows = []
     for (dataset, pair), row in results.accuracy_rows(name).items():
-        ours = {method: entry.mean for method, entry in row.items()}
-        theirs = {m: entry.paper.mean for m, entry in row.items() if entry.paper is not None}
-        cells = [Cell(dataset), Cell(_pair(pair))]
-        for method in methods:
-            entry = row[method]
-            printed = entry.paper
-            cells.append(
-                Cell(
-                    f"{entry.mean:.2f} ± {entry.sd:.2f}",
-                    "" if printed is None else f"{printed.mean:.2f} ± {printed.sd:.2f}",
-                    bold=_among_two_highest(method, ours),
-                    below_bold=printed is not None and _among_two_highest(method, theirs),
-                    shade=_shade(entry.deviations),
-                )
+        ours = {method: row[method].mean for method in methods}
+        printed = {m: entry.paper for m, entry in row.items() if entry.paper is not None}
+        theirs = {method: paper.mean for method, paper in printed.items()}
+        texts = {m: f"{paper.mean:.2f} ± {paper.sd:.2f}" for m, paper in printed.items()}
+        cells = [
+            Cell(
+                f"{row[method].mean:.2f} ± {row[method].sd:.2f}",
+                texts.get(method, ""),
+                bold=_among_two_highest(method, ours),
+                below_bold=method in theirs and _among_two_highest(method, theirs),
+                shade=_shade(row[method].deviations),
             )
-        rows.append(tuple(cells))
+            for method in methods
+        ]
+        rows.append((Cell(dataset), Cell(_pair(pair)), *cells))
     ours = {summary.method: summary.average for summary in summaries}
     theirs = {s.method: s.paper_average for s in summaries if s.paper_average is not None}
-    rows.append(
-        (
-            Cell("average"),
-            Cell(""),
-            *(
-                Cell(
-                    f"{summary.average:.2f}",
-                    "" if summary.paper_average is None else f"{summary.paper_average:.2f}",
-                    bold=_among_two_highest(summary.method, ours),
-                    below_bold=summary.method in theirs
-                    and _among_two_highest(summary.method, theirs),
-                )
-                for summary in summaries
-            ),
+    averages = [
+        Cell(
+            f"{average:.2f}",
+            f"{theirs[method]:.2f}" if method in theirs else "",
+            bold=_among_two_highest(method, ours),
+            below_bold=method in theirs and _among_two_highest(method, theirs),
         )
-    )
+        for method, average in ours.items()
+    ]
+    rows.append((Cell("average"), Cell(""), *averages))
     head = ("data", "noise", *(METHOD_NAMES[method] for method in methods))
     return Table(head, tuple(rows), "Accuracy in percent; the paper's below.", n_labels=2)
 
@@ -317,21 +292,15 @@ def _method_table(summaries: list[MethodSummary], n_rows: int) -> Table:
 def _ordering(results: Results, name: str) -> str:
     """Check the paper's claim that eIW and IW are above all others on the table's average."""
     average = {s.method: s.average for s in results.compare_methods(name)}
-    parts = []
+    rivals = [other for other in COMPARED if other in average]
+    parts, holds = [], True
     for method in OURS:
-        below = [other for other in COMPARED if other in average]
-        beaten = [other for other in below if average[method] > average[other]]
-        missed = [other for other in below if other not in beaten]
+        beaten = [other for other in rivals if average[method] > average[other]]
+        missed = [other for other in rivals if other not in beaten]
         verdicts = [f"above {_listed(beaten, average)}"] if beaten else []
         verdicts += [f"not above {_listed(missed, average)}"] if missed else []
-        text = f"{METHOD_NAMES[method]} ({average[method]:.2f}) is {', and '.join(verdicts)}"
-        parts.append(text)
-    holds = all(
-        average[method] > average[other]
-        for method in OURS
-        for other in COMPARED
-        if other in average
-    )
+        parts.append(f"{METHOD_NAMES[method]} ({average[method]:.2f}) is {', and '.join(verdicts)}")
+        holds = holds and not missed
     verdict = "The paper's ordering holds. " if holds else "The paper's ordering does not hold. "
     return verdict + "; ".join(parts) + "."
 
@@ -370,30 +339,17 @@ def _figure_section(results: Results) -> Iterator[Block]:
         "rates, hinge loss left, logistic loss right",
     )
     rows = []
-    for learner in experiment.learners:
-        for pair in experiment.pairs:
-            row = {
-                entry.method: entry
-                for entry in results.of(
-                    "figure1", learner=learner, rho_pos=pair[0], rho_neg=pair[1]
-                )
-            }
-            means = {method: entry.mean for method, entry in row.items()}
-            rows.append(
-                (
-                    Cell(LEARNERS[learner]),
-                    Cell(_pair(pair)),
-                    *(
-                        Cell(
-                            f"{row[method].mean:.2f} ± {row[method].sd:.2f}",
-                            bold=_among_two_highest(method, means),
-                        )
-                        if method in row
-                        else Cell("-")
-                        for method in experiment.methods
-                    ),
-                )
-            )
+    for learner, pair in product(experiment.learners, experiment.pairs):
+        found = results.of("figure1", learner=learner, rho_pos=pair[0], rho_neg=pair[1])
+        means = {entry.method: entry.mean for entry in found}
+        texts = {entry.method: f"{entry.mean:.2f} ± {entry.sd:.2f}" for entry in found}
+        cells = [
+            Cell(texts[method], bold=_among_two_highest(method, means))
+            if method in texts
+            else Cell("-")
+            for method in experiment.methods
+        ]
+        rows.append((Cell(LEARNERS[learner]), Cell(_pair(pair)), *cells))
     head = ("learner", "noise", *(METHOD_NAMES[method] for method in experiment.methods))
     yield Table(
         head,

@@ -55,15 +55,10 @@ def as_csv(results: Results) -> str:
     writer.writerow(CSV_COLUMNS)
     for entry in results.measurements:
         paper = ("", "") if entry.paper is None else (entry.paper.mean, entry.paper.sd)
+        fields = asdict(entry)
         writer.writerow(
             [
-                entry.experiment,
-                entry.learner,
-                entry.dataset,
-                entry.rho_pos,
-                entry.rho_neg,
-                entry.method,
-                entry.quantity,
+                *(fields[column] for column in CSV_COLUMNS[:7]),
                 f"{entry.mean:.6g}",
                 f"{entry.sd:.6g}",
                 len(entry.values),
