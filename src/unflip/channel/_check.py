@@ -1,11 +1,9 @@
-"""Goodness of fit: whether the noise model explains the labels of samples that it has not seen.
+r"""Goodness of fit: whether the noise model explains the labels of samples that it has not seen.
 
-Trees are asked to predict its residuals, [label = k] - P(noisy=k | x) of every class k, out of
-fold. Where they can, the classes, or the label errors, follow a shape that the model cannot, and
-what it cannot follow it takes for noise.
+Randomised trees predict the residuals [label = k] - P(noisy=k | x). Where they succeed, the classes
+or the label errors follow a shape that the model cannot follow, and that it takes for noise.
+(Residual prediction: Jankova, Shah, Buehlmann and Samworth, JRSS B 2020.)
 """
-
-from collections.abc import Iterable, Iterator
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -26,29 +24,28 @@ from unflip.channel._temperature import held_out_logits
 
 
 def check_channel(rows: Floats, fit: ChannelFit, factor: float = 1.0) -> ModelCheck:
-    """Return how well a channel explains labels that it has not seen."""
+    """Return how well the noise model explains labels that it has not seen."""
     rows = rows[: SETTINGS.checked_samples]
     codes, weight = fit.design.codes[: len(rows)], fit.design.weight[: len(rows)]
-    held_out = leave_one_out(fit, len(rows), factor)
-    wrong = _disagreement(held_out, codes, weight)
-    statistic, verdict, simple = 0.0, "not_rejected", wrong
+    wrong = _disagreement(leave_one_out(fit, len(rows), factor), codes, weight)
     enough = len(rows) >= SETTINGS.fewest_checked
-    by_tree = None
-    if enough and wrong < SETTINGS.largest_rule_disagreement:
-        by_tree = _missed_by_a_tree(rows, codes, weight)
-    if by_tree is not None and weight @ by_tree < SETTINGS.explained_disagreement * weight.sum():
-        missed = _missed_by_columns(rows, codes, weight, fit)
-        if _gain(missed, by_tree, weight) > SETTINGS.rule_standard_errors:
-            verdict, simple = "rule", max(wrong, float(np.average(missed, weights=weight)))
-    if enough and verdict == "not_rejected" and wrong > SETTINGS.explained_disagreement:
-        residual = np.eye(fit.design.n_classes)[codes] - held_out
-        statistic = residual_score(rows, out_of_fold(rows, fit, factor), residual, weight)
+    statistic = residual_statistic(rows, fit, factor) if enough else 0.0
+    verdict = "not_rejected"
     if statistic >= SETTINGS.suspect_statistic:
         verdict = "rejected" if statistic >= SETTINGS.rejected_statistic else "suspect"
-    beyond_columns = int(fit.design.block.max()) > 1
-    if verdict != "rule" and (verdict != "not_rejected" or beyond_columns):
-        missed = _missed_by_columns(rows, codes, weight, fit)
-        simple = max(wrong, float(np.average(missed, weights=weight)))
+    by_columns = None
+    if verdict != "not_rejected" or int(fit.design.block.max()) > 1:
+        by_columns = _missed_by_columns(rows, codes, weight, fit)
+    if enough and wrong < SETTINGS.largest_rule_disagreement:
+        by_tree = _missed_by_a_tree(rows, codes, weight)
+        if weight @ by_tree < SETTINGS.explained_disagreement * weight.sum():
+            if by_columns is None:
+                by_columns = _missed_by_columns(rows, codes, weight, fit)
+            if _gain(by_columns, by_tree, weight) > SETTINGS.rule_standard_errors:
+                verdict = "rule"
+    simple = wrong
+    if by_columns is not None:
+        simple = max(wrong, float(np.average(by_columns, weights=weight)))
     return ModelCheck(
         statistic=statistic,
         p_value=float(norm.sf(statistic)),
@@ -63,23 +60,6 @@ def leave_one_out(fit: ChannelFit, most_rows: int | None = None, factor: float =
     """Return P(noisy | x) of every row without its own label: one step of Newton's method."""
     t = factor * held_out_logits(fit, most_rows)
     return np.asarray(softmax_over_classes(t.T).T @ fit.T)
-
-
-def out_of_fold(rows: Floats, fit: ChannelFit, factor: float = 1.0) -> Floats:
-    """Return P(noisy | x) of the rows, each fold's with w from the others.
-
-    Unlike the fit itself, and what leaves out single rows, it does not tell a row's label.
-    """
-    design, fold = fit.design, folds_of(rows)[0]
-    F, weight = design.features[: len(rows)], design.weight[: len(rows)]
-    weight = weight * (design.weight.sum() / weight.sum())  # they stand for all
-    t = design.logits(fit.unscaled_coef, slice(len(rows))).T
-    for k in range(fold.max() + 1):
-        others, left = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        if others.size:
-            found = fit_without(fit, others, weight[others], tol=SETTINGS.rough_tolerance)
-            t[left] += F[left] @ (found.unscaled_coef - fit.unscaled_coef)
-    return np.asarray(softmax_over_classes(factor * t.T).T @ fit.T)
 
 
 def held_out_gain(plain: ChannelFit, noisy: ChannelFit) -> tuple[float, float]:
@@ -120,35 +100,52 @@ def _hardly_overlap(plain: ChannelFit) -> bool:
     return wrong < SETTINGS.separated_disagreement
 
 
-def residual_score(rows: Floats, fitted: Floats, residual: Floats, weight: Floats) -> float:
-    """Return by how many standard errors trees predict the residuals of rows they have not seen."""
-    columns, fold = for_trees(np.column_stack([rows, fitted])), folds_of(rows)[0]
+def residual_statistic(rows: Floats, fit: ChannelFit, factor: float = 1.0) -> float:
+    r"""Return the standardised sum of products of residuals with what trees predict of them.
 
-    def gains() -> Iterator[Floats]:
-        for k in range(fold.max() + 1):
-            others, left = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-            if others.size:
-                predicted = _predicted(columns, residual, weight, others, left, seed=k)
-                yield weight[left] * (predicted * residual[left]).sum(axis=1)
+    The trees that predict r_i for one fold are grown on the folds before it, on residuals at w
+    fitted to these folds alone. Given their labels, the sum over the fold of
 
-    return score_of_folds(gains())
+        r_i' e_i,    e_i = [label = k] - P(noisy=k | x_i) at w fitted to this fold, too,
 
-
-def score_of_folds(gains: Iterable[Floats]) -> float:
-    """Return what is gained over its standard error; of folds in turn, till there is no hope.
-
-    Parameters
-    ----------
-    gains : iterable of ndarrays
-        The gain of every row of one fold, the next fold's computed where it is asked for.
+    has mean 0 under the model: the sums of the folds are differences of a martingale. (With labels
+    of the fold in w, e_i is the generalised least-squares residual, to first order. Without them, w
+    would err the same way for all samples of a fold.) The variance is that of the labels, less what
+    w follows of it: q' H^-1 q, with q the derivative of the sum in w and H the information.
     """
-    total = squares = score = 0.0
-    for gain in gains:
-        total, squares = total + float(gain.sum()), squares + float(gain @ gain)
-        score = total / np.sqrt(squares) if squares > 0 else 0.0
-        if score < SETTINGS.early_stop_statistic:
-            break
-    return float(score)
+    fold, n, design = folds_of(rows)[0], len(rows), fit.design
+    codes, weight = design.codes[:n], design.weight[:n]
+    label = np.eye(design.n_classes)[codes]
+
+    def fitted_to(seen: Codes) -> ChannelFit:
+        if seen.size == len(design.codes):
+            return fit
+        return fit_without(fit, seen, weight[seen], tol=SETTINGS.rough_tolerance)
+
+    def clean_by(now: ChannelFit) -> Floats:
+        logits = factor * design.logits(now.unscaled_coef, slice(n))
+        return np.asarray(softmax_over_classes(logits).T)
+
+    total = variance = 0.0
+    seen = np.flatnonzero(fold == 0)
+    now = fitted_to(seen)
+    for k in range(1, fold.max() + 1):
+        left = np.flatnonzero(fold == k)
+        p = clean_by(now) @ fit.T
+        columns = for_trees(np.column_stack([rows, p]))
+        r = _predicted(columns, label - p, weight, seen, left, seed=k)
+        seen = np.append(seen, left)
+        now = fitted_to(seen)
+        clean = clean_by(now)[left]
+        p, weighted = clean @ fit.T, weight[left, None] * r
+        total += float((weighted * (label[left] - p)).sum())
+        mean = (p * r).sum(axis=1, keepdims=True)
+        variance += float((weighted * p * (r - mean)).sum())
+        by_clean = weighted @ fit.T.T
+        by_t = factor * clean * (by_clean - (clean * by_clean).sum(axis=1, keepdims=True))
+        q = (by_t @ now.directions).T @ design.features[left]
+        variance -= float((np.matmul(q[:, None], now.unscaled_roots) ** 2).sum())
+    return total / np.sqrt(variance) if variance > 0 else 0.0
 
 
 def _predicted(
@@ -164,12 +161,7 @@ def _predicted(
     if n_classes > SETTINGS.residual_combinations:
         shape = n_classes, SETTINGS.residual_combinations
         mixed = mixed @ np.random.RandomState(seed).standard_normal(shape)
-    forest = ExtraTreesRegressor(
-        n_trees,
-        min_samples_leaf=SETTINGS.residual_leaf_samples,
-        max_features=0.5,
-        random_state=seed,
-    )
+    forest = ExtraTreesRegressor(n_trees, min_samples_leaf=SETTINGS.tree_leaf, random_state=seed)
     with SCIKIT_LEARN:
         leaves = forest.fit(columns[others], mixed, weight[others]).apply(columns)
     leaves += np.cumsum([0, *(tree.tree_.node_count for tree in forest.estimators_)])[:-1]

@@ -8,13 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unflip._utils.typing import Codes, Floats
-from unflip.channel._check import leave_one_out
 from unflip.channel._copies import starts_of_equal
 from unflip.channel._design import ChannelDesign, affordable_rows
-from unflip.channel._evidence import ChannelFit
 from unflip.channel._explore import Exploration
 from unflip.channel._features import ChannelFeatures
-from unflip.channel._forest import ForestFeatures, pilot_gain
+from unflip.channel._forest import ForestFeatures
 from unflip.channel._maximise import at_matrix
 from unflip.channel._settings import SETTINGS
 
@@ -151,21 +149,6 @@ class Choice:
         if least is not None:
             gains.append(at(least).log_likelihood - before + SETTINGS.explored_drop)
         return max(gains)
-
-
-def may_bend(sample: ChannelSample, fit: ChannelFit, factor: float) -> bool:
-    """Return whether the classes may be told apart by more than a fit's features.
-
-    A few trees are asked whether they predict labels better. Where T has targets, these may stand
-    for what the features cannot follow, so that it is always possible.
-    """
-    structure, n_pilot = fit.structure, SETTINGS.pilot_forest_samples
-    if structure.n_ratios or structure.targets is not None:
-        return True
-    noisy = np.maximum(leave_one_out(fit, n_pilot, factor), SETTINGS.smallest_probability)
-    rows, codes, weight = sample.rows[:n_pilot], sample.codes[:n_pilot], sample.weight[:n_pilot]
-    gain = weight.sum() * pilot_gain(rows, codes, weight, noisy)
-    return bool(gain > SETTINGS.forest_evidence)
 
 
 def head_of(sample: ChannelSample) -> tuple[Floats, Floats, NDArray[np.intp]]:

@@ -8,7 +8,7 @@ from scipy.stats import chi2
 
 from unflip._utils.typing import Floats
 from unflip.channel._check import check_channel
-from unflip.channel._choose import Candidate, ChannelSample, Choice, Features, may_bend
+from unflip.channel._choose import Candidate, ChannelSample, Choice, Features
 from unflip.channel._copies import distinct_rows
 from unflip.channel._design import softmax_over_classes
 from unflip.channel._evidence import ChannelFit, mean_softmax
@@ -136,9 +136,9 @@ def fit_channel(
 ) -> tuple[FittedChannel, FittedRows]:
     """Fit P(noisy | x) = softmax(t(x)) T, and return it with the rows as it has seen them.
 
-    With "auto", the evidence chooses between the columns and RBF features beside them. If a few
-    trees predict the labels better, the scores of a forest are compared with them too. The goodness
-    of fit is tested at the end.
+    With "auto", the evidence chooses between the columns and RBF features beside them. If their
+    goodness of fit is in doubt, the scores of a forest are compared with them too, and the goodness
+    of fit is tested again.
 
     Parameters
     ----------
@@ -174,13 +174,14 @@ def fit_channel(
     if features == "trees":
         return finished(choice.trees(columns, random_state))
     smooth = choice.smooth(columns)
-    fitted = finished(smooth)
-    if may_bend(sample, fitted[1].fit, fitted[1].factor):
+    fitted = _checked(finished(smooth))
+    check = fitted[0].check
+    if check is not None and check.statistic > SETTINGS.forest_statistic:
         trees = choice.trees(columns, random_state)
         n_rows = min(len(sample.rows), SETTINGS.pilot_samples)
         if n_rows * (trees.height - smooth.height) > SETTINGS.forest_evidence:
-            fitted = finished(trees)
-    return _checked(fitted)
+            fitted = _checked(finished(trees))
+    return fitted
 
 
 def _exploration(known: Noise | None, n_classes: int, estimate: str) -> Exploration:

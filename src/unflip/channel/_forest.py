@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 from sklearn.ensemble import ExtraTreesClassifier
 
 from unflip._utils.threads import SCIKIT_LEARN
@@ -130,40 +130,6 @@ class ForestFeatures:
         """Return the centred logarithms of the probabilities of all classes."""
         logs = np.log(SETTINGS.forest_trees * votes + SETTINGS.prior_trees * self.share)
         return np.asarray(logs - logs.mean(axis=1, keepdims=True))
-
-
-def pilot_gain(X: Floats, codes: Codes, weight: Floats, noisy: Floats) -> float:
-    """Return by how much few trees make labels that they have not seen likelier, per row.
-
-    P(noisy | x)^b trees^a is compared with P(noisy | x)^b, each at its likeliest a and b.
-    """
-    X, fold, n_classes = for_trees(X), folds_of(X)[0], noisy.shape[1]
-    n_trees = SETTINGS.pilot_forest_trees
-    share = _shares(codes, weight, n_classes)
-    scores = np.zeros_like(noisy)
-    for k in range(fold.max() + 1):
-        grown, left = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        if grown.size:
-            forest = ExtraTreesClassifier(
-                n_trees,
-                min_samples_leaf=SETTINGS.tree_leaf,
-                max_depth=SETTINGS.tree_depth,
-                max_features=None,
-                random_state=k,
-            )
-            votes = np.zeros((left.size, n_classes))
-            with SCIKIT_LEARN:
-                forest.fit(X[grown], codes[grown], weight[grown])
-                votes[:, forest.classes_] = forest.predict_proba(X[left])
-            scores[left] = np.log1p(n_trees / SETTINGS.prior_trees * votes / share)
-    plain, own = np.log(noisy), (np.arange(len(X)), codes)
-
-    def likelihood(a: float, b: float) -> float:
-        return float(np.average(log_softmax(b * plain + a * scores, axis=1)[own], weights=weight))
-
-    of_model = SETTINGS.pilot_model_exponents
-    with_trees = max(likelihood(a, b) for a in SETTINGS.pilot_tree_exponents for b in of_model)
-    return with_trees - max(likelihood(0.0, b) for b in of_model)
 
 
 def _shares(codes: Codes, weight: Floats, n_classes: int) -> Floats:

@@ -151,8 +151,10 @@ class ChannelSettings:
     # features are compared. Bounds the time of a fit (`TIMES`).
     pilot_work: float = 2.5e8
     pilot_samples: int = 3000
-    # Minimum gain of the held-out log-likelihood in the pilot run, in nats, to grow a forest, and
-    # of the log-evidence to use its scores. Such a gain is
+    # Minimum statistic of the goodness of fit, in standard errors, to grow a forest: by chance, one
+    # is grown in one fit of six. Whether its scores are used is for the evidence to decide.
+    forest_statistic: float = 1.0
+    # Minimum gain of the log-evidence, in nats, to use the scores of a forest. Such a gain is
     # strong evidence, e^3 = 20 to 1 (Kass and Raftery, JASA 1995). It is required because the
     # forest has learnt from the labels too, which the evidence of its scores does not count.
     forest_evidence: float = 3.0
@@ -170,42 +172,28 @@ class ChannelSettings:
     # The shares of the observed classes count as this many additional trees, so that no
     # probability is 0 (`SCENARIOS`, `MANY_CLASSES`).
     prior_trees: float = 5.0
-    # Maximum number of samples, and number of trees per fold, in the pilot run of a forest. Bounds
-    # the time of a fit.
-    pilot_forest_samples: int = 1500
-    pilot_forest_trees: int = 5
-    # Exponents a and b of p_trees^a p_model^b that the pilot run compares: with few trees, p_trees
-    # is overconfident, so that a is at most 1.
-    pilot_tree_exponents: tuple[float, ...] = (0.1, 0.3, 0.5, 1.0)
-    pilot_model_exponents: tuple[float, ...] = (0.7, 1.0, 1.4)
 
     # --- Goodness of fit.
     # Maximum number of samples that the checks use, which bounds the time of a fit, and minimum
     # number for a check: with fewer samples, trees hardly learn anything.
     checked_samples: int = 3000
     fewest_checked: int = 100
-    # Labels count as explained if at most this share of them differs from the prediction: whatever
-    # is wrong with the model then concerns few labels (`SCENARIOS`).
-    explained_disagreement: float = 0.02
-    # Number of trees that predict the residuals, and minimum number of samples per leaf. More trees
-    # find hardly more (`SCENARIOS`, `MANY_CLASSES`).
+    # Number of trees that predict the residuals. More trees find hardly more (`SCENARIOS`).
     residual_trees: int = 15
-    residual_leaf_samples: int = 5
     # Number of random combinations of the residuals that trees are grown on (Joly, Geurts and
     # Wehenkel, ECML 2014). Bounds the time of a fit.
     residual_combinations: int = 3
-    # If the statistic of the first folds is below this, the remaining folds are skipped: trees that
-    # predict one fold badly hardly do better in the others. Bounds the time of a fit.
-    early_stop_statistic: float = -0.5
     # Statistics, in standard errors, from which on the model is suspect (the verdict "suspect") or
     # rejected ("rejected"). By chance this happens in one fit of 700, or of 10^9 (normal
     # distribution, one-sided).
     suspect_statistic: float = 3.0
     rejected_statistic: float = 6.0
-    # Labels may follow a rule if the model disagrees with less than this share of them and a small
-    # decision tree explains them better than a linear model by this many standard errors. The tree
-    # has 12 leaves, or 3 per class if that is more (`SCENARIOS`, labels by a rule).
+    # Labels may follow a rule if the model disagrees with less than the first share of them, a
+    # small decision tree with less than the second share, and the tree explains them better than a
+    # linear model by this many standard errors. The tree has 12 leaves, or 3 per class if that is
+    # more (`SCENARIOS`, labels by a rule).
     largest_rule_disagreement: float = 0.2
+    explained_disagreement: float = 0.02
     rule_standard_errors: float = 3.0
     rule_leaves: int = 12
     # Classes are separated if less than this share of the held-out labels differs from the
