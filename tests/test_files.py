@@ -5,52 +5,87 @@ import struct
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from unflip._utils.files import ACL, whole_file, write_whole
+from unflip import NoiseRates
 from unflip.review import Decisions, ReviewTable
+from unflip.streaming import ArrayBatches, StreamingAudit
+
+pytest.importorskip("pyarrow")
+
+ACL = "system.posix_acl_access"
+"""Attribute in which Linux keeps the access control list of a file (acl(5))."""
 
 NOBODY = 65534
 """A user and a group without rights, by convention on Linux."""
+
+
+X = np.random.default_rng(0).normal(size=(60, 1))
+DATA = ArrayBatches(X, (X[:, 0] > 0).astype(int), batch_rows=30)
+AUDIT = StreamingAudit("probabilistic", NoiseRates(0.1, 0.1)).fit(DATA)
+
+
+class Watched(ArrayBatches):
+    """Batches after the first of which something happens."""
+
+    def __init__(self, happens):
+        super().__init__(DATA.X, DATA.y, batch_rows=30)
+        self.happens = happens
+
+    def __iter__(self):
+        first, *rest = super().__iter__()
+        yield first
+        self.happens()
+        yield from rest
+
+
+def write(path, data=DATA):
+    AUDIT.write(data, path)
+
+
+def is_new(path):
+    """Whether a whole Parquet file is there."""
+    content = path.read_bytes()
+    return content.startswith(b"PAR1") and content.endswith(b"PAR1")
+
+
+def failing(error):
+    def fail():
+        raise error
+
+    return Watched(fail)
 
 
 def mode(path):
     return path.stat().st_mode & 0o7777
 
 
-def test_the_text_is_written_and_nothing_else_is_left(tmp_path):
-    path = tmp_path / "page.md"
-    write_whole(path, "rate ρ ± 0.1\n")
-    assert path.read_text(encoding="utf-8") == "rate ρ ± 0.1\n"
+def test_the_file_is_written_and_nothing_else_is_left(tmp_path):
+    path = tmp_path / "found.parquet"
+    write(path)
+    assert is_new(path)
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_the_folder_is_made(tmp_path):
-    write_whole(tmp_path / "a" / "b" / "page.md", "x")
-    assert (tmp_path / "a" / "b" / "page.md").read_text() == "x"
+    write(tmp_path / "a" / "b" / "found.parquet")
+    assert is_new(tmp_path / "a" / "b" / "found.parquet")
 
 
-def test_an_old_file_is_replaced(tmp_path):
-    path = tmp_path / "page.md"
-    write_whole(path, "a long old text")
-    write_whole(path, "new")
-    assert path.read_text() == "new"
-
-
-@pytest.mark.parametrize("failing", ["write", "fsync", "replace"])
-def test_a_failure_keeps_the_old_file_and_leaves_no_temporary_one(tmp_path, monkeypatch, failing):
-    path = tmp_path / "page.md"
-    write_whole(path, "old")
-    text, error = "new", OSError
-    if failing == "write":
-        text, error = "new \ud800", UnicodeEncodeError  # half a character
+@pytest.mark.parametrize("step", ["write", "fsync", "replace"])
+def test_a_failure_keeps_the_old_file_and_leaves_no_temporary_one(tmp_path, monkeypatch, step):
+    path = tmp_path / "found.parquet"
+    path.write_text("old")
+    full = OSError("disk full")
 
     def refuse(*_):
-        raise OSError("disk full")
+        raise full
 
-    monkeypatch.setattr(os, "fsync" if failing == "fsync" else "replace", refuse)
-    with pytest.raises(error):
-        write_whole(path, text)
+    if step != "write":
+        monkeypatch.setattr(os, step, refuse)
+    with pytest.raises(OSError, match="disk full"):
+        write(path, failing(full) if step == "write" else DATA)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -62,7 +97,7 @@ def test_what_is_no_regular_file_is_not_replaced(tmp_path):
     link.symlink_to(pipe)
     for path in (pipe, link):
         with pytest.raises(FileExistsError, match="a device, a pipe or a socket"):
-            write_whole(path, "x")
+            write(path)
     assert pipe.is_fifo()
     assert set(tmp_path.iterdir()) == {pipe, link}
 
@@ -71,9 +106,11 @@ def test_what_is_no_regular_file_is_not_replaced(tmp_path):
 def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path):
     link = tmp_path / "link"
     link.symlink_to(tmp_path / "folder" / "file")
-    for text in ("made", "replaced"):
-        write_whole(link, text)
-        assert (tmp_path / "folder" / "file").read_text() == text
+    write(link)
+    assert is_new(tmp_path / "folder" / "file")
+    (tmp_path / "folder" / "file").write_text("old")
+    write(link)
+    assert is_new(tmp_path / "folder" / "file")
     assert link.is_symlink()
 
 
@@ -87,7 +124,7 @@ def test_a_new_file_has_the_permissions_that_the_umask_gives(
         with monkeypatch.context() as patch:
             # the umask is the whole process's: another thread would make files without it
             patch.setattr(os, "umask", lambda _: pytest.fail("the umask was changed"))
-            write_whole(tmp_path / "page.md", "x")
+            write(tmp_path / "page.md")
     finally:
         os.umask(before)
     assert mode(tmp_path / "page.md") == expected
@@ -103,10 +140,13 @@ def test_a_replaced_file_keeps_its_permissions(tmp_path, given, by_link):
     if by_link:
         (tmp_path / "link.csv").symlink_to(path)
     written = tmp_path / "link.csv" if by_link else path
-    with whole_file(written) as temporary:
-        assert mode(temporary) == 0o600  # nobody reads it in the meantime
-        temporary.write_text("new")
-    assert (path.read_text(), mode(path)) == ("new", given)
+
+    def look():
+        (temporary,) = tmp_path.glob(".unflip-*")
+        assert mode(temporary) == 0o600  # nobody else reads it in the meantime
+
+    write(written, Watched(look))
+    assert (is_new(path), mode(path)) == (True, given)
     assert written.is_symlink() == by_link
 
 
@@ -116,8 +156,8 @@ def test_a_replaced_file_keeps_its_owner_and_group(tmp_path):
     path.write_text("old")
     os.chown(path, NOBODY, NOBODY)
     path.chmod(0o640)
-    write_whole(path, "new")
-    assert (path.read_text(), mode(path)) == ("new", 0o640)
+    write(path)
+    assert (is_new(path), mode(path)) == (True, 0o640)
     assert (path.stat().st_uid, path.stat().st_gid) == (NOBODY, NOBODY)
 
 
@@ -150,7 +190,7 @@ def test_rights_of_a_group_that_cannot_be_kept_are_not_given_to_another(unprivil
         raise PermissionError("not a member of the group")
 
     monkeypatch.setattr(os, "fchown", refuse)
-    write_whole(path, "new")
+    write(path)
     assert mode(path) == 0o604
 
 
@@ -166,7 +206,7 @@ def test_a_replaced_file_keeps_its_access_control_list(tmp_path):
         os.setxattr(path, ACL, listed)
     except OSError as error:
         pytest.skip(f"no access control lists here: {error}")
-    write_whole(path, "new")
+    write(path)
     assert os.getxattr(path, ACL) == listed
 
 
@@ -177,7 +217,7 @@ def test_a_folder_that_is_read_only_stays_as_it_was(unprivileged):
     unprivileged.chmod(0o500)
     for name in ("page.md", "new.md", "below/new.md"):
         with pytest.raises(PermissionError):
-            write_whole(unprivileged / name, "new")
+            write(unprivileged / name)
     assert path.read_text() == "old"
     assert list(unprivileged.iterdir()) == [path]
 
@@ -199,7 +239,7 @@ def test_the_content_is_on_disk_before_it_replaces_the_old_one_and_the_name_afte
 
     monkeypatch.setattr(os, "fsync", noted_sync)
     monkeypatch.setattr(os, "replace", noted_replace)
-    write_whole(path, "x")
+    write(path)
     assert steps == [path.stat().st_ino, "replace", tmp_path.stat().st_ino]
 
 
@@ -217,17 +257,12 @@ def test_an_interruption_while_writing_changes_nothing(tmp_path, failure):
     path.write_text("old")
     path.chmod(0o600)
 
-    def half_written():
-        with whole_file(path) as temporary:
-            temporary.write_text("half")
-            raise failure
-
     with pytest.raises(type(failure)):
-        half_written()
+        write(path, failing(failure))
     assert (path.read_text(), list(tmp_path.iterdir())) == ("old", [path])
     assert os.name != "posix" or mode(path) == 0o600
 
 
 def test_a_name_as_long_as_the_file_system_allows_is_written(tmp_path):
-    write_whole(tmp_path / ("x" * 255), "x")
-    assert (tmp_path / ("x" * 255)).read_text() == "x"
+    write(tmp_path / ("x" * 255))
+    assert is_new(tmp_path / ("x" * 255))
