@@ -47,7 +47,7 @@ from unflip import (
 from unflip._utils.estimators import fit_soft_labels
 from unflip._utils.validation import check_labels
 from unflip.baselines import IRBLClassifier
-from unflip.checked._betting import running_sequence
+from unflip.checked._betting import _game, _log_capital
 from unflip.checked._counting import estimate_ratio
 from unflip.checked._draws import Draws
 from unflip.checked._error_model import MIN_CHECKED
@@ -225,15 +225,13 @@ def stopped(share: Ratio, draws: Draws, model: Array | None) -> Array:
     """Return the confidence sequence when it is narrow for the first time, or at the end."""
     predicted = np.column_stack(share.expected(model, draws.n_rows))
     values = np.column_stack(share.values(draws.rows, draws.truth))
-    ends = running_sequence(
-        values,
-        predicted[draws.rows],
-        predicted.mean(axis=0),
-        draws,
-        largest=1.0,
-        level=0.95,
-        grid=np.linspace(0, 1, 201),
-    )
+    game = _game(values, predicted[draws.rows], predicted.mean(axis=0), draws, 1.0)
+    grid = np.linspace(0, 1, 201)
+    capital = np.maximum.accumulate(_log_capital(grid, game), axis=1).max(axis=0)
+    is_open, step = capital < np.log(2 / 0.05), grid[1]
+    first = grid[is_open.argmax(axis=1)] - step
+    last = grid[grid.size - 1 - is_open[:, ::-1].argmax(axis=1)] + step
+    ends = np.clip(np.column_stack([first, last]), 0, 1)
     narrow = np.flatnonzero(ends[:, 1] - ends[:, 0] <= 2 * TARGET)
     return ends[narrow[0] if narrow.size else -1]
 

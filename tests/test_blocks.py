@@ -8,7 +8,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
@@ -18,9 +18,6 @@ from tests.test_streaming import SMALL
 from tests.test_streaming import table as two_classes
 from unflip import ImportanceReweightingClassifier, NoiseRates, flip_labels
 from unflip._blocks._label_model import N_HISTOGRAM, MislabelHistogram
-from unflip._blocks._rows import count_labels
-from unflip._blocks._samples import ClassSamples
-from unflip._utils.samples import TwoSamples
 from unflip._utils.sampling import drawn_rows
 from unflip.audit import LabelAudit
 from unflip.dask import DaskAudit, DaskBlocks, DaskReweighting
@@ -155,29 +152,6 @@ def test_a_class_without_weight_is_named():
     data = ArrayBatches(X, y, np.where(y == "a", 0.0, 1.0), batch_rows=600)
     with pytest.raises(ValueError, match="sample_weight"):
         StreamingReweighting(posterior="kliep", noise_rates="minimum").fit(data)
-
-
-@settings(max_examples=40, deadline=None)
-@given(data=st.data())
-def test_fetched_rows_are_those_at_the_positions_in_their_order(data):
-    X, y = table(60)
-    own = np.array(data.draw(st.lists(st.sampled_from([0.0, 1.0, 2.0]), min_size=60, max_size=60)))
-    own[:25] = 1.0
-    blocks = ArrayBatches(X, y, own, batch_rows=data.draw(st.integers(1, 61)))
-    counts = count_labels(blocks)
-    is_b = (y == "bcd") & (own > 0)
-    assert counts.n_rows[:, 1].sum() == is_b.sum()
-    assert counts.mass.tolist() == [own[y == label].sum() for label in ("a", "bcd")]
-    some = st.integers(1, 20).flatmap(
-        lambda n: st.permutations(range(int(is_b.sum()))).map(lambda order: order[:n])
-    )
-    num, den = np.array(data.draw(some)), np.array(data.draw(some))
-    samples = ClassSamples(blocks, counts, 1).rows(num, den)
-    expected = TwoSamples.within(X[own > 0], is_b[own > 0], own[own > 0]).rows(num, den)
-    np.testing.assert_array_equal(samples.num, expected.num)
-    np.testing.assert_array_equal(samples.den, expected.den)
-    np.testing.assert_array_equal(samples.weight_num, expected.weight_num)
-    np.testing.assert_array_equal(samples.weight_den, expected.weight_den)
 
 
 def test_the_clusters_sum_is_that_of_all_blocks():

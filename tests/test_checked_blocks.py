@@ -7,7 +7,6 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 
 from unflip import CheckedLabels, LabelAudit, NoiseRates
-from unflip._utils.validation import Labels
 from unflip.checked.internals import correct
 from unflip.estimate import NoiseEstimate
 from unflip.streaming import ArrayBatches, StreamingAudit, StreamingReweighting
@@ -27,7 +26,7 @@ def batches(**changes) -> ArrayBatches:
 
 
 @pytest.mark.filterwarnings("ignore::unflip.LabelNoiseWarning")
-def test_checked_rows_teach_what_the_labels_do_not_tell() -> None:
+def test_checked_rows_show_errors_that_the_labels_do_not() -> None:
     model = StreamingReweighting(
         SGDClassifier(loss="log_loss", random_state=0), n_epochs=5, random_state=0, **PARTS
     )
@@ -43,23 +42,25 @@ def test_checked_rows_teach_what_the_labels_do_not_tell() -> None:
     assert model.diagnostics_ == []
 
 
-def test_the_audit_by_batches_says_what_checked_rows_teach_in_memory() -> None:
+def test_the_audit_by_batches_learns_from_checked_rows_what_one_in_memory_learns() -> None:
     streamed = StreamingAudit(random_state=0, **PARTS).fit(batches(), checked=CHECKED)
     proba = streamed.posterior_.predict_proba(X)
-    labels = Labels(np.array(["no", "yes"]), (Y == "yes").astype(int))
-    own = np.eye(2)[labels.codes]  # no noise is what the labels alone say
-    alone = NoiseEstimate(*labels, NoiseRates(0.0, 0.0), proba, proba, own, error_range=(0.0, 1.0))
-    taught = correct(alone, CHECKED, X)
+    classes, codes = np.unique(Y, return_inverse=True)
+    own = np.eye(2)[codes]  # the labels alone suggest no noise
+    alone = NoiseEstimate(
+        classes, codes, NoiseRates(0.0, 0.0), proba, proba, own, error_range=(0.0, 1.0)
+    )
+    corrected = correct(alone, CHECKED, X)
     # the share of errors is the same to the last digit: the model's part comes as a sum
-    assert_allclose(streamed.checked_.error_rate.interval, taught.counted.interval)
-    assert_allclose(streamed.checked_.error_rate.anytime, taught.counted.anytime)
+    assert_allclose(streamed.checked_.error_rate.interval, corrected.counted.interval)
+    assert_allclose(streamed.checked_.error_rate.anytime, corrected.counted.anytime)
     suspects = streamed.issues(batches(), n=N)
     said = np.empty(N)
     said[suspects.position] = suspects.mislabel_proba
     others = np.setdiff1d(np.arange(N), ROWS)
     # columns are scaled by the checked rows here, by all rows there
-    assert np.abs(said - taught.mislabel_proba)[others].mean() < 0.03
-    assert np.corrcoef(said[others], taught.mislabel_proba[others])[0, 1] > 0.99
+    assert np.abs(said - corrected.mislabel_proba)[others].mean() < 0.03
+    assert np.corrcoef(said[others], corrected.mislabel_proba[others])[0, 1] > 0.99
 
 
 @pytest.mark.filterwarnings("ignore::unflip.LabelNoiseWarning")

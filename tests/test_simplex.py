@@ -5,7 +5,6 @@ import pytest
 from scipy.optimize import minimize
 
 from unflip import TransitionMatrix
-from unflip._utils.simplex import likeliest_mixture
 
 
 def made(n_rows, n_classes, seed, noise=0.4):
@@ -19,10 +18,10 @@ def mean_log_likelihood(mixture, rows, matrix):
     return np.sum(rows * np.log(np.maximum(mixture @ matrix, 1e-300)), axis=-1)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3, 7])
+@pytest.mark.parametrize("n_classes", [3, 5, 7])
 def test_no_probability_vector_does_better_by_more_than_the_gap(n_classes):
     rows, matrix = made(500, n_classes, seed=n_classes)
-    mixture = likeliest_mixture(rows, matrix)
+    mixture = TransitionMatrix(matrix).clean_posterior(rows)
     np.testing.assert_allclose(mixture.sum(axis=1), 1)
     assert mixture.min() > 0
     gradient = (rows / (mixture @ matrix)) @ matrix.T
@@ -32,7 +31,7 @@ def test_no_probability_vector_does_better_by_more_than_the_gap(n_classes):
 
 def test_the_mixture_is_what_a_general_optimiser_finds():
     rows, matrix = made(12, 4, seed=0)
-    for row, found in zip(rows, likeliest_mixture(rows, matrix), strict=True):
+    for row, found in zip(rows, TransitionMatrix(matrix).clean_posterior(rows), strict=True):
 
         def loss(logits, row=row):
             q = np.exp(logits - logits.max())
@@ -45,7 +44,7 @@ def test_the_mixture_is_what_a_general_optimiser_finds():
 def test_a_matrix_with_zeros_and_rows_with_zeros_are_solved():
     matrix = TransitionMatrix.pair_flip(4, 0.3).matrix
     rows = np.r_[np.eye(4), [[0.5, 0.0, 0.5, 0.0]]]
-    mixture = likeliest_mixture(rows, matrix)
+    mixture = TransitionMatrix(matrix).clean_posterior(rows)
     gradient = (rows / np.maximum(mixture @ matrix, 1e-300)) @ matrix.T
     assert np.isfinite(mixture).all()
     assert mixture.min() > 0

@@ -7,20 +7,21 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from unflip import CheckedLabels
-from unflip._utils.validation import check_labels
-from unflip.checked.internals import NONE, UNSURE
 
 Y = np.array(["cat", "dog", "cat", "dog", "cat", "dog"])
 
 
 def test_answers_become_positions_of_classes() -> None:
-    checked = CheckedLabels([4, 0, 2], ["dog", NONE, UNSURE], probability=0.5)
-    assert_array_equal(checked.truth(check_labels(Y)), [1, 2, -1])
+    answers = ["dog", CheckedLabels.NONE, CheckedLabels.UNSURE]
+    checked = CheckedLabels([4, 0, 2], answers, probability=0.5)
+    found = checked.label_error_rate(Y)
+    # the label of row 4 is "cat", row 0 belongs to no class, and nobody knows about row 2
+    assert (found.value, found.n_rows, found.n_unsure) == (1.0, 3, 1)
     assert checked.is_drawn.all()
     assert len(checked) == 3
     # a class may be called like the answer
-    labels = check_labels(["sure", "unsure", "sure"])
-    assert_array_equal(CheckedLabels([0], ["unsure"]).truth(labels), [1])
+    found = CheckedLabels([0], ["unsure"], 1 / 3).label_error_rate(["sure", "unsure", "sure"])
+    assert (found.value, found.n_unsure) == (1.0, 0)
 
 
 @pytest.mark.parametrize(

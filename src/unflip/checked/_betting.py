@@ -76,27 +76,6 @@ def confidence_sequence(
     return max(low, 0.0), min(high, 1.0)
 
 
-def running_sequence(
-    values: Floats,
-    model: Floats,
-    model_mean: Floats,
-    draws: Draws,
-    *,
-    largest: float,
-    level: float,
-    grid: Floats,
-) -> Floats:
-    """Return the sequence after every draw on a grid, of shape (n_draws, 2)."""
-    game = _game(values, model, model_mean, draws, largest)
-    capital = _log_capital(grid, game)
-    best = np.maximum.accumulate(capital, axis=1).max(axis=0)
-    is_open = best < np.log(2 / (1 - level))
-    step = grid[1] - grid[0]
-    first = grid[is_open.argmax(axis=1)] - step
-    last = grid[grid.size - 1 - is_open[:, ::-1].argmax(axis=1)] + step
-    return np.clip(np.column_stack([first, last]), 0, 1)
-
-
 class _Game(NamedTuple):
     """Parts of Z_t, of shape (n_draws, 2), for a and b.
 
