@@ -29,6 +29,7 @@ from unflip._utils.validation import (
     check_numbers,
     check_probabilities,
     check_probability,
+    is_number,
     plain_labels,
 )
 
@@ -866,7 +867,7 @@ def as_transition_matrix(rates: KnownRates, n_classes: int | None = None) -> Tra
     if not isinstance(rates, NoiseRates | TransitionMatrix):
         raise TypeError(
             "rates must be NoiseRates(positive=..., negative=...), a TransitionMatrix or a K x K "
-            f"array, got {rates!r}."
+            f"array, got {rates!r}.{hint_on_rates(rates)}"
         )
     if n_classes not in (None, rates.n_classes):
         raise ValueError(
@@ -876,6 +877,40 @@ def as_transition_matrix(rates: KnownRates, n_classes: int | None = None) -> Tra
             "such a parameter."
         )
     return TransitionMatrix(rates.transition_matrix) if isinstance(rates, NoiseRates) else rates
+
+
+def as_inverse_rates(rates: object) -> InverseRates:
+    """Return inverse rates; raise if these are others."""
+    if not isinstance(rates, InverseRates):
+        raise TypeError(
+            "inverse_rates must be InverseRates(positive=..., negative=...), the shares of the "
+            f"labels that are wrong, got {rates!r}. Noise rates become inverse ones by "
+            "rates.inverse(noisy_prior=...); importance_weights takes them as they are."
+        )
+    return rates
+
+
+def hint_on_rates(rates: Any) -> str:
+    """Return how to write the rates that were probably meant, after a space; or nothing."""
+    if isinstance(rates, RatesInterval):
+        return " An interval of two rates is given as NoiseRates(*interval.both())."
+    if isinstance(rates, Mapping):
+        return f" Rates by class are given as NoiseRates.by_class({rates!r})."
+    several = isinstance(rates, (tuple, list)) or np.ndim(rates) == 1
+    values = list(rates) if several else [rates]
+    if len(values) not in (1, 2) or not all(is_number(value) for value in values):
+        return ""
+    if len(values) == 2:
+        first, second = (f"{value:g}" for value in values)
+        return (
+            f" Two rates are given as NoiseRates(positive={first}, negative={second}), that of the "
+            "greater label first, or by name as NoiseRates.by_class({label: rate, ...})."
+        )
+    rate = f"{values[0]:g}"
+    return (
+        f" The same rate for two classes is given as NoiseRates(positive={rate}, negative={rate}), "
+        f"for K classes as TransitionMatrix.uniform(K, {rate})."
+    )
 
 
 def as_noise(rates: KnownRates, n_classes: int) -> Noise:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -11,16 +10,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._features import FeatureFit, encode, estimate_from_features
 from unflip._notebook import with_findings
 from unflip._utils.compat import DiagramMixin
 from unflip._utils.estimators import (
+    PredictsByEstimator,
     check_is_estimator,
     clone_seeded,
-    delegated,
     fit_soft_labels,
     fit_weighted,
     optional_generator,
@@ -47,11 +45,14 @@ from unflip.noise_rates import BaseRates, RatesLike, for_two_classes
 from unflip.posterior import BasePosterior, PosteriorLike, as_posterior
 from unflip.weights import importance_weights_from_inverse, printed_lemma_2_weights
 
-_estimator_has = partial(delegated, to="estimator_", unfitted="_base_estimator")
-
 
 class ImportanceReweightingClassifier(
-    HasNoiseEstimate, DiagramMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
+    HasNoiseEstimate,
+    DiagramMixin,
+    PredictsByEstimator,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    BaseEstimator,
 ):
     r"""Train any classifier on noisy labels as if they were clean.
 
@@ -331,60 +332,8 @@ class ImportanceReweightingClassifier(
         }
         return native_frame(columns, self._index)
 
-    @one_blas_thread()
-    def predict(self, X: Any) -> Array:
-        """Return the most likely true label of every sample.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels.
-        """
-        return np.asarray(self._fitted_for(X).predict(X))
-
-    @available_if(_estimator_has("predict_proba"))
-    @one_blas_thread()
-    def predict_proba(self, X: Any) -> Array:
-        """Return P(true y | x), one column per class in the order of `classes_`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Probabilities.
-        """
-        return np.asarray(self._fitted_for(X).predict_proba(X))
-
-    @available_if(_estimator_has("predict_log_proba"))
-    @one_blas_thread()
-    def predict_log_proba(self, X: Any) -> Array:
-        """Return log P(true y | x), one column per class in the order of `classes_`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Logarithms of probabilities.
-        """
-        return np.asarray(self._fitted_for(X).predict_log_proba(X))
-
-    @available_if(_estimator_has("decision_function"))
-    @one_blas_thread()
-    def decision_function(self, X: Any) -> Array:
-        """Return the classifier's score of every sample; of two classes, > 0 for the positive one.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Scores.
-        """
-        return np.asarray(self._fitted_for(X).decision_function(X))
-
     def _base_estimator(self) -> Any:
         return LogisticRegression() if self.estimator is None else self.estimator
-
-    def _fitted_for(self, X: Any) -> Any:
-        check_is_fitted(self)
-        check_table(self, X, reset=False)
-        return self.estimator_
 
     def _weights(self, found: FeatureFit, sample_weight: Floats | None) -> Floats:
         """Return beta as `weighting` has it."""

@@ -27,7 +27,13 @@ from unflip._utils.validation import (
     check_probability_per_class,
     check_probability_per_row,
 )
-from unflip.noise import InverseRates, KnownRates, TransitionMatrix, as_transition_matrix
+from unflip.noise import (
+    InverseRates,
+    KnownRates,
+    TransitionMatrix,
+    as_inverse_rates,
+    as_transition_matrix,
+)
 
 __all__ = [
     "clipped_share",
@@ -107,7 +113,7 @@ def importance_weights_from_inverse(
     noisy_prior : float
         P(observed=+1), the share of positive labels.
     """
-    rates = _checked_inverse(inverse_rates).to_rates(noisy_prior=noisy_prior)
+    rates = as_inverse_rates(inverse_rates).to_rates(noisy_prior=noisy_prior)
     return importance_weights(noisy_posterior, y, rates, classes=classes)
 
 
@@ -127,7 +133,7 @@ def printed_lemma_2_weights(
     they should rise. Use :func:`importance_weights_from_inverse`.
     """
     _, codes, posterior = _given_labels(noisy_posterior, y, classes)
-    inverse_rates = _checked_inverse(inverse_rates)
+    inverse_rates = as_inverse_rates(inverse_rates)
     other = np.where(codes == 1, inverse_rates.negative, inverse_rates.positive)
     contrast = 1 - inverse_rates.positive - inverse_rates.negative
     weights = np.zeros_like(posterior)
@@ -188,17 +194,6 @@ def effective_sample_size(weights: ArrayLike) -> float:
     if not ((weight >= 0) & (weight < np.inf)).all():
         raise ValueError(f"weights must be finite numbers >= 0, got {weights!r}.")
     return effective_rows(weight)
-
-
-def _checked_inverse(rates: object) -> InverseRates:
-    """Return inverse rates, or say that these are others."""
-    if not isinstance(rates, InverseRates):
-        raise TypeError(
-            "inverse_rates must be InverseRates(positive=..., negative=...), the shares of the "
-            f"labels that are wrong, got {rates!r}. Noise rates become inverse ones by "
-            "rates.inverse(noisy_prior=...); importance_weights takes them as they are."
-        )
-    return rates
 
 
 def _label_posterior(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from inspect import Parameter, signature
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,8 +11,12 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
+from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Floats, RandomState, Rows
+from unflip._utils.validation import check_table
 
 MAX_SOFT_LABELS, MIN_SOFT_LABEL = 4, 0.01
 """Soft labels repeat a row for at most so many classes, each of at least this probability."""
@@ -67,7 +71,9 @@ def clone_seeded(estimator: E, random_state: RandomState) -> E:
     return copy.set_params(**seeds)
 
 
-def delegated(method: str, *, to: str, unfitted: str) -> Callable[[BaseEstimator], bool]:
+def delegated(
+    method: str, *, to: str = "estimator_", unfitted: str = "_base_estimator"
+) -> Callable[[BaseEstimator], bool]:
     """Return the condition that a meta-estimator has a method: that its part has it."""
 
     def check(self: BaseEstimator) -> bool:
@@ -76,6 +82,67 @@ def delegated(method: str, *, to: str, unfitted: str) -> Callable[[BaseEstimator
         return True
 
     return check
+
+
+class PredictsByEstimator:
+    """Predictions of a meta-estimator by its `estimator_`, unfitted the `_base_estimator()`."""
+
+    estimator_: Any
+
+    def _base_estimator(self) -> Any:
+        raise NotImplementedError
+
+    @one_blas_thread()
+    def predict(self, X: Rows) -> Array:
+        """Return the most likely true label of every sample.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels.
+        """
+        return np.asarray(self._fitted_for(X).predict(X))
+
+    @available_if(delegated("predict_proba"))
+    @one_blas_thread()
+    def predict_proba(self, X: Rows) -> Array:
+        """Return P(true y | x), one column per class in the order of `classes_`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities.
+        """
+        return np.asarray(self._fitted_for(X).predict_proba(X))
+
+    @available_if(delegated("predict_log_proba"))
+    @one_blas_thread()
+    def predict_log_proba(self, X: Rows) -> Array:
+        """Return log P(true y | x), one column per class in the order of `classes_`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Logarithms of probabilities.
+        """
+        return np.asarray(self._fitted_for(X).predict_log_proba(X))
+
+    @available_if(delegated("decision_function"))
+    @one_blas_thread()
+    def decision_function(self, X: Rows) -> Array:
+        """Return the classifier's score of every sample; of two classes, > 0 for the positive one.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Scores.
+        """
+        return np.asarray(self._fitted_for(X).decision_function(X))
+
+    def _fitted_for(self, X: Rows) -> Any:
+        check_is_fitted(self)
+        check_table(self, X, reset=False)
+        return self.estimator_
 
 
 def fit_weighted(

@@ -7,10 +7,13 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import Tags, _safe_indexing, get_tags
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
-from unflip._utils.estimators import clone_seeded, delegated, fit_weighted, optional_generator
+from unflip._utils.estimators import (
+    PredictsByEstimator,
+    clone_seeded,
+    fit_weighted,
+    optional_generator,
+)
 from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Classifier, RandomState, Rows
 from unflip._utils.validation import check_enough_rows, check_labels, check_table, check_weights
@@ -20,7 +23,7 @@ MIN_NOISY_PROBA = 1e-6
 """P(observed | x) is kept from 0 by this."""
 
 
-class IRBLClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class IRBLClassifier(PredictsByEstimator, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     r"""beta = P_checked(y | x) / P_noisy(y | x), and 1 for samples that were checked.
 
     Both probabilities come from the same classifier, trained on the checked samples with their true
@@ -147,48 +150,8 @@ class IRBLClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         proba[:, places] = estimator.predict_proba(_safe_indexing(X, rows))
         return proba
 
-    @one_blas_thread()
-    def predict(self, X: Rows) -> Array:
-        """Return the most likely true label of every sample.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels.
-        """
-        return np.asarray(self._fitted_for(X).predict(X))
-
-    @available_if(delegated("predict_proba", to="estimator_", unfitted="_base_estimator"))
-    @one_blas_thread()
-    def predict_proba(self, X: Rows) -> Array:
-        """Return P(true y | x), one column per class in the order of `classes_`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Probabilities.
-        """
-        return np.asarray(self._fitted_for(X).predict_proba(X))
-
-    @available_if(delegated("decision_function", to="estimator_", unfitted="_base_estimator"))
-    @one_blas_thread()
-    def decision_function(self, X: Rows) -> Array:
-        """Return the classifier's score of every sample; of two classes, > 0 for the positive one.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Scores.
-        """
-        return np.asarray(self._fitted_for(X).decision_function(X))
-
     def _base_estimator(self) -> Any:
         return LogisticRegression() if self.estimator is None else self.estimator
-
-    def _fitted_for(self, X: Rows) -> Any:
-        check_is_fitted(self)
-        check_table(self, X, reset=False)
-        return self.estimator_
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -23,7 +23,7 @@ from unflip._utils.validation import (
     check_weights,
     is_number,
 )
-from unflip.learners import LinearClassifier, LossClassifier
+from unflip.learners import LossClassifier, as_learner
 from unflip.losses import Loss, get_loss
 from unflip.noise import NoiseRates, as_transition_matrix
 from unflip.noise_rates import RatesLike, estimate_rates
@@ -180,13 +180,7 @@ class _RatesClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return as_transition_matrix(rates).rates
 
     def _template(self) -> LossClassifier:
-        if not (self.learner is None or isinstance(self.learner, LossClassifier)):
-            raise TypeError(
-                "learner must be a LinearClassifier, a KernelClassifier or None, got "
-                f"{self.learner!r}."
-            )
-        template = LinearClassifier() if self.learner is None else clone(self.learner)
-        return template.set_params(loss=self.loss)
+        return as_learner(self.learner).set_params(loss=self.loss)
 
     def _fitted_for(self, X: Rows) -> BaseEstimator:
         check_is_fitted(self)

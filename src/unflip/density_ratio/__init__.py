@@ -13,6 +13,7 @@ from unflip.density_ratio._bregman import (
     SquaredDivergence,
 )
 from unflip.density_ratio._kliep import KLIEP
+from unflip.density_ratio._kliep import as_density_ratio as as_density_ratio
 from unflip.density_ratio._kmm import KMM
 from unflip.density_ratio._lsif import ULSIF, RuLSIF
 

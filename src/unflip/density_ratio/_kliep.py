@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from unflip._utils.gaussian_kernel import (
@@ -27,7 +28,7 @@ from unflip._utils.validation import (
     check_widths,
 )
 from unflip._utils.warning import warn
-from unflip.density_ratio._base import KernelDensityRatio
+from unflip.density_ratio._base import BaseDensityRatio, KernelDensityRatio
 from unflip.density_ratio._likelihood import (
     LikelihoodSums,
     NumeratorRows,
@@ -266,6 +267,15 @@ class KLIEP(KernelDensityRatio):
             widths = check_widths(grid, "bandwidths")
             tried = np.column_stack([widths, scores.at(widths)])
         return float(tried[np.argmax(tried[:, 1]), 0]), tried
+
+
+def as_density_ratio(ratio: BaseDensityRatio | None) -> BaseDensityRatio:
+    """Return an unfitted copy of a density-ratio estimator, KLIEP by default."""
+    if not (ratio is None or isinstance(ratio, BaseDensityRatio)):
+        raise TypeError(
+            f"ratio must be an estimator of unflip.density_ratio, or None for KLIEP, got {ratio!r}."
+        )
+    return clone(KLIEP() if ratio is None else ratio)
 
 
 def _downward_search(score: Callable[[float], float]) -> Iterator[tuple[float, float]]:

@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
@@ -246,3 +246,12 @@ class LinearClassifier(LossClassifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def as_learner(learner: LossClassifier | None) -> LossClassifier:
+    """Return an unfitted copy of a linear or kernel classifier, linear by default."""
+    if not (learner is None or isinstance(learner, LossClassifier)):
+        raise TypeError(
+            f"learner must be a LinearClassifier, a KernelClassifier or None, got {learner!r}."
+        )
+    return clone(LinearClassifier() if learner is None else learner)

@@ -87,17 +87,6 @@ class MinimumRates(PosteriorRates):
 
 
 def _least_of_the_highest(values: Array, weight: Array, wanted: float) -> Any:
-    """Return the least of the highest values, of as many samples as are needed to weigh `wanted`.
-
-    Only so many are sorted as may be needed.
-    """
-    n_rows = values.size
-    size = 1 + int(2 * wanted / weight.mean())
-    while True:
-        size = min(size, n_rows)
-        highest = np.argpartition(values, n_rows - size)[n_rows - size :]
-        falling = highest[np.argsort(-values[highest])]
-        masses = np.cumsum(weight[falling])
-        if size == n_rows or masses[-1] >= wanted:
-            return values[falling[np.searchsorted(masses, wanted)]]
-        size *= 4
+    """Return the least of the highest values whose samples together weigh `wanted`."""
+    falling = np.argsort(-values)
+    return values[falling[np.searchsorted(np.cumsum(weight[falling]), wanted)]]

@@ -4,15 +4,15 @@ A new estimator joins the imports, `__all__`, and, where it has a name of its ow
 `ALIASES`; the reference page, the common tests and the type checker read it from here.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 
 from unflip._utils.estimators import clone_seeded
 from unflip._utils.typing import RateEstimator
-from unflip._utils.validation import check_choice, is_number
-from unflip.noise import KnownRates, RatesInterval
+from unflip._utils.validation import check_choice
+from unflip.noise import KnownRates, hint_on_rates
 from unflip.noise_rates._base import BaseRates, PosteriorRates
 from unflip.noise_rates._channel import ChannelRates
 from unflip.noise_rates._counting import ConfidentJointRates, DualTRates
@@ -66,28 +66,6 @@ ALIASES: dict[str, Callable[[], BaseRates]] = {
 }
 
 
-def _hint(noise_rates: Any) -> str:
-    """Return how to write what was probably meant, with a blank before it."""
-    if isinstance(noise_rates, RatesInterval):
-        return " An interval of two rates is given as NoiseRates(*interval.both())."
-    if isinstance(noise_rates, Mapping):
-        return f" Rates by class are given as NoiseRates.by_class({noise_rates!r})."
-    values = noise_rates if isinstance(noise_rates, (tuple, list, np.ndarray)) else [noise_rates]
-    if not all(is_number(value) for value in values) or len(values) > 2:
-        return ""
-    if len(values) == 2:
-        first, second = (f"{value:g}" for value in values)
-        return (
-            f" Two rates are given as NoiseRates(positive={first}, negative={second}), that of the "
-            "greater label first, or by name as NoiseRates.by_class({label: rate, ...})."
-        )
-    rate = f"{values[0]:g}"
-    return (
-        f" The same rate for two classes is given as NoiseRates(positive={rate}, negative={rate}), "
-        f"for K classes as TransitionMatrix.uniform(K, {rate})."
-    )
-
-
 def make_rates(
     noise_rates: RatesLike | str, random_state: int | np.random.RandomState | None = None
 ) -> BaseRates:
@@ -122,6 +100,6 @@ def make_rates(
         raise TypeError(
             f"noise_rates must be one of {['auto', *ALIASES]}, NoiseRates(positive=..., "
             "negative=...), a TransitionMatrix, a K x K array or an estimator of "
-            f"unflip.noise_rates, got {noise_rates!r}.{_hint(noise_rates)}"
+            f"unflip.noise_rates, got {noise_rates!r}.{hint_on_rates(noise_rates)}"
         )
     return clone_seeded(noise_rates, random_state)

@@ -5,7 +5,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._utils.compat import validate_data
@@ -14,7 +13,7 @@ from unflip._utils.samples import Samples, TwoSamples
 from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Rows
 from unflip._utils.validation import check_class_weights, new_rows
-from unflip.density_ratio import KLIEP, BaseDensityRatio
+from unflip.density_ratio import BaseDensityRatio, as_density_ratio
 from unflip.posterior._base import BasePosterior, check_rows
 
 
@@ -74,24 +73,16 @@ class DensityRatioPosterior(BasePosterior):
 
     @property
     def by_sums(self) -> bool:
-        return self._unfitted_ratio()._by_sums
+        return as_density_ratio(self.ratio)._by_sums
 
     def _fit_samples(self, samples: Sequence[Samples], classes: Array, X: Rows, rows: Rows) -> Self:
         """Fit every class against all samples; `rows` are some of `X` as numbers."""
         mass = np.array([sample.total_num for sample in samples])
         check_class_weights(mass, np.arange(classes.size), classes)
-        ratios = [self._unfitted_ratio()._fit_samples(sample, rows) for sample in samples]
+        ratios = [as_density_ratio(self.ratio)._fit_samples(sample, rows) for sample in samples]
         validate_data(self, X, skip_check_array=True)
         self.classes_, self.ratios_, self.prior_ = classes, ratios, mass / mass.sum()
         return self
-
-    def _unfitted_ratio(self) -> BaseDensityRatio:
-        if not (self.ratio is None or isinstance(self.ratio, BaseDensityRatio)):
-            raise TypeError(
-                "ratio must be an estimator of unflip.density_ratio, or None for KLIEP, got "
-                f"{self.ratio!r}."
-            )
-        return clone(KLIEP() if self.ratio is None else self.ratio)
 
     @one_blas_thread()
     def predict_proba(self, X: Rows) -> Array:
