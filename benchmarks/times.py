@@ -1,9 +1,10 @@
 """Time and memory of the default fit and of the audit, beside cleanlab's CleanLearning.
 
 `python -m benchmarks.times [--rows 100000] [--only 26] [--pairs]` measures few and many rows,
-columns and classes, with symmetric noise, or with labels of each class that become the next one. Every line comes from processes of their own with one thread: seconds are the least
-processor time of some runs, that of started processes included, after a first run on few rows that
-is not counted; MiB is the peak of resident memory over what was held before, the data included.
+columns and classes, with symmetric noise, or with labels of each class that become the next one.
+Every line comes from processes of their own with one thread: seconds are the least processor time
+of some runs, that of started processes included, after a first run on few rows that is not counted;
+MiB is the peak of resident memory over what was held before, the data included.
 """
 
 import argparse

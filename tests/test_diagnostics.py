@@ -72,14 +72,29 @@ def test_findings_of_one_kind_are_one_sentence_that_names_every_class():
     totals = LabelPosterior(noise.noisy_posterior(clean), codes, noise, classes).totals()
     low = np.full((5, 5), 0.0)
     high = np.where(np.eye(5) > 0, 1.0, 0.4)
-    low[np.diag_indices(5)] = [0.7, 0.7, 0.3, 0.4, 0.5]
+    low[np.diag_indices(5)] = [0.7, 0.7, 0.1, 0.1, 0.05]
     high[np.diag_indices(5)] = [0.9, 0.9, 0.9, 0.9, 0.95]
     interval = RatesInterval(low, high)
     found = diagnose_rates(totals, classes, noise, estimated=True, interval=interval)
     lacking, wide = map(str, found)
     assert "'c2' (0.20), 'c3' (0.20) and 'c4' (0.20)" in lacking
     assert codes_of(found) == [("no_anchor_points", "note"), ("poorly_identified", "warning")]
-    assert "'c4' 0.05 to 0.50, 'c3' 0.10 to 0.60 and 'c2' 0.10 to 0.70" in wide
+    assert "'c4' 0.05 to 0.95, 'c3' 0.10 to 0.90 and 'c2' 0.10 to 0.90" in wide
+
+
+def test_single_uncertain_classes_of_many_are_no_warning():
+    """Ten classes of 100 samples: the error rate is known, though two classes' rates are not."""
+    classes, noise = np.arange(10), TransitionMatrix.uniform(10, 0.2)
+    codes = np.arange(1000) % 10
+    clean = np.eye(10)[codes]
+    totals = LabelPosterior(noise.noisy_posterior(clean), codes, noise, classes).totals()
+    low, high = np.zeros((10, 10)), np.ones((10, 10))
+    low[np.diag_indices(10)] = [0.5, 0.5, *[0.75] * 8]
+    high[np.diag_indices(10)] = [0.9, 0.9, *[0.85] * 8]
+    for ends, n_found in (((0.17, 0.23), 0), ((0.1, 0.35), 1)):
+        interval = RatesInterval(low, high, label_error_rate=ends)
+        found = diagnose_rates(totals, classes, noise, estimated=True, interval=interval)
+        assert codes_of(found) == [("poorly_identified", "warning")] * n_found
 
 
 def test_rates_that_are_given_or_zero_need_no_sure_samples():
