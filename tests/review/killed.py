@@ -47,7 +47,7 @@ def state(store: Decisions) -> list[Any]:
     """Return all that a review knows, as JSON does."""
     decided = {row: [said.verdict, said.label] for row, said in sorted(store.all().items())}
     kept = {row: said for row, said in decided.items() if said != [None, None]}
-    return json.loads(json.dumps([kept, [list(draw) for draw in store.draws()]]))
+    return json.loads(json.dumps([kept, [list(draw) for draw in store.drawn.draws()]]))
 
 
 def killed(path: Path, before: int) -> tuple[int, list[Any]]:

@@ -115,7 +115,7 @@ def test_a_file_without_checkers_gets_them_and_loses_nothing(tmp_path):
 
 @pytest.mark.parametrize("name", ["", "  ", "x" * 61, "a\nb"])
 def test_what_is_no_name_is_refused(tmp_path, name):
-    with pytest.raises(ValueError, match="is no name"):
+    with pytest.raises(ValueError, match="not a name"):
         Decisions(tmp_path / "d.sqlite", REVIEW.fingerprint, name)
 
 

@@ -36,7 +36,7 @@ class Page:
 
     def draw(self, goal):
         assert self._client.get(f"api/queue?queue={goal}").status_code == 200
-        return self._store.draws()
+        return self._store.drawn.draws()
 
     def estimate(self):
         return self._client.get("api/tally").json()["counted"]
@@ -82,7 +82,7 @@ def test_no_row_is_drawn_twice_and_all_are_drawn_at_last(tmp_path, goals):
         with closing(Page(store, TABLE[:45])) as counting:
             for goal in goals:
                 answer_open(store, counting.draw(goal), goal, 100)
-            draws = store.draws()
+            draws = store.drawn.draws()
             assert sorted(draw.row for draw in draws) == list(range(45))
             assert draws[-1].probability == pytest.approx(1)
             assert counting.draw("count") == draws
@@ -143,7 +143,7 @@ def test_a_reviewed_random_sample_begins_the_draws(store, counting):
     assert_allclose([draw.probability for draw in draws[:4]], 1 / (300 - np.arange(4)))
     answer(store, draws[4].row, "count")
     assert counting.estimate()["n_rows"] == 5
-    assert len(store.reviewed_sample()) == 4  # its own estimate is as it was
+    assert len(store.drawn.reviewed_sample()) == 4  # its own estimate is as it was
 
 
 def test_what_is_drawn_is_exported_with_its_probability(store, counting, tmp_path):
@@ -153,7 +153,7 @@ def test_what_is_drawn_is_exported_with_its_probability(store, counting, tmp_pat
     answer(store, by_hand, "suspicious", wrong=True)
     path = export(TABLE, "kind", store.path, tmp_path / "out", id_column="name").reviewed
     checked = CheckedLabels.from_file(path, LABELS)
-    draws = store.draws()
+    draws = store.drawn.draws()
     assert checked.rows.tolist() == [*(draw.row for draw in draws), by_hand]
     assert_allclose(checked.probability[:-1], [draw.probability for draw in draws])
     assert not checked.is_drawn[-1]
@@ -169,8 +169,8 @@ def test_two_processes_do_not_draw_over_each_other(store, counting):
     ):
         theirs = page.draw("count")
     assert counting.draw("count") == theirs
-    store.add_draws(theirs[::-1], after=0)  # too late
-    assert store.draws() == theirs
+    store.drawn.add_draws(theirs[::-1], after=0)  # too late
+    assert store.drawn.draws() == theirs
 
 
 def test_a_file_without_draws_gets_them_and_loses_nothing(tmp_path):
@@ -186,12 +186,12 @@ def test_a_file_without_draws_gets_them_and_loses_nothing(tmp_path):
     with Decisions(path, REVIEW.fingerprint) as store:
         assert store.log() == before
         assert store.sample(20) == sample
-        assert store.draws() == []
-        assert [draw.row for draw in store.counted()] == sample[:1]
+        assert store.drawn.draws() == []
+        assert [draw.row for draw in store.drawn.counted()] == sample[:1]
         with closing(Page(store)) as page:
             draws = page.draw("count")
     with Decisions(path, REVIEW.fingerprint) as store:
-        assert store.draws() == draws
+        assert store.drawn.draws() == draws
 
 
 def test_another_table_starts_draws_of_its_own(tmp_path):
@@ -204,10 +204,10 @@ def test_another_table_starts_draws_of_its_own(tmp_path):
     fewer = ReviewTable(TABLE[:290], "kind", id_column="name")
     with Decisions(path, fewer.fingerprint) as store:
         store.sample(5, random_state=0)
-        assert store.draws() == store.counted() == []
+        assert store.drawn.draws() == store.drawn.counted() == []
     with Decisions(path, REVIEW.fingerprint) as store:
-        assert store.draws() == draws
-        assert len(store.counted()) == 5
+        assert store.drawn.draws() == draws
+        assert len(store.drawn.counted()) == 5
 
 
 def test_the_page_is_told_the_goal_and_the_model_is_hidden(store, tmp_path):

@@ -90,7 +90,7 @@ def pipe(tmp_path):
     [
         (folder, "is a folder: name a file"),
         (below_a_file, "is a file, and .* is to be written below it"),
-        (empty, "is empty, which a file of decisions never is"),
+        (empty, "is empty"),
         (empty_database, "is not a file of decisions"),
         (pipe, "is a device, a pipe or a socket"),
         pytest.param(lambda _: UNWRITABLE / "d.sqlite", "is not writable", marks=no_proc),

@@ -72,7 +72,7 @@ def test_three_goals_by_keyboard_and_the_estimate_moves_after_each_key(tab, tmp_
     assert checked.is_drawn.sum() == 14
     assert len(checked) == 15
     with Decisions(path, ReviewTable(table, "kind", id_column="name").fingerprint) as store:
-        assert [draw.row for draw in store.counted()] == checked.rows[:14].tolist()
+        assert [draw.row for draw in store.drawn.counted()] == checked.rows[:14].tolist()
 
 
 LOOKS = [(1280, "light"), (1280, "dark"), (400, "light"), (400, "dark")]

@@ -201,7 +201,7 @@ def test_what_is_counted_does_not_depend_on_what_was_learnt(review, store):
             review.decide(entry["row"], "count")
     assert review.model()["version"] >= 1
     counted = review.tally()["counted"]
-    draws = store.counted()
+    draws = store.drawn.counted()
     rows = [draw.row for draw in draws]
     checked = CheckedLabels(rows, TRUTH[rows], [draw.probability for draw in draws])
     # the model that was not told the answers

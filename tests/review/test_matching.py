@@ -271,7 +271,7 @@ def test_the_sample_is_the_same_rows_when_they_stand_elsewhere(tmp_path):
         store.decide(before[0], 0, "unsure", None, queue="sample")
     with opened(tmp_path / "d.sqlite", table.reverse()) as store:
         assert store.sample(10) == [49 - row for row in before]
-        assert store.decided_in_sample() == {49 - before[0]}
+        assert store.drawn.decided_in("sample") == {49 - before[0]}
         assert not any("sample" in note for note in store.notes)
 
 
@@ -292,18 +292,18 @@ def test_a_sample_of_other_rows_is_drawn_anew_and_that_is_said(tmp_path, change)
         drawn = store.sample(30, random_state=1)
         assert len(set(drawn)) == 30
         # what was reviewed in the former sample does not count in this one
-        assert store.decided_in_sample() == set()
+        assert store.drawn.decided_in("sample") == set()
         assert "no longer a random sample" in store.notes[-1]
-        assert "on 5 rows of the former sample" in store.notes[-1]
+        assert "on 5 rows of the former" in store.notes[-1]
         version = store.current(drawn[2]).version
         store.decide(drawn[2], version, "unsure", None, queue="sample")
-        assert store.decided_in_sample() == {drawn[2]}
+        assert store.drawn.decided_in("sample") == {drawn[2]}
     with opened(tmp_path / "d.sqlite", other) as store:  # drawn once
         assert store.sample(30) == drawn
         assert not any("sample" in note for note in store.notes)
     with opened(tmp_path / "d.sqlite", table) as store:  # the former rows have their sample still
         assert store.sample(30) == first
-        assert store.decided_in_sample() >= set(first[:5])
+        assert store.drawn.decided_in("sample") >= set(first[:5])
 
 
 # ---------------------------------------------------------------- files of version 1
@@ -361,7 +361,7 @@ def test_an_old_file_is_opened_with_its_table_and_follows_the_rows_from_then_on(
     with opened(old, OLD_TABLE) as store:
         assert store.all() == {2: Decision(2, 1, "change", 1), 1: Decision(1, 3, "keep", 1)}
         assert store.sample(2) == [2, 3]
-        assert store.decided_in_sample() == {2}
+        assert store.drawn.decided_in("sample") == {2}
         assert store.notes == []
         first = store.log()[0]
         assert (first["at"], first["label"]) == ("2025-01-17T10:36:30.425+00:00", "p")

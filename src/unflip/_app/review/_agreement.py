@@ -1,4 +1,4 @@
-"""How far checkers agree, and on which rows they do not."""
+"""Agreement between checkers, and the rows on which they disagree."""
 
 import math
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 Answers = Mapping[int, Mapping[str, int | None]]
-"""The class index that each checker named for a row; None: unsure."""
+"""Class index that each checker chose for a row; None: unsure."""
 
 
 def krippendorff_alpha(counts: ArrayLike) -> float:
@@ -34,7 +34,7 @@ def krippendorff_alpha(counts: ArrayLike) -> float:
 
 
 def agreement(answers: Answers, n_classes: int) -> tuple[float, int, list[int]]:
-    """Return alpha, the number of rows that two checkers labelled, and the disputed ones."""
+    """Return alpha, the number of rows with two or more answers, and the disputed rows."""
     known = {
         row: [label for label in said.values() if label is not None]
         for row, said in answers.items()

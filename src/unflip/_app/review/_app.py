@@ -1,7 +1,7 @@
 """The review page as a web application: routes, validation of requests, JSON."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from importlib import resources
 from typing import Any
 
@@ -27,7 +27,7 @@ PAGE_FILES = {
     "/page.js": ("page.js", "text/javascript; charset=utf-8"),
     "/icon.svg": ("icon.svg", "image/svg+xml"),
 }
-"""Static files by path; a request never opens any other file."""
+"""Static files by path; no request opens any other file."""
 
 
 class BadRequestError(Exception):
@@ -36,24 +36,26 @@ class BadRequestError(Exception):
 
 def make_app(session: ReviewSession, *, token: str, host: str) -> App:
     """Return the ASGI application of a review."""
-    routes = [Route(path, _file(*file)) for path, file in PAGE_FILES.items()]
-    reads: dict[str, Callable[[ReviewSession, Mapping[str, str]], Any]] = {
+    reads: dict[str, Callable[[ReviewSession, Any], Any]] = {
         "about": lambda session, _: session.about(),
         "queue": _queue,
         "row": _row,
         "tally": lambda session, _: session.tally(),
+        "image": _image,
     }
     writes: dict[str, Callable[[ReviewSession, Any], Any]] = {
         "decide": _decide,
         "undo": _undo,
         "export": lambda session, _: session.export(),
     }
-    routes += [Route(f"/api/{name}", _reading(session, read)) for name, read in reads.items()]
+    routes = [Route(path, _file(*file)) for path, file in PAGE_FILES.items()]
     routes += [
-        Route(f"/api/{name}", _writing(session, write), methods=["POST"])
+        Route(f"/api/{name}", _answering(session, read, _query)) for name, read in reads.items()
+    ]
+    routes += [
+        Route(f"/api/{name}", _answering(session, write, _body), methods=["POST"])
         for name, write in writes.items()
     ]
-    routes.append(Route("/api/image", _image(session)))
     app = Starlette(routes=routes)
     app.router.redirect_slashes = False
     return Guard(app, token=token, host=host)
@@ -68,72 +70,42 @@ def _file(name: str, kind: str) -> Callable[[Request], Any]:
     return send
 
 
-def _reading(
-    session: ReviewSession, read: Callable[[ReviewSession, Mapping[str, str]], Any]
-) -> Callable[..., Any]:
-    async def answer(request: Request) -> Response:
+def _answering(
+    session: ReviewSession,
+    answer: Callable[[ReviewSession, Any], Any],
+    given: Callable[[Request], Awaitable[Any]],
+) -> Callable[[Request], Awaitable[Response]]:
+    """Return the handler of a request, which answers its query or its body."""
+
+    async def handle(request: Request) -> Response:
         try:
-            return JSONResponse(await run_in_threadpool(read, session, request.query_params))
-        except BadRequestError as error:
-            return JSONResponse({"error": str(error)}, status_code=400)
-        except OSError as error:
-            return _unavailable(error)
-
-    return answer
-
-
-def _image(session: ReviewSession) -> Callable[..., Any]:
-    async def answer(request: Request) -> Response:
-        query = request.query_params
-        try:
-            row = _number(query.get("row", ""), "row", 0, session.n_rows - 1)
-            column = _number(query.get("column", ""), "column", 0, 2**31)
-            content, kind = await run_in_threadpool(session.image, row, column)
+            result = await run_in_threadpool(answer, session, await given(request))
         except BadRequestError as error:
             return JSONResponse({"error": str(error)}, status_code=400)
         except ImageError as error:
             return JSONResponse({"error": str(error)}, status_code=404)
-        return Response(content, headers={"content-type": kind})
-
-    return answer
-
-
-def _writing(
-    session: ReviewSession, write: Callable[[ReviewSession, Any], Any]
-) -> Callable[..., Any]:
-    async def answer(request: Request) -> Response:
-        try:
-            if request.headers.get("content-type") != "application/json":
-                raise BadRequestError("the body must be application/json")
-            body = _json(await request.body())
-            return JSONResponse(await run_in_threadpool(write, session, body))
-        except BadRequestError as error:
-            return JSONResponse({"error": str(error)}, status_code=400)
         except StaleDecisionError as stale:
-            return JSONResponse(
-                {
-                    "error": str(stale),
-                    "current": {"row": stale.current.row, **decision_dict(stale.current)},
-                },
-                status_code=409,
-            )
+            current = {"row": stale.current.row, **decision_dict(stale.current)}
+            return JSONResponse({"error": str(stale), "current": current}, status_code=409)
         except OSError as error:
-            return _unavailable(error)
+            message = f"{error.filename or 'writing failed'}: {error.strerror}"
+            if error.strerror is None:  # raised by unflip, not by the system
+                message = str(error)
+            return JSONResponse({"error": message}, status_code=503)
+        return result if isinstance(result, Response) else JSONResponse(result)
 
-    return answer
-
-
-def _unavailable(error: OSError) -> JSONResponse:
-    """Return the response to a failed read or write of a file."""
-    message = f"{error.filename or 'writing failed'}: {error.strerror}"
-    if error.strerror is None:  # raised by unflip, not by the system
-        message = str(error)
-    return JSONResponse({"error": message}, status_code=503)
+    return handle
 
 
-def _json(body: bytes) -> Record:
+async def _query(request: Request) -> Mapping[str, str]:
+    return request.query_params
+
+
+async def _body(request: Request) -> Record:
+    if request.headers.get("content-type") != "application/json":
+        raise BadRequestError("the body must be application/json")
     try:
-        content = json.loads(body)
+        content = json.loads(await request.body())
     except (ValueError, RecursionError) as error:
         raise BadRequestError("the body is not JSON") from error
     if not isinstance(content, dict):
@@ -141,17 +113,23 @@ def _json(body: bytes) -> Record:
     return content
 
 
+def _image(session: ReviewSession, query: Mapping[str, str]) -> Response:
+    row = _number(query.get("row", ""), "row", 0, session.n_rows - 1)
+    column = _number(query.get("column", ""), "column", 0, 2**31)
+    content, kind = session.image(row, column)
+    return Response(content, headers={"content-type": kind})
+
+
 def _queue(session: ReviewSession, query: Mapping[str, str]) -> Record:
     words = query.get("words", "")
     if len(words) > MAX_SEARCH:
         raise BadRequestError(f"words has more than {MAX_SEARCH} characters")
     given = _number(query.get("given", "-1"), "given", -1, session.n_classes - 1)
-    least = _number(query.get("least", "0"), "least", 0, 100) / 100
     queue_filter = QueueFilter(
         queue=_choice(query.get("queue"), "queue", QUEUES),
         status=_choice(query.get("status", "open"), "status", STATUSES),
         given=None if given < 0 else given,
-        least=least,
+        least=_number(query.get("least", "0"), "least", 0, 100) / 100,
         words=words,
     )
     return session.queue(
@@ -189,7 +167,7 @@ def _undo(session: ReviewSession, body: Record) -> Record:
 
 
 def _row_and_version(session: ReviewSession, body: Record) -> tuple[int, int]:
-    """Return the row and the version of it that the page has."""
+    """Return the row and the version that the page has of it."""
     return (
         _whole(body.get("row"), "row", 0, session.n_rows - 1),
         _whole(body.get("version"), "version", 0, 2**53),

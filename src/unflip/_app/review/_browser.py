@@ -1,4 +1,4 @@
-"""The secret address is handed to the browser in a file, since all users can read arguments."""
+"""A file passes the secret address to the browser, since all users can read arguments."""
 
 import os
 from collections.abc import Iterator
@@ -14,12 +14,12 @@ PAGE = """<!doctype html>
 <title>unflip review</title>
 <a href="{address}">Open the review</a>
 """
-"""A page that leads on to another address, without a script."""
+"""A page that redirects to another address without a script."""
 
 
 @contextmanager
 def leading_page(address: str) -> Iterator[str]:
-    """Give the file address of a page that leads to `address` and that only this user can read."""
+    """Yield the address of a file that redirects to `address` and only this user can read."""
     # mode 700; on Windows, the temporary folder is the user's own
     with TemporaryDirectory(prefix="unflip-") as folder:
         page = Path(folder) / "review.html"

@@ -15,8 +15,7 @@ REQUEST_TIMEOUT = 10.0
 class BoundedProtocol(H11Protocol):
     """HTTP/1.1 with a timeout per request and a maximum number of connections.
 
-    A connection is closed if no complete request arrives in time. If there are too many, the one
-    that has waited longest is closed.
+    Beyond the maximum, the connection that has waited longest is closed.
     """
 
     _deadline: asyncio.TimerHandle | None = None

@@ -22,35 +22,35 @@ from unflip.checked.internals import (
 from unflip.diagnostics import LEVEL
 
 BATCH = 10
-"""Rows drawn at a time; the answers so far decide how the next are drawn."""
+"""Number of rows drawn at a time; the answers so far decide how the next are drawn."""
 
 LEAST_OPEN = 3
-"""Rows are drawn when fewer than this many drawn ones are open."""
+"""Minimum number of open drawn rows; with fewer, more are drawn."""
 
 HALF_WIDTH = 0.02
-"""Half the width of the interval that a review is to reach."""
+"""Half-width of the interval that a review is to reach."""
 
 
 class Counting:
-    """The draws of one review, and what they count."""
+    """The draws of one review, and the label error rate that they show."""
 
     def __init__(
         self, given: Codes, wrong: Floats, store: Decisions, *, random_state: int | None = None
     ) -> None:
         self._given, self._store, self._seed = given, store, random_state
         self._wrong = np.clip(wrong, 0, 1)
-        # what does not change from one decision to the next
+        # computed once, for all decisions
         self._labels = Labels(np.arange(given.max() + 1), given)
         self._mean = float(self._wrong.mean())
         self._label_proba = label_proba_of(self._wrong, self._labels)
 
     def draw(self, goal: str) -> list[Draw]:
-        """Return the draws so far, with more of them if hardly any is open.
+        """Return the draws so far, with more of them if few are open.
 
-        Rows that were drawn for another goal stay in their places: what was drawn is to be
-        answered, or the estimate would depend on who chose what to answer.
+        Rows drawn for another goal stay in place: if reviewers could choose which drawn rows to
+        answer, the estimate would depend on their choice.
         """
-        draws, decisions = self._store.begin_draws(), self._store.all()
+        draws, decisions = self._store.drawn.begin_draws(), self._store.all()
         n_open = sum(
             draw.row not in decisions or decisions[draw.row].verdict is None for draw in draws
         )
@@ -58,18 +58,18 @@ class Counting:
             return draws
         seed = None
         if self._seed is not None:
-            # another seed after every batch: the same one would repeat its numbers
+            # a new seed for every batch: the same one would repeat its numbers
             seed = int(np.random.SeedSequence([self._seed, len(draws)]).generate_state(1)[0])
         checked = self._checked(draws)
         drawn = checked.draws(self._labels)
         picked = choose_rows(goal, BATCH, drawn, checked.rows, self._given, self._label_proba, seed)
         new = [Draw(row, p, goal) for row, p in zip(*map(np.ndarray.tolist, picked), strict=True)]
-        self._store.add_draws(new, after=len(draws))
-        return self._store.draws()
+        self._store.drawn.add_draws(new, after=len(draws))
+        return self._store.drawn.draws()
 
     def estimate(self) -> Record:
-        """Return the share of wrong labels by the drawn rows, and how many more are needed."""
-        draws = self._checked(self._store.counted()).draws(self._labels)
+        """Return the label error rate from the drawn rows, and how many more are needed."""
+        draws = self._checked(self._store.drawn.counted()).draws(self._labels)
         said = self._wrong[draws.rows]
         found = estimate_predicted(
             [label_error_rate(self._given)],
@@ -78,7 +78,7 @@ class Counting:
             LEVEL,
             with_model=True,
         )
-        # the same, but until the interval that holds at any moment is as narrow
+        # until the interval that is valid at any time is as narrow
         always = replace(found, interval=found.anytime)
         return {
             "n_rows": found.n_rows,

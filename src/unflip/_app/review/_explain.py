@@ -1,4 +1,4 @@
-"""Why a row is unusual for its class, and which rows are similar."""
+"""The columns in which a row is unusual for its class, and similar rows."""
 
 from dataclasses import dataclass
 
@@ -13,27 +13,27 @@ CATEGORY_DISTANCE = 2.0
 standardised numbers."""
 
 MAX_LEVELS = 1000
-"""A column of more categories is free text: its rarities mean nothing."""
+"""Maximum number of categories; a column with more is free text, where rare values are normal."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """How one feature of a row differs from the rows of the same label."""
+    """How one feature of a row differs from the rows with the same label."""
 
     name: str
     # The value of the row; None if missing.
     value: str | None
-    # Distance from the class mean in standard deviations. For a category, the number of standard
-    # deviations that is as rare in a normal distribution.
+    # Distance from the class mean in standard deviations; for a category, the normal quantile that
+    # is as rare.
     score: float
-    # The mean or the most frequent category of the row's class, and of the class to compare with.
+    # Mean or most frequent category of the row's class, and of the class to compare with.
     typical: list[str | None]
-    # Shares of these classes that have the same category; empty for numbers.
+    # Shares of these classes with the same category; empty for numbers.
     share: list[float]
 
 
 class Explainer:
-    """Differences and neighbours of single rows, by the columns of the table."""
+    """Differences and neighbours of single rows, from the columns of the table."""
 
     def __init__(self, table: ReviewTable) -> None:
         self._table = table
@@ -50,7 +50,7 @@ class Explainer:
                 self._counts[column.name] = counts
 
     def differences(self, row: int, other: int | None, n: int) -> list[Difference]:
-        """Return the features in which a row differs most from its class, in descending order."""
+        """Return the features in which a row differs most from its class, largest first."""
         classes = [int(self._table.codes[row])] + ([] if other is None else [other])
         found = [
             self._difference(column, row, classes)
@@ -88,10 +88,10 @@ class Explainer:
         )
 
     def similar(self, row: int, n: int) -> list[int]:
-        """Return the nearest rows, in ascending order of distance.
+        """Return the nearest rows, closest first.
 
-        The squared distance is the sum of the squared differences of standardised numbers, plus 2
-        for every category that differs. A missing cell is a category.
+        The squared distance adds the squared differences of standardised numbers, and 2 for every
+        different category. A missing value is a category.
         """
         distance = np.zeros(self._table.n_rows)
         for column in self._table.columns:
@@ -112,7 +112,7 @@ class Explainer:
 
 
 def _usual(shares: Floats) -> int:
-    """Return the most frequent category; "missing", the last one, only where there is no other."""
+    """Return the most frequent category; "missing", the last one, only if there is no other."""
     told = shares[:-1]
     return int(np.argmax(told)) if told.any() else shares.size - 1
 

@@ -42,28 +42,15 @@ LOG_COLUMNS = (
 
 @dataclass(frozen=True)
 class Exported:
-    """The files of an export.
+    """The files of an export, the numbers of rows, and notes on unmatched decisions."""
 
-    Parameters
-    ----------
-    corrected : Path
-        The table with the corrected labels.
-    reviewed : Path
-        The rows whose true label is known, including the kept ones, as
-        `row,label,given,fingerprint`. The last two tell whether another table has the same rows.
-        Where rows were drawn, to count, to train or as a random sample, these come first, unsure
-        ones too, and have a `probability`: what :class:`~unflip.CheckedLabels` counts.
-    log : Path
-        Every decision and every undo, in the order of time. Beside it is `disagreements.csv` where
-        more than one checker decided.
-    n_changed, n_kept, n_unsure : int
-        Numbers of rows.
-    notes : list of str
-        Notes on decisions whose rows moved or could not be matched.
-    """
-
+    # The table with the corrected labels.
     corrected: Path
+    # The rows whose true label is known as `row,label,given,fingerprint`, of which the last two
+    # identify the row. Drawn rows come first, unsure ones too, with their `probability`.
     reviewed: Path
+    # Every decision and undo in chronological order. Beside it is `disagreements.csv` if more than
+    # one checker decided.
     log: Path
     n_changed: int
     n_kept: int
@@ -81,13 +68,13 @@ def export(
 ) -> Exported:
     """Write the corrected table, the reviewed labels and the log of a review.
 
-    The table's own file is neither read nor written. Decisions are matched by the cells of their
-    rows; a decision without a match is not applied, with a warning.
+    Does not touch the table's own file. Decisions are matched by the cells of their rows; one
+    without a match is not applied, with a warning.
 
     Parameters
     ----------
     table : dataframe, mapping of columns or array of shape (n_rows, n_columns)
-        The table that was reviewed. Rows may have been reordered, added or removed.
+        The reviewed table, whose rows may have been reordered, added or removed.
     label : str or array-like of shape (n_rows,)
         The name of its label column, or the labels.
     decisions : str or Path
@@ -100,7 +87,7 @@ def export(
     Returns
     -------
     Exported
-        The files that were written, and what is in them.
+        The files, and what is in them.
 
     Examples
     --------
@@ -139,7 +126,7 @@ def write_export(table: ReviewTable, store: Decisions, out: Path) -> Exported:
     known = {d.row: d.label for d in current if d.label is not None}
     files = {
         "corrected": _corrected_table(table, known),
-        "reviewed": _reviewed(table, known, store.counted()),
+        "reviewed": _reviewed(table, known, store.drawn.counted()),
         "log": _log(table, store),
     }
     paths = {name: out / f"{name}.csv" for name in EXPORTED_FILES}
@@ -158,11 +145,7 @@ def write_export(table: ReviewTable, store: Decisions, out: Path) -> Exported:
 
 
 def _reviewed(table: ReviewTable, known: dict[int, int], drawn: list[Draw]) -> str:
-    """Return the rows whose true label is known, as CSV.
-
-    Where rows were drawn, these come first, in the order drawn, with their probability; of those,
-    rows without a known label too, as unsure.
-    """
+    """Return the rows whose true label is known as CSV, after the drawn rows, known or unsure."""
     chances = {draw.row: draw.probability for draw in drawn}
     rows = [*chances, *(row for row in known if row not in chances)]
     texts = hash_texts(table.fingerprint.hashes[rows])
@@ -182,7 +165,7 @@ def _corrected_table(table: ReviewTable, known: dict[int, int]) -> str:
     """Return the table with the known labels, as CSV."""
     rows = np.array([row for row, label in known.items() if label != table.codes[row]], dtype=int)
     if table.cells is not None and table.label_name in table.cells.columns:
-        # a row of each class stands for it, so that labels are written as the file writes them
+        # labels are copied from a row of their class, so that they are written as in the file
         first = np.unique(table.codes, return_index=True)[1]
         places = np.arange(table.n_rows)
         places[rows] = first[[known[row] for row in rows.tolist()]]
@@ -204,7 +187,7 @@ def _corrected_table(table: ReviewTable, known: dict[int, int]) -> str:
 
 
 def answers_of(store: Decisions) -> dict[int, dict[str, int | None]]:
-    """Return what each checker said of each row that they decided; None: unsure."""
+    """Return the answers of each checker by row; None: unsure."""
     answers: dict[int, dict[str, int | None]] = {}
     for checker in store.checkers():
         for row, (verdict, label) in store.answers(checker).items():
@@ -214,7 +197,7 @@ def answers_of(store: Decisions) -> dict[int, dict[str, int | None]]:
 
 
 def _disagreements(table: ReviewTable, store: Decisions) -> str:
-    """Return the rows for which two checkers named different labels, as CSV."""
+    """Return the rows for which checkers chose different labels, as CSV."""
     checkers, answers = store.checkers(), answers_of(store)
     _, _, disputed = agreement(answers, table.classes.size)
 

@@ -1,4 +1,4 @@
-"""The SQLite file of decisions: created atomically, validated, and checked while it is open."""
+"""The SQLite file of decisions: created atomically, validated, and monitored while open."""
 
 import json
 import os
@@ -67,13 +67,13 @@ CREATE VIEW standing AS SELECT * FROM events AS decision WHERE undoes IS NULL AN
     SELECT 1 FROM events WHERE key = decision.key AND undoes = decision.version
 );
 """
-"""`rows` are identified by their cells, independent of their position; `place` is the position of a
-row at its first decision. `events` is append-only; `standing` are the decisions that were not
-undone. Every set of rows (`population`) has its own random sample, and its own `draws`.
-`checkers` names who made an event, where that was told."""
+"""`rows` are identified by their cells; `place` is the position of a row at its first decision.
+`events` is append-only; `standing` are the decisions that were not undone. Every set of rows
+(`population`) has its own random sample and `draws`. `checkers` names who made an event, if known.
+"""
 
 ADDED = ("draws", "checkers")
-"""Tables that the first files of this version lack; they are added when a file is opened."""
+"""Tables that early files of this version lack; they are added when a file is opened."""
 
 BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
 FORBIDDEN = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN)
@@ -103,7 +103,7 @@ class OtherTableError(ValueError):
 
 
 def unavailable(path: Path, error: sqlite3.Error) -> DecisionsUnavailableError:
-    """Return an error with SQLite's reason and what to do about it."""
+    """Return an error with SQLite's reason and a remedy."""
     code = _code(error)
     if code in BUSY:
         remedy = "another process has locked it. Wait for that process, or end it"
@@ -119,22 +119,18 @@ def unavailable(path: Path, error: sqlite3.Error) -> DecisionsUnavailableError:
 
 
 def check_place(path: Path) -> None:
-    """Raise an error if decisions cannot be stored at the path; to be called before long work.
-
-    No file is created.
-    """
+    """Raise an error, before long work, if decisions cannot be stored at the path."""
     check_free(path, force=True)
     if path.exists() and not path.stat().st_size:
         raise ValueError(
-            f"{path} is empty, which a file of decisions never is: it was truncated, or created by "
-            "another program. Restore a backup; or delete it or choose another file to start a "
-            "new review."
+            f"{path} is empty, so it is not a file of decisions: it was truncated, or created by "
+            "another program. Restore a backup, or choose another file to start a new review."
         )
     folder = path.absolute().parent
     while not folder.exists():
         folder = folder.parent
     try:
-        # only trying tells whether the folder is writable: SQLite creates further files in it
+        # SQLite creates further files in the folder; only trying shows whether it is writable
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         raise PermissionError(
@@ -166,7 +162,7 @@ def make_file(path: Path, about: Record) -> None:
 
 
 class OpenFile:
-    """An open file of decisions, which can check that it was not replaced."""
+    """An open file of decisions that detects when it is replaced."""
 
     def __init__(self, path: Path, fingerprint: Fingerprint) -> None:
         check_place(path)
@@ -215,7 +211,7 @@ class OpenFile:
                 about = fingerprint.about()
             added = _add_tables(connection)
             _check_whole(connection)
-            # written although it may be equal, to check that the file is writable
+            # writing, even the same value, checks that the file is writable
             connection.execute(f"PRAGMA user_version = {VERSION}")
             if version < VERSION or added:
                 connection.execute("COMMIT")
@@ -237,7 +233,7 @@ class OpenFile:
 
 
 def difference(known: Record, fingerprint: Fingerprint) -> str:
-    """Return the first difference between the table of a file and another one, in words."""
+    """Describe the first difference between the table of a file and another one."""
     if known["n_rows"] != fingerprint.n_rows:
         return f"it had {known['n_rows']} rows, this one has {fingerprint.n_rows}"
     if (set(known["columns"]), known["label"]) != (set(fingerprint.columns), fingerprint.label):
@@ -264,7 +260,7 @@ def _read_about(connection: sqlite3.Connection) -> Record:
 
 
 def _check_whole(connection: sqlite3.Connection) -> None:
-    """Raise an error if the file is damaged, or its tables are not the expected ones."""
+    """Raise an error if the file is damaged or its tables are not the expected ones."""
     found = connection.execute("SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite%'")
     if {sql for (sql,) in found} != set(_statements()):
         raise sqlite3.DatabaseError("its tables are not those of a file of decisions")
@@ -280,7 +276,7 @@ def _statements() -> list[str]:
 
 
 def _add_tables(connection: sqlite3.Connection) -> bool:
-    """Create the tables that an older file lacks; return whether there were any."""
+    """Create the tables that an older file lacks; return whether there are any."""
     found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
     lacking = [name for name in ADDED if name not in {name for (name,) in found}]
     for name in lacking:
@@ -309,9 +305,9 @@ def _check_same_labels(path: Path, known: Record, fingerprint: Fingerprint) -> N
         if known["n_rows"] == fingerprint.n_rows and known["classes"] == list(fingerprint.classes):
             reason = "its columns or labels were different, or in another order"
         raise OtherTableError(
-            f"{path} holds decisions on another table: {reason}. It was written by an older "
-            "version of unflip, which stored positions only: open it once with the table as it was "
-            "then, or choose another file."
+            f"{path} holds decisions on another table: {reason}. An older version of unflip wrote "
+            "it and stored positions only: open it once with the table as it was then, or choose "
+            "another file."
         )
 
 

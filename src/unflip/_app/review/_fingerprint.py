@@ -50,7 +50,7 @@ class Fingerprint:
         return hashlib.blake2b(self.hashes[order].tobytes(), digest_size=16).hexdigest()
 
     def about(self) -> Record:
-        """Return the facts on the table that a file of decisions stores."""
+        """Return what a file of decisions stores about the table."""
         return {
             "columns": list(self.columns),
             "label": self.label,
@@ -68,10 +68,7 @@ class Fingerprint:
         return self.hashes[row].tobytes(), int(self._occurrences[row])
 
     def find(self, keys: Sequence[RowKey]) -> list[int | None]:
-        """Return the row of each key; None if no row has it.
-
-        Identical rows are matched in their order.
-        """
+        """Return the row of each key, or None; identical rows are matched in order."""
         if not keys:
             return []
         wanted = np.frombuffer(b"".join(key for key, _ in keys), dtype=np.uint64).reshape(-1, 2)
@@ -86,7 +83,7 @@ class Fingerprint:
         return self._id_counts[name]
 
     def labels_hash(self) -> str:
-        """Return the hash of the labels in their order, stored by files of version 1."""
+        """Return the hash of the labels in order, which files of version 1 store."""
         names = json.dumps(list(self.classes)).encode()
         return hashlib.sha256(names + self.codes.astype("<i8").tobytes()).hexdigest()
 

@@ -1,4 +1,4 @@
-"""Access control: only small requests of this machine that have the token."""
+"""Access control: only small requests from this machine with the token are answered."""
 
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -32,7 +32,7 @@ HEADERS = {
 
 
 class Guard:
-    """ASGI middleware that refuses a request or passes it on without the token."""
+    """ASGI middleware that rejects a request, or strips the token and passes it on."""
 
     def __init__(self, app: App, *, token: str, host: str) -> None:
         self._app, self._token, self._host = app, token, host
@@ -54,7 +54,7 @@ class Guard:
         await self._app(inner, _replay(body, receive), _with_headers(send))
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
-        """Return the status and the reason to refuse a request, from its headers."""
+        """Return the status and reason for rejecting a request, from its headers."""
         if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > MAX_ADDRESS:
             return 414, "the address is too long"
         headers = [(name.decode("latin-1").lower(), value) for name, value in scope["headers"]]
@@ -65,10 +65,10 @@ class Guard:
         # browsers send the origin of every request that writes
         needed = scope["method"] not in ("GET", "HEAD")
         if (origins or needed) and origins != [f"http://{self._host}"]:
-            return 403, "requests of other pages are not answered"
+            return 403, "requests from other pages are not answered"
         token, slash, _ = scope["path"].removeprefix("/").partition("/")
         if not slash or not secrets.compare_digest(token.encode(), self._token.encode()):
-            return 404, "open the whole address that was printed at the start"
+            return 404, "open the complete address that `unflip review` printed"
         return None
 
 
@@ -87,7 +87,7 @@ async def _body(receive: Receive) -> bytes | None:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that first returns the body that was already read."""
+    """Return a `receive` that starts with the body that was already read."""
     parts = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replayed() -> Message:

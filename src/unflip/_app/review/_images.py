@@ -1,4 +1,4 @@
-"""Pictures that a column names, read from one folder and from nowhere else."""
+"""Pictures named by a column, read from one folder only."""
 
 import os
 import stat
@@ -8,10 +8,10 @@ from pathlib import Path
 from unflip._app.review._table import Column
 
 MAX_BYTES = 20 * 2**20
-"""Maximum size of a picture."""
+"""Maximum size of a picture in bytes."""
 
 N_TRIED = 50
-"""Cells of a column that are tried to see whether they name files."""
+"""Number of cells tested to decide whether a column names files."""
 
 MAGIC = (
     (0, b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -20,11 +20,10 @@ MAGIC = (
     (0, b"GIF89a", "image/gif"),
     (8, b"WEBP", "image/webp"),
 )
-"""Where a kind of picture has which bytes. Nothing else is sent, whatever its name."""
+"""Position and bytes that identify a kind of picture. Nothing else is sent, whatever its name."""
 
 
-# Links are not followed, and a pipe is opened without waiting for who writes to it. Windows has
-# none of the flags but O_BINARY.
+# Links are not followed, and opening a pipe does not wait for a writer. Windows has only O_BINARY.
 READ = (
     os.O_RDONLY
     | getattr(os, "O_NOFOLLOW", 0)
@@ -43,16 +42,15 @@ ENTER = (
 
 
 class ImageError(Exception):
-    """A picture that is not shown, and why."""
+    """The reason that a picture is not shown."""
 
 
 class Images:
     """The pictures of a table.
 
-    The browser names a row and a column, never a path. A path that leads out of the folder, also
-    by a symbolic link, is refused, and so is what is no picture by its content. The folder itself
-    may be a link, which is followed once, at the start; so may what is in it, as long as it leads
-    to a place in the folder.
+    The browser names a row and a column, never a path. A path out of the folder, even through a
+    symbolic link, is rejected, and so is content that is not a picture. The folder itself may be a
+    link, which is followed once at the start; links inside may lead to places in the folder.
     """
 
     def __init__(self, folder: Path, columns: list[Column]) -> None:
@@ -61,7 +59,7 @@ class Images:
         self._folder = folder.resolve()
         self._handle = None
         if os.open in os.supports_dir_fd:
-            # pictures come from this very folder, whatever its name leads to later
+            # pictures come from this folder, even if its name leads elsewhere later
             self._handle = os.open(self._folder, ENTER)
             weakref.finalize(self, os.close, self._handle)
         self.columns = {k: column for k, column in enumerate(columns) if self._names_files(column)}
@@ -86,7 +84,7 @@ class Images:
         try:
             path = (self._folder / cell).resolve()
         except (OSError, ValueError, RuntimeError) as error:
-            raise ImageError(f"it is no path: {error}") from error
+            raise ImageError(f"it is not a path: {error}") from error
         if not path.is_relative_to(self._folder):
             raise ImageError("it is not in the folder of pictures")
         return path
@@ -112,10 +110,10 @@ class Images:
         return content, _kind(content)
 
     def _opened(self, path: Path) -> int:
-        """Open a real path in the folder, of which no part may have become a link meanwhile."""
+        """Open a real path in the folder; no part of it may have become a link."""
         if self._handle is None:
-            # Windows cannot open relative to a folder: a link put there and taken away between the
-            # two looks at the path is not noticed
+            # Windows cannot open relative to a folder: a link that exists only between the two
+            # checks of the path goes unnoticed
             opened = os.open(path, READ)
             if path.resolve() != path:
                 os.close(opened)
@@ -138,4 +136,4 @@ def _kind(content: bytes) -> str:
         riff = kind != "image/webp" or content.startswith(b"RIFF")
         if riff and content[start : start + len(magic)] == magic:
             return kind
-    raise ImageError("it is neither PNG, JPEG, GIF nor WebP")
+    raise ImageError("it is not PNG, JPEG, GIF or WebP")

@@ -1,4 +1,4 @@
-"""The model's opinion, learnt again from the answers while the review goes on."""
+"""The model's opinion, updated with the answers during the review."""
 
 import sys
 import threading
@@ -15,21 +15,21 @@ from unflip.checked import CheckedLabels
 from unflip.checked.internals import MIN_CHECKED, recalibrate
 
 EVERY = 5
-"""New or changed answers after which the model is learnt again."""
+"""Number of new or changed answers after which the model is updated."""
 
 TURN = 0.0005
-"""Seconds after which the thread that learns lets others run, which answer the page."""
+"""Seconds after which the updating thread lets others run, which answer the page."""
 
 FEWEST = MIN_CHECKED
-"""Answers before which nothing is learnt."""
+"""Minimum number of answers to update the model with."""
 
 Answers = dict[int, int]
-"""The class index of the true label of each row that was decided."""
+"""Class index of the true label of each decided row."""
 
 
 @contextmanager
 def short_turns() -> Iterator[None]:
-    """Let threads take turns ten times as often as Python does."""
+    """Let threads take turns ten times as often as by default."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(min(before, TURN))
     try:
@@ -39,18 +39,15 @@ def short_turns() -> Iterator[None]:
 
 
 class Known(NamedTuple):
-    """An opinion, and the answers that it knows."""
+    """The model's opinion, the answers it includes, and the number of updates."""
 
-    # The model's opinion of every row.
     opinion: Opinion
-    # What it was learnt from.
     answers: Answers
-    # How often it was learnt.
     version: int
 
 
 class Learning:
-    """Learns P(true | x, given label) from the answers in a thread, so that nobody waits."""
+    """Updates P(true | x, given label) with the answers, in a background thread."""
 
     def __init__(self, first: Opinion, given: Codes, features: Rows | None) -> None:
         self.now = Known(first, {}, 0)
@@ -62,7 +59,7 @@ class Learning:
         self._trouble: str | None = None
 
     def tell(self, answers: Answers) -> None:
-        """Take the answers as they are now; begin to learn from them if enough of them are new."""
+        """Take the current answers, and start an update if enough of them are new."""
         with self._lock:
             self._wanted = answers
             if self._thread is None and self._is_due():
@@ -70,13 +67,13 @@ class Learning:
                 self._thread.start()
 
     def wait(self) -> None:
-        """Wait until nothing is being learnt."""
+        """Wait for the running update, if any."""
         thread = self._thread
         if thread is not None:
             thread.join()
 
     def about(self) -> Record:
-        """Return how far the model has learnt."""
+        """Return the state of the model."""
         return {
             "version": self.now.version,
             "n_answers": len(self.now.answers),
@@ -101,7 +98,7 @@ class Learning:
             try:
                 opinion = self._learn(answers)
             except (ValueError, ArithmeticError, MemoryError) as error:
-                # the review goes on with what was known, and says so
+                # the review continues with the last model, and the page shows the reason
                 self._trouble = f"{type(error).__name__}: {error}"
                 continue
             self.now = Known(opinion, answers, self.now.version + 1)

@@ -18,13 +18,13 @@ from unflip.audit import LabelAudit
 Positions = NDArray[np.intp]
 
 QUEUES = ("suspicious", *DRAWN, "informative", "sample")
-"""Descending P(mislabelled), rows drawn for a goal, descending information, the random sample."""
+"""By P(mislabelled), rows drawn for a goal, by information, and the random sample."""
 
 GOAL_QUEUES = {"find": "suspicious", "count": "count", "train": "train"}
 """The queue of each goal."""
 
 STATUSES = ("open", "all", "keep", "change", "unsure")
-"""Filter by verdict; open: no verdict yet."""
+"""Filters by verdict; open: no verdict yet."""
 
 
 class Opinion:
@@ -38,7 +38,7 @@ class Opinion:
                 f"the audit was fitted to {self.wrong.size} rows, but the table has "
                 f"{table.n_rows}. Fit it to the table under review."
             )
-        # compare as text too: a reader of tables may have parsed dates, or whole floats
+        # compared as text too: readers of tables may have parsed dates, or whole floats
         names = [str(value) for value in np.asarray(audit.classes_).tolist()]
         if not (names == table.names or np.array_equal(audit.classes_, table.classes)):
             raise ValueError(
@@ -50,7 +50,7 @@ class Opinion:
         self.error_rate = audit.noise_.error_rate
         self.errors: Floats = audit.noise_.errors_by_label
         self.suggested: Positions = np.searchsorted(audit.classes_, audit.suggested_label_)
-        # P(true y | x, the label) if the row is of some class, and that it is of none
+        # P(true y | x, label) for a row of some class, and P(no class)
         self.truth: Floats = np.asarray(audit.label_proba_)
         self.none: Floats = audit.none_proba_
         self.noisy: Floats = scaled_rows(audit.noisy_proba_)
@@ -61,7 +61,7 @@ class Opinion:
         self.by_information: Positions = np.argsort(-self.information(), kind="stable")
 
     def with_truth(self, truth: Floats, given: Positions) -> "Opinion":
-        """Return the same opinion with another P(true y | x, the label)."""
+        """Return the same opinion with another P(true y | x, label)."""
         other = copy(self)
         other.truth, other.suggested = truth, truth.argmax(axis=1)
         right = truth[np.arange(given.size), given]
@@ -70,11 +70,11 @@ class Opinion:
         return other
 
     def information(self) -> Floats:
-        """Return H(true y | x, the label) in bits: the expected information of a decision."""
+        """Return H(true y | x, label) in bits: the expected information of a decision."""
         return np.asarray(entropy(self.truth, base=2, axis=1))
 
     def other_label(self, row: int, given: int) -> int:
-        """Return the likeliest label other than the given one."""
+        """Return the most likely label other than the given one."""
         truth = self.truth[row].copy()
         truth[given] = -1
         return int(np.argmax(truth))
@@ -82,7 +82,7 @@ class Opinion:
 
 @dataclass(frozen=True)
 class QueueFilter:
-    """A queue, and the rows of it to show."""
+    """A queue, and which of its rows to show."""
 
     queue: str
     status: str = "open"
@@ -113,9 +113,9 @@ class Queues:
         decided: Positions | None = None,
         drawn: Sequence[int] = (),
     ) -> Positions:
-        """Return the rows of a queue, with any verdict; `decided` ones stay where they were.
+        """Return the rows of a queue, with any verdict; `decided` ones keep their places.
 
-        Drawn rows are never filtered: a part selected by content is not drawn at random.
+        Drawn rows are never filtered: a subset selected by content is not a random sample.
         """
         opinion = self._first if opinion is None else opinion
         order = self._order(queue_filter.queue, opinion, drawn)
@@ -140,7 +140,7 @@ class Queues:
         opinion: Opinion | None = None,
         drawn: Sequence[int] = (),
     ) -> tuple[Positions, int, int, bool]:
-        """Return the next rows, the number of decided rows and of rows, and whether more follow."""
+        """Return the next rows, the numbers of decided and of all rows, and whether more follow."""
         verdicts = np.full(self._table.n_rows, "open", dtype=object)
         for row, decision in decisions.items():
             verdicts[row] = decision.verdict or "open"
@@ -150,7 +150,7 @@ class Queues:
         status = verdicts[members]
         start = 0
         if after >= 0:
-            # positions in the full order, as the row may have left the filtered queue
+            # positions in the full order, since the row may have left the filtered queue
             position = np.empty(self._table.n_rows, dtype=np.intp)
             position.fill(-1)
             order = self._order(queue_filter.queue, opinion, drawn)

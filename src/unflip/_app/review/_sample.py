@@ -14,7 +14,7 @@ from unflip.diagnostics import LEVEL
 
 @dataclass(frozen=True)
 class SampleEstimate:
-    """How often labels are wrong, estimated from a random sample; NaN where no row is known.
+    """Label error rate and noise rates from a random sample; NaN where no row is known.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def sample_estimate(
 ) -> SampleEstimate:
     r"""P(noisy != i | true=i) = 1 - q_i W[i, i] / sum_j q_j W[j, i], W[j, i] = P(true=i | noisy=j).
 
-    q_j is the share of label j in the whole table, and W is counted in a random sample of its rows.
+    q_j is the share of label j in the whole table; W is counted in a random sample of its rows.
 
     Parameters
     ----------
@@ -71,15 +71,15 @@ def sample_estimate(
 
     Notes
     -----
-    Among the sampled rows labelled j, the number of wrong labels is binomial, whatever the model
-    says. So `wrong_by_label` is unbiased and its interval exact (Clopper and Pearson), as is that
-    of `wrong`. The rates are ratios of such shares: consistent, but not unbiased. Rate i increases
-    with every W[j, i], j != i, and decreases with W[i, i]. Its interval takes these at the ends of
-    their exact intervals, each at level^(1/K), as rows of different labels are independent. It is
-    conservative: it covers the rate with at least the level at every sample size.
+    The number of wrong labels among the sampled rows labelled j is binomial, so `wrong_by_label`
+    is unbiased and has an exact interval (Clopper and Pearson), as has `wrong`. The rates are
+    ratios of such shares: consistent, but not unbiased. Rate i increases with every W[j, i],
+    j != i, and decreases with W[i, i]; its interval combines the ends of their exact intervals,
+    each at level^(1/K) because rows with different labels are independent. It is conservative: it
+    covers the rate with at least the given level.
 
-    Unsure rows are left out of the estimates. The intervals count them as right for one end and as
-    wrong for the other. All this holds for a sample size that was fixed in advance.
+    Estimates leave out unsure rows; intervals count them as right for one end and wrong for the
+    other. All this holds for a sample size fixed in advance.
 
     Examples
     --------
@@ -149,6 +149,6 @@ def _rate_intervals(shares: Floats, labels: Floats) -> Floats:
             joint = labels * shares[:, i, end]
             joint[i] = labels[i] * shares[i, i, 1 - end]
             total = joint.sum()
-            # no row is of class i: its rate is unknown
+            # no row has class i: its rate is unknown
             ends[i, end] = 1 - joint[i] / total if total > 0 else end
     return ends

@@ -1,21 +1,20 @@
 """Rows drawn from the table: a plain random sample, and draws with recorded probabilities."""
 
 import sqlite3
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from unflip._app.review._fingerprint import Fingerprint
+if TYPE_CHECKING:
+    from unflip._app.review._store import Decisions
 
 DRAWN = ("count", "train")
-"""Goals whose rows are drawn one after the other, each with a recorded probability."""
+"""Goals whose rows are drawn one by one, each with a recorded probability."""
 
 BLIND = ("sample", *DRAWN)
-"""Queues of rows that are drawn: they check the model, so its opinion is hidden."""
+"""Queues of drawn rows: they check the model, so its opinion is hidden."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Decision:
 
 
 class KnownRow(NamedTuple):
-    """A row of the file: its position in the table (None if missing), and its stored facts."""
+    """A row of the file: its position in the table (None if missing) and its stored facts."""
 
     row: int | None
     place: int
@@ -49,227 +48,153 @@ class KnownRow(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """A row that was drawn from those not drawn before."""
+    """A row drawn from those not drawn before."""
 
     # Position in the table.
     row: int
-    # The probability with which it was drawn at its turn.
+    # Probability with which it was drawn at its turn.
     probability: float
-    # What it was drawn for: one of DRAWN, or "sample".
+    # One of DRAWN, or "sample".
     goal: str
 
 
-class SampledRows(ABC):
-    """The part of a file of decisions that knows which rows were drawn, and how."""
+class Sampled:
+    """The rows of a file of decisions that were drawn at random, and with which probability."""
 
-    notes: list[str]
-    _fingerprint: Fingerprint
-    _rows: dict[int, KnownRow]
-    _standing: dict[int, sqlite3.Row]
-    # Number of this table's random sample in the file; None until it is drawn.
-    _sample: int | None
-    # Keys of the random sample, and the draws, each in the order drawn.
-    _sampled: list[int]
-    _draws: list[sqlite3.Row]
+    def __init__(self, store: "Decisions", population: str, n_rows: int) -> None:
+        self._store, self._population, self._n_rows = store, population, n_rows
+        # number of this table's random sample in the file; None until it is drawn
+        self.number: int | None = None
+        # keys of the random sample, and the draws, each in the order drawn
+        self._keys: list[int] = []
+        self._draws: list[sqlite3.Row] = []
 
-    @abstractmethod
-    def at_once(self) -> AbstractContextManager[None]:
-        """Read the file once for everything that is asked inside.
+    def unread(self, connection: sqlite3.Connection) -> tuple[list[sqlite3.Row], list[sqlite3.Row]]:
+        """Return the entries of the sample and of the draws that are not known yet."""
+        if self.number is None:
+            query = "SELECT number FROM samples WHERE population = ?"
+            found = connection.execute(query, (self._population,)).fetchone()
+            if found is None:
+                return [], []
+            self.number = found[0]
+        after = "WHERE sample = ? AND place >= ? ORDER BY place"
+        sampled = f"SELECT key FROM sampled {after}"  # noqa: S608
+        draws = f"SELECT key, probability, goal FROM draws {after}"  # noqa: S608
+        return (
+            connection.execute(sampled, (self.number, len(self._keys))).fetchall(),
+            connection.execute(draws, (self.number, len(self._draws))).fetchall(),
+        )
 
-        Returns
-        -------
-        context manager
-            Other processes' decisions are seen when it is entered.
-        """
+    def add(self, sampled: list[sqlite3.Row], draws: list[sqlite3.Row]) -> None:
+        """Take up entries whose rows are known."""
+        self._keys += [key for (key,) in sampled]
+        self._draws += draws
 
-    @abstractmethod
-    def all(self) -> dict[int, Decision]:
-        """Return the current decision on every row of the table that was ever written to.
-
-        Returns
-        -------
-        dict of int to Decision
-            By row.
-        """
-
-    @abstractmethod
-    def _key_of(self, row: int) -> int: ...
-
-    @abstractmethod
-    def _writing(self) -> AbstractContextManager[sqlite3.Connection]: ...
-
-    def decided_in_sample(self) -> set[int]:
-        """Return the rows that were decided in the queue of the random sample.
-
-        Returns
-        -------
-        set of int
-            Rows.
-        """
-        with self.at_once():
-            return self._decided_in("sample")
-
-    def _decided_in(self, *queues: str) -> set[int]:
+    def decided_in(self, *queues: str) -> set[int]:
         """Return the rows that were decided in these queues, as rows of the present sample."""
-        rows = {
-            self._rows[event["key"]].row
-            for event in self._standing.values()
-            if event["queue"] in queues and event["sample"] == self._sample is not None
-        }
-        return {row for row in rows if row is not None}
+        with self._store.at_once():
+            return {
+                row
+                for event in self._store._standing.values()
+                if event["queue"] in queues
+                and event["sample"] == self.number is not None
+                and (row := self._row(event["key"])) is not None
+            }
+
+    def _row(self, key: int) -> int | None:
+        return self._store._rows[key].row
+
+    def _are_decided(self, rows: Sequence[int]) -> bool:
+        decisions = self._store.all()
+        return all(row in decisions and decisions[row].verdict for row in rows)
 
     def _sampled_rows(self) -> list[int]:
-        rows = (self._rows[key].row for key in self._sampled)
+        rows = map(self._row, self._keys)
         return [row for row in rows if row is not None]
 
     def reviewed_sample(self) -> list[int]:
-        """Return the reviewed part of the stored random sample, in the order drawn.
+        """Return the reviewed part of the random sample, in the order drawn.
 
-        It ends with the last row that was decided in the sample queue, or with the sample, if all
-        of it is decided. Decisions made in other queues do not extend it: those rows were chosen
-        because they are suspicious.
-
-        Returns
-        -------
-        list of int
-            Rows.
+        It ends with the last row decided in the sample queue. Decisions in other queues do not
+        extend it, since those rows were chosen because they are suspicious.
         """
-        with self.at_once():
-            drawn, decided, decisions = self._sampled_rows(), self._decided_in("sample"), self.all()
-        if all(row in decisions and decisions[row].verdict for row in drawn):
-            return drawn
+        with self._store.at_once():
+            drawn, decided = self._sampled_rows(), self.decided_in("sample")
+            if self._are_decided(drawn):
+                return drawn
         positions = [k for k, row in enumerate(drawn) if row in decided]
         return drawn[: max(positions, default=-1) + 1]
 
-    def sample(self, size: int, *, random_state: int | None = None) -> list[int]:
-        """Return a random sample of the table's rows, in the order drawn; drawn once and stored.
-
-        A larger size later continues the draw: a smaller sample is the beginning of a larger one.
-        If rows are added, removed or changed, a new sample is drawn, as the former is no longer a
-        random sample of the table.
-
-        Parameters
-        ----------
-        size : int
-            Number of rows, at most all.
-        random_state : int, default=None
-            Seed of the rows that are still to be drawn.
-
-        Returns
-        -------
-        list of int
-            Rows.
-        """
-        with self._writing() as connection:
-            number, former, drawn = self._sample, set[int](), self._sampled_rows()
+    def sample(self, size: int, random_state: int | None) -> tuple[list[int], int]:
+        """Return a random sample, and how many decisions a former sample had that it replaces."""
+        with self._store._writing() as connection:
+            number, former, drawn = self.number, set[int](), self._sampled_rows()
             if number is None:
-                standing = self._standing.values()
+                standing = self._store._standing.values()
                 former = {event["key"] for event in standing if event["sample"] is not None}
                 number = connection.execute(
-                    "INSERT INTO samples (population) VALUES (?)", (self._fingerprint.population,)
+                    "INSERT INTO samples (population) VALUES (?)", (self._population,)
                 ).lastrowid
-            n_missing = min(size, self._fingerprint.n_rows) - len(drawn)
+            n_missing = min(size, self._n_rows) - len(drawn)
             if n_missing > 0:
-                rest = np.setdiff1d(np.arange(self._fingerprint.n_rows), drawn)
+                rest = np.setdiff1d(np.arange(self._n_rows), drawn)
                 new = np.random.default_rng(random_state).choice(rest, n_missing, replace=False)
-                new_keys = [self._key_of(row) for row in new.tolist()]
+                new_keys = [self._store._key_of(row) for row in new.tolist()]
                 connection.executemany(
                     "INSERT INTO sampled VALUES (?, ?, ?)",
                     ((number, place, key) for place, key in enumerate(new_keys, start=len(drawn))),
                 )
                 drawn += new.tolist()
-        if former:
-            self.notes.append(
-                "The rows of the table have changed since the random sample was drawn, so it is no "
-                "longer a random sample. A new one was drawn, and the estimate of the noise starts "
-                f"again; the decisions on {len(former)} rows of the former sample are kept."
-            )
-        return drawn[:size]
+        return drawn[:size], len(former)
 
     def draws(self) -> list[Draw]:
-        """Return the rows drawn from this table so far, in the order drawn.
-
-        Returns
-        -------
-        list of Draw
-            Rows, each with the probability with which it was drawn.
-        """
-        with self.at_once():
+        """Return the rows drawn so far, in the order drawn."""
+        with self._store.at_once():
             return [
                 Draw(row, each["probability"], each["goal"])
                 for each in self._draws
-                if (row := self._rows[each["key"]].row) is not None
+                if (row := self._row(each["key"])) is not None
             ]
 
     def begin_draws(self) -> list[Draw]:
-        """Return the draws so far; the reviewed part of the random sample begins them.
-
-        Returns
-        -------
-        list of Draw
-            In the order drawn.
-        """
-        draws = self.draws()
-        if not draws:
-            n_rows, reviewed = self._fingerprint.n_rows, self.reviewed_sample()
-            plain = [Draw(row, 1 / (n_rows - k), "sample") for k, row in enumerate(reviewed)]
+        """Return the draws so far, which begin with the reviewed part of the random sample."""
+        if not self.draws():
+            reviewed = self.reviewed_sample()
+            plain = [Draw(row, 1 / (self._n_rows - k), "sample") for k, row in enumerate(reviewed)]
             self.add_draws(plain, after=0)
-            draws = self.draws()
-        return draws
+        return self.draws()
 
     def add_draws(self, draws: Sequence[Draw], *, after: int) -> None:
-        """Store more draws, unless another process has drawn since.
-
-        Parameters
-        ----------
-        draws : sequence of Draw
-            The draws, in order, each from the rows that were not drawn before.
-        after : int
-            Number of draws before them.
-        """
-        with self._writing() as connection:
+        """Store more draws after the first `after`, unless another process has drawn since."""
+        with self._store._writing() as connection:
             if len(self._draws) != after:
                 return
             connection.executemany(
                 "INSERT INTO draws VALUES (?, ?, ?, ?, ?)",
                 [
-                    (self._sample, place, self._key_of(draw.row), draw.probability, draw.goal)
+                    (self.number, place, self._store._key_of(draw.row), draw.probability, draw.goal)
                     for place, draw in enumerate(draws, start=after)
                 ],
             )
 
     def reviewed_draws(self) -> list[Draw]:
-        """Return the reviewed part of the draws, in the order drawn.
-
-        It ends with the last row that was decided as drawn. Rows that were passed by before it
-        belong to it, without an answer.
-
-        Returns
-        -------
-        list of Draw
-            Rows, each with the probability with which it was drawn.
-        """
-        with self.at_once():
-            draws, decisions, decided = self.draws(), self.all(), self._decided_in(*DRAWN)
-        if all(draw.row in decisions and decisions[draw.row].verdict for draw in draws):
-            return draws
+        """Return the draws up to the last one decided as drawn; those skipped before it count."""
+        with self._store.at_once():
+            draws, decided = self.draws(), self.decided_in(*DRAWN)
+            if self._are_decided([draw.row for draw in draws]):
+                return draws
         ends = [k for k, draw in enumerate(draws) if draw.goal == "sample" or draw.row in decided]
         return draws[: max(ends, default=-1) + 1]
 
     def counted(self) -> list[Draw]:
-        """Return the reviewed rows that say how noisy all labels are, in the order drawn.
+        """Return the reviewed rows from which the label error rate is estimated.
 
-        The reviewed draws; where only the random sample was reviewed, its rows, each as likely to
-        be in it as every other.
-
-        Returns
-        -------
-        list of Draw
-            Rows, each with the probability with which it was drawn.
+        These are the reviewed draws or, if only the random sample was reviewed, its rows with equal
+        probabilities.
         """
-        with self.at_once():
+        with self._store.at_once():
             draws = self.reviewed_draws()
             if any(draw.goal in DRAWN for draw in draws):
                 return draws
             sample = self.reviewed_sample()
-        return [Draw(row, len(sample) / self._fingerprint.n_rows, "sample") for row in sample]
+        return [Draw(row, len(sample) / self._n_rows, "sample") for row in sample]

@@ -49,51 +49,51 @@ def serve(
 ) -> None:
     """Serve a local page to review the labels of a table, and store the decisions.
 
-    Runs until it is interrupted. Every decision is on disk before the page says "saved", and the
-    table is never changed. Serving again with the same file continues the review.
+    Runs until it is interrupted. Every decision is on disk before the page shows "Saved"; the table
+    is never changed. Serving again with the same file continues the review.
 
     Parameters
     ----------
     table : dataframe, mapping of columns or array of shape (n_rows, n_columns), or ReviewTable
-        The rows; a ReviewTable has its label and row names already.
+        The rows. A ReviewTable already has its label and row names.
     label : str or array-like of shape (n_rows,)
         The name of the label column, or the labels.
     audit : LabelAudit
         The audit, fitted to these rows and labels.
     decisions : str or Path
         The SQLite file of decisions; created if missing. Decisions are matched by the cells of
-        their rows; a file of which no row is in the table raises an error.
+        their rows; a file without any row of the table raises an error.
     id_column : str, default=None
         A column of row names: shown and searched, but not compared.
     out : str or Path, default=None
         Folder to export to. None: the name of `decisions` with "-export" in place of its suffix.
     sample_size : int, default=200
-        Number of rows of the random sample to estimate noise rates from.
+        Number of rows in the random sample from which noise rates are estimated.
     port : int, default=0
-        Port on 127.0.0.1; 0: any free port.
+        Port on 127.0.0.1; 0 takes any free port.
     title : str, default="Review of labels"
         Title of the page.
     verdict : sequence of str, default=None
-        Sentences on how noisy the labels are, for its head. None: by the audit.
+        Sentences on how noisy the labels are, shown at the top. None: those of the audit.
     random_state : int, default=None
-        Seed of the random sample and of the draws, which are stored with the decisions.
+        Random seed of the sample and the draws, which are stored with the decisions.
     goal : {"find", "count", "train"}, default="find"
         What the page is opened for: the most suspicious rows first, rows drawn to count the
         errors, or rows drawn to train the model. The page can choose another.
     images : str or Path, default=None
-        Folder of pictures that a column of the table names, to show them.
+        Folder of pictures that a column of the table names.
     checker : str, default=None
-        Who decides on this page. Each checker sees the rows as not decided by others; the page
-        says how far they agree.
+        Name of the person who decides. Rows decided by others only are shown as open, and the page
+        shows how far the checkers agree.
     features : {array-like, sparse matrix} of shape (n_rows, n_features), default=None
-        The rows as numbers, such as the audit was fitted to. After every few decisions
-        P(mislabelled) is learnt again, in the background: from these, the given label and the
-        audit's probabilities; without them, from the latter only.
+        The encoded rows, such as the audit was fitted to. P(mislabelled) is updated in the
+        background after every few decisions: from these features, the observed labels and the
+        audit's probabilities, or from the latter alone.
     started : callable, default=print
         Called with the address of the page, including the secret token, when it is ready.
     note : callable, default=warnings.warn
-        Called before that with each note on decisions whose rows moved or could not be matched;
-        the page shows them too.
+        Called before with each note on decisions whose rows moved or could not be matched; the
+        page shows them too.
     """
     check_review(decisions, out, port=port)
     import uvicorn
@@ -114,7 +114,7 @@ def serve(
         socket.create_server((ADDRESS, port)) as listening,
         short_turns(),
     ):
-        # an answer is sent in two parts: the second must not wait for a sign that the first arrived
+        # an answer is sent in two parts: the second must not wait for the first to be acknowledged
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         session = ReviewSession(
             review_table,
@@ -159,9 +159,9 @@ def check_review(
     images: str | Path | None = None,
     port: int = 0,
 ) -> None:
-    """Raise the errors of `serve` that do not depend on the audit, to be called before a long fit.
+    """Raise the errors of `serve` that do not depend on the audit, before a long fit.
 
-    No file is created. A file of decisions that does not exist yet is not checked.
+    Creates no file.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A review session: the answers to the page's requests, as plain dictionaries."""
+"""A review session, which answers the page's requests with plain dictionaries."""
 
 import math
 from collections import Counter
@@ -27,16 +27,16 @@ from unflip.checked.internals import GOALS
 from unflip.diagnostics import LEVEL
 
 PAGE_ROWS = 50
-"""Rows of a queue per request."""
+"""Number of rows of a queue per request."""
 
 N_SHOWN_CELLS = 12
-"""Number of cells shown first for a row; of more, the most unusual ones."""
+"""Maximum number of cells shown first for a row, the most unusual ones."""
 
 UNUSUAL = 2.0
-"""Standard deviations from the mean of its class beyond which a cell is marked."""
+"""Minimum distance of a marked cell from the mean of its class, in standard deviations."""
 
 MAX_DISPUTED = 20
-"""Maximum number of rows listed on which checkers disagree."""
+"""Maximum number of disputed rows that are listed."""
 
 N_FEATURES = 8
 """Number of differing features shown for a row."""
@@ -93,7 +93,7 @@ class ReviewSession:
 
     @property
     def learning(self) -> Learning:
-        """What learns from the decisions."""
+        """The model that is updated with the decisions."""
         return self._learning
 
     @property
@@ -107,7 +107,7 @@ class ReviewSession:
         return int(self._table.classes.size)
 
     def about(self) -> Record:
-        """Return the facts that do not change while the page is open."""
+        """Return what does not change while the page is open."""
         return {
             "title": self._title,
             "n_rows": self.n_rows,
@@ -156,13 +156,13 @@ class ReviewSession:
     def row(self, row: int, queue: str) -> Record:
         """Return everything shown for one row.
 
-        The model's opinion of rows that are drawn is hidden: they check the model, and a reviewer
-        who knows the opinion is biased.
+        The model's opinion of drawn rows is hidden: they check the model, and a reviewer who knows
+        the opinion is biased.
         """
         blind, opinion = queue in BLIND, self._learning.now.opinion
         given = int(self._table.codes[row])
         other = opinion.other_label(row, given) if not blind or self.n_classes == 2 else None
-        # rows of a table of nothing but texts are all alike by their cells
+        # without columns to compare, all rows are equally similar
         similar = self._explainer.similar(row, N_SIMILAR) if self._compared else []
         compared = {column.name for column in self._compared}
         found = self._explainer.differences(row, other, len(self._table.columns))
@@ -204,7 +204,7 @@ class ReviewSession:
         }
 
     def _cells(self, row: int, scores: dict[str, float]) -> list[Record]:
-        """Return the cells to show first, in the order of the table, the unusual ones marked."""
+        """Return the cells to show first, in the order of the table, with unusual ones marked."""
         columns = self._compared
         if len(columns) > N_SHOWN_CELLS:
             ranked = sorted(columns, key=lambda column: -abs(scores.get(column.name, 0.0)))
@@ -222,11 +222,11 @@ class ReviewSession:
     def image(self, row: int, column: int) -> tuple[bytes, str]:
         """Return a picture of a row and its content type."""
         if self._images is None:
-            raise ImageError("the page was started without a folder of pictures")
+            raise ImageError("the page was started without --images")
         return self._images.read(row, column)
 
     def tally(self) -> Record:
-        """Return the counts of decisions, the one to undo, and the estimate from the sample."""
+        """Return the counts of decisions, the one to undo, and the estimates."""
         with self._store.at_once():
             verdicts = Counter(decision.verdict for decision in self._store.mine().values())
             last = self._store.last()
@@ -280,7 +280,7 @@ class ReviewSession:
         }
 
     def _tell(self) -> None:
-        """Let the model learn from what is decided now."""
+        """Pass the current decisions to the model."""
         answers = {
             row: decision.label
             for row, decision in self._store.all().items()
@@ -299,7 +299,7 @@ class ReviewSession:
         }
 
     def _agreement(self) -> Record | None:
-        """Return how far the checkers agree; None where fewer than two have decided."""
+        """Return how far the checkers agree; None if fewer than two have decided."""
         checkers = self._store.checkers()
         if len(checkers) < 2:
             return None
@@ -317,13 +317,10 @@ class ReviewSession:
         }
 
     def _estimate(self, decisions: dict[int, Decision]) -> Record:
-        """Return the noise rates estimated from the reviewed part of the sample, and the model's.
-
-        Skipped rows count as unsure.
-        """
+        """Return the noise rates from the reviewed sample, with skipped rows unsure, and of T."""
         counts = np.zeros((self.n_classes, self.n_classes))
         unsure = np.zeros(self.n_classes)
-        for row in self._store.reviewed_sample():
+        for row in self._store.drawn.reviewed_sample():
             label = decisions[row].label if row in decisions else None
             if label is None:
                 unsure[self._table.codes[row]] += 1

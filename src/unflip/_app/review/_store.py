@@ -1,4 +1,4 @@
-"""Decisions on disk: an append-only log in SQLite, with a version per row."""
+"""Decisions on disk: an append-only log in SQLite with a version per row."""
 
 import sqlite3
 import threading
@@ -10,7 +10,7 @@ from typing import Self
 
 from unflip._app.review._file import OpenFile, OtherTableError, add_row, difference, unavailable
 from unflip._app.review._fingerprint import Fingerprint, RowKey
-from unflip._app.review._sampled import BLIND, Decision, KnownRow, SampledRows
+from unflip._app.review._sampled import BLIND, Decision, KnownRow, Sampled
 from unflip._utils.typing import Record
 
 VERDICTS = ("keep", "change", "unsure")
@@ -24,7 +24,7 @@ MAX_NAME_CHARACTERS = 60
 
 
 class StaleDecisionError(Exception):
-    """The row was written to since it was read; `current` is the decision now.
+    """The row was written to after it was read; `current` is the decision now.
 
     Examples
     --------
@@ -38,25 +38,24 @@ class StaleDecisionError(Exception):
         self.current = current
 
 
-class Decisions(SampledRows):
+class Decisions:
     """The decisions on one table, on disk before a method returns.
 
     Rows are identified by their cells: decisions are matched after rows were reordered, added or
-    removed. A decision on a row with a changed cell is kept, but not applied.
-
-    Every write names the version of the row that it was made for, and raises an error if the row
-    has another version by now: another page or process never overwrites a decision unseen.
+    removed. A decision on a row with a changed cell is kept, but not applied. Every write names the
+    version of the row that it was made for and raises an error if the row has another version now,
+    so that no page or process overwrites a decision unseen.
 
     Parameters
     ----------
     path : Path
         The SQLite file; created if missing.
     fingerprint : Fingerprint
-        The identity of the table (`ReviewTable.fingerprint`). A file of which no row is in the
-        table raises an error.
+        The identity of the table (`ReviewTable.fingerprint`). A file without any row of the table
+        raises an error.
     checker : str, default=None
-        Who decides. Then other checkers' decisions on a row do not make a decision stale, and
-        `mine` and `undo` are of this checker's decisions.
+        Name of the person who decides. Decisions of others on a row then do not make a decision
+        stale, and `mine` and `undo` refer to this person's decisions.
 
     Attributes
     ----------
@@ -65,6 +64,8 @@ class Decisions(SampledRows):
     notes : list of str
         Notes for the user on decisions whose rows moved or could not be matched, and on the random
         sample.
+    drawn : Sampled
+        The rows that were drawn at random, for the review page.
 
     Examples
     --------
@@ -91,13 +92,11 @@ class Decisions(SampledRows):
         self._known: dict[int, Decision] = {}
         self._unapplied: dict[int, sqlite3.Row] = {}
         self._last_key = self._read_until = 0
-        # The decisions that were not undone, by the number of their event, in the order of time.
+        # decisions that were not undone, by the number of their event, in chronological order
         self._standing: dict[int, sqlite3.Row] = {}
         self._numbers: dict[tuple[int, int], int] = {}
         self._checkers: set[str] = set()
-        self._sample: int | None = None
-        self._sampled: list[int] = []
-        self._draws: list[sqlite3.Row] = []
+        self.drawn = Sampled(self, fingerprint.population, fingerprint.n_rows)
         self._file = OpenFile(path, fingerprint)
         self._connection = self._file.connection
         try:
@@ -107,7 +106,7 @@ class Decisions(SampledRows):
             raise
 
     def _match(self) -> None:
-        """Match the rows of the file with the table, and note what has changed."""
+        """Match the rows of the file with the table, and add notes on what has changed."""
         with self._reading():
             self._read()
         about, table = self._file.about, self._fingerprint
@@ -115,8 +114,8 @@ class Decisions(SampledRows):
         same = about.get("population") == table.population or matched
         if about["label"] != table.label or not same:
             raise OtherTableError(
-                f"{self.path} holds decisions on another table: {difference(about, table)}. Give "
-                "the table that it was made for, or choose another file."
+                f"{self.path} holds decisions on another table: {difference(about, table)}. Open "
+                "it with its own table, or choose another file."
             )
         n_moved = sum(
             decision.verdict is not None and self._rows[self._keys[row]].place != row
@@ -124,8 +123,8 @@ class Decisions(SampledRows):
         )
         if n_moved:
             self.notes.append(
-                f"{_decisions(n_moved)} moved along with rows that are at another position in the "
-                "table now."
+                f"{_decisions(n_moved)} moved along with rows that are now at another position in "
+                "the table."
             )
         lost = [self._lost(key) for key, event in self._unapplied.items() if event["verdict"]]
         if lost:
@@ -146,7 +145,7 @@ class Decisions(SampledRows):
         suggested: int | None = None,
         probability: float | None = None,
     ) -> Decision:
-        """Store a decision on a row that is at `version`, and return it.
+        """Store a decision on a row at this version, and return it.
 
         Parameters
         ----------
@@ -158,19 +157,17 @@ class Decisions(SampledRows):
             The verdict.
         label : int or None
             Class index of the true label; None if unknown.
-        queue : str, default=None
-            The queue in which the row was shown, for the log.
-        suggested, probability : default=None
-            The model's opinion of the row, for the log.
+        queue, suggested, probability : default=None
+            The queue in which the row was shown and the model's opinion of it, for the log.
 
         Returns
         -------
         Decision
-            As it is stored.
+            The stored decision.
         """
         with self._writing() as connection:
             key, version = self._key_at(row, version)
-            sample = self._sample if queue in BLIND else None
+            sample = self.drawn.number if queue in BLIND else None
             added = connection.execute(
                 "INSERT INTO events (at, key, version, verdict, label, queue, suggested, "
                 "probability, sample) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -190,9 +187,7 @@ class Decisions(SampledRows):
         return Decision(row, version + 1, verdict, label)
 
     def undo(self, row: int, version: int) -> Decision:
-        """Undo the latest decision on a row that is at `version`, and return the current one.
-
-        The decision before it holds again. Nothing is deleted: the log keeps both.
+        """Undo the latest decision on a row at this version, so that the one before it holds.
 
         Parameters
         ----------
@@ -204,7 +199,7 @@ class Decisions(SampledRows):
         Returns
         -------
         Decision
-            As it is now.
+            The current decision. The log keeps both.
         """
         with self._writing() as connection:
             key, version = self._key_at(row, version)
@@ -246,7 +241,7 @@ class Decisions(SampledRows):
             return dict(self._known)
 
     def mine(self) -> dict[int, Decision]:
-        """Return this checker's decision on every row that was ever written to; all if unnamed.
+        """Return this checker's decision on every row ever written to; without a name, all.
 
         Returns
         -------
@@ -280,7 +275,7 @@ class Decisions(SampledRows):
         return said
 
     def checkers(self) -> list[str]:
-        """Return the names of all who decided, sorted.
+        """Return the sorted names of everyone who decided.
 
         Returns
         -------
@@ -291,7 +286,7 @@ class Decisions(SampledRows):
             return sorted(self._checkers)
 
     def last(self) -> Decision | None:
-        """Return the latest decision that can be undone; None if there is none.
+        """Return the latest decision that can be undone, or None.
 
         Returns
         -------
@@ -306,10 +301,9 @@ class Decisions(SampledRows):
         return None
 
     def log(self) -> list[Record]:
-        """Return every event, in the order of time.
+        """Return every event in chronological order, labels as text.
 
         `row` is the position of the row in the table, or its former position if `matched` is False.
-        Labels are texts.
 
         Returns
         -------
@@ -331,6 +325,33 @@ class Decisions(SampledRows):
             entries.append(dict(event) | entry)
         return entries
 
+    def sample(self, size: int, *, random_state: int | None = None) -> list[int]:
+        """Return a random sample of the table's rows, in the order drawn; drawn once and stored.
+
+        A smaller sample is the beginning of a larger one. If rows are added, removed or changed, a
+        new sample is drawn, since the former is no longer a random sample of the table.
+
+        Parameters
+        ----------
+        size : int
+            Number of rows, at most all.
+        random_state : int, default=None
+            Random seed of the rows that are still to be drawn.
+
+        Returns
+        -------
+        list of int
+            Rows.
+        """
+        rows, n_former = self.drawn.sample(size, random_state)
+        if n_former:
+            self.notes.append(
+                "The rows of the table have changed since the random sample was drawn, so it is no "
+                "longer a random sample. A new one was drawn, and the estimate of the label error "
+                f"rate starts again; the decisions on {n_former} rows of the former one are kept."
+            )
+        return rows
+
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
@@ -344,39 +365,24 @@ class Decisions(SampledRows):
     # ------------------------------------------------------------ rows and decisions
 
     def _read(self) -> None:
-        """Read what was added to the file since; never reads uncommitted rows."""
-        read, table = self._connection.execute, self._fingerprint
+        """Read what was added to the file; never reads uncommitted rows."""
         # everything is append-only, for other processes too: reading what is new is enough
-        events = read(
+        events = self._connection.execute(
             "SELECT events.*, name FROM events LEFT JOIN checkers ON event = number "
             "WHERE number > ? ORDER BY number",
             (self._read_until,),
         ).fetchall()
-        if self._sample is None:
-            found = read("SELECT number FROM samples WHERE population = ?", (table.population,))
-            self._sample = next((number for (number,) in found.fetchall()), None)
-        sampled = draws = []
-        if self._sample is not None:
-            sampled = read(
-                "SELECT key FROM sampled WHERE sample = ? AND place >= ? ORDER BY place",
-                (self._sample, len(self._sampled)),
-            ).fetchall()
-            draws = read(
-                "SELECT key, probability, goal FROM draws WHERE sample = ? AND place >= ? "
-                "ORDER BY place",
-                (self._sample, len(self._draws)),
-            ).fetchall()
-        # last, as the others may refer to new rows
+        sampled, draws = self.drawn.unread(self._connection)
+        # last, since the others may refer to new rows
         keys = [each["key"] for part in (events, sampled, draws) for each in part]
         if not self._rows or max(keys, default=0) > self._last_key:
             self._read_rows()
-        self._sampled += [key for (key,) in sampled]
-        self._draws += draws
+        self.drawn.add(sampled, draws)
         for event in events:
             self._read_event(event)
 
     def _read_rows(self) -> None:
-        """Match the rows added to the file since."""
+        """Match the rows added to the file."""
         new = self._connection.execute(
             "SELECT * FROM rows WHERE key > ? ORDER BY key", (self._last_key,)
         ).fetchall()
@@ -389,7 +395,7 @@ class Decisions(SampledRows):
                 self._keys[row] = entry["key"]
 
     def _read_event(self, event: sqlite3.Row) -> None:
-        """Take up one event: it is the current decision on its row, or undoes one."""
+        """Apply one event: it is the current decision on its row, or undoes one."""
         self._read_until = event["number"]
         key, row = event["key"], self._rows[event["key"]].row
         self._numbers[key, event["version"]] = event["number"]
@@ -440,9 +446,9 @@ class Decisions(SampledRows):
         return add_row(self._connection, self._fingerprint, row) if key is None else key
 
     def _key_at(self, row: int, version: int) -> tuple[int, int]:
-        """Return the key and the version of a row, after checking that it is as it was seen.
+        """Return the key and version of a row, after checking that the caller has seen the latest.
 
-        What another checker has said since does not matter to a checker with a name.
+        For a checker with a name, later decisions of others do not count.
         """
         key = self._key_of(row)
         current = self._known.get(row, Decision(row))
@@ -464,12 +470,12 @@ class Decisions(SampledRows):
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """Read the file once for everything that is asked inside.
+        """Read the file once for all methods called inside.
 
         Returns
         -------
         context manager
-            Other processes' decisions are seen when it is entered.
+            On entry, decisions of other processes are read.
         """
         with self._lock:
             if self._is_read:
@@ -495,14 +501,14 @@ class Decisions(SampledRows):
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        """Run one exclusive transaction: nothing changes between its reads and its writes."""
+        """Run one exclusive transaction, so that nothing changes between its reads and writes."""
         with self._reading() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 self._read()
                 yield connection
                 connection.execute("COMMIT")
-                self._is_read = False  # inside `at_once`, what is asked next reads this too
+                self._is_read = False  # inside `at_once`, the next method reads this too
             finally:
                 # not after a commit, nor if SQLite has already rolled back
                 if connection.in_transaction:
@@ -512,11 +518,12 @@ class Decisions(SampledRows):
 
 
 def check_name(checker: str) -> str:
-    """Return the name of a checker without spaces around it; refuse what is none."""
+    """Return the name of a checker without surrounding spaces; reject an invalid one."""
     name = checker.strip()
     if not (0 < len(name) <= MAX_NAME_CHARACTERS and name.isprintable()):
         raise ValueError(
-            f"the checker {checker!r} is no name: give 1 to {MAX_NAME_CHARACTERS} characters."
+            f"the checker {checker!r} is not a name: give 1 to {MAX_NAME_CHARACTERS} printable "
+            "characters."
         )
     return name
 

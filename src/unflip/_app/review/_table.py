@@ -42,7 +42,7 @@ class Column:
         return None if code < 0 else self.levels[code]
 
     def matches(self, words: str) -> NDArray[np.bool_]:
-        """Return a mask of the rows that contain the words, given in lower case."""
+        """Return a mask of the rows that contain the words, which are in lower case."""
         if self.numbers is not None:
             return np.array([words in text for text in self._number_texts])
         # the last entry is for missing cells, code -1
@@ -57,7 +57,7 @@ class Column:
 
 @dataclass(frozen=True)
 class RowsOfFile:
-    """Rows that were read from a file: what is shown and compared, and what is exported."""
+    """Rows read from a file: values to show and compare, and cells to export."""
 
     # With the types that were inferred.
     values: "pl.DataFrame"
@@ -115,8 +115,8 @@ class ReviewTable:
                 )
         if not isinstance(label, str) and LABEL in series:
             raise ValueError(
-                f"the table already has a column {LABEL!r}, the name of the exported column of "
-                f"corrected labels. Give label={LABEL!r}, or rename the column."
+                f"the table already has a column {LABEL!r}, which is the name of the exported "
+                f"labels. Pass label={LABEL!r}, or rename the column."
             )
         labels = nw.to_native(series[label], pass_through=True) if isinstance(label, str) else label
         self.classes, self.codes = check_labels(labels, binary=False)
@@ -139,7 +139,7 @@ class ReviewTable:
     def fingerprint(self) -> Fingerprint:
         """The identity of the table and of each of its rows."""
         columns = named_columns(self.data)
-        # labels that are not a column of the table count as one
+        # labels that are not in the table count as a column
         columns.setdefault(self.label_name, self.classes[self.codes])
         return Fingerprint(
             columns=tuple(self.header),
@@ -161,12 +161,12 @@ class ReviewTable:
         return self.names[self.codes[row]]
 
     def matches(self, words: str) -> NDArray[np.bool_]:
-        """Return a mask of the rows with the words in a cell, id, label or row number.
+        """Search for words in cells, ids, labels and row numbers.
 
         Returns
         -------
         ndarray of bool, shape (n_rows,)
-            True where the words are found.
+            Mask of the rows with the words.
         """
         text = words.strip().lower()
         found = np.array([text in name.lower() for name in self.names])[self.codes]

@@ -1,4 +1,4 @@
-"""Text of a row, with the words that speak for and against its label."""
+"""Text of a row, with the words that are typical of its label or of others marked."""
 
 import re
 from typing import NamedTuple
@@ -10,32 +10,32 @@ from unflip._app.review._table import Column
 from unflip._utils.typing import Codes, Floats
 
 LEAST_CHARACTERS = 30
-"""A column whose categories are this long on average is text."""
+"""Minimum average number of characters of a category for a column to be text."""
 
 MANY_LEVELS = 1000
-"""So is one of more categories, if they have several words: its rarities mean nothing."""
+"""Number of categories beyond which a column of several words per category is text too."""
 
 MAX_COUNTED, MAX_WORDS = 20_000, 20_000
-"""Rows whose words are counted, and the most frequent words that are kept."""
+"""Maximum number of rows whose words are counted, and of words kept, most frequent first."""
 
 MAX_SHOWN = 20_000
-"""Maximum number of characters shown of a text, and of those whose words are counted."""
+"""Maximum number of characters of a text that are shown and counted."""
 
 Z = 2.576
-"""Standard errors of log odds beyond which a word is marked: one neutral word in a hundred."""
+"""Minimum |log odds| of a marked word, in standard errors: the 99% interval."""
 
 WORD = re.compile(r"\w\w+")
 
 
 class Part(NamedTuple):
-    """A piece of a text, and whether it speaks for (1) or against (-1) the label, or neither."""
+    """A piece of text that is typical of the label (1), of other labels (-1), or of neither (0)."""
 
     text: str
     mark: int
 
 
 def is_text(column: Column) -> bool:
-    """Return whether a column is free text, to be read and not compared."""
+    """Return whether a column is free text, which is read rather than compared."""
     if column.codes is None or not column.levels:
         return False
     if np.mean([len(level) for level in column.levels]) >= LEAST_CHARACTERS:
@@ -50,11 +50,11 @@ def words_of(text: str) -> list[str]:
 
 
 class WordMarks:
-    """Which words of one column are more frequent in the texts of one label than of the others.
+    """The words of a column that are more frequent in the texts of one label than of the others.
 
-    A word's log odds ratio is log [n (R - r) / ((N - n) r)], with n of the N texts of the label
-    and r of the R others that contain it, half a text added to each of the four counts (Haldane,
-    Anscombe). The row itself is not counted: its words would speak for its own label.
+    A word's log odds ratio is log [n (R - r) / ((N - n) r)], where n of the N texts of the label
+    and r of the R others contain it, with 1/2 added to each count (Haldane, Anscombe). The row
+    itself is left out, since its words would count for its own label.
     """
 
     def __init__(self, column: Column, codes: Codes, n_classes: int) -> None:
@@ -105,5 +105,5 @@ class WordMarks:
 
 
 def _split(n: Floats, total: float) -> tuple[Floats, Floats]:
-    """Return how many texts have a word and how many do not, half a text added to each."""
+    """Return the numbers of texts with and without a word, plus 1/2 each."""
     return n + 0.5, total - n + 0.5
