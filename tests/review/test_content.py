@@ -222,9 +222,9 @@ GIVEN = {
     "within/a.png": "image/png",
     "none.png": "cannot be read",
     "pipe.png": "not a file",
-    "loop.png": "no path|cannot be read|not in",
-    "a\x00b.png": "no path",
-    "x" * 5000: "no path|cannot be read",
+    "loop.png": "not a path|cannot be read|not in",
+    "a\x00b.png": "not a path",
+    "x" * 5000: "not a path|cannot be read",
 }
 
 

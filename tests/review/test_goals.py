@@ -36,27 +36,27 @@ def test_three_goals_by_keyboard_and_the_estimate_moves_after_each_key(tab, tmp_
         assert page.page.input_value("#queue") == "suspicious"
         assert page.text("#goal-text").startswith("Find errors: the most suspicious rows first")
         page.decide("change")
-        assert page.text("#counted-value") == "Not counted yet"  # chosen for its suspicion
+        assert page.text("#counted-value") == "Not estimated yet"  # chosen for its suspicion
 
         page.press("g")
         assert page.page.input_value("#queue") == "count"
-        assert "more for ± 2 points" in page.text("#goal-text")
+        assert "± 2 points" in page.text("#goal-text")
         assert page.text("#chance") == page.text("#suggested-label") == "hidden"
         assert page.page.is_disabled("#words")
         seen = [page.text("#counted")]
         for k in range(14):  # more than were drawn at first
             page.decide("change" if k % 4 == 0 else "keep")
             seen.append(page.text("#counted"))
-            assert f"By {k + 1} drawn row" in page.text("#counted-more")
+            assert f"{k + 1} drawn row" in page.text("#counted-more")
         assert all(before != after for before, after in itertools.pairwise(seen))
 
         page.press("g")
         assert page.page.input_value("#queue") == "train"
         assert page.text("#goal-text").startswith("Train the model")
         page.decide("keep")
-        assert "By 15 drawn rows" in page.text("#counted-more")
+        assert "15 drawn rows" in page.text("#counted-more")
         page.press("z")
-        assert "By 14 drawn rows" in page.text("#counted-more")
+        assert "14 drawn rows" in page.text("#counted-more")
         assert page.text("#counted") == seen[-1]
 
         page.page.reload()
@@ -139,8 +139,7 @@ def test_a_row_with_a_picture_shows_it(tab, tmp_path):
         assert page.row == 0
         page.page.wait_for_selector("#pictures p")
         assert (
-            page.text("#pictures")
-            == "file 0.png is not shown: it is neither PNG, JPEG, GIF nor WebP."
+            page.text("#pictures") == "file 0.png is not shown: it is not PNG, JPEG, GIF or WebP."
         )
 
 

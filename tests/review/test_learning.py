@@ -250,7 +250,7 @@ def test_the_page_says_what_was_learnt_and_takes_the_new_order(tab, tmp_path):
         seen = []
         for _ in range(200):
             seen.append(page.decide("keep"))
-            if "P(wrong) learnt from" in page.text("#goal-text"):
+            if "P(wrong) updated with" in page.text("#goal-text"):
                 break
             page.page.wait_for_timeout(50)
         first = np.argsort(-AUDIT.mislabel_proba_, kind="stable").tolist()

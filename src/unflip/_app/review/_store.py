@@ -236,7 +236,13 @@ class Decisions:
             return self._known.get(row, Decision(row))
 
     def all(self) -> dict[int, Decision]:
-        """Return the current decision on every row of the table that was ever written to."""
+        """Return the current decision on every row of the table that was ever written to.
+
+        Returns
+        -------
+        dict of int to Decision
+            By row.
+        """
         with self.at_once():
             return dict(self._known)
 

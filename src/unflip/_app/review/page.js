@@ -9,7 +9,7 @@ const BLIND = ["sample", ...DRAWN]; // the model's opinion is hidden
 const GOALS = ["suspicious", ...DRAWN];
 const OTHER_ORDERS = {
   informative: "most informative first: the rows whose true label is least certain",
-  sample: "random sample: rows drawn by lot, to measure the noise by their plain count",
+  sample: "random sample: rows drawn at random, which measure the label error rate",
 };
 const MOST_CLASSES = 30; // classes that are listed in the estimate
 
@@ -37,7 +37,7 @@ async function ask(path, body) {
   try {
     response = await fetch(`api/${path}`, options);
   } catch {
-    throw new Error("the server does not answer. Is it still running?");
+    throw new Error("the server does not answer. Start `unflip review` again.");
   }
   const answer = await response.json().catch(() => ({ error: `status ${response.status}` }));
   if (response.status === 409) throw Object.assign(new Stale(answer.error), { current: answer.current });
@@ -249,7 +249,7 @@ async function refused(error, what) {
   if (!(error instanceof Stale)) throw new Error(`${what}: ${error.message}`);
   await refreshTally();
   await visit(error.current.row);
-  say("", `${what}: row ${error.current.row} was decided elsewhere since. It is ${told(error.current)} there.`);
+  say("", `${what}: row ${error.current.row} was decided elsewhere meanwhile: ${told(error.current)}.`);
 }
 
 // Shows a row that may have left the queue.
@@ -287,9 +287,9 @@ function drawTally() {
 
 function moreRows(counted) {
   const points = `± ${(100 * about.half_width).toFixed(0)} points`;
-  // not the interval that holds at any moment, which is wider
-  const fixed = "at a number fixed in advance";
-  return counted.more ? `about ${counted.more.toLocaleString("en")} more for ${points} ${fixed}` : `${points} reached, ${fixed}`;
+  // not the interval that is valid at any time, which is wider
+  return counted.more
+    ? `check about ${counted.more.toLocaleString("en")} more rows for ${points}` : `the interval is within ${points}`;
 }
 
 const between = ({ low, high }) => `${(100 * low).toFixed(1)} to ${percent(high, 1)} wrong`;
@@ -305,8 +305,8 @@ function drawGoal() {
 function learnt() {
   if (!tally) return "";
   const { n_answers: n, trouble } = tally.model;
-  return (n ? `; P(wrong) learnt from ${plural(n, "answer", "answers")}` : "")
-    + (trouble ? `; it cannot be learnt any further (${trouble})` : "");
+  return (n ? `; P(wrong) updated with ${plural(n, "answer", "answers")}` : "")
+    + (trouble ? `; updating it failed (${trouble})` : "");
 }
 
 function drawAgreement(found) {
@@ -315,7 +315,7 @@ function drawAgreement(found) {
   const alpha = found.alpha === null ? "not known yet" : found.alpha.toFixed(2);
   byId("agreement-text").textContent =
     `${found.checkers.join(", ")}: ${plural(found.n_rows, "row", "rows")} labelled by two or more, ` +
-    `${found.n_disputed} differently. Krippendorff’s alpha: ${alpha} (1: always, 0: as by chance).`;
+    `${found.n_disputed} differently. Krippendorff’s alpha: ${alpha} (1: full agreement, 0: chance).`;
   const named = ([name, position]) => `${name}: ${position === null ? "unsure" : label(position)}`;
   byId("disputed").replaceChildren(...found.disputed.map(({ row, answers }) => {
     // what others said of a row is told after one's own answer, not before
@@ -328,16 +328,16 @@ function drawAgreement(found) {
 }
 
 function drawCounted(counted) {
-  byId("counted-value").textContent = counted.n_rows === 0 ? "Not counted yet" : between(counted);
+  byId("counted-value").textContent = counted.n_rows === 0 ? "Not estimated yet" : between(counted);
   byId("counted-interval").textContent = counted.n_rows === 0 ? ""
-    : `at any moment (${percent(about.level)}), estimate ${counted.value === null ? "–" : percent(counted.value, 1)}`;
-  const unsure = counted.n_unsure ? `, ${counted.n_unsure} of them unsure or passed by` : "";
+    : `(${percent(about.level)} interval, valid at any time), estimate ${counted.value === null ? "–" : percent(counted.value, 1)}`;
+  const unsure = counted.n_unsure ? `, ${counted.n_unsure} of them unsure or skipped` : "";
   const always = counted.more_always > counted.more
-    ? ` About ${counted.more_always.toLocaleString("en")} more until the interval at any moment is as narrow.` : "";
+    ? ` This holds for a number of rows fixed in advance; about ${counted.more_always.toLocaleString("en")} more rows make the interval above as narrow.` : "";
   const goal = moreRows(counted);
   byId("counted-more").textContent = counted.n_rows === 0
     ? `Choose “count errors”: ${goal}.`
-    : `By ${plural(counted.n_rows, "drawn row", "drawn rows")}${unsure}. ${goal[0].toUpperCase()}${goal.slice(1)}.${always}`;
+    : `From ${plural(counted.n_rows, "drawn row", "drawn rows")}${unsure}. ${goal[0].toUpperCase()}${goal.slice(1)}.${always}`;
 }
 
 function drawRow() {
@@ -345,7 +345,7 @@ function drawRow() {
   byId("decided").textContent = current.verdict ? `Decided: ${told(current)}` : "";
   byId("decided").className = `${current.verdict}-said`;
   byId("given-label").textContent = label(current.given);
-  byId("head-label").textContent = `given: ${label(current.given)}`; // on a phone, beside the row
+  byId("head-label").textContent = `label: ${label(current.given)}`; // on a phone, beside the row
   const blind = current.suggested === null;
   const junk = !blind && current.none >= 0.5;
   const differs = !blind && (junk || current.suggested !== current.given);
@@ -368,8 +368,8 @@ function drawRow() {
 function drawEnd() {
   const open = inQueue.total - inQueue.decided;
   const state = inQueue.total === 0 ? "No row matches."
-    : open === 0 ? "Every row of it is decided."
-      : `${plural(open, "row of it is", "rows of it are")} still open: go back, or reload the page.`;
+    : open === 0 ? "All its rows are decided."
+      : `${plural(open, "row is", "rows are")} still open: go back, or reload the page.`;
   byId("empty-text").textContent = `${state} Choose another order or filter, or export.`;
 }
 
@@ -415,7 +415,7 @@ function drawFeatures() {
   const classes = [current.given, ...(current.other === null ? [] : [current.other])];
   const header = [
     heading("feature"), heading("this row"),
-    ...classes.map((position) => heading(`usual for ${label(position)}`)), heading("how far off"),
+    ...classes.map((position) => heading(`typical of ${label(position)}`)), heading("difference"),
   ];
   const largest = Math.max(4, ...current.features.map((feature) => Math.abs(feature.score)));
   const lines = current.features.map((feature) => {
@@ -428,14 +428,14 @@ function drawFeatures() {
       make("td", {}, make("span", { class: "off" }, make("span", {}, far), bar(Math.abs(feature.score) / largest))));
   });
   byId("features-part").hidden = !lines.length && !current.cells.length;
-  if (!lines.length) lines.push(make("tr", {}, make("td", { colSpan: header.length }, "nothing: it is like its class")));
+  if (!lines.length) lines.push(make("tr", {}, make("td", { colSpan: header.length }, "none: this row is typical of its class")));
   table("features", header, lines);
 }
 
 function drawSimilar() {
   byId("similar-part").hidden = !current.similar.length;
   const names = current.features.slice(0, 4).map((feature) => feature.name);
-  const header = [heading("row"), heading("given label"), heading("decided"), ...names.map((name) => heading(name))];
+  const header = [heading("row"), heading("label"), heading("decided"), ...names.map((name) => heading(name))];
   const lines = current.similar.map((near) => make("tr", {},
     rowHeading(near.id === null ? `${near.row}` : `${near.row} · ${near.id}`),
     cell(label(near.given), near.given === current.given ? "same" : "another"),
@@ -477,7 +477,7 @@ function band(figure) {
 
 function drawEstimate(estimate) {
   const done = estimate.n_rows >= about.sample_size;
-  const unsure = estimate.n_unsure ? `, ${estimate.n_unsure} of them unsure or passed by` : "";
+  const unsure = estimate.n_unsure ? `, ${estimate.n_unsure} of them unsure or skipped` : "";
   byId("estimate-text").textContent = estimate.n_rows === 0
     ? `Choose “random sample” and review its ${plural(about.sample_size, "row", "rows")} to check the model.`
     : `${done ? "The whole sample" : "So far"}: ${estimate.n_rows} of ${plural(about.sample_size, "random row", "random rows")}${unsure}.`;
@@ -498,8 +498,8 @@ function drawEstimate(estimate) {
     [
       group("Label wrong"),
       line("any label", estimate.wrong),
-      ...lines(estimate.wrong_by_label, "given"),
-      group("Class flipped (noise rate)"),
+      ...lines(estimate.wrong_by_label, "labelled"),
+      group("Class mislabelled (noise rate)"),
       ...lines(estimate.rates, "truly"),
     ]);
 }
@@ -607,7 +607,7 @@ async function start() {
     `${plural(about.n_rows, "row", "rows")}, ${plural(about.n_features, "feature", "features")}. ` +
     about.verdict.map((sentence) => `${sentence} `).join("") +
     (about.checker ? `Checked by ${about.checker}. ` : "") +
-    `Decisions are kept in ${about.decisions}.`;
+    `Decisions are stored in ${about.decisions}.`;
   byId("notes-text").replaceChildren(...about.notes.map((note) => make("p", {}, note)));
   byId("notes").hidden = !about.notes.length;
   about.classes.forEach((name, position) => byId("given").append(make("option", { value: position }, name)));
