@@ -7,7 +7,7 @@ from every block. The rows stay where they are, and the weights are lazy.
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import reduce
-from operator import add
+from operator import add, methodcaller
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
@@ -337,7 +337,7 @@ class DaskReweighting(BlockwiseReweighting):
         rows = self._checked(blocks).X
         if learns_by_blocks(self.estimator_):
             return super()._predictions(blocks, method)
-        return getattr(self.estimator_, method)(rows)  # takes collections, and returns them
+        return methodcaller(method, rows)(self.estimator_)  # takes and returns collections
 
 
 class DaskAudit(BlockwiseAudit):

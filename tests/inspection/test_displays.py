@@ -175,7 +175,7 @@ def test_classes_are_told_apart_without_colour(plt, clf, data):
 def test_estimators_without_the_numbers_are_sent_elsewhere(data):
     X, y, true = data
     plain = LogisticRegression().fit(X, y)
-    with pytest.raises(TypeError, match="posterior_"):
+    with pytest.raises(TypeError, match="preprocessing_"):
         NoiseRatesDisplay.from_estimator(plain, X, y)
     with pytest.raises(TypeError, match="sample_weight_"):
         WeightsDisplay.from_estimator(plain, y)

@@ -127,8 +127,7 @@ class BlockwiseEstimator(BaseEstimator):
 
     def _take(self, blocks: Blocks, found: BlockFit, diagnostics: list[str]) -> None:
         for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self, name):
-                delattr(self, name)
+            self.__dict__.pop(name, None)
         table = blocks.no_rows()
         if table is not None:
             check_table(self, table, reset=True)

@@ -4,11 +4,12 @@ from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import reduce
+from operator import methodcaller
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_consistent_length
+from sklearn.utils.validation import _num_samples, check_consistent_length
 
 from unflip._blocks._error_model import BlockErrorModel
 from unflip._blocks._held_out import HeldOut
@@ -130,9 +131,9 @@ def block_predictions(
 ) -> Array:
     """Return what a method of a classifier gives for a block, of the type of an example."""
     estimator, method, like = shared
-    if not (X.shape[0] if hasattr(X, "shape") else len(X)):
+    if not _num_samples(X):
         return like[:0]
-    return np.asarray(getattr(estimator, method)(X), dtype=like.dtype)
+    return np.asarray(methodcaller(method, X)(estimator), dtype=like.dtype)
 
 
 @dataclass(frozen=True)

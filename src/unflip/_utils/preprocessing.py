@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from unflip._utils.typing import Array, Floats
+from unflip._utils.typing import Array
 
 GAPS, MIXED = "gaps", "mixed"
 """What rows may hold besides numbers: numbers that are missing; text, categories and dates."""
@@ -94,13 +94,6 @@ def fit_preprocessing(X: Any, estimator: Any) -> tuple[Any, Pipeline | None]:
         return rows, Pipeline(fitted)
     general = Pipeline(_without_gaps()) if kind == GAPS else make_vectorizer()
     return general.fit_transform(X), general
-
-
-def noisy_proba_of(estimator: Any, X: Any) -> Floats:
-    """Return P(noisy y | x) of rows as they are given to a fitted classifier."""
-    preprocessing = getattr(estimator, "preprocessing_", None)
-    rows = X if preprocessing is None else preprocessing.transform(X)
-    return np.asarray(estimator.posterior_.predict_proba(rows), dtype=float)
 
 
 def _by_own_steps(X: Any, estimator: Any) -> tuple[Any, list[tuple[str, Any]]]:

@@ -80,7 +80,7 @@ def diagnose_rates(
         # the clean posteriors of other estimators are too rough to count anchor points
         elif interval is not None and lacking.any():
             labels = named(
-                f"{_plain(classes[k])!r} ({flipped[k]:.2f})" for k in np.flatnonzero(lacking)
+                f"{classes.item(k)!r} ({flipped[k]:.2f})" for k in np.flatnonzero(lacking)
             )
             found.append(Diagnostic("no_anchor_points", "note", {"labels": labels}))
     if interval is not None and _is_wide(interval, totals.noisy_prior):
@@ -141,7 +141,7 @@ def diagnose_weights(totals: Totals, classes: Array, rates: Any) -> list[Diagnos
     if not trained.all():
         # of two classes both are needed; of more, one may be lacking
         severity: Literal["warning", "error"] = "warning" if trained.sum() >= 2 else "error"
-        label = _plain(classes[np.argmin(trained)])
+        label = classes.item(np.argmin(trained))
         found.append(
             Diagnostic("class_without_weight", severity, {"label": label, "rates": str(rates)})
         )
@@ -207,16 +207,11 @@ def _contradictions(noisy_prior: Floats, classes: Array, rates: Any) -> list[Dia
     if clean_prior.min() >= -MAX_DEFICIT:
         return []
     lacking = np.flatnonzero(clean_prior < -MAX_DEFICIT)
-    labels = named(f"{_plain(classes[k])!r} ({clean_prior[k]:.3f})" for k in lacking)
+    labels = named(f"{classes.item(k)!r} ({clean_prior[k]:.3f})" for k in lacking)
     return [Diagnostic("contradicted_matrix", numbers={"labels": labels})]
 
 
 def _flip_rates(classes: Array, interval: RatesInterval) -> list[tuple[Any, float, float]]:
     """Return (label, low, high) of how often each class is flipped, the positive class first."""
     ends = interval.flip_rates.tolist()
-    return [(label, *pair) for label, pair in zip(_plain(classes), ends, strict=True)][::-1]
-
-
-def _plain(labels: Array) -> Any:
-    """Return Python's own strings and numbers, whose `repr` is short."""
-    return labels.tolist() if hasattr(labels, "tolist") else labels
+    return [(label, *pair) for label, pair in zip(classes.tolist(), ends, strict=True)][::-1]

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unflip._utils.preprocessing import noisy_proba_of
 from unflip._utils.validation import plain_labels
 from unflip.inspection._compute import (
     MislabelCalibration,
@@ -163,9 +162,11 @@ class NoiseRatesDisplay(Display):
         NoiseRatesDisplay
             With what was drawn.
         """
-        check_has(estimator, "posterior_")
+        check_has(estimator, "preprocessing_")
+        encoder = estimator.preprocessing_
+        rows = X if encoder is None else encoder.transform(X)
         return cls.from_predictions(
-            noisy_proba_of(estimator, X),
+            estimator.posterior_.predict_proba(rows),
             y,
             estimator.noise_rates_,
             classes=estimator.classes_,
