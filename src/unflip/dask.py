@@ -490,10 +490,7 @@ def _sum_parts(parts: list[T]) -> T:
 
 
 def _of_rows(
-    rows: "DataFrame",
-    function: Callable[..., Array],
-    shared: Any,
-    name: str | Array,
+    rows: "DataFrame", function: Callable[..., Array], shared: Any, name: str | Array
 ) -> "Series | DataFrame":
     """Return a function of a block without labels, with the index of its rows."""
     return _beside(function(rows, None, None, shared), rows, name)

@@ -18,11 +18,7 @@ from unflip._blocks._label_model import (
     block_suggested_label,
     block_weights,
 )
-from unflip._blocks._rows import (
-    Blocks,
-    check_labelled,
-    first_rows,
-)
+from unflip._blocks._rows import Blocks, check_labelled, first_rows
 
 __all__ = [
     "Blocks",

@@ -176,7 +176,7 @@ class BlockwiseReweighting(BlockwiseEstimator):
         found = self._fit_blocks(blocks, random_state, checked)
         model = found.model
         diagnostics = raise_or_warn(
-            [*diagnose_weights(found.totals, model.classes, model.rates), *found.diagnostics],
+            [*diagnose_weights(found.totals, model.classes, model.rates), *found.diagnostics]
         )
         if estimator is not None:
             estimator = self._trained(estimator, blocks, model)

@@ -107,11 +107,7 @@ def fit_blocks(
             linear, proba = found.uncertain
             uncertain = linear, HeldOut.of(few.X, labels.codes, proba)
     model = LabelModel(
-        found.posterior,
-        found.noise.noise_rates,
-        classes,
-        held_out=held_out,
-        uncertain=uncertain,
+        found.posterior, found.noise.noise_rates, classes, held_out=held_out, uncertain=uncertain
     )
     totals = blocks.sum(block_totals, model)
     check_same_rows(totals.n_rows, counts.n_all)

@@ -126,7 +126,4 @@ def make_vectorizer() -> Pipeline:
 
 
 def _without_gaps() -> list[tuple[str, Any]]:
-    return [
-        ("gaps", SimpleImputer(add_indicator=True)),
-        ("centre", StandardScaler(with_std=False)),
-    ]
+    return [("gaps", SimpleImputer(add_indicator=True)), ("centre", StandardScaler(with_std=False))]

@@ -427,11 +427,7 @@ def check_level(level: object) -> float:
 
 
 def check_selection(
-    n_samples: int | None,
-    *,
-    precision: object = None,
-    n: object = None,
-    threshold: object = None,
+    n_samples: int | None, *, precision: object = None, n: object = None, threshold: object = None
 ) -> None:
     """Refuse a choice of rows other than by one of a precision, a number, a threshold, or none.
 

@@ -43,13 +43,7 @@ MIN_BOUND = 1e-3
 
 
 def confidence_sequence(
-    values: Floats,
-    model: Floats,
-    model_mean: Floats,
-    draws: Draws,
-    *,
-    largest: float,
-    level: float,
+    values: Floats, model: Floats, model_mean: Floats, draws: Draws, *, largest: float, level: float
 ) -> tuple[float, float]:
     """Return the range of values that no draw so far has ruled out."""
     if not draws.rows.size:

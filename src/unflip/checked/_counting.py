@@ -112,12 +112,7 @@ class Estimate:
 
 
 def estimate_ratio(
-    ratio: Ratio,
-    draws: Draws,
-    label_proba: Floats | None,
-    level: float,
-    *,
-    sequence: bool = True,
+    ratio: Ratio, draws: Draws, label_proba: Floats | None, level: float, *, sequence: bool = True
 ) -> Estimate:
     """Return theta with its two intervals."""
     predicted = [ratio.predicted(label_proba, draws.n_rows, draws.rows)]

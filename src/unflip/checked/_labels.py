@@ -84,10 +84,7 @@ class CheckedLabels:
     probability: Floats
 
     def __init__(
-        self,
-        rows: ArrayLike,
-        labels: ArrayLike,
-        probability: ArrayLike | None = None,
+        self, rows: ArrayLike, labels: ArrayLike, probability: ArrayLike | None = None
     ) -> None:
         positions = check_rows(rows)
         answers = check_answers(labels, positions)

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from unflip._utils.frames import as_frame, column_values
+from unflip._utils.row_keys import row_keys
 from unflip._utils.typing import Array, Bools, Codes
 from unflip.diagnostics._catalogue import Diagnostic, named
 from unflip.diagnostics._rules import numbers_or_text
@@ -30,9 +31,6 @@ MAX_NAMED_COLUMNS = 5
 
 MAX_EXACT = 2.0**53
 """Maximum float below which every integer is exact (IEEE 754)."""
-
-MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-"""2^64 over the golden ratio, an odd number that spreads the bits of a hash (Knuth)."""
 
 
 def diagnose_rows(X: Any, codes: Codes) -> list[Diagnostic]:
@@ -88,8 +86,12 @@ def _copies(columns: Sequence[Array], codes: Codes) -> list[Diagnostic]:
     """Return how many samples are copies of others, and how many have another label than theirs."""
     if not columns or any(map(_lost_digits, columns)):
         return []
-    hashes = _hashes(columns, codes.size)
-    _, group, counts = np.unique(hashes, return_inverse=True, return_counts=True)
+    as_numbers = (
+        np.unique(values, return_inverse=True)[1] if values.dtype.kind == "O" else values
+        for values in columns
+    )
+    keys = row_keys(as_numbers, codes.size)
+    _, group, counts = np.unique(keys, return_inverse=True, return_counts=True)
     repeated = counts[group] > 1
     if not repeated.any():
         return []
@@ -116,16 +118,3 @@ def _copies(columns: Sequence[Array], codes: Codes) -> list[Diagnostic]:
 def _lost_digits(values: Array) -> bool:
     """Return whether samples may differ in digits that floats do not hold."""
     return values.dtype.kind != "O" and bool((np.abs(values) >= MAX_EXACT).any())
-
-
-def _hashes(columns: Sequence[Array], n_rows: int) -> Array:
-    """Return a 64-bit hash of every sample; equal samples have equal ones."""
-    total = np.zeros(n_rows, dtype=np.uint64)
-    for values in columns:
-        if values.dtype.kind == "O":
-            bits = np.unique(values, return_inverse=True)[1].astype(np.uint64)
-        else:
-            bits = (values.astype(float) + 0.0).view(np.uint64)  # + 0.0: -0.0 equals 0.0
-        total = (total ^ bits) * MULTIPLIER  # wraps around
-        total ^= total >> np.uint64(29)
-    return total

@@ -15,11 +15,7 @@ from scipy.sparse import issparse
 from sklearn.utils import check_array, indexable
 from sklearn.utils.validation import check_consistent_length
 
-from unflip._blocks import (
-    Blocks,
-    check_labelled,
-    first_rows,
-)
+from unflip._blocks import Blocks, check_labelled, first_rows
 from unflip._utils.typing import Rows, Vector
 from unflip._utils.validation import check_count, check_rows_of
 
