@@ -1,8 +1,7 @@
 """The page "Benchmarks", from the files that the benchmarks have written.
 
-`python -m benchmarks.page` (`make bench-page`) reads `docs/benchmarks/*.csv` and the two tables of
-the user guide, draws a picture of each, and writes `docs/benchmarks.md`. A benchmark that was not
-run is left out.
+`python -m benchmarks.page` (`make bench-page`) reads `docs/benchmarks/*.csv`, draws a picture of
+each, and writes `docs/benchmarks.md`. A benchmark that was not run is left out.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +12,7 @@ from typing import Any
 from benchmarks.figures import read_figures, read_stamp
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGE, FOLDER, GUIDE = DOCS / "benchmarks.md", DOCS / "benchmarks", DOCS / "user_guide"
+PAGE, FOLDER = DOCS / "benchmarks.md", DOCS / "benchmarks"
 Series = dict[str, dict[str, float]]
 # Okabe and Ito's palette for the colour-blind, and markers besides
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#888888")
@@ -24,9 +23,18 @@ OPENING = """\
 
 <!-- Written by `python -m benchmarks.page`; not to be edited. -->
 
-What unflip takes and gives, beside others that do the same. Every figure is read from a file that a
-command in `benchmarks/` has written; the command, the machine and the versions stand with it.
-[Beside others](user_guide/comparison.md) says what to make of it.
+Speed and accuracy of unflip and of packages for the same task. Every figure is read from a file
+that a command in `benchmarks/` has written. The command, the machine and the versions are listed
+below each table. [How does unflip compare with cleanlab?](user_guide/comparison.md) discusses the
+results.
+
+```{toctree}
+:hidden:
+
+Simulated scenarios <benchmarks/trust>
+Checked samples <benchmarks/checked>
+Dask cluster <benchmarks/dask>
+```
 """
 
 
@@ -97,7 +105,7 @@ def worlds(rows: list[dict[str, str]]) -> Series:
     from benchmarks.world_families import UNKNOWABLE
     from benchmarks.worlds import load, summarise
 
-    cells = [cell for cell in load(GUIDE / "trust.csv") if cell.family not in UNKNOWABLE]
+    cells = [cell for cell in load(FOLDER / "trust.csv") if cell.family not in UNKNOWABLE]
     families = dict.fromkeys(cell.family for cell in cells)
     figures = {
         name: summarise([cell for cell in cells if cell.family == name]) for name in families
@@ -139,45 +147,46 @@ SECTIONS = (
         logarithmic=True,
     ),
     Section(
-        "Rates, and training with them",
+        "Noise rates, and training with them",
         FOLDER / "rates.csv",
-        "Six tables with five pairs of rates: the mean absolute error of the rates, and the "
-        "accuracy in per cent of logistic regression on clean test labels.",
+        "Six tables with five pairs of rates each: the mean absolute error of the estimated rates, "
+        "and the accuracy of logistic regression on clean test labels, in per cent.",
         rates,
-        "accuracy in per cent",
+        "accuracy, %",
     ),
     Section(
         "Which labels are wrong",
         FOLDER / "audit.csv",
-        "Labels of six tables, flipped at (0.3, 0.1): the average precision with which the "
-        "flipped rows are ranked first, and the calibration error of P(mislabelled).",
+        "Labels of six tables, flipped at the rates (0.3, 0.1): the average precision with which "
+        "the flipped samples are ranked first, and the calibration error of P(mislabelled).",
         audit,
         "average precision",
     ),
     Section(
-        "Real mistakes",
-        GUIDE / "real_mistakes.csv",
-        "Labels that people gave, from networks' held-out probabilities: the area under the ROC "
-        "curve / the average precision ([more](user_guide/real_mistakes.md)).",
+        "Label errors of people",
+        FOLDER / "real_mistakes.csv",
+        "Labels that people gave, ranked by networks' held-out probabilities: the area under the "
+        "ROC curve / the average precision "
+        "([details](user_guide/audit.md#how-does-it-rank-real-errors)).",
         real,
         "average precision",
     ),
     Section(
-        "Made-up worlds",
-        GUIDE / "trust.csv",
-        "How often a fit is sure and wrong where assumptions fail, and how often it warns "
-        "([more](user_guide/trust.md)).",
+        "Simulated scenarios",
+        FOLDER / "trust.csv",
+        "How often a fit is sure and wrong if assumptions are violated, and how often it warns "
+        "([all scenarios](benchmarks/trust.md)).",
         worlds,
-        "per cent of the worlds",
+        "% of the scenarios",
         table=False,
     ),
     Section(
         "Importance reweighting, part by part",
         FOLDER / "figure1_parts.csv",
-        "The paper's figure 1: which part of the method costs accuracy "
-        "([more](user_guide/figure1_parts.md)).",
+        "The setting of the paper's figure 1: which part of the method costs accuracy "
+        "([details](user_guide/paper.md#which-part-of-the-method-costs-accuracy)).",
         parts,
-        "accuracy in per cent",
+        "accuracy, %",
     ),
 )
 

@@ -6,7 +6,7 @@ curve and the average precision with which each score ranks the wrong labels fir
 and there, the range, and the calibration error; of reviewed rows, which are few, by how much unflip
 is ahead of the best score, with the standard error of that (rows drawn again, the same for both);
 then the same of digits with rows that are none.
-Where the folder is absent it says so. `--out docs/user_guide/real_mistakes.csv` writes the figures
+Where the folder is absent it says so. `--out docs/benchmarks/real_mistakes.csv` writes the figures
 that the page beside cleanlab shows.
 """
 

@@ -280,8 +280,8 @@ def calibration(cells: Sequence[Cell]) -> dict[str, float]:
 def _calibration_table(cells: Sequence[Cell]) -> list[list[str]]:
     """Return the rows of the table on calibration, one for each half of the families."""
     halves = {
-        "families that nothing was chosen on": [c for c in cells if c.family not in CHOSEN_ON],
-        "families that thresholds were chosen on": [c for c in cells if c.family in CHOSEN_ON],
+        "held-out families": [c for c in cells if c.family not in CHOSEN_ON],
+        "families used to choose thresholds": [c for c in cells if c.family in CHOSEN_ON],
     }
     rows = [["", *CALIBRATION]]
     for name, half in halves.items():
@@ -410,7 +410,7 @@ def tables(cells: Sequence[Cell]) -> dict[str, list[list[str]]]:
     usual = [cell for cell in cells if sizes[cell.variant] == max(sizes.values())]
     alike = [c for c in known if c.family in SIDE_FAMILIES and c.noise in SIDE_NOISES]
     groups = {
-        "worlds": {"all": known} | {"random flips, " + "/".join(EASY): easy(known)},
+        "scenarios": {"all": known} | {"random flips, " + "/".join(EASY): easy(known)},
         "family": grouped(usual, "family"),
         "noise": grouped([cell for cell in usual if cell.family not in UNKNOWABLE], "noise"),
         "table": grouped(alike, "variant"),

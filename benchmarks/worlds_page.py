@@ -1,4 +1,4 @@
-"""The page "How far to trust it", written from the cells of `benchmarks.worlds`."""
+"""The page "Simulated scenarios", written from the cells of `benchmarks.worlds`."""
 
 from collections.abc import Sequence
 from math import isnan
@@ -8,51 +8,53 @@ from benchmarks.world_families import HELD_OUT, UNKNOWABLE
 from benchmarks.worlds import Cell, in_markdown, save, summarise, tables
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGE, CELLS = DOCS / "user_guide" / "trust.md", DOCS / "user_guide" / "trust.csv"
+PAGE, CELLS = DOCS / "benchmarks" / "trust.md", DOCS / "benchmarks" / "trust.csv"
 
 OPENING = """\
-# How far to trust it
+# Simulated scenarios
 
 <!-- Written by `python -m benchmarks.worlds --page` from trust.csv; not to be edited. -->
 
-This page measures how often an estimate misleads. `ImportanceReweightingClassifier()` with its
-defaults was fitted to {n_cells} simulated scenarios: {n_families} families of clean labels with
-{n_noises} kinds of noise, many of which break an assumption. Thresholds of warnings and ranges were
-chosen on one part of the families; the other part was written afterwards, and no number was fitted
-to it: {held_out}. Its mean width of the range was seen before two factors
-of the range were lowered, which the first part decided.
+This page measures how often an estimate is wrong without a warning.
+`ImportanceReweightingClassifier()` with its defaults was fitted to {n_cells} simulated scenarios:
+{n_families} families of clean labels with {n_noises} kinds of noise, many of which violate an
+assumption. [Can I trust the estimate?](../user_guide/trust.md) explains warnings and ranges.
 
-**Sure and wrong** is a fit that ends in an error; or whose range (`label_error_range_`) does not
-hold the true share of wrong labels, however the errors come about; or, where labels are flipped at
-random as every estimate assumes, in which a rate is off by more than 0.05 and outside its 95 %
-interval by more than 0.02, and no warning was given. It happened in **{sure_and_wrong:.1%}** of the
-scenarios.
+The thresholds of warnings and ranges were chosen on one part of the families. The other part was
+written afterwards, and no number was fitted to it: {held_out}. The mean width of its range was
+known when two factors of the range were lowered; the first part decided on them.
 
-- *needless, random flips* and *needless, clean*: share of the fits to labels flipped at random, and
-  to clean labels, with a warning although both rates are within 0.05 of the truth.
+A fit is **sure and wrong** if it ends in an error; or if its range (`label_error_range_`) does not
+contain the true label error rate, whatever the noise; or if labels are flipped at random, a rate is
+off by more than 0.05 and outside its 95 % interval by more than 0.02, and unflip did not warn. This
+happened in **{sure_and_wrong:.1%}** of the scenarios.
+
+- *needless, random flips* and *needless, clean*: share of the fits to randomly flipped labels, and
+  to clean labels, that warn although both rates are within 0.05 of the truth.
 - *off, warned* and *off, not warned*: share of the fits with a rate that is off by more than 0.05,
-  among those with a warning and among the others, and the *ratio* of the two. Labels are clean or
-  flipped at random: where errors depend on the sample, the rates of the model are not what is
-  wrong, and the range says so.
-- *rules named*: where the labels are a threshold on one column, how often a warning names the rule.
-- *range holds*: how often the range holds the true share of wrong labels. In the first table: where
+  among those that warn and among the others, and the *ratio* of the two. Labels are clean or
+  flipped at random. If errors depend on the sample, the range accounts for them, not the rates.
+- *rules named*: how often a warning names the rule, if the labels are a threshold on one column.
+- *range holds*: how often the range contains the true label error rate; in the first table, if
   errors depend on the sample.
-- *range width*: in all scenarios. *Range's upper end* is to be read beside the *true share*.
-- *interval holds*: how often the 95 % interval holds the true rate, both rates counted. Where
-  errors depend on the sample, the true rates are the shares of each class that are wrong.
-- *width*, *error*: of the interval, and of the rates, on average.
-- *warned*, *needlessly*: with a warning, and with one although both rates were within 0.05.
+- *range width*, *range's upper end*, *true share*: means over the scenarios; the true share is the
+  label error rate.
+- *interval holds*: how often the 95 % interval contains the true rate, both rates counted. If
+  errors depend on the sample, the true rate is the share of the class that is wrong.
+- *width*, *error*: of the interval and of the rates, on average.
+- *warned*, *needlessly*: share of the fits that warn, and that warn although both rates are within
+  0.05 of the truth.
 """
 
 MOST_SHOWN = 25
 """Of the worst cells."""
 
 SECTIONS = {
-    "calibration": "## What warnings and ranges are worth",
-    "worlds": "## In short",
-    "family": "## By the shape of the true classes",
-    "noise": "## By the kind of errors",
-    "table": "## By the size and shape of the table",
+    "calibration": "## Warnings and ranges",
+    "scenarios": "## All scenarios",
+    "family": "## By shape of the true classes",
+    "noise": "## By kind of noise",
+    "table": "## By size and shape of the table",
 }
 
 
@@ -80,11 +82,11 @@ def page(cells: Sequence[Cell]) -> str:
     left_out = sorted({cell.family for cell in cells if cell.family in UNKNOWABLE})
     if left_out:
         parts.append(
-            "## Where nobody can know\n\n"
+            "## Not identifiable\n\n"
             f"In {', '.join(f'*{name}*' for name in left_out)} the true classes level off at 20 and"
-            " 80 %: labels that are right look like sharper classes with one label in five"
+            " 80 %. Correct labels then look like better separated classes with one label in five"
             " flipped, and no method can tell the two apart"
-            " ([why](limits.md#no-row-surely-is-of-its-class)). These scenarios are counted in"
+            " ([why](../user_guide/trust.md#when-can-it-not-work)). These scenarios are counted in"
             " their own line only."
         )
     return "\n\n".join(part.strip() for part in parts) + "\n"
@@ -101,12 +103,12 @@ def _worst(cells: Sequence[Cell]) -> str:
         if summarise(group)["sure and wrong"] > 0.5
     ]
     if not bad:
-        return "## The worst cells\n\nNo pair of family and noise misleads in most of its fits."
-    rows = [["family", "noise", "true rates", "said", "true share", "range said"]]
+        return "## Worst scenarios\n\nNo pair of family and noise misleads in most of its fits."
+    rows = [["family", "noise", "true rates", "estimated rates", "true share", "reported range"]]
     rows += [_in_words(cell) for cell in sorted(bad, key=_distance, reverse=True)[:MOST_SHOWN]]
     return (
-        f"## The worst cells\n\nIn {len(bad)} of {len(pairs)} pairs of family and noise most fits "
-        f"are sure and wrong. Those farthest off, at most {MOST_SHOWN}, with the worst fit of each:"
+        f"## Worst scenarios\n\nIn {len(bad)} of {len(pairs)} pairs of family and noise most fits "
+        f"are sure and wrong. The table shows the worst fit of at most {MOST_SHOWN} pairs:"
         "\n\n" + in_markdown(rows)
     )
 

@@ -75,6 +75,7 @@ html_sidebars = {
     "reproduction": [],
     "changelog": [],
     "contributing": [],
+    "maintaining": [],
 }
 html_theme_options = {
     "logo": {"text": "unflip"},

@@ -1,4 +1,4 @@
-"""What CONTRIBUTING says of the code is so: its walks, and its examples of new parts."""
+"""CONTRIBUTING agrees with the code: its diagram of packages, and its examples of new parts."""
 
 import os
 import re
@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -42,35 +41,13 @@ def paste_examples(project: Path) -> list[str]:
     return touched
 
 
-def walked() -> list[str]:
-    """Return the functions that the walks name."""
-    text = PAGE.read_text(encoding="utf-8").split("## Two walks")[1].split("\n## ")[0]
-    walks = re.findall(r"```text\n(.*?)```", text, re.DOTALL)
-    assert len(walks) == 2
-    return [line.split()[0] for walk in walks for line in walk.splitlines()]
-
-
-@pytest.mark.parametrize("name", walked() if PAGE.exists() else [])
-def test_the_walks_name_functions_that_there_are(name: str) -> None:
-    module, parts = "unflip", name.split(".")
-    value = import_module(module)
-    for part in parts:
-        module = f"{module}.{part}"
-        value = getattr(value, part) if hasattr(value, part) else import_module(module)
-
-
-def test_a_walk_visits_no_function_twice() -> None:
-    names = walked()
-    fit = "reweighting.ImportanceReweightingClassifier.fit"
-    assert names.count(fit) == 2  # the second walk goes by the first
-    assert len(set(names)) == len(names) - 1
-
-
-def test_the_walk_of_a_command_visits_no_module_twice() -> None:
-    names = walked()
-    walk = names[names.index("__main__.main") :]
-    modules = [re.sub(r"(\.[A-Z]\w*)?\.\w+$", "", name) for name in walk]
-    assert len(set(modules)) == len(modules)
+def test_the_diagram_of_packages_names_all_in_the_order_of_imports() -> None:
+    packages = pytest.importorskip("benchmarks.packages")
+    found = packages.BLOCK.search(PAGE.read_text(encoding="utf-8"))
+    assert found
+    shown = [line.split()[0] for line in found[0].removeprefix(found[1]).splitlines()[:-1]]
+    wanted = [line.split()[0] for line in packages.diagram().splitlines()]
+    assert shown == wanted, "run `python -m benchmarks.packages`"
 
 
 FINDERS = ["test_common", "test_row_weights", "test_typing", "test_reference", "cli/test_commands"]

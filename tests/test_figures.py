@@ -8,17 +8,18 @@ from pathlib import Path
 import pytest
 from benchmarks.figures import read_figures, read_stamp, write_figures
 from benchmarks.page import PAGE, SECTIONS, draw, page
-from benchmarks.world_families import UNKNOWABLE
-from benchmarks.worlds import load, summarise
+from benchmarks.world_families import CHOSEN_ON, UNKNOWABLE
+from benchmarks.worlds import calibration, load, summarise
 
 ROOT = Path(__file__).parents[1]
-GUIDE = ROOT / "docs" / "user_guide"
+FIGURES = ROOT / "docs" / "benchmarks"
+TRUST = ROOT / "docs" / "user_guide" / "trust.md"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAPER = (ROOT / "paper.md").read_text(encoding="utf-8")
 
 
 def real_means() -> dict[str, dict[str, str]]:
-    rows = read_figures(GUIDE / "real_mistakes.csv")
+    rows = read_figures(FIGURES / "real_mistakes.csv")
     return {row["labels"]: row for row in rows if row["model"] == "mean"}
 
 
@@ -51,15 +52,25 @@ def test_readme_has_the_figures_of_real_mistakes(line: str, labels: str) -> None
 def test_the_paper_has_the_figures_of_the_benchmarks() -> None:
     mean = real_means()["people"]
     assert f"{mean['unflip']} (self-confidence: {mean['self confidence']})" in PAPER
-    cells = [cell for cell in load(GUIDE / "trust.csv") if cell.family not in UNKNOWABLE]
+    cells = [cell for cell in load(FIGURES / "trust.csv") if cell.family not in UNKNOWABLE]
     found = summarise(cells)
     assert f"{found['sure and wrong']:.1%} of {len(cells)}" in PAPER
     assert f"{found['warned']:.0%} of these" in PAPER
-    parts = read_figures(ROOT / "docs" / "benchmarks" / "figure1_parts.csv")
+    parts = read_figures(FIGURES / "figure1_parts.csv")
     shown = [row for row in parts if row["rates"] == "true" and row["P(noisy y | x)"] != "UB"]
     assert len(shown) == 3
     for row in shown:
         assert f"{row['IW - UB']} ± {row['standard error']}" in PAPER
+
+
+def test_the_guide_has_the_figures_of_the_simulated_scenarios() -> None:
+    cells = [cell for cell in load(FIGURES / "trust.csv") if cell.family not in UNKNOWABLE]
+    text = " ".join(TRUST.read_text(encoding="utf-8").split())
+    held_out = calibration([cell for cell in cells if cell.family not in CHOSEN_ON])
+    assert f"{summarise(cells)['sure and wrong']:.1%} of {len(cells)} simulated scenarios" in text
+    assert f"{held_out['off, warned']:.0%} of the fits that warn" in text
+    assert f"{held_out['off, not warned']:.0%} of the fits that do not" in text
+    assert f"{held_out['needless, random flips']:.0%} of the fits to randomly flipped" in text
 
 
 def test_a_table_comes_back_with_where_and_when_it_was_measured(tmp_path, monkeypatch) -> None:

@@ -12,7 +12,7 @@ from benchmarks import probability_worlds, real
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 FOLDER = Path(os.environ.get("UNFLIP_REAL", Path(__file__).parents[2] / "shared" / "real"))
-PAGE = Path(__file__).parents[1] / "docs" / "user_guide" / "real_mistakes.csv"
+PAGE = Path(__file__).parents[1] / "docs" / "benchmarks" / "real_mistakes.csv"
 
 needs_labels = pytest.mark.skipif(
     not FOLDER.is_dir(), reason=f"no real labels: {FOLDER} is not there (set UNFLIP_REAL)"
@@ -38,7 +38,7 @@ def test_on_the_mean_of_the_reviewed_sets_no_score_is_ahead():
     assert len(sets) == 3
     means = np.mean(sets, axis=0)
     assert (means[0] > means[1:]).all()
-    said = " ".join((PAGE.parent / "real_mistakes.md").read_text().split())
+    said = " ".join((PAGE.parents[1] / "user_guide" / "audit.md").read_text().split())
     for area, precision in means:
         assert f"{area:.3f} / {precision:.3f}".replace("0.", ".") in said
 
