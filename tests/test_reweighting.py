@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import sklearn
+from packaging.version import Version
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
@@ -31,7 +33,6 @@ from unflip import (
     flip_labels,
     importance_weights,
 )
-from unflip._utils.compat import VERSION
 from unflip.density_ratio import KLIEP
 from unflip.noise_rates import ChannelRates, MinimumRates, estimate_rates
 from unflip.paper import eiw, iw
@@ -275,7 +276,7 @@ def test_scaling_the_features_leaves_the_weights(data):
 
 
 @pytest.mark.skipif(
-    VERSION < (1, 9) and not hasattr(pl.DataFrame, "__dataframe__"),
+    Version(sklearn.__version__) < Version("1.9") and not hasattr(pl.DataFrame, "__dataframe__"),
     reason="the ColumnTransformer of scikit-learn before 1.9 takes no frame of polars 2",
 )
 def test_frames_reach_the_parts_as_they_are(data):

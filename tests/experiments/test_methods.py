@@ -1,23 +1,22 @@
 """What the paper leaves open is the same for every method of a table."""
 
 from importlib.util import find_spec
+from itertools import product
 
 import pytest
 from sklearn.pipeline import Pipeline
 
 from unflip import NoiseRates
-from unflip.paper.experiments import EXPERIMENTS
-from unflip.paper.experiments._choices import (
-    ALPHA,
-    CROSS_VALIDATION_FOLDS,
-    FEATURE_RANGE,
-    KERNEL_WIDTH,
-    RATE_GRID,
+from unflip.paper.experiments import (
+    EXPERIMENTS,
+    make_classifier,
+    make_learner,
+    make_rate_estimator,
+    stated_choices,
 )
-from unflip.paper.experiments._config import ACCURACY_PAIRS, FIGURE_PAIRS
-from unflip.paper.experiments._methods import make_classifier, make_learner, make_rate_estimator
 
 N_ROWS = 200
+CHOICES = stated_choices()
 
 CLASSIFIERS = [
     (method, learner)
@@ -43,13 +42,13 @@ def values_of(method: str, learner: str) -> dict[str, list]:
 @pytest.mark.parametrize(("method", "learner"), CLASSIFIERS)
 def test_every_method_of_a_table_has_the_same_choices(method, learner):
     values = values_of(method, learner)
-    assert values["feature_range"] == [FEATURE_RANGE]
+    assert values["feature_range"] == [tuple(CHOICES["feature_range"])]
     if method == "stpmkl":
-        assert values["C"] == [pytest.approx(1 / (ALPHA * N_ROWS))]
+        assert values["C"] == [pytest.approx(1 / (CHOICES["alpha"] * N_ROWS))]
         return
-    assert values["alpha"] == [ALPHA]
+    assert values["alpha"] == [CHOICES["alpha"]]
     if learner.startswith("kernel"):
-        assert values["gamma"] == [pytest.approx(1 / (2 * KERNEL_WIDTH**2))]
+        assert values["gamma"] == [pytest.approx(1 / (2 * CHOICES["kernel_width"] ** 2))]
     losses = {value for name, found in values.items() if name == "loss" for value in found}
     assert losses == {learner.split("-")[1]}
     kind = type(make_learner(learner))
@@ -62,14 +61,14 @@ def test_every_method_of_a_table_has_the_same_choices(method, learner):
 def test_rates_are_cross_validated_alike_where_they_are_not_known(method, learner):
     values = values_of(method, learner)
     assert values["scoring"] == ["noisy_accuracy"]
-    assert CROSS_VALIDATION_FOLDS in values["cv"]
+    assert CHOICES["cross_validation_folds"] in values["cv"]
     (grid,) = (grid for grid in values["grid"] if grid is not None)
-    assert {rate for pair in grid for rate in pair} == set(RATE_GRID)
+    assert {rate for pair in grid for rate in pair} == set(CHOICES["rate_grid"])
     if method == "ld":  # whose costs depend on the difference only
-        every = {round(a - b, 9) for a in RATE_GRID for b in RATE_GRID}
+        every = {round(a - b, 9) for a, b in product(CHOICES["rate_grid"], repeat=2)}
         assert sorted(round(a - b, 9) for a, b in grid) == sorted(every)
     elif method != "stpmkl":
-        assert set(ACCURACY_PAIRS) | set(FIGURE_PAIRS) <= set(grid)
+        assert set(EXPERIMENTS["table3"].pairs) | set(EXPERIMENTS["figure1"].pairs) <= set(grid)
 
 
 @pytest.mark.parametrize("method", ["ld", "ub", "iw"])

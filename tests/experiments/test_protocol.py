@@ -10,11 +10,19 @@ from sklearn.preprocessing import MinMaxScaler
 
 from tests.experiments.beside import paper_table
 from unflip.datasets import make_separable
-from unflip.paper.experiments import EXPERIMENTS, Run, _protocol, perform, planned_runs, published
-from unflip.paper.experiments._choices import ALPHA, FEATURE_RANGE
-from unflip.paper.experiments._protocol import dataset_table, noisy_split
+from unflip.paper.experiments import (
+    EXPERIMENTS,
+    Run,
+    dataset_table,
+    noisy_split,
+    perform,
+    planned_runs,
+    published,
+    stated_choices,
+)
 
 CASE = ("synthetic-2d", 0.3, 0.1)
+PROTOCOL = "unflip.paper.experiments._protocol"
 
 
 class Witness:
@@ -38,10 +46,10 @@ def witnesses(monkeypatch):
         seen.append(Witness())
         return seen[-1]
 
-    monkeypatch.setattr(_protocol, "make_classifier", witness)
-    monkeypatch.setattr(_protocol, "make_rate_estimator", witness)
+    monkeypatch.setattr(f"{PROTOCOL}.make_classifier", witness)
+    monkeypatch.setattr(f"{PROTOCOL}.make_rate_estimator", witness)
     monkeypatch.setattr(
-        _protocol, "load_benchmark", lambda name: make_separable(80, 3, random_state=len(name))
+        f"{PROTOCOL}.load_benchmark", lambda name: make_separable(80, 3, random_state=len(name))
     )
     return seen
 
@@ -208,8 +216,9 @@ def test_known_rates_are_told_to_the_method():
 @pytest.mark.parametrize("repeat", range(3))
 def test_the_plain_linear_logistic_accuracy_is_that_of_scikit_learn(repeat):
     X_train, y_noisy, X_test, y_test, _ = noisy_split(*CASE, repeat)
-    scaler = MinMaxScaler(FEATURE_RANGE).fit(X_train)
-    model = LogisticRegression(C=1 / (ALPHA * len(y_noisy)), tol=1e-8, max_iter=1000)
+    chosen = stated_choices()
+    scaler = MinMaxScaler(tuple(chosen["feature_range"])).fit(X_train)
+    model = LogisticRegression(C=1 / (chosen["alpha"] * len(y_noisy)), tol=1e-8, max_iter=1000)
     model.fit(scaler.transform(X_train), y_noisy)
     expected = 100 * model.score(scaler.transform(X_test), y_test)
     outcome = perform(Run("figure1", "linear-logistic", *CASE, "plain", repeat))

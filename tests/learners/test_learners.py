@@ -12,9 +12,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC, LinearSVC
 
 from unflip.learners import KernelClassifier, LinearClassifier
-from unflip.learners._metric_lbfgs import KernelProblem, inner
-from unflip.learners._solvers import LinearProblem, _hinge_gap, _SmoothedHinge, solve
-from unflip.losses import LOSSES, hinge
+from unflip.learners._solvers import LinearProblem
+from unflip.losses import LOSSES
 
 ALPHA = 0.02
 CONVEX = [name for name, loss in LOSSES.items() if loss.convex]
@@ -74,17 +73,13 @@ def test_the_hinge_reaches_its_duality_gap(data, alpha, fit_intercept):
         assert risk(objective, fitted) == pytest.approx(risk(objective, svc), abs=2e-6)
 
 
-def test_the_duality_gap_bounds_the_distance_to_the_optimum(data):
-    X, y, _ = data
-    objective = LinearProblem(X, 2.0 * y - 1, np.ones(len(y)), hinge, ALPHA)
-    best = solve(objective, 1e-9, 1000)
-    optimum = objective.value(np.append(best.coef, best.intercept))
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        point = np.append(best.coef, best.intercept) + rng.normal(scale=0.1, size=5)
-        smoothed = objective.with_loss(_SmoothedHinge(0.1))
-        gap = _hinge_gap(objective, smoothed, point) * max(1.0, objective.value(point))
-        assert gap >= objective.value(point) - optimum - 1e-8
+@pytest.mark.parametrize("tol", [0.5, 0.1, 1e-2, 1e-3])
+def test_the_duality_gap_bounds_the_distance_to_the_optimum(data, tol):
+    X, y, weight = data
+    rough, best = (LinearClassifier("hinge", ALPHA, tol=t).fit(X, y, weight) for t in (tol, 1e-8))
+    reached, optimum = (risk(problem(data, "hinge"), fitted) for fitted in (rough, best))
+    assert optimum - 1e-8 <= reached <= optimum + rough.gap_ * max(1.0, reached) + 1e-8
+    assert rough.gap_ <= tol
 
 
 def test_losses_shared_with_scikit_learn_agree_with_it(data):
@@ -244,38 +239,15 @@ def test_a_class_of_weight_zero_is_refused(data):
         LinearClassifier().fit(X, y, sample_weight=y.astype(float))
 
 
-@pytest.mark.parametrize("name", SMOOTH)
-def test_the_gradient_in_the_kernels_geometry_is_a_finite_difference(data, name):
-    X, y, weight = data
-    landmarks, position = np.unique(X[:40].repeat(2, axis=0), axis=0, return_inverse=True)
-    K = np.exp(-((landmarks[:, None] - landmarks[None]) ** 2).sum(axis=2) / 2)
-    signs, doubled = 2.0 * y[:40].repeat(2) - 1, weight[:40].repeat(2) + 1.0
-    kernel_problem = KernelProblem(K, position, signs, doubled, LOSSES[name], ALPHA)
-    rng, step = np.random.default_rng(0), 1e-6
-
-    def vector():
-        c, b = rng.normal(size=len(K)), rng.normal()
-        return np.array([np.append(c, b), np.append(K @ c, b)])
-
-    point, direction = vector(), vector()
-    numeric = (
-        kernel_problem.value(point + step * direction)
-        - kernel_problem.value(point - step * direction)
-    ) / (2 * step)
-    gradient = kernel_problem.gradient(point)
-    assert inner(gradient, direction) == pytest.approx(numeric, rel=1e-5)
-    np.testing.assert_allclose(gradient[1, :-1], K @ gradient[0, :-1])
-
-
 @pytest.mark.parametrize("name", ["logistic", "modified_huber", "exponential", "squared_hinge"])
 def test_the_kernels_geometry_leads_to_the_minimum_of_the_linear_problem(data, name):
     X, y, weight = data
     fitted = KernelClassifier(name, gamma=0.5, alpha=ALPHA, tol=1e-8).fit(X, y, weight)
-    rows, signs, positive = X[weight > 0], 2.0 * y[weight > 0] - 1, weight[weight > 0]
+    rows, labels, positive = X[weight > 0], y[weight > 0], weight[weight > 0]
     K = np.exp(-0.5 * ((rows[:, None] - rows[None]) ** 2).sum(axis=2))
     factor = np.linalg.cholesky(K + 1e-12 * np.eye(len(K)))
-    linear = solve(LinearProblem(factor, signs, positive, LOSSES[name], ALPHA), 1e-9, 5000)
+    linear = LinearClassifier(name, ALPHA, tol=1e-9, max_iter=5000).fit(factor, labels, positive)
     np.testing.assert_allclose(
-        fitted.decision_function(rows), factor @ linear.coef + linear.intercept, atol=1e-4
+        fitted.decision_function(rows), linear.decision_function(factor), atol=1e-4
     )
     assert fitted.gap_ <= 1e-7

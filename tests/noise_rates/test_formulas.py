@@ -13,24 +13,31 @@ from tests.noise_rates.test_selective import lower_limit, two_columns
 from tests.test_noise import noise_rates
 from unflip import NoiseRates, TransitionMatrix
 from unflip.noise_rates import (
+    BestBinRates,
     ConfidentJointRates,
     DualTRates,
     PosteriorRates,
     ScottRates,
+    SelectiveRates,
+    admissible_matrix,
+    admissible_rates,
     estimate_rates,
 )
-from unflip.noise_rates._base import admissible_matrix, admissible_rates
 from unflip.noise_rates._intervals import bootstrap_matrices, corrected_interval
-from unflip.noise_rates._mixture import best_bin_proportion
 from unflip.noise_rates._scott import (
     inverse_rates_from_proportions,
     mixture_proportion,
     rates_from_proportions,
     upper_limit,
 )
-from unflip.noise_rates._selective import best_threshold
 
 few_scores = st.lists(st.integers(-20, 20), min_size=1, max_size=40)
+
+
+def with_scores(positive, negative):
+    """Return P(noisy y | x), which rises with the scores, and the labels."""
+    scores = (np.array(positive + negative) + 21) / 42
+    return two_columns(scores), [1] * len(positive) + [0] * len(negative)
 
 
 # --- counting
@@ -141,6 +148,7 @@ def test_an_estimator_may_implement_the_matrix_only_or_the_two_rates_only():
 
 
 @given(few_scores, few_scores, st.floats(0.01, 0.5), st.floats(0.01, 1))
+@pytest.mark.filterwarnings("ignore::unflip.LabelNoiseWarning")
 def test_the_proportion_is_the_ratio_at_the_smallest_bound(component, mixture, delta, gamma):
     def share(scores, c):
         return np.mean([score >= c for score in scores])
@@ -153,7 +161,8 @@ def test_the_proportion_is_the_ratio_at_the_smallest_bound(component, mixture, d
             ratio = share(mixture, c) / share(component, c)
             by_hand.append((ratio + (1 + gamma) * margin / share(component, c), ratio))
     smallest = min(by_hand)[0]
-    found = best_bin_proportion(component, mixture, delta=delta, gamma=gamma)
+    fitted = BestBinRates(delta=delta, gamma=gamma).fit_posterior(*with_scores(component, mixture))
+    _, found = fitted.mixture_proportions_
     ratios = [min(ratio, 1) for bound, ratio in by_hand if bound < smallest + 1e-9]
     assert any(found == pytest.approx(ratio, abs=1e-12) for ratio in ratios)
 
@@ -211,13 +220,15 @@ def test_proportions_lead_to_the_inverse_rates_and_back_to_the_rates(rates, clea
 
 
 @given(few_scores, few_scores, st.sampled_from([0.01, 0.1, 0.4]))
+@pytest.mark.filterwarnings("ignore::unflip.LabelNoiseWarning")
 def test_the_threshold_has_the_highest_of_all_lower_limits(inside, outside, delta):
     candidates = sorted(set(inside + outside), reverse=True)
-    limits = []
+    limits, sizes = [], []
     for c in candidates:
         successes = sum(score >= c for score in inside)
         n = successes + sum(score >= c for score in outside)
         limits.append(lower_limit(successes, n, delta / len(candidates)))
-    threshold, limit = best_threshold(inside, outside, delta=delta)
-    assert limit == pytest.approx(max(limits), abs=1e-9)
-    assert limits[candidates.index(threshold)] == pytest.approx(max(limits), abs=1e-9)
+        sizes.append(n)
+    fitted = SelectiveRates(delta=delta).fit_posterior(*with_scores(inside, outside))
+    assert 1 - fitted.upper_bounds_[1] == pytest.approx(max(limits), abs=1e-9)
+    assert limits[sizes.index(fitted.n_selected_[1])] == pytest.approx(max(limits), abs=1e-9)
