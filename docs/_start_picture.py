@@ -1,8 +1,7 @@
 """Draw the picture of the start page and the README: `python docs/_start_picture.py`.
 
-Two moons, three times: with their true labels, with half of one class labelled as the other, and
-with the flipped labels weighed. The SVG files in docs/_static are its output, for a light and for a
-dark page.
+Two moons with true labels, with 45 % of one class relabelled, and with these noisy labels
+reweighted. The SVG files in docs/_static are its output, for a light and for a dark page.
 """
 
 from pathlib import Path
@@ -36,7 +35,7 @@ def main() -> None:
     panels = [
         ("true labels", clean, y, np.ones(y.size)),
         ("45 % of the triangles relabelled", as_they_are, y_noisy, np.ones(y.size)),
-        ("the same labels, weighed by unflip", reweighted, y_noisy, reweighted.sample_weight_),
+        ("the same labels, reweighted by unflip", reweighted, y_noisy, reweighted.sample_weight_),
     ]
     scores = [model.score(X_test, y_test) for _, model, _, _ in panels]
     print(scores)
@@ -45,7 +44,7 @@ def main() -> None:
 
 
 def draw(panels, scores, X, clean, colours, path) -> None:
-    """Draw the panels side by side, with the border that the true labels give dashed in each."""
+    """Draw the panels side by side; the boundary from true labels is dashed in each."""
     ink, circles, triangles = colours
     mpl.rcParams.update(
         {
@@ -72,7 +71,8 @@ def draw(panels, scores, X, clean, colours, path) -> None:
         ax.contour(*grid.T.swapaxes(1, 2), wanted, [0], colors=ink, linewidths=1.2, linestyles="--")
         ax.contour(*grid.T.swapaxes(1, 2), side, [0], colors=ink, linewidths=2.4)
         ax.set(title=title, xticks=[], yticks=[], xlim=X_RANGE, ylim=Y_RANGE)
-        ax.text(0.5, -0.09, f"{score:.0%} right", transform=ax.transAxes, ha="center", va="center")
+        words = f"accuracy {score:.0%}"
+        ax.text(0.5, -0.09, words, transform=ax.transAxes, ha="center", va="center")
     fig.savefig(path, transparent=True, metadata={"Date": None})
     plt.close(fig)
 

@@ -1,15 +1,14 @@
 """
-Any loss will do
-================
+Any loss
+========
 
-The weights beta do not know which loss they multiply. Eleven surrogate losses, convex and not
-convex, calibrated and not: each, reweighted on noisy labels, gives the classifier that it would
-give on clean ones.
+Which loss functions can be used on noisy labels? All of them: the weights do not depend on the
+loss. This example trains eleven surrogate losses on clean, noisy and reweighted labels.
 """
 
 # %%
-# A logistic model in five dimensions. So that nothing but the weights is at work, the noise rates
-# and P(noisy y | x) are the true ones, and the 200 000 test rows have clean labels.
+# The data follow a logistic model in five dimensions. Noise rates and P(observed | x) are the true
+# ones, so that only the weights have an effect. The 200 000 test samples have clean labels.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -40,8 +39,8 @@ def accuracy(loss, labels, weight=None):
 
 
 # %%
-# Every loss is trained three times: on clean labels, on noisy labels as they are, and on noisy
-# labels with the weights. The last column is what the noise costs after reweighting.
+# Each loss is trained on clean labels, on noisy labels, and on noisy labels with weights. The last
+# column is the accuracy that noise still costs after reweighting.
 
 PAIRS = [NoiseRates(positive=0.3, negative=0.1), NoiseRates(positive=0.0, negative=0.4)]
 clean = {loss: accuracy(loss, y) for loss in LOSSES}
@@ -52,7 +51,7 @@ for rates in PAIRS:
     given = np.where(y_noisy == 1, noisy_posterior, 1 - noisy_posterior)
     beta = importance_weights(given, y_noisy, rates)
     print(f"rates ({rates.positive}, {rates.negative})")
-    print(f"{'loss':24}{'clean':>8}{'as they are':>13}{'reweighted':>12}{'difference':>12}")
+    print(f"{'loss':24}{'clean':>8}{'noisy':>13}{'reweighted':>12}{'difference':>12}")
     as_they_are = {loss: accuracy(loss, y_noisy) for loss in LOSSES}
     reweighted = {loss: accuracy(loss, y_noisy, beta) for loss in LOSSES}
     for loss in LOSSES:
@@ -65,15 +64,15 @@ for rates in PAIRS:
     results.append((as_they_are, reweighted))
 
 # %%
-# As they are, noisy labels cost every loss some points. Losses that are known as robust are not
-# spared: under rates (0, 0.4) Cauchy's and Welsch's lose most. Reweighted, each loss is where clean
-# labels put it, and needs no correction of its own.
+# Without weights, noise costs every loss some accuracy, including losses that are known as robust:
+# at the rates (0, 0.4), Cauchy's and Welsch's lose most. With weights, each loss reaches its
+# accuracy on clean labels.
 
 fig, axes = plt.subplots(1, 2, figsize=(10, 5), sharex=True, sharey=True, layout="constrained")
 names = [loss.replace("_", " ") for loss in LOSSES]
 for ax, rates, (as_they_are, reweighted) in zip(axes, PAIRS, results, strict=True):
     ax.hlines(names, as_they_are.values(), reweighted.values(), color="0.8", linewidth=2, zorder=0)
-    ax.plot(as_they_are.values(), names, "s", color="#D55E00", markersize=8, label="as they are")
+    ax.plot(as_they_are.values(), names, "s", color="#D55E00", markersize=8, label="noisy labels")
     ax.plot(
         clean.values(),
         names,
@@ -95,4 +94,4 @@ fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", nco
 plt.show()
 
 # %%
-# **What to see:** in either panel every blue dot is within its black circle, whatever the loss.
+# **What to see:** in both panels every blue dot lies within its black circle, whatever the loss.

@@ -2,13 +2,13 @@
 Boosted trees
 =============
 
-Weights go into anything whose ``fit`` takes ``sample_weight``. Here it is gradient boosting, on a
-class that lies within a ring.
+How are boosted trees trained on noisy labels? Any estimator whose ``fit`` takes ``sample_weight``
+can be reweighted. Here it is gradient boosting, on a class inside a ring.
 """
 
 # %%
-# Of the inner class 45 % are labelled as the outer one. Trees that may grow fit flipped labels one
-# by one, weights or not: few leaves and a slow learning rate keep them from it.
+# 45 % of the inner class are labelled as the outer one. Large trees memorise flipped labels even
+# with weights, so this model uses few leaves and a low learning rate.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -38,13 +38,14 @@ boosting = HistGradientBoostingClassifier(
 reweighted = ImportanceReweightingClassifier(boosting, random_state=0).fit(X, y_noisy)
 print(reweighted.noise_rates_)
 models = {
-    "labels as they are": clone(boosting).fit(X, y_noisy),
+    "noisy labels": clone(boosting).fit(X, y_noisy),
     "reweighted": reweighted,
     "true labels": clone(boosting).fit(X, y),
 }
 
 # %%
-# P(y=1 | x) of each. The white line is its border, the dashed one that of the best classifier.
+# P(y=1 | x) of each model. The white line is its decision boundary, the dashed one that of the best
+# classifier.
 
 fig, axes = plt.subplots(1, 3, figsize=(12, 4.3), sharex=True, sharey=True, layout="constrained")
 circle = np.linspace(0, 2 * np.pi, 200)
@@ -67,5 +68,5 @@ fig.colorbar(grid.surface_, ax=axes, label="P(y=1 | x)")
 plt.show()
 
 # %%
-# **What to see:** the border of the labels as they are shrinks into the inner class; with the
-# weights it is back on the dashed circle.
+# **What to see:** trained on noisy labels, the boundary shrinks into the inner class. With weights,
+# it is close to the dashed circle.

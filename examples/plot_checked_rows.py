@@ -1,15 +1,15 @@
 """
-Check a hundred rows
-====================
+Check a hundred samples
+=======================
 
-Labels made by a rule hide the rule's own mistakes: a model explains them perfectly. A person who
-checks rows sees them. Here a simulated checker is asked about rows that the active sample draws,
-and the share of wrong labels, the intervals and the classifier follow.
+What do a hundred checked labels show? If a rule computed the labels, a model reproduces them
+perfectly and its errors stay invisible. A person who checks samples finds them. A simulated person
+checks the samples that ``next_rows`` draws.
 """
 
 # %%
-# The rule looks at one column; the truth depends on three. No estimate from the labels alone could
-# know that a third of them are wrong.
+# The rule uses one column; the truth depends on three. No estimate from the labels alone can show
+# that a third of them are wrong.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -24,8 +24,8 @@ y = (X[:, 0] > 0.4).astype(int)
 print(f"{np.mean(y != y_true):.1%} of the labels are wrong")
 
 # %%
-# Before any row is checked there is no reason to suspect one more than another, other than that
-# those near the rule's border are less sure.
+# Before any sample is checked, the only information is that labels near the boundary of the rule
+# are less certain.
 
 score = LogisticRegression().fit(X[:, :1], y).predict_proba(X[:, :1])
 suspicion = 0.5 * score.min(axis=1)
@@ -41,10 +41,10 @@ for seed in range(15):
     fixed.append(found.interval)
     anytime.append(found.anytime)
 print(f"by {len(checked)} checked rows: {found}")
-print(f"for plus or minus 2 points: {checked.rows_needed(y, suspicion)} more rows")
+print(f"plus or minus 2 points need {checked.rows_needed(y, suspicion)} more samples")
 
 # %%
-# A classifier learns from the same rows how labels go wrong.
+# A classifier learns from the same samples how labels go wrong.
 
 accuracy = []
 for n in (0, 100, 300):
@@ -56,19 +56,19 @@ for n in (0, 100, 300):
     print(f"{n:3} checked rows: accuracy {accuracy[-1]:.3f}")
 
 # %%
-# The interval for a number of rows fixed in advance, and the confidence sequence, which holds at
-# every moment: a person may look after each row, and stop when it is narrow enough.
+# The interval is valid for a number of samples fixed in advance. The confidence sequence is valid
+# at every moment, so the person may stop when it is narrow enough.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
 for ends, name, shade in ((anytime, "at every moment", 0.2), (fixed, "at a fixed number", 0.4)):
     left.fill_between(sizes, *np.transpose(ends), alpha=shade, color="C0", label=name, lw=0)
 left.axhline(np.mean(y != y_true), color="C3", label="true share")
-left.set(xlabel="checked rows", ylabel="share of wrong labels", ylim=(0, 0.6))
+left.set(xlabel="checked samples", ylabel="label error rate", ylim=(0, 0.6))
 left.legend(frameon=False)
 right.bar(["none", "100", "300"], accuracy, color="C0")
-right.set(xlabel="checked rows", ylabel="accuracy on true labels", ylim=(0.5, 1))
+right.set(xlabel="checked samples", ylabel="accuracy on true labels", ylim=(0.5, 1))
 plt.show()
 
 # %%
-# Both bands close around the true share, the one that holds at every moment more slowly; and a
-# hundred answers are worth more to the classifier than all four thousand labels of the rule.
+# Both bands narrow around the true error rate, the confidence sequence more slowly. For the
+# classifier, a hundred checked labels are worth more than all four thousand labels of the rule.

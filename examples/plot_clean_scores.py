@@ -1,14 +1,14 @@
 """
-Choose parameters on noisy labels
-=================================
+Tune parameters on noisy labels
+===============================
 
-Held-out labels are noisy too, and accuracy on them prefers the model that has learnt the noise.
-``make_clean_scorer`` corrects the score for the rates, inside ``GridSearchCV``.
+Which score should a grid search use on noisy labels? Plain accuracy prefers the model that has
+learnt the noise. ``make_clean_scorer`` corrects the score for the noise rates.
 """
 
 # %%
-# Half of the positive class is labelled negative. The parameter to choose is the weight of the
-# positive class, on which the border hangs.
+# Half of the positive class is labelled negative. The parameter to choose is the class weight of
+# the positive class, which moves the decision boundary.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,8 +32,7 @@ X_test, y_test = sample(20_000, seed=1)
 y_noisy = flip_labels(y, rates, random_state=0)
 
 # %%
-# The same search twice: once by accuracy, once by accuracy corrected for the rates. Both see noisy
-# labels only.
+# The same search by accuracy and by corrected accuracy. Both use noisy labels only.
 
 WEIGHTS = np.array([0.3, 0.5, 0.8, 1.2, 2.0, 3.0, 5.0])
 grid = {"class_weight": [{1: weight} for weight in WEIGHTS]}
@@ -53,7 +52,7 @@ truth = [
 ]
 
 # %%
-# What either search has seen, and the accuracy on true test labels that neither has.
+# The scores of both searches, and the accuracy on true test labels, which neither has seen.
 
 fig, ax = plt.subplots(figsize=(8, 4.5), layout="constrained")
 styles = {"accuracy": ("#D55E00", "s:"), "corrected accuracy": ("#0072B2", "o-")}
@@ -70,5 +69,5 @@ ax.legend(loc="lower right")
 plt.show()
 
 # %%
-# **What to see:** the corrected curve follows that of the true labels, and its star is at the top
-# of it; plain accuracy chooses a weight that suits the flipped labels.
+# **What to see:** the corrected curve follows that of the true labels, and its star is near the
+# top. Plain accuracy selects a weight that suits the flipped labels.

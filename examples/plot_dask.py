@@ -1,14 +1,15 @@
 """
-Rows in blocks, with Dask
+Data in blocks, with Dask
 =========================
 
-Two hundred thousand rows in twenty blocks. The rates are estimated from rows drawn of all blocks,
-the weights are computed block by block, and a classifier that learns step by step is trained on
-them. On a cluster the code is the same: only a client is added.
+How is the method applied to data in blocks? The rates are estimated from samples drawn from all
+blocks, the weights are computed block by block, and a classifier with ``partial_fit`` is trained on
+them. On a cluster the code is the same, with a client.
 """
 
 # %%
-# Forty per cent of the positives are called negative, and five per cent of the negatives positive.
+# Two hundred thousand samples in twenty blocks. 40 % of the positives are labelled negative and 5 %
+# of the negatives positive.
 
 import dask.array as da
 import matplotlib.pyplot as plt
@@ -29,18 +30,18 @@ model = DaskReweighting(learner, random_state=0).fit(rows, labels)
 print(model.noise_rates_)
 
 # %%
-# The weights are lazy: each block's are computed where the block is, when they are asked for.
+# The weights are lazy: each block computes its own when they are needed.
 
 weights = model.sample_weight(rows, labels)
 print(weights)
 
 plain = SGDClassifier(loss="log_loss", alpha=1e-4, random_state=0).fit(X, y_noisy)
-print(f"accuracy on the true labels: {plain.score(X, y):.3f} as they are")
+print(f"accuracy on the true labels: {plain.score(X, y):.3f} trained on noisy labels")
 print(f"                             {model.estimator_.score(X, y):.3f} reweighted")
 
 # %%
-# What a label weighs, by the feature that tells the classes apart. See how a negative label loses
-# its weight where positives are, and a positive label where negatives are.
+# The weight of a label against the feature that separates the classes. Negative labels have a low
+# weight where positives are, and positive labels where negatives are.
 
 some = slice(0, 4000)
 beta = weights[some].compute()

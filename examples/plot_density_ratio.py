@@ -2,12 +2,12 @@
 Density ratios from two samples
 ===============================
 
-r(x) = p_num(x) / p_den(x) for two Gaussians, estimated from a sample of each, without estimating
-either density.
+How do the density ratio estimators compare? This example estimates r(x) = p_num(x) / p_den(x) of
+two Gaussians from a sample of each.
 """
 
 # %%
-# The numerator is the narrower one, so that the ratio has a peak and goes to zero on both sides.
+# The numerator is narrower, so the ratio has a maximum and goes to zero on both sides.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -22,9 +22,9 @@ x = np.linspace(-3, 3, 301)
 truth = numerator.pdf(x) / denominator.pdf(x)
 
 # %%
-# Each estimator chooses its own kernel width. ``solver="projected_gradient"`` is KLIEP's published
-# procedure, which stops before the optimum; ``solver="newton"`` finds it. The errors printed are
-# root mean squares under the denominator's density.
+# Each estimator selects its own kernel width. ``solver="projected_gradient"`` is the published
+# KLIEP, which stops before the optimum; ``solver="newton"`` finds it. The printed errors are root
+# mean squares under the density of the denominator.
 
 ESTIMATORS = {
     "KLIEP, newton": KLIEP(random_state=0),
@@ -40,9 +40,9 @@ for name, ratio in ESTIMATORS.items():
     print(f"{name:28s}width {ratio.bandwidth_:.2f}, error {squared_error**0.5:.2f}")
 
 # %%
-# One panel for each, the truth in black. The ticks at the bottom are denominator rows: an estimate
-# is worth little where there are none. KMM finds weights of the denominator rows; between them it
-# averages those around.
+# One panel per estimator, with the truth in black. The ticks at the bottom are denominator samples;
+# an estimate is unreliable where there are none. KMM estimates weights of the denominator samples
+# and interpolates between them.
 
 ORANGE, BLUE = "#D55E00", "#0072B2"
 fig, axes = plt.subplots(2, 3, figsize=(11, 6.5), sharex=True, sharey=True)
@@ -67,4 +67,4 @@ for ax in axes[::3]:
 plt.show()
 
 # %%
-# **What to see:** all find the peak; they differ where the blue ticks become rare.
+# **What to see:** all estimators find the maximum. They differ where the blue ticks become rare.

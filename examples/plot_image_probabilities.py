@@ -2,14 +2,14 @@
 Images: audit a network's probabilities
 =======================================
 
-A network was trained on images whose labels people gave, and it left its held-out probabilities. No
-features are needed any more: probabilities and labels are enough to say which labels are wrong.
+How are wrong image labels found with a network that is already trained? Its held-out probabilities
+and the labels are enough; no features are needed.
 """
 
 # %%
-# Stand-ins that run in a moment: handwritten digits, of which people mistake those that look
-# alike, and a small network. ``cross_val_predict`` gives each digit's probabilities by networks
-# that did not see its label.
+# As a small stand-in, handwritten digits of which people confuse those that look alike, and a small
+# network. ``cross_val_predict`` predicts each digit with networks that were not trained on its
+# label.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -31,19 +31,19 @@ network = MLPClassifier((40,), early_stopping=True, learning_rate_init=0.01, ran
 pred_probs = cross_val_predict(network, X, labels, cv=3, method="predict_proba")
 
 # %%
-# One line audits them. The share of wrong labels comes with an interval, and with a range of what
-# else labels alone leave possible.
+# One line audits them. The label error rate has an interval, and a range that allows for errors
+# that depend on the sample.
 
 audit = LabelAudit().fit_posterior(pred_probs, labels)
 low, high = audit.label_error_range_
-print(f"{wrong.mean():.1%} are wrong, {audit.n_errors_ / y.size:.1%} are said to be")
+print(f"{wrong.mean():.1%} are wrong, {audit.n_errors_ / y.size:.1%} are estimated to be")
 print(f"at most {high:.1%}, if mistakes depend on the image")
 
 suspects = audit.issues()
 print(f"of {suspects.size} suspects {wrong[suspects].mean():.0%} are wrong")
 
 # %%
-# The surest twenty-four: the label they came with, and the one they should have.
+# The twenty-four likeliest errors, with the observed and the suggested label.
 
 fig, axes = plt.subplots(3, 8, figsize=(11, 5), layout="constrained")
 for ax, row in zip(axes.flat, suspects, strict=False):
@@ -53,4 +53,4 @@ for ax, row in zip(axes.flat, suspects, strict=False):
 plt.show()
 
 # %%
-# **What to see:** read the picture, then its title: the first number is the label it came with.
+# **What to see:** read the picture, then its title. The first number is the observed label.

@@ -1,14 +1,14 @@
 """
-Look before you believe
-=======================
+Check an estimate with pictures
+===============================
 
-Rates, weights and P(mislabelled) are estimates. Four pictures show whether they can be trusted.
+Can rates, weights and P(mislabelled) be trusted? Four pictures show it.
 """
 
 # %%
-# Two overlapping classes; 30 % of the positive labels and 10 % of the negative ones are flipped.
-# P(noisy y | x) is learnt by boosted trees, which can level off at the noise rates, and each row's
-# comes from trees that did not see its label.
+# Two overlapping classes; 30 % of the positive and 10 % of the negative labels are flipped. Boosted
+# trees estimate P(observed | x), because they can level off at the noise rates. Each sample is
+# predicted by trees that have not seen its label.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -49,10 +49,10 @@ clf.fit(X, y_noisy)
 # The rates
 # ---------
 #
-# Where a row is surely negative, its label is positive with probability rho_neg; where it is surely
-# positive, with 1 - rho_pos. The histogram of P(noisy=1 | x), here at rows that the trees have not
-# seen, should pile up there. The rates and their intervals are given here; intervals that were
-# estimated are drawn in the same way.
+# Where a sample is certainly negative, its label is positive with probability rho_neg; where it is
+# certainly positive, with 1 - rho_pos. The histogram of P(observed=1 | x), here on samples that the
+# trees have not seen, should have its modes there. Rates and intervals are given in this example;
+# estimated intervals are drawn in the same way.
 
 NoiseRatesDisplay.from_estimator(
     clf,
@@ -66,9 +66,9 @@ plt.show()
 # The weights
 # -----------
 #
-# Most labels are believed and get nearly the largest weight of their class; the few near 0 are
-# those that look flipped. The positive class has 40 % of the labels and half of the weight: what
-# was flipped away is made up for. The title says what the weighting costs.
+# Most labels have nearly the largest weight of their class; the few near 0 are those that look
+# flipped. The positive class has 40 % of the labels and half of the weight, which compensates for
+# the flips. The title shows the effective sample size.
 
 WeightsDisplay.from_estimator(clf, y_noisy)
 plt.show()
@@ -77,9 +77,9 @@ plt.show()
 # P(mislabelled)
 # --------------
 #
-# In a simulation, or where some labels have been checked, what is said can be held against what
-# is. Most labels are surely right; between 0.4 and 0.8 there are few rows, and more of their labels
-# are wrong than said.
+# If true labels are known, from a simulation or from checks, P(mislabelled) can be compared with
+# the observed share. Most labels are certain; between 0.4 and 0.8 there are few samples, and more
+# of them are wrong than estimated.
 
 audit = LabelAudit(trees, rates, random_state=0).fit(X, y_noisy)
 MislabelCalibrationDisplay.from_estimator(audit, y_noisy, y)
@@ -101,12 +101,13 @@ print(found["warnings"] or "nothing to warn about")
 # What if the rates are wrong?
 # ----------------------------
 #
-# The classifier is trained again with one rate at a time set lower and higher. Here it costs little
-# to take rho_pos too high, and much to take it too low. The mean weight is near 1 up to the true
-# rates, and leaves it where a rate is higher.
+# The classifier is trained again with one rate at a time set lower and higher. Here an
+# overestimated rho_pos costs little and an underestimated one much. The mean weight is near 1 up to
+# the true rates and departs from 1 above them.
 
 SensitivityDisplay.from_estimator(clf, X, y_noisy, X_test, y_test, grid=[-0.2, -0.1, 0.1, 0.2])
 plt.show()
 
 # %%
-# **What to see:** the scores hardly move to the right of the rates used, and fall to their left.
+# **What to see:** the scores hardly change to the right of the rates used, and decrease to their
+# left.

@@ -1,14 +1,15 @@
 """
-Rows that are of no class
-=========================
+Samples of no class
+===================
 
-Scans of ten digits hold smudges that are no digit at all, and somebody labelled them all the same.
-No label is right for them: the audit says how likely a row is of no class, `none_proba_`.
+What if some samples belong to no class? Scans of digits contain smudges that are no digit, and
+somebody labelled them all the same. ``none_proba_`` estimates the probability that a sample belongs
+to no class.
 """
 
 # %%
-# A tenth of the images have their pixels shuffled; their labels are drawn at random. The model has
-# seen them as everybody's models do, among the others.
+# The pixels of a tenth of the images are shuffled and their labels are random. The model was
+# trained with them, as in practice.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -31,8 +32,9 @@ pred_probs = cross_val_predict(forest, X, labels, cv=3, method="predict_proba")
 audit = LabelAudit().fit_posterior(pred_probs, labels)
 
 # %%
-# A row between two classes rules the others out; a smudge rules out nothing, and its label has
-# nothing to do with its probabilities. Both together tell it from a digit that is hard to read.
+# A sample between two classes excludes the others. A smudge excludes none, and its label is
+# independent of its probabilities. Together these two signs distinguish it from a digit that is
+# hard to read.
 
 own = pred_probs[np.arange(len(X)), labels]
 print(f"{junk.sum()} rows are junk, {audit.none_proba_.sum():.0f} are expected to be")
@@ -40,7 +42,7 @@ for name, score in (("self-confidence", -own), ("P(mislabelled)", audit.mislabel
     print(f"{name}: average precision {average_precision_score(junk, score):.3f}")
 
 # %%
-# Those most probably of no class, and the label that each came with.
+# The likeliest samples of no class, with their observed labels.
 
 most = np.argsort(-audit.none_proba_)[:16]
 fig, axes = plt.subplots(2, 8, figsize=(11, 3.4), layout="constrained")

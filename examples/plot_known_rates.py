@@ -1,15 +1,15 @@
 """
-What you know about the rates
-=============================
+Known noise rates
+=================
 
-A rate that you know is worth more than one that is estimated. It can be given in full, in part, or
-as bounds, and what is left open is estimated within what is known.
+What is a known noise rate worth? It can be passed completely, partly, or as bounds; what is unknown
+is estimated within what is known.
 """
 
 # %%
-# Six hundred rows of two classes that overlap. Of the positive labels 30 % are flipped, of the
-# negative ones 10 %. Perhaps fifty labels were checked, perhaps a rule can only fail in one
-# direction: four states of knowledge.
+# Six hundred samples of two overlapping classes, with 30 % of the positive and 10 % of the negative
+# labels flipped. Four states of knowledge are compared: for example, fifty labels were checked, or
+# a rule can only fail in one direction.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -37,7 +37,7 @@ KNOWN = {
 }
 
 # %%
-# Bounds are kept: neither the estimate nor its interval leaves them.
+# Neither the estimate nor its interval leaves the bounds.
 
 fitted = {}
 for name, known in KNOWN.items():
@@ -48,10 +48,10 @@ for name, known in KNOWN.items():
     )
 naive = LogisticRegression().fit(X, y_noisy).score(X_test, y_test)
 best = LogisticRegression().fit(X, y).score(X_test, y_test)
-print(f"labels as they are {naive:.1%}, true labels {best:.1%}")
+print(f"noisy labels {naive:.1%}, true labels {best:.1%}")
 
 # %%
-# The estimates with their 95 % intervals, and the accuracy on clean test labels.
+# The estimates with 95 % intervals, and the accuracy on clean test labels.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained", sharey=True)
 for shift, which, colour, marker in [
@@ -73,12 +73,12 @@ left.invert_yaxis()
 left.legend()
 scores = [clf.score(X_test, y_test) for clf in fitted.values()]
 right.plot(scores, range(4), "s", color="black", markersize=8, label="reweighted")
-right.axvline(naive, color="#D55E00", linestyle=":", linewidth=2.5, label="labels as they are")
+right.axvline(naive, color="#D55E00", linestyle=":", linewidth=2.5, label="noisy labels")
 right.axvline(best, color="#009E73", linestyle="--", linewidth=2.5, label="true labels")
 right.set(xlabel="clean test labels predicted", xlim=(0.78, 0.9))
 right.legend(loc="lower center")
 plt.show()
 
 # %%
-# **What to see:** bounds cut the bars, and a known rate has none; here the data alone were enough
+# **What to see:** bounds cut the bars, and a known rate has none. Here the data alone were enough
 # to train the classifier well.

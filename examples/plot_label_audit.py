@@ -1,15 +1,15 @@
 """
-Find the wrong labels
-=====================
+Find wrong labels
+=================
 
-Ten per cent of the labels of scikit-learn's handwritten digits are changed at random. The audit
-gives every digit the probability that its label is wrong, and the label that it should have.
+Which labels of the handwritten digits are wrong? Ten per cent of them were changed at random. The
+audit gives every digit the probability that its label is wrong, and the label that it should have.
 """
 
 # %%
-# Any classifier with ``predict_proba`` will do for P(noisy y | x). Each digit's comes from its
-# neighbours, never from its own label. The matrix is given here: ten classes of 180 rows are few to
-# estimate ninety kinds of error from.
+# Any classifier with ``predict_proba`` can estimate P(observed | x); here it is nearest neighbours,
+# without the digit's own label. The transition matrix is given, because ten classes of 180 samples
+# are too few to estimate ninety rates.
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
@@ -26,7 +26,7 @@ y_noisy = flip_labels(y, noise, random_state=0)
 audit = LabelAudit(KNeighborsClassifier(20), noise, random_state=0).fit(X, y_noisy)
 
 # %%
-# ``issues()`` returns as many rows as there are expected errors, the surest first.
+# ``issues()`` returns as many samples as expected errors, the likeliest first.
 
 suspects = audit.issues()
 wrong = y_noisy != y
@@ -36,8 +36,7 @@ right = audit.suggested_label_[suspects] == y[suspects]
 print(f"the suggested label is right for {right.mean():.0%} of them")
 
 # %%
-# The twenty-four most suspicious, with the label that they came with and the one that they should
-# have.
+# The twenty-four likeliest errors, with the observed and the suggested label.
 
 fig, axes = plt.subplots(3, 8, figsize=(11, 5), layout="constrained")
 for ax, row in zip(axes.flat, suspects, strict=False):
@@ -47,4 +46,4 @@ for ax, row in zip(axes.flat, suspects, strict=False):
 plt.show()
 
 # %%
-# **What to see:** read the picture, then its title: the first number is the label it came with.
+# **What to see:** read the picture, then its title. The first number is the observed label.

@@ -1,15 +1,15 @@
 """
-It cannot work: hard rows are flipped more often
-================================================
+It cannot work: errors at hard samples
+======================================
 
-The method takes every row of a class to be flipped equally often. Here it is the borderline rows
-that are mislabelled, as by a tired annotator, and the clear ones never are. No pair of rates
-describes this, and nothing in the data gives it away.
+When does unflip miss label errors? The method assumes that all samples of a class are flipped
+equally often. Here borderline samples are mislabelled and clear ones never. No pair of rates
+describes this noise, and nothing in the data reveals it.
 """
 
 # %%
-# P(true=1 | x) rises at x = 0. A positive row is labelled negative with a probability that falls
-# from 0.8 at the border to 0 far from it.
+# P(true=1 | x) increases at x = 0. A positive sample is labelled negative with a probability that
+# decreases from 0.8 at the boundary to 0 far from it.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,9 +35,9 @@ y = (rng.uniform(size=x.size) < clean_posterior(x)).astype(int)
 y_noisy = np.where(rng.uniform(size=x.size) < flip_rate(x), 0, y)
 
 # %%
-# The clear rows are all labelled right, and from them the rates are read. So "no noise" is found,
-# with confidence and without a warning, while one label in nine is wrong. The weights are all 1,
-# and the classifier is that of the labels as they are.
+# The clear samples, which determine the rates, are all labelled correctly. unflip finds no noise
+# and does not warn, although one label in nine is wrong. All weights are 1, and the classifier is
+# that of the noisy labels.
 
 clf = ImportanceReweightingClassifier(LogisticRegression(), random_state=0).fit(x[:, None], y_noisy)
 print(f"{np.mean(y_noisy != y):.0%} of the labels are wrong")
@@ -50,15 +50,15 @@ clean = LogisticRegression().fit(x[:, None], y)
 print(f"trained on true labels     {clean.score(x[:, None], y):.2f}")
 
 # %%
-# The noisy curve looks like one of clean labels, of a border further to the right.
+# The noisy curve looks like that of clean labels with a boundary further to the right.
 
 grid = np.linspace(-3, 3, 301)
 noisy = clean_posterior(grid) * (1 - flip_rate(grid))
-borders = {"labels as they are": clf.estimator_, "true labels": clean}
+borders = {"noisy labels": clf.estimator_, "true labels": clean}
 
 fig, ax = plt.subplots(figsize=(8, 4.5), layout="constrained")
 ax.plot(grid, clean_posterior(grid), "--", color="#009E73", linewidth=2.5, label="P(true=1 | x)")
-ax.plot(grid, noisy, color="#D55E00", linewidth=2.5, label="P(noisy=1 | x)")
+ax.plot(grid, noisy, color="#D55E00", linewidth=2.5, label="P(observed=1 | x)")
 ax.plot(
     grid,
     flip_rate(grid) * (grid > 0),
@@ -73,7 +73,7 @@ for (name, model), colour, place in zip(
     at = -model.intercept_[0] / model.coef_[0, 0]
     ax.axvline(at, color=colour, linewidth=1)
     ax.annotate(
-        f"border of\n{name}",
+        f"boundary of\n{name}",
         (at, place[1]),
         place,
         color=colour,
@@ -81,10 +81,10 @@ for (name, model), colour, place in zip(
         va="center",
         arrowprops={"arrowstyle": "-", "color": colour},
     )
-ax.set(xlabel="x", ylabel="probability", title="The border moves, and the data do not show it")
+ax.set(xlabel="x", ylabel="probability", title="The boundary moves, and the data do not show it")
 ax.legend(loc="upper left")
 plt.show()
 
 # %%
-# **What to see:** P(noisy=1 | x) reaches 0 and 1 like that of clean labels, only further to the
-# right. Have random rows near the border checked: that is the only way to find out.
+# **What to see:** P(observed=1 | x) reaches 0 and 1 like that of clean labels, only further to the
+# right. Only checked samples near the boundary can show the errors.

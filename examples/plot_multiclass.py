@@ -2,12 +2,12 @@
 Three classes
 =============
 
-More than two classes are flipped by a matrix, T[i, j] = P(noisy=j | true=i). It is estimated row by
-row, and the weights go through its inverse.
+How are more than two classes handled? Labels are flipped by a matrix, T[i, j] = P(observed=j |
+true=i), which unflip estimates together with P(true | x).
 """
 
 # %%
-# Of the first class 45 % are called the second, of the third 30 % the first.
+# 45 % of the first class are labelled as the second, and 30 % of the third as the first.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,14 +32,13 @@ X_test, y_test = sample(20_000, seed=1)
 y_noisy = flip_labels(y, noise, random_state=0)
 
 # %%
-# ``"auto"`` takes logistic regression or boosted trees for P(noisy y | x), whichever predicts
-# held-out noisy labels better, and reads T off the surest rows of each class.
+# ``"auto"`` estimates T with the noise model, for any number of classes.
 
 reweighted = ImportanceReweightingClassifier(random_state=0).fit(X, y_noisy)
 print("T as estimated")
 print(reweighted.transition_matrix_.round(2))
 models = {
-    "labels as they are": LogisticRegression().fit(X, y_noisy),
+    "noisy labels": LogisticRegression().fit(X, y_noisy),
     "reweighted": reweighted,
     "true labels": LogisticRegression().fit(X, y),
 }
@@ -47,7 +46,7 @@ for name, model in models.items():
     print(f"{name:19} {model.score(X_test, y_test):.1%} of the true test labels")
 
 # %%
-# What each of the three predicts, and the rows by their true class.
+# The predictions of the three classifiers, and the samples by their true class.
 
 COLOURS = ["#0072B2", "#D55E00", "#009E73"]
 fig, axes = plt.subplots(1, 3, figsize=(12, 4.2), sharex=True, sharey=True, layout="constrained")
@@ -68,5 +67,5 @@ for ax, (name, model) in zip(axes, models.items(), strict=True):
 plt.show()
 
 # %%
-# **What to see:** with the labels as they are the second class takes most of the first; with the
-# weights the regions are nearly those of the true labels.
+# **What to see:** trained on noisy labels, the second class takes most of the first. With the
+# correction the regions are nearly those of the true labels.

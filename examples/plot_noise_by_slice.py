@@ -1,14 +1,14 @@
 """
-Who labels carelessly?
-======================
+Is one annotator noisier than another?
+======================================
 
-Labels come from somewhere: people, sources, months. Where the noise differs between them, the whole
-table's rates describe nobody, and the remedy is not a better model but a word with somebody.
+Does the noise differ between people, sources or months? ``noise_by_slice`` estimates the noise of
+each and tests the difference.
 """
 
 # %%
-# Four people label 2000 rows. Three of them err in 4 % of the rows, and one, who labels fewer, in
-# 30 %; he also gets more of the positive rows. Who labelled a row is known.
+# Four people label 2000 samples. Three of them err in 4 % of the samples and one, who labels fewer,
+# in 30 %; this person also gets more positive samples. The annotator of each sample is known.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -29,8 +29,9 @@ table = pd.DataFrame(X, columns=["a", "b", "c", "d"]).assign(annotator=annotator
 # The noise of each of them
 # -------------------------
 #
-# The channel learns from all rows which class a row likely is of. Given that, each person's labels
-# have their own rates, by maximum likelihood, and are tested against one pair of rates for all.
+# The noise model estimates from all samples which class each likely belongs to. Given that, the
+# rates of each person maximise the likelihood, and a test compares them with one pair of rates for
+# all.
 
 found = noise_by_slice(table, y_noisy, by="annotator", random_state=0)
 print(found)
@@ -45,7 +46,7 @@ plt.show()
 # A column that has nothing to do with it
 # ---------------------------------------
 #
-# Numbers are cut into slices of about equal size. The temperature of the day is no cause of errors,
+# Numbers are cut into slices of about equal size. The temperature of the day does not cause errors,
 # and the intervals overlap.
 
 temperature = pd.Series(rng.normal(15, 8, 2000), name="temperature")
@@ -53,6 +54,6 @@ NoiseBySliceDisplay.from_data(X, y_noisy, by=temperature, random_state=0)
 plt.show()
 
 # %%
-# **What to see:** in the first picture one interval lies far from the others, and in the second all
-# of them cross the band of one rate for all. How likely such differences are by chance is said by
-# p, for a column that was chosen before looking.
+# **What to see:** in the first picture one interval is far from the others; in the second all
+# contain the common rate. p is the probability of such differences by chance, for a column that was
+# chosen in advance.

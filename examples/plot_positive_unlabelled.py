@@ -1,15 +1,15 @@
 """
-Positive and unlabelled rows
-============================
+Positive and unlabelled samples
+===============================
 
-Confirmed fraud is fraud; what is not confirmed may be either. Such labels are noisy in one
-direction: no negative is labelled positive, and a large share of the positives is labelled
-negative. Then one rate is known to be 0, and the other is found.
+How is a model trained if only some positives are labelled? Confirmed fraud is fraud; unconfirmed
+cases may be either. No negative is labelled positive, and many positives are labelled negative. One
+rate is known to be 0 and the other is estimated.
 """
 
 # %%
-# Four rows in ten are positive, and 70 % of these were never found. The rate may be above 1/2,
-# which has to be said: one of which nothing is known is taken to lie below.
+# Four samples in ten are positive, and 70 % of these were never found. ``NoiseRates(positive=None,
+# negative=0)`` states that the first rate is unknown; it may be anything below 1.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -22,7 +22,7 @@ y = (rng.uniform(size=1500) < 0.4).astype(int)
 X = rng.normal(size=(1500, 2)) + y[:, None] * [2.4, 1.0]
 labelled = flip_labels(y, NoiseRates(positive=0.7, negative=0.0), random_state=0)
 
-one_sided = NoiseRates(positive=(0.0, 0.95), negative=0.0)
+one_sided = NoiseRates(positive=None, negative=0.0)
 clf = ImportanceReweightingClassifier(
     LogisticRegression(), noise_rates=one_sided, random_state=0
 ).fit(X, labelled)
@@ -30,7 +30,7 @@ print(f"found   {clf.noise_rates_}")
 print(f"between {clf.rate_estimator_.interval_}")
 
 # %%
-# With the rate comes the share of true positives, and a classifier of fraud in place of one of
+# The rate determines the share of true positives. The classifier predicts fraud instead of
 # *confirmed* fraud.
 
 share = clf.noise_rates_.clean_prior(labelled.mean())
@@ -38,11 +38,12 @@ print(
     f"labelled positive {labelled.mean():.0%}, truly positive {share:.0%} (in fact {y.mean():.0%})"
 )
 naive = LogisticRegression().fit(X, labelled)
-print(f"as they are {naive.score(X, y):.0%} of the true labels, reweighted {clf.score(X, y):.0%}")
+print(f"accuracy: noisy labels {naive.score(X, y):.0%}, reweighted {clf.score(X, y):.0%}")
 
 # %%
-# The unlabelled rows, shaded by how likely they are positive. The dotted line is the border of the
-# labels as they are, with hardly a row beyond it. The full line is that of the weights.
+# The unlabelled samples, shaded by their probability of being positive. The dotted line is the
+# decision boundary from the noisy labels, with hardly a sample beyond it. The solid line is that of
+# the reweighted classifier.
 
 fig, ax = plt.subplots(figsize=(8, 5.5), layout="constrained")
 unlabelled = labelled == 0
@@ -61,7 +62,7 @@ ax.scatter(*X[~unlabelled].T, marker="^", s=26, color="#D55E00", label="confirme
 bar = fig.colorbar(points, label="P(true=1 | x) of the unlabelled")
 bar.ax.set_ylim(0, 1)
 x1 = np.array([-4.0, 7.0])
-for name, model, line in [("as they are", naive, ":"), ("reweighted", clf.estimator_, "-")]:
+for name, model, line in [("noisy labels", naive, ":"), ("reweighted", clf.estimator_, "-")]:
     (w1, w2), b = model.coef_[0], model.intercept_[0]
     ax.plot(x1, -(w1 * x1 + b) / w2, line, color="black", linewidth=2.5, label=name)
 ax.set(xlim=(-3.5, 6), ylim=(-3.5, 4.5), xlabel="first feature", ylabel="second feature")
@@ -69,5 +70,5 @@ fig.legend(loc="outside lower center", ncols=4, frameon=False)
 plt.show()
 
 # %%
-# **What to see:** the dark circles amid the triangles are positives that nobody confirmed; the
-# border runs where the classes part, not where labels become rare.
+# **What to see:** the dark circles among the triangles are positives that nobody confirmed. The
+# boundary separates the classes, not the labels.

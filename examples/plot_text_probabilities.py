@@ -1,14 +1,15 @@
 """
-Texts: two models are asked
-===========================
+Texts: combine two models
+=========================
 
-Messages were sorted into topics, and some ended in the wrong one. Two models of the words give
-held-out probabilities; the audit pools them, and its table says which messages to read again.
+How are several models combined in an audit? Messages were sorted into topics, and some have the
+wrong one. Two models give held-out probabilities; the audit selects the combination that predicts
+the labels best.
 """
 
 # %%
-# Messages are made of words that their topic likes, and of words that all topics share. A seventh
-# of them gets the label of another topic, billing more often than others.
+# Messages consist of words that their topic prefers and of words that all topics share. A seventh
+# of them gets the label of another topic, most often billing.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -41,8 +42,8 @@ labels = pd.Series(
 wrong = labels.to_numpy() != true
 
 # %%
-# Probabilities of both models, held out. Given as a list, the pool is taken under which held-out
-# labels are likeliest.
+# Held-out probabilities of both models. From a list, the audit uses the model, product or mean
+# under which held-out labels are likeliest.
 
 words = CountVectorizer().fit_transform(texts)
 models = [LogisticRegression(max_iter=300), MultinomialNB()]
@@ -57,7 +58,7 @@ columns = ["given_label", "suggested_label", "mislabel_proba", "text"]
 print(table.sort_values("mislabel_proba", ascending=False)[columns].head(5).to_string())
 
 # %%
-# Which topics are mistaken for which: T as it is and as it was found.
+# Which topics are confused: the true T and the estimate.
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained", sharey=True)
 pairs = (("as it is", noise.matrix), ("as found", audits["both"].transition_matrix_))
@@ -73,5 +74,5 @@ for name, audit in audits.items():
     print(f"{name}: average precision {average_precision_score(wrong, audit.mislabel_proba_):.2f}")
 
 # %%
-# **What to see:** a row is a true topic, a column the label that it got. The two pictures agree:
-# messages on billing end in returns, and hardly any on delivery is mistaken.
+# **What to see:** a row is a true topic, a column the observed label. Both pictures agree: messages
+# on billing are labelled as returns, and hardly any on delivery is mislabelled.

@@ -1,15 +1,15 @@
 """
-Asymmetric noise: train on flipped labels
-=========================================
+Train on asymmetric noise
+=========================
 
-Two in five of the positive class are labelled negative, and hardly any of the negative class is
-labelled positive. A classifier that takes the labels as they are moves its boundary into the
-positive class. Reweighting moves it back, and says which labels look wrong.
+What does asymmetric noise do to a classifier, and how is it corrected? 40 % of the positive class
+are labelled negative, and hardly any of the negative class is labelled positive. A classifier moves
+its boundary into the positive class; reweighting moves it back.
 """
 
 # %%
-# Two Gaussian classes. The labels that we train on are noisy: of the positive class 40 % are
-# labelled negative, of the negative class 5 % positive.
+# Two Gaussian classes. In the training labels 40 % of the positives and 5 % of the negatives are
+# flipped.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -31,8 +31,8 @@ rates = NoiseRates(positive=0.4, negative=0.05)
 y_noisy = flip_labels(y, rates, random_state=0)
 
 # %%
-# Four classifiers. The noise rates of the second are estimated from the noisy labels alone; the
-# third is told them. The last is trained on clean labels, and is what the others aim at.
+# Four classifiers. The rates of the second are estimated from the noisy labels; the third knows
+# them. The last is trained on clean labels for comparison.
 
 as_they_are = LogisticRegression().fit(X, y_noisy)
 reweighted = ImportanceReweightingClassifier(LogisticRegression()).fit(X, y_noisy)
@@ -42,7 +42,7 @@ clean = LogisticRegression().fit(X, y)
 print(f"estimated {reweighted.noise_rates_}")
 print(f"between   {reweighted.rate_estimator_.interval_}")
 models = {
-    "labels as they are": as_they_are,
+    "noisy labels": as_they_are,
     "reweighted, rates estimated": reweighted,
     "reweighted, rates known": known,
     "clean labels": clean,
@@ -51,12 +51,12 @@ for name, model in models.items():
     print(f"{name:30s}{model.score(X_test, y_test):.1%} of clean test labels right")
 
 # %%
-# The four boundaries, and the rows shaded by the probability that their label is wrong. The dark
-# circles amid the triangles are positive rows that were labelled negative.
+# The four boundaries, and the samples shaded by P(mislabelled). The dark circles among the
+# triangles are positives that were labelled negative.
 
 BLUE, SKY, ORANGE, GREEN = "#0072B2", "#56B4E9", "#D55E00", "#009E73"
 STYLES = {
-    "labels as they are": (ORANGE, ":"),
+    "noisy labels": (ORANGE, ":"),
     "reweighted, rates estimated": (BLUE, "-"),
     "reweighted, rates known": (SKY, "-."),
     "clean labels": (GREEN, "--"),
@@ -92,5 +92,5 @@ fig.legend(loc="outside lower center", ncols=3, frameon=False, handlelength=3)
 plt.show()
 
 # %%
-# **What to see:** the dotted line has moved into the triangles, and three lines lie where it should
-# be; the dark circles are the labels that were flipped.
+# **What to see:** the dotted line has moved into the triangles, while the other three lines agree.
+# The dark circles are the flipped labels.
