@@ -228,7 +228,7 @@ def test_an_audit_is_not_written_over_the_data_it_is_read_from(tmp_path, link):
             target = source.with_suffix(".link")
             link(source, target)
         for data in readers:
-            with pytest.raises(FileExistsError, match="is read from"):
+            with pytest.raises(FileExistsError, match="is an input"):
                 audit.write(data, target)
         assert source.read_bytes() == before
     beside = audit.write(ParquetBatches(path, label="y"), tmp_path / "audit.parquet")

@@ -259,7 +259,7 @@ def calls(small, model):
 @pytest.mark.parametrize("command", WRITING)
 def test_a_folder_that_may_not_be_written_to_is_refused(refused, calls, monkeypatch, command):
     monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
-    assert "may not be written to" in refused(command, *calls[command])
+    assert "is not writable" in refused(command, *calls[command])
 
 
 @pytest.mark.parametrize("command", WRITING)

@@ -77,7 +77,7 @@ def test_an_export_says_which_decisions_moved_and_which_could_not_be_matched(run
         (".", "is a folder"),
         ("empty.sqlite", "is empty"),
         ("noisy.csv/d.sqlite", "is a file"),
-        ("noisy.csv", "is read from, so it is not written to"),
+        ("noisy.csv", "is an input, so it cannot be written to"),
         ("other.sqlite", "holds decisions on another table"),
         ("/proc/d.sqlite", "is not writable"),
     ],

@@ -1,4 +1,4 @@
-"""What older versions of scikit-learn call by another name, or do not know."""
+"""Compatibility with older versions of scikit-learn."""
 
 from typing import Any
 
@@ -13,12 +13,12 @@ VERSION = tuple(map(int, __version__.split(".")[:2]))
 if hasattr(BaseEstimator, "_html_repr"):
 
     class DiagramMixin:
-        """Nothing: an estimator's diagram is its `_html_repr` since scikit-learn 1.7."""
+        """Nothing to add: scikit-learn shows `_html_repr` since 1.7."""
 
 else:
 
     class DiagramMixin:  # type: ignore[no-redef]
-        """What a notebook shows of an estimator is its `_html_repr`, as since scikit-learn 1.7."""
+        """Show `_html_repr` in notebooks, as scikit-learn does since 1.7."""
 
         def _html_repr(self) -> str:
             return str(estimator_html_repr(self))
@@ -34,7 +34,7 @@ else:
 
 
 def validate_data(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
-    """As scikit-learn's, and the columns of polars 2 have names before scikit-learn 1.9 too."""
+    """As scikit-learn's, and with the column names of polars 2 before scikit-learn 1.9."""
     if VERSION >= (1, 9) or hasattr(X, "__dataframe__") or not _is_polars(X):
         return _validate_data(estimator, X, **options)
     found = _validate_data(estimator, _NamedRows(X), **options)
@@ -46,7 +46,7 @@ def _is_polars(X: Any) -> bool:
 
 
 class _NamedRows:
-    """A frame whose columns have names by the protocol that polars 2 has left."""
+    """A frame with the interchange protocol that polars 2 dropped."""
 
     def __init__(self, frame: Any) -> None:
         self.frame, self.shape = frame, frame.shape

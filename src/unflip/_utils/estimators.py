@@ -1,4 +1,4 @@
-"""Handling other people's estimators: seeds and sample weights into any of them."""
+"""Seeds and sample weights for any estimator of scikit-learn."""
 
 from collections.abc import Callable
 from inspect import Parameter, signature
@@ -19,7 +19,7 @@ from unflip._utils.typing import Array, Floats, RandomState, Rows
 from unflip._utils.validation import check_table
 
 MAX_SOFT_LABELS, MIN_SOFT_LABEL = 4, 0.01
-"""Soft labels repeat a row for at most so many classes, each of at least this probability."""
+"""Maximum number of classes per row with soft labels, and minimum probability of each."""
 
 E = TypeVar("E", bound=BaseEstimator)
 
@@ -27,17 +27,17 @@ E = TypeVar("E", bound=BaseEstimator)
 def optional_generator(
     random_state: int | np.random.RandomState | None,
 ) -> np.random.RandomState | None:
-    """Return a generator to hand to the parts, or None where they are to stay unseeded."""
+    """Return a generator for the parts, or None if they are to stay unseeded."""
     return None if random_state is None else check_random_state(random_state)
 
 
 def stage_generator(
     random_state: int | np.random.RandomState | None,
 ) -> np.random.RandomState | None:
-    """Return the generator of the stages where no classifier is trained.
+    """Return the generator of the stages if no classifier is trained.
 
-    A classifier with one seed of its own, as most have, would have drawn it first. So does this, so
-    that one `random_state` gives the same probabilities with and without a classifier.
+    A classifier with one seed would have drawn it first. This draws one too, so that the same
+    `random_state` gives the same probabilities with and without a classifier.
     """
     generator = optional_generator(random_state)
     if generator is not None:
@@ -46,7 +46,7 @@ def stage_generator(
 
 
 def check_is_estimator(value: object) -> None:
-    """Raise where a value is no estimator, or a class of them."""
+    """Raise an error unless a value is an estimator."""
     if isinstance(value, type) or not hasattr(value, "get_params"):
         raise TypeError(
             "expected an estimator, which has fit and get_params, such as LogisticRegression(), "
@@ -55,10 +55,7 @@ def check_is_estimator(value: object) -> None:
 
 
 def clone_seeded(estimator: E, random_state: RandomState) -> E:
-    """Return a clone whose unset `random_state` parameters, nested ones too, are seeded.
-
-    Without a `random_state` they stay unset.
-    """
+    """Return a clone; if a seed is given, its unset `random_state` parameters are seeded."""
     check_is_estimator(estimator)
     copy = clone(estimator)
     generator = optional_generator(random_state)
@@ -74,11 +71,11 @@ def clone_seeded(estimator: E, random_state: RandomState) -> E:
 def delegated(
     method: str, *, to: str = "estimator_", unfitted: str = "_base_estimator"
 ) -> Callable[[BaseEstimator], bool]:
-    """Return the condition that a meta-estimator has a method: that its part has it."""
+    """Return the condition that a meta-estimator has a method, namely that its part has it."""
 
     def check(self: BaseEstimator) -> bool:
         part = getattr(self, to) if hasattr(self, to) else getattr(self, unfitted)()
-        getattr(part, method)  # its AttributeError says what is missing
+        getattr(part, method)  # raises an AttributeError if it is missing
         return True
 
     return check
@@ -172,7 +169,7 @@ def fit_soft_labels(
 ) -> BaseEstimator:
     """Fit `estimator` (in place) to every row with every class k at weight proba_k, and return it.
 
-    A row is repeated for its likeliest classes, at most `MAX_SOFT_LABELS` of them and none below
+    A row is repeated for its most probable classes, at most `MAX_SOFT_LABELS` and none below
     `MIN_SOFT_LABEL`; their weights are scaled to the weight of the row.
     """
     copies = soft_copies(X, proba, classes, row_weight)
@@ -180,7 +177,7 @@ def fit_soft_labels(
 
 
 class Copies(NamedTuple):
-    """Rows that are repeated for their likeliest classes, each with its weight."""
+    """Rows repeated for their most probable classes, each with its weight."""
 
     X: Rows
     y: Array
@@ -209,13 +206,13 @@ def soft_copies(X: Rows, proba: Floats, classes: Array, row_weight: Floats | Non
 def weight_parameters(estimator: BaseEstimator) -> dict[str, bool]:
     """Return the names under which `fit` takes weights, and whether each reaches the loss.
 
-    Raises where no weight would reach the loss.
+    If none does, raise an error.
     """
     parameters = _weight_parameters(estimator)
     if not any(parameters.values()):
         raise TypeError(
             f"{_innermost(estimator)} does not take sample_weight in its fit, so it cannot learn "
-            "from weighted examples. Use one that does, such as LogisticRegression, SVC or "
+            "from weighted samples. Use one that does, such as LogisticRegression, SVC or "
             "HistGradientBoostingClassifier, as it is or as the last step of a Pipeline."
         )
     return parameters
@@ -235,13 +232,13 @@ def _weight_parameters(estimator: BaseEstimator) -> dict[str, bool]:
         return {"sample_weight": True}
     if not any(p.kind is Parameter.VAR_KEYWORD for p in parameters.values()):
         return {}
-    # a search, or another meta-estimator that hands on to its `estimator` what it is given
+    # a search, or another meta-estimator that passes its arguments on to `estimator`
     inner = getattr(estimator, "estimator", None)
     return {"sample_weight": True} if inner is None else _weight_parameters(inner)
 
 
 def _innermost(estimator: BaseEstimator) -> str:
-    """Return the class's name of the estimator that meets the loss."""
+    """Return the class name of the innermost estimator."""
     if isinstance(estimator, Pipeline):
         return f"{_innermost(estimator.steps[-1][1])} (last step of the Pipeline)"
     inner = getattr(estimator, "estimator", None)

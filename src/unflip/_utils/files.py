@@ -1,4 +1,4 @@
-"""Files are written whole or not at all."""
+"""Files that are written whole or not at all."""
 
 import errno
 import os
@@ -20,12 +20,12 @@ def write_whole(path: Path, content: str | bytes) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Give a temporary file beside `path` to write to, and put it in its place at the end.
+    """Yield a temporary file beside `path`, and move it to `path` at the end.
 
-    Where writing fails, it is removed, and what was at `path` stays. A link stays too: what it
-    leads to is replaced. A replaced file keeps its permissions, and its owner and group where this
-    user may set them. A new one has the permissions that `open` gives. The content is on disk
-    before it replaces anything, so that a power failure leaves the old file or the new one.
+    If writing fails, it is removed and `path` is unchanged. A link stays, and its target is
+    replaced. A replaced file keeps its permissions, and its owner and group if this user may set
+    them; a new one has the permissions that `open` gives. The content is on disk before it replaces
+    anything, so that a power failure leaves the old file or the new one.
     """
     target = _regular(path)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -65,7 +65,7 @@ def sync_folder(folder: Path) -> None:
 def _keep_access(old: Path, handle: int) -> None:
     """Give an open file the owner, group, permissions and access control list of another.
 
-    By its handle: in a folder of somebody else, its name may lead elsewhere by now.
+    It is changed by its handle, because its name may lead elsewhere by now.
     """
     before = old.stat()
     mode = stat.S_IMODE(before.st_mode)
@@ -87,9 +87,9 @@ def _keep_access(old: Path, handle: int) -> None:
 def check_outputs(
     outputs: Mapping[str, Path | None], inputs: Iterable[Path | None] = (), *, force: bool
 ) -> None:
-    """Refuse names under which files cannot be written, or only over another one of the command.
+    """Raise an error if outputs cannot be written, or would overwrite another file of the command.
 
-    To be asked before long work, which would else be lost.
+    To be called before long work, which would otherwise be lost.
     """
     asked = [(option, path) for option, path in outputs.items() if path is not None]
     read = [path for path in inputs if path is not None]
@@ -99,7 +99,7 @@ def check_outputs(
         for other, second in asked[: asked.index((option, path))]:
             if same_file(path, second):
                 raise FileExistsError(
-                    f"{other} and {option} are both {path}: give each a file of its own."
+                    f"{other} and {option} are both {path}: name two different files."
                 )
             if path.resolve() in second.resolve().parents:
                 raise FileExistsError(f"{other} {second} is below {path}, the file of {option}.")
@@ -108,10 +108,7 @@ def check_outputs(
 
 
 def check_free(path: Path, *, force: bool) -> None:
-    """Refuse a file that is there already, or a folder that cannot be written to.
-
-    To be asked before long work, which would else be lost.
-    """
+    """Raise an error if a file exists already, or its folder cannot be written to."""
     target = _regular(path)
     if target.exists() and not force:
         raise FileExistsError(f"{path} exists: choose another name, or overwrite it with --force.")
@@ -119,27 +116,29 @@ def check_free(path: Path, *, force: bool) -> None:
     while not folder.exists():
         folder = folder.parent
     if not folder.is_dir():
-        raise NotADirectoryError(f"{folder} is a file, and {path} is to be written below it.")
+        raise NotADirectoryError(f"{path} cannot be written: {folder} is a file, not a folder.")
     if not os.access(folder, os.W_OK):
-        raise PermissionError(f"{folder} may not be written to: choose another place.")
+        raise PermissionError(f"{folder} is not writable: choose another folder.")
 
 
 def check_no_input(path: Path, inputs: Iterable[str | Path]) -> None:
-    """Refuse to write over a file that is read, by whatever name or link."""
+    """Raise an error if an output is one of the files that are read, under any name or link."""
     for read in inputs:
         if same_file(path, Path(read)):
-            raise FileExistsError(f"{path} is read from, so it is not written to: name another.")
+            raise FileExistsError(
+                f"{path} is an input, so it cannot be written to: choose another name."
+            )
 
 
 def same_file(one: Path, other: Path) -> bool:
-    """Return whether two names lead to one file, there or not yet."""
+    """Return whether two names lead to the same file, which need not exist yet."""
     if one.exists() and other.exists():
         return one.samefile(other)
     return one.resolve() == other.resolve()
 
 
 def _regular(path: Path) -> Path:
-    """Return what a name leads to, which must be a regular file or not be there yet."""
+    """Return the target of a name, which must be a regular file or not exist yet."""
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):

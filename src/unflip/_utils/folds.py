@@ -1,4 +1,4 @@
-"""Folds that every class has rows in."""
+"""Folds that contain every class."""
 
 from collections.abc import Iterable
 from typing import TypeVar
@@ -13,14 +13,14 @@ C = TypeVar("C", bound=CrossValidation)
 
 
 def folds_within_classes(cv: C, codes: Array) -> C | int:
-    """Return the folds of cross-fitting: where they are a number, no more than the rarest class."""
+    """Return cv; a number of folds is at most the size of the rarest class."""
     if not isinstance(cv, (int, np.integer)):
         return cv
     return min(int(cv), max(2, int(np.bincount(codes).min())))
 
 
 def check_splits(cv: CrossValidation) -> Splitter | list[tuple[ArrayLike, ArrayLike]]:
-    """Return a splitter, or an iterable of splits as a list, which serves more than once."""
+    """Return a splitter, or an iterable of splits as a list, which can be used repeatedly."""
     is_text = isinstance(cv, (str, bytes))
     if isinstance(cv, Splitter) and not is_text:
         return cv
@@ -42,7 +42,7 @@ def stratified_folds(
     *,
     none_allowed: bool,
 ) -> StratifiedKFold:
-    """Return shuffled folds that each hold every class, or say why there are none."""
+    """Return shuffled folds that each contain every class."""
     if n_folds < 2:
         otherwise = ", or None for none" if none_allowed else ""
         raise ValueError(f"cv must be at least 2 folds{otherwise}, got {n_folds}.")
@@ -55,7 +55,7 @@ def stratified_folds(
         raise ValueError(
             f"class {classes.item(rarest)!r} has {counts[rarest]} rows, fewer than the "
             f"cv={n_folds} folds, so some folds would lack it. Use {', or '.join(remedies)}; or "
-            "leave out the rows of that class, or merge it with another."
+            "drop the rows of that class, or merge it with another."
         )
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
     return StratifiedKFold(n_folds, shuffle=True, random_state=seed)

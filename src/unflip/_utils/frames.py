@@ -22,10 +22,7 @@ def row_index(*sources: Any) -> Any:
 
 
 def column_values(column: "nw.Series[Any]") -> NDArray[Any]:
-    """Return a column as an array, text as objects.
-
-    Of polars' text narwhals makes numpy's own strings, all of which take the room of the longest.
-    """
+    """Return a column as an array, text as objects: numpy's strings all have the longest's size."""
     if column.dtype in (nw.String, nw.Categorical, nw.Enum):
         return np.array(column.to_list(), dtype=object)
     return column.to_numpy()
@@ -37,7 +34,7 @@ def split_label_column(X: Any, label: str) -> tuple[Any, Any]:
     if not isinstance(frame, nw.DataFrame):
         raise ValueError(
             f"y={label!r} names a column of labels, and X is no dataframe but a "
-            f"{type(X).__name__}: give the labels themselves."
+            f"{type(X).__name__}: pass the labels themselves."
         )
     if label not in frame.columns:
         raise ValueError(f"X has no column {label!r}.{did_you_mean(label, frame.columns)}")
@@ -57,14 +54,14 @@ def as_frame(X: Any) -> "nw.DataFrame[Any] | None":
 
 
 def some_rows(table: Any, rows: NDArray[np.intp]) -> Any:
-    """Return rows of a dataframe by position, which becomes their first column, `row`."""
+    """Return rows of a dataframe by position, with the position as first column, `row`."""
     frame = nw.from_native(table, eager_only=True)[rows.tolist()]
     position = nw.new_series("row", rows, backend=frame.implementation)
     return frame.select(position.alias("row"), *frame.columns).to_native()
 
 
 def audit_frame(audit: Any, codes: NDArray[np.intp], index: Any) -> Any:
-    """Return a fitted audit as a table of pandas or polars."""
+    """Return a fitted audit as a dataframe of pandas or polars."""
     rows = np.arange(codes.size)
     first = audit.clean_proba_.argmax(axis=1)
     rest = audit.clean_proba_.copy()
@@ -87,7 +84,7 @@ def audit_frame(audit: Any, codes: NDArray[np.intp], index: Any) -> Any:
 
 
 def native_frame(columns: dict[str, NDArray[Any]], index: Any) -> Any:
-    """Return columns as a table of pandas, or of polars."""
+    """Return columns as a dataframe of pandas, or of polars."""
     if isinstance(index, str):
         import polars
 
@@ -98,7 +95,7 @@ def native_frame(columns: dict[str, NDArray[Any]], index: Any) -> Any:
         import pandas
     except ImportError:
         raise ImportError(
-            "a table needs pandas (pip install pandas), or labels in a polars series."
+            "a dataframe needs pandas (pip install pandas), or labels in a polars series."
         ) from None
     frame = pandas.DataFrame(columns, index=index)
     for name, values in columns.items():

@@ -26,8 +26,8 @@ SINGLE_EXPONENT, SINGLE_SUM = 4.0, 64
 sum in it."""
 
 MIN_MEAN = 1e-145
-"""A basis function with a smaller mean over the denominator's rows is out of reach: the square of
-the mean would underflow, and the coefficient might overflow."""
+"""Minimum mean of a basis function over the denominator's rows: below it, the square of the mean
+would underflow, and the coefficient might overflow."""
 
 
 def reached(mean: Array) -> Array:

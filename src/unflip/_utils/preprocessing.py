@@ -1,4 +1,4 @@
-"""Rows of text, categories, dates and gaps as numbers, for the stages that compute with numbers."""
+"""Text, categories, dates and missing values as numbers, for the stages that need numbers."""
 
 from typing import Any
 
@@ -14,11 +14,11 @@ from sklearn.preprocessing import StandardScaler
 from unflip._utils.typing import Array
 
 GAPS, MIXED = "gaps", "mixed"
-"""What rows may hold besides numbers: numbers that are missing; text, categories and dates."""
+"""Contents other than numbers: missing values; text, categories and dates."""
 
 
 def holds(X: Any) -> str | None:
-    """Return what rows hold besides numbers: "gaps", "mixed", or None where they are numbers."""
+    """Return what rows hold besides numbers: "gaps", "mixed", or None."""
     if sparse.issparse(X):
         return None
     frame = nw.from_native(X, allow_series=True, pass_through=True)
@@ -34,10 +34,10 @@ def holds(X: Any) -> str | None:
         if isinstance(frame, nw.Series):
             values = frame.to_numpy()
         else:
-            # numpy would store texts in fixed width, each with as much room as the longest takes
+            # numpy would store texts in the width of the longest
             is_array = hasattr(X, "dtype") or hasattr(X, "__array__")
             values = np.asarray(X) if is_array else np.asarray(X, dtype=object)
-    except ValueError:  # rows of different lengths, which others refuse in better words
+    except ValueError:  # rows of different lengths, for which others have better messages
         return None
     if values.dtype.kind == "O":
         if any(isinstance(value, str) for value in values.flat):
@@ -46,7 +46,7 @@ def holds(X: Any) -> str | None:
             values = values.astype(float)
         except ValueError:
             return MIXED
-        except TypeError:  # neither numbers nor strings: others say so
+        except TypeError:  # neither numbers nor strings, which others refuse
             return None
     if values.dtype.kind == "U":
         return MIXED
@@ -62,14 +62,14 @@ def _least(values: Array) -> Any:
 
 
 def default_classifier(X: Any) -> BaseEstimator:
-    """Return the classifier that is trained where none is given: logistic regression.
+    """Return the default classifier: logistic regression.
 
-    Dense columns are standardised, so that the solver converges whatever their units. Of columns
-    that are no numbers numbers are made first, and gaps are filled, as by the command line.
+    Dense columns are standardised, so that the solver converges whatever their units. Non-numeric
+    columns are encoded and missing values imputed first, as by the command line.
     """
     model = LogisticRegression(max_iter=1000)
     if sparse.issparse(X):
-        # counts or indicators of one unit, of which scaling would make the rarest the loudest
+        # scaling counts or indicators would give the rarest the largest values
         return model
     classifier = make_pipeline(StandardScaler(), model)
     kind = holds(X)
@@ -80,11 +80,11 @@ def default_classifier(X: Any) -> BaseEstimator:
 
 
 def fit_preprocessing(X: Any, estimator: Any) -> tuple[Any, Pipeline | None]:
-    """Return rows as numbers, and what made them so; None where they were numbers before.
+    """Return encoded rows, and the fitted encoder; None if the rows are numbers already.
 
-    By the first steps of the classifier's own Pipeline, up to the first one that needs labels:
-    its rows would know them. Where these do not make numbers, or there are none, by the
-    vectoriser of the command line.
+    The encoder consists of the first steps of the classifier's own Pipeline, up to the first that
+    needs labels, which would leak them. If these do not yield numbers, it is the vectoriser of the
+    command line.
     """
     kind = holds(X)
     if kind is None:
@@ -107,18 +107,18 @@ def _by_own_steps(X: Any, estimator: Any) -> tuple[Any, list[tuple[str, Any]]]:
         made = clone(step)
         try:
             rows = made.fit_transform(rows)
-        except (TypeError, ValueError):  # it needs labels, or fails with them too, and says so
+        except (TypeError, ValueError):  # it needs labels, or will fail again with a message
             break
         fitted.append((name, made))
     return rows, fitted
 
 
 def make_vectorizer() -> Pipeline:
-    """Return what turns columns of any kind into numbers without gaps.
+    """Return an encoder of columns of any kind as numbers without missing values.
 
-    After the `ColumnEncoder` the mean fills the gaps, with a column that says where they were, and
-    every column is centred: what works in single precision, such as a forest, loses nothing where
-    values are large and close together. It does not look at labels, and nothing in it is random.
+    After the `ColumnEncoder`, missing values are replaced by the mean, with an indicator column,
+    and every column is centred, so that large values close together stay distinct in single
+    precision. It does not use labels, and it is deterministic.
     """
     from unflip._utils.columns import ColumnEncoder  # needs polars
 

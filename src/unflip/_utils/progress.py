@@ -1,6 +1,6 @@
-"""How far long work has come: told by loops deep inside, heard by whoever shows it.
+"""Progress of long work: reported by inner loops to a listener, if there is one.
 
-Nothing is told where nobody listens, and what is told never falls back.
+The reported share never decreases.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +13,7 @@ import numpy as np
 
 @dataclass
 class _Work:
-    """Units of work between two shares of the whole, and how many of them are done."""
+    """Units of work between two shares of the whole, and the number of units done."""
 
     tell: Callable[[float], None]
     ends: Sequence[float] = (0.0, 1.0)
@@ -33,7 +33,7 @@ _current: ContextVar[_Work | None] = ContextVar("work", default=None)
 
 @contextmanager
 def heard(tell: Callable[[float], None]) -> Iterator[None]:
-    """Listen: `tell` is called with the share of the work inside that is done."""
+    """Call `tell` with the share of the work inside that is done."""
     last = 0.0
 
     def told(share: float) -> None:
@@ -51,7 +51,7 @@ def heard(tell: Callable[[float], None]) -> Iterator[None]:
 
 @contextmanager
 def work(weights: int | Sequence[float]) -> Iterator[None]:
-    """Say what the current unit of work consists of; :func:`tick` says that a part is done.
+    """Divide the current unit of work into parts; :func:`tick` reports that one is done.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def work(weights: int | Sequence[float]) -> Iterator[None]:
 
 
 def tick() -> None:
-    """Say that one part of the work in hand is done."""
+    """Report that one part of the current work is done."""
     current = _current.get()
     if current is not None:
         current.tick()

@@ -1,4 +1,4 @@
-"""What a user's `sample_weight` says of how many rows there are, whatever its scale."""
+"""Number of samples that `sample_weight` amounts to, whatever its scale."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -7,19 +7,19 @@ from unflip._utils.typing import Floats
 from unflip._utils.validation import check_weights
 
 RESTS_ON_ONE_ROW = 2.0
-"""Weights of 200 rows or more that leave fewer effective rows rest on a single row."""
+"""Minimum effective sample size of 200 samples or more: below it, one sample dominates."""
 
 MAX_COPIES = 10
-"""Fractions are read as numbers of copies up to this many: weights rounded to two digits, which
-are multiples of 0.01, are not."""
+"""Maximum number of copies that fractional weights stand for; with more, weights rounded to two
+digits would count as multiples of 0.01."""
 
 
 def relative_weights(sample_weight: ArrayLike | None, n_samples: int) -> Floats:
-    """Return how many rows each row counts as; the scale of `sample_weight` does not matter.
+    """Return how many samples each one counts as, whatever the scale of `sample_weight`.
 
-    Whole numbers are numbers of copies, up to a common factor: 2, 2 and 4 are 1, 1 and 2 rows.
-    Fractions that are small multiples of a common unit are too, as 0.2, 0.2 and 0.4. All other
-    weights sum to their effective number of rows, (sum w)^2 / sum w^2.
+    Whole numbers are numbers of copies, up to a common factor: 2, 2 and 4 are 1, 1 and 2 samples.
+    So are fractions that are small multiples of a common unit, such as 0.2, 0.2 and 0.4. All other
+    weights sum to the effective sample size, (sum w)^2 / sum w^2.
     """
     weight = check_weights(sample_weight, n_samples)
     if sample_weight is None:
@@ -28,8 +28,8 @@ def relative_weights(sample_weight: ArrayLike | None, n_samples: int) -> Floats:
     if effective < min(RESTS_ON_ONE_ROW, np.count_nonzero(weight) / 100):
         raise ValueError(
             f"sample_weight leaves {effective:.2g} effective rows of {n_samples}: one weight of "
-            f"{weight.max():.3g} outweighs all others (median {np.median(weight):.3g}), so that "
-            "nothing could be learnt but that row. Clip the largest weights."
+            f"{weight.max():.3g} outweighs all others (median {np.median(weight):.3g}). Clip the "
+            "largest weights."
         )
     unit = common_unit(weight)
     if unit is not None:
@@ -48,10 +48,10 @@ def effective_rows(weight: Floats) -> float:
 
 
 def common_unit(weight: Floats) -> float | None:
-    """Return the largest number that all weights are multiples of; None where there is none.
+    """Return the largest number that all weights are multiples of, or None.
 
-    Of whole numbers the greatest common divisor. Of others by Euclid's algorithm, up to rounding;
-    there is none where the largest weight would be more than 10 units.
+    For whole numbers it is the greatest common divisor, for others found by Euclid's algorithm up
+    to rounding; None if the largest weight is more than `MAX_COPIES` units.
     """
     values = np.unique(weight[weight > 0])
     largest = unit = float(values[-1])

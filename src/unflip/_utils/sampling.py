@@ -1,4 +1,4 @@
-"""Which rows are drawn: a function of how many there are and of the seed, wherever they lie."""
+"""Random subsets of rows, which depend only on the number of rows and the seed."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,10 +6,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 
 SPARSE = 10
-"""Where the rows are so many times as many as the drawn ones, no list of all rows is made."""
+"""Minimum number of rows per drawn row for sampling without a permutation of all rows."""
 
 ALL_LISTED = 2**24
-"""Up to so many rows, one in random order is found by putting all of them in random order."""
+"""Maximum number of rows for which all are permuted."""
 
 
 def shuffled(n_rows: int, size: int, random_state: np.random.RandomState) -> NDArray[np.intp]:
@@ -24,10 +24,10 @@ def shuffled(n_rows: int, size: int, random_state: np.random.RandomState) -> NDA
 def drawn_rows(
     n_rows: int, size: int, random_state: int | np.random.RandomState | None
 ) -> NDArray[np.intp]:
-    """Return the positions of `size` rows drawn without replacement, rising; of fewer rows, all.
+    """Return the ascending positions of at most `size` rows drawn without replacement.
 
     Rows in memory, in files and on a cluster are drawn alike, so that they give the same estimates.
-    Memory is in proportion to `size`.
+    Memory is proportional to `size`.
     """
     if n_rows <= size:
         return np.arange(n_rows)

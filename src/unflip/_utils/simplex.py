@@ -6,19 +6,19 @@ from numpy.typing import NDArray
 from unflip._utils.typing import Array, Floats
 
 BARRIER = 1e-10
-"""Weight of the log-barrier that keeps mixtures off the faces: what is ruled out is ranked."""
+"""Weight of the log-barrier that keeps mixtures off the faces, so that tiny entries are ranked."""
 
 NEARLY_FLAT = 1 - 1e-3
-"""Where g_k is smaller, q_k is 0 but for the barrier: q_k = BARRIER / (1 - g_k)."""
+"""Maximum g_k at which q_k is 0 but for the barrier: q_k = BARRIER / (1 - g_k)."""
 
 MAX_SUBOPTIMALITY = 1e-6
-"""How far a row's mean log-likelihood is below its highest value at most."""
+"""Maximum difference of a row's mean log-likelihood from its maximum."""
 
 MAX_EM_STEPS = 1000
-"""Accelerated steps at most: hardly any row takes a hundred."""
+"""Maximum number of accelerated steps; hardly any row takes a hundred."""
 
 SOLVED_AT_ONCE = 1 << 21
-"""Numbers that are iterated on at a time."""
+"""Maximum number of array entries per block."""
 
 
 def onto_simplex(values: Floats) -> Floats:
@@ -35,7 +35,7 @@ def scaled_rows(values: Floats) -> Floats:
 
 
 ROUNDING = 1e-6
-"""Largest part of a sum of probabilities that is rounding, in single precision too."""
+"""Maximum rounding error of a sum of probabilities, in single precision too."""
 
 
 def of_another_class(proba: Floats, codes: NDArray[np.intp]) -> Floats:
@@ -51,7 +51,7 @@ def of_another_class(proba: Floats, codes: NDArray[np.intp]) -> Floats:
 
 
 def left_over(proba: Floats) -> Floats:
-    """Return what each row lacks to a sum of one, as far as it is more than rounding."""
+    """Return one minus the sum of each row, or 0 if that is only rounding."""
     left = 1 - proba.sum(axis=1, dtype=np.float64)
     return np.where(left > ROUNDING, left, 0.0)
 
@@ -84,7 +84,7 @@ def _on_the_boundary(rows: Floats, matrix: Floats, inverted: Floats) -> Floats:
     mixture, is_corner = _corners(rows, matrix, inverted.argmax(axis=1))
     between = np.flatnonzero(~is_corner)
     start = scaled_rows(np.maximum(inverted[between], 1e-3))
-    mixture[between] = _climbed(start, rows[between], matrix)
+    mixture[between] = _maximised(start, rows[between], matrix)
     return mixture
 
 
@@ -105,7 +105,7 @@ def _corners(rows: Floats, matrix: Floats, guess: Array) -> tuple[Floats, NDArra
     return mixture, is_corner
 
 
-def _climbed(start: Floats, rows: Floats, matrix: Floats) -> Floats:
+def _maximised(start: Floats, rows: Floats, matrix: Floats) -> Floats:
     """Return the best q inside the simplex, from starts that are inside."""
     mixture = start.copy()
     moving = np.arange(len(rows))

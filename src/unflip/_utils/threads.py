@@ -1,4 +1,4 @@
-"""Rows shared out among threads, in place of BLAS's own."""
+"""Work on rows split among threads, with BLAS limited to one."""
 
 import os
 import re
@@ -18,13 +18,13 @@ from threadpoolctl import OpenBLASController, ThreadpoolController
 T = TypeVar("T")
 
 ROWS_PER_THREAD = 2**15
-"""A slice of so many rows is worth a thread's while."""
+"""Minimum number of rows per thread."""
 
 _is_worker: ContextVar[bool] = ContextVar("is_worker", default=False)
 """Whether this thread is one of those that :func:`by_threads` starts."""
 
 SCIKIT_LEARN = RLock()
-"""Held while scikit-learn grows trees.
+"""Lock that is held while scikit-learn grows trees.
 
 Its `Parallel`, which bins columns and grows forests, exchanges the warning filters of the whole
 process meanwhile: two threads that leave it in the order in which they entered would leave the

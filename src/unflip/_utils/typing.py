@@ -1,4 +1,4 @@
-"""Types that more than one module speaks of."""
+"""Types that several modules use."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol, Self, runtime_checkable
@@ -7,10 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Rows = Any
-"""Rows as scikit-learn takes them: arrays, sparse matrices, dataframes of any library.
-
-No type is common to them. This is the one place that says so.
-"""
+"""Rows as scikit-learn takes them: arrays, sparse matrices, dataframes. They share no type."""
 
 Record = dict[str, Any]
 """Values by name: parameters, fitted attributes, or what is written as JSON."""

@@ -1,7 +1,7 @@
-"""The one door for what users pass in: labels, probabilities, weights, parameters."""
+"""Validation of what users pass in: labels, probabilities, weights, parameters."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from numbers import Real
 from typing import Any, NamedTuple, SupportsFloat, TypeGuard
@@ -18,26 +18,26 @@ from unflip._utils.compat import validate_data
 from unflip._utils.typing import Array, PlainLabel, Rows, Vector
 
 FLOATS = (np.float64, np.float32)
-"""Precisions that are kept as they come."""
+"""Floating-point types that are kept."""
 
 MAX_VALUE = 1e150
-"""Larger numbers are refused: their squares, of which distances are made, overflow."""
+"""Maximum number that is accepted: squares of larger numbers, as in distances, overflow."""
 
 MAX_SINGLE = 1e15
-"""Rows in single precision that hold larger numbers are computed with in double, alike."""
+"""Maximum number in single precision; rows with larger ones are converted to double precision."""
 
 MAX_STRING_BYTES = 64 * 2**20
-"""Bytes that labels may take as an array of numpy's strings: a table of this size is not large."""
+"""Maximum number of bytes of labels as an array of numpy's strings."""
 
 MIN_SAMPLES = 10
-"""Noise rates are not estimated on fewer."""
+"""Minimum number of samples to estimate noise rates."""
 
 MANY_VALUES = 50
-"""Distinct labels, beyond which a column may hold measurements or names."""
+"""Number of distinct labels above which a column may hold measurements or names."""
 
 
 class Labels(NamedTuple):
-    """Labels that have been checked: what internal functions take in the place of `y`."""
+    """Validated labels: what internal functions take instead of `y`."""
 
     # The classes, sorted.
     classes: Array
@@ -46,7 +46,7 @@ class Labels(NamedTuple):
 
     @property
     def given(self) -> Array:
-        """The labels themselves."""
+        """The observed labels."""
         return self.classes[self.codes]
 
 
@@ -56,7 +56,7 @@ def check_labels(
     """Return the sorted classes and, for every row, the position of its label among them."""
     labels = plain_labels(y, "y")
     if not labels.size:
-        raise ValueError("Found array with 0 sample(s): y is empty, and labels are needed.")
+        raise ValueError("Found array with 0 sample(s): y is empty. Pass one label per sample.")
     _refuse_measurements(labels)
     check_classification_targets(labels)
     if classes is None:
@@ -72,9 +72,9 @@ def check_labels(
             )
     if known.size < 2:
         raise ValueError(
-            f"y holds one class only ({known.tolist()}), and two are needed. Look at how the rows "
-            "were chosen; where the other class is merely absent from this sample, pass "
-            "classes=[...] with all of them to the functions that take it."
+            f"y holds one class only ({known.tolist()}), and two are needed. Check how the rows "
+            "were selected; if the other class is merely absent from this sample, name all classes "
+            "with classes=[...] in functions that take it."
         )
     if binary and known.size > 2:
         raise ValueError(
@@ -98,19 +98,19 @@ def _refuse_measurements(labels: Array) -> None:
             else f"y holds {values.size} distinct numbers in {labels.size} samples, {_some(values)}"
         )
         raise ValueError(
-            f"Unknown label type: {what}, as a target of regression does, and unflip corrects "
-            "labels of classes. Cut the numbers into ranges, for example pandas.qcut(y, 4, "
-            "labels=False); if they are names of classes, pass them as strings, y.astype(str)."
+            f"Unknown label type: {what}, like a regression target, and unflip corrects class "
+            "labels. Cut the numbers into ranges, for example pandas.qcut(y, 4, labels=False); if "
+            "they are names of classes, pass them as strings, y.astype(str)."
         )
 
 
 def check_classes(classes: ArrayLike) -> Array:
-    """Return the classes that a user names, sorted, or say that they are too few."""
+    """Return the classes that a user names, sorted; raise an error for fewer than two."""
     known = np.unique(plain_labels(classes, "classes"))
     if known.size < 2:
         raise ValueError(
             f"classes={known.tolist()} has {known.size} distinct entries, and at least two are "
-            "needed: name every class that a label may have, or leave it out."
+            "needed: name every class that a label may have, or omit classes."
         )
     return known
 
@@ -118,10 +118,9 @@ def check_classes(classes: ArrayLike) -> Array:
 def plain_labels(y: Any, name: str = "y") -> Array:
     """Return labels as a one-dimensional array of numbers, strings or booleans.
 
-    Strings that come as objects, categories or nullable types become numpy's own, so that what is
-    made of a label is the same whatever held it; only where one long string among many would make
-    such an array large do they stay objects. Missing labels are refused, with their rows. A
-    column of shape (n, 1) is ravelled, with scikit-learn's warning.
+    Strings of any type become numpy's own strings, unless one long string would make that array
+    large. Missing labels are refused, with their rows. A column of shape (n, 1) is ravelled, with
+    scikit-learn's warning.
     """
     if y is None:
         raise ValueError(f"requires {name} to be passed, but the target {name} is None.")
@@ -143,7 +142,7 @@ def plain_labels(y: Any, name: str = "y") -> Array:
 
 
 def _refuse_several_labels(y: Any, name: str) -> None:
-    """Refuse more than one label per sample, with what to do instead."""
+    """Raise an error for more than one label per sample."""
     shape = tuple(np.shape(y)) if sparse.issparse(y) else np.asarray(y).shape
     if len(shape) == 2 and shape[1] > 1:
         raise ValueError(
@@ -155,14 +154,14 @@ def _refuse_several_labels(y: Any, name: str) -> None:
 
 
 def _holds_objects(y: Any) -> bool:
-    """Return whether numpy might make other labels of these: strings of numbers, floats of gaps."""
+    """Return whether numpy might convert these labels, such as numbers to strings."""
     if isinstance(y, (list, tuple)) or hasattr(y, "columns"):
         return True
     return hasattr(y, "dtype") and not isinstance(y.dtype, np.dtype)  # pandas' and polars' own
 
 
 def _without_objects(labels: Array, name: str) -> Array:
-    """Return objects as numbers, strings or booleans, as which they must be of one kind."""
+    """Return objects as numbers, strings or booleans; they must be of one kind."""
     types = {type(label) for label in labels}
     if types and not all(issubclass(each, str) for each in types):
         _refuse_missing(np.fromiter(map(is_missing, labels), bool, labels.size), name)
@@ -180,7 +179,7 @@ def _without_objects(labels: Array, name: str) -> Array:
 
 
 def _as_strings(labels: Array) -> Array:
-    """Return strings as numpy's own, all of which take the room of the longest, or as objects."""
+    """Return strings as numpy's own, or as objects if one of them is very long."""
     longest = max(map(len, labels), default=0)
     if labels.size * longest * np.dtype("U1").itemsize > MAX_STRING_BYTES:
         return labels.astype(object)
@@ -188,7 +187,7 @@ def _as_strings(labels: Array) -> Array:
 
 
 def is_missing(label: object) -> bool:
-    """Return whether an object stands for a value that is not there."""
+    """Return whether an object stands for a missing value."""
     if label is None or type(label).__name__ in ("NAType", "NaTType"):  # pandas' own
         return True
     return isinstance(label, (float, np.floating)) and bool(np.isnan(label))
@@ -204,7 +203,7 @@ def _refuse_missing(missing: NDArray[np.bool_], name: str) -> None:
 
 
 def find_class(classes: Array, text: object) -> PlainLabel | None:
-    """Return the class that is written so, or None: 1.0 is 1, and true is True."""
+    """Return the class with this text, or None; 1.0 is 1, and true is True."""
     wanted = str(text)
     for label in classes.tolist():
         same_word = isinstance(label, bool) and str(label).lower() == wanted.lower()
@@ -216,13 +215,13 @@ def find_class(classes: Array, text: object) -> PlainLabel | None:
 
 
 def did_you_mean(name: str, names: Sequence[str]) -> str:
-    """Return a hint at the name that is most alike, with a blank before it; empty if none is."""
+    """Return a hint at the most similar name after a space, or an empty string."""
     near = get_close_matches(name, names, n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def _some(values: Array) -> str:
-    """Return values as people read them, the first five of many."""
+    """Return the first five values as text."""
     names = ", ".join(repr(value) for value in values[:5].tolist())
     return names + (", ..." if values.size > 5 else "")
 
@@ -230,10 +229,7 @@ def _some(values: Array) -> str:
 def check_weights(
     sample_weight: ArrayLike | None, n_samples: int, *, all_zero: bool = False
 ) -> NDArray[np.float64]:
-    """Return one weight >= 0 per row; ones where none are given.
-
-    They may be zero for every row of a block of many: `all_zero`.
-    """
+    """Return one weight >= 0 per row, by default 1; `all_zero` allows that all are zero."""
     if sample_weight is None:
         return np.ones(n_samples)
     if isinstance(sample_weight, Real):
@@ -259,17 +255,17 @@ def check_weights(
 
 
 def check_class_weights(weight: Array, codes: Array, classes: Array) -> None:
-    """Refuse weights that leave a class without a row to learn it from."""
+    """Raise an error if all rows of a class have weight zero."""
     mass = np.bincount(codes, weight, minlength=classes.size)
     if not mass.all():
         raise ValueError(
-            f"all rows of class {classes.item(np.argmin(mass))!r} have sample_weight zero, so "
-            "that nothing tells what it is like. Give some of them a weight, or leave them out."
+            f"all rows of class {classes.item(np.argmin(mass))!r} have sample_weight zero, so it "
+            "cannot be learnt. Give some of them a positive weight, or drop them."
         )
 
 
 def check_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    """Return `values` as floats in [0, 1], or say which value is not."""
+    """Return `values` as floats in [0, 1]."""
     probabilities = check_numbers(values, name)
     outside = ~((probabilities >= 0) & (probabilities <= 1))  # NaN is outside too
     if outside.any():
@@ -281,7 +277,7 @@ def check_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
 
 
 def check_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    """Return `values` as floats, or say that they are none."""
+    """Return `values` as floats."""
     try:
         array = np.asarray(values)
         if array.dtype.kind == "c":  # numpy would drop the imaginary parts
@@ -292,7 +288,7 @@ def check_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
 
 
 def _in_short(value: object) -> str:
-    """Return what was given, the beginning of what is long."""
+    """Return the representation of a value, cut to 80 characters."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
@@ -338,7 +334,7 @@ def training_rows(
     dtype: DTypeLike | list[type] = FLOATS,
     name: str = "X",
 ) -> Rows:
-    """Return rows to compute with: finite numbers of a size whose squares are finite too."""
+    """Return rows of finite numbers whose squares are finite too."""
     rows = check_array(
         X, accept_sparse=accept_sparse, dtype=dtype, estimator=estimator, input_name=name
     )
@@ -359,13 +355,13 @@ def new_rows(
     accept_sparse: str | bool | list[str] = "csr",
     dtype: DTypeLike | list[type] = FLOATS,
 ) -> Rows:
-    """Return rows to predict, with the columns that the fitted `estimator` has seen."""
+    """Return rows to predict, with the columns of the fit."""
     rows = validate_data(estimator, X, reset=False, accept_sparse=accept_sparse, dtype=dtype)
     return within_range(rows, "X")
 
 
 def within_range(rows: Rows, name: str) -> Rows:
-    """Return rows as they are, or in double precision, or say which columns are too large."""
+    """Return rows, in double precision if needed; raise an error for columns too large."""
     values = rows.data if sparse.issparse(rows) else rows
     if values.dtype.kind != "f" or not values.size:
         return rows
@@ -385,7 +381,7 @@ def within_range(rows: Rows, name: str) -> Rows:
 
 
 def check_enough_rows(X: Rows, y: Vector) -> None:
-    """Refuse samples on which no noise rate can be told apart from chance."""
+    """Raise an error for too few samples to estimate noise rates."""
     check_rows_of(X, y)
     n_samples = len(y)
     if n_samples < MIN_SAMPLES:
@@ -396,7 +392,7 @@ def check_enough_rows(X: Rows, y: Vector) -> None:
 
 
 def check_rows_of(X: Rows, y: ArrayLike) -> None:
-    """Refuse rows that are not as many as their labels, or none at all."""
+    """Raise an error unless there are as many rows as labels."""
     if X is None:
         raise ValueError("X is None: rows are needed, of shape (n_samples, n_features).")
     if y is None:
@@ -409,18 +405,18 @@ def check_rows_of(X: Rows, y: ArrayLike) -> None:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Return whether a parameter is one real number: neither an array nor True or False."""
+    """Return whether a parameter is one real number, and not True or False."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def check_flag(value: object, name: str) -> None:
-    """Refuse a parameter that is neither True nor False."""
+    """Raise an error unless a parameter is True or False."""
     if not (isinstance(value, (bool, np.bool_)) or (is_number(value) and value in (0, 1))):
         raise ValueError(f"{name} must be True or False, got {_in_short(value)}.")
 
 
 def check_level(level: object) -> float:
-    """Return a confidence in (0, 1), or say what was given."""
+    """Return a confidence level in (0, 1)."""
     if not (is_number(level) and 0 < level < 1):
         raise ValueError(f"level must lie between 0 and 1, got {_in_short(level)}.")
     return float(level)
@@ -429,9 +425,9 @@ def check_level(level: object) -> float:
 def check_selection(
     n_samples: int | None, *, precision: object = None, n: object = None, threshold: object = None
 ) -> None:
-    """Refuse a choice of rows other than by one of a precision, a number, a threshold, or none.
+    """Raise an error unless at most one of precision, n and threshold is given, and valid.
 
-    `n_samples` is None where the number of samples is not known yet.
+    `n_samples` is None if the number of samples is not known yet.
     """
     given = {"precision": precision, "n": n, "threshold": threshold}
     names = [name for name, value in given.items() if value is not None]
@@ -448,14 +444,14 @@ def check_selection(
 
 
 def check_not_negative(value: object, name: str) -> float:
-    """Return a finite number >= 0, or say what was given."""
+    """Return a finite number >= 0."""
     if not (is_number(value) and 0 <= value < np.inf):
         raise ValueError(f"{name} must be a finite number >= 0, got {_in_short(value)}.")
     return float(value)
 
 
 def check_width(value: SupportsFloat, name: str) -> float:
-    """Return a kernel's width, whose square must be a number too."""
+    """Return a kernel's width, whose square must be finite and positive too."""
     width = check_positive(value, name)
     if not 1 / MAX_VALUE <= width <= MAX_VALUE:
         raise ValueError(
@@ -466,7 +462,7 @@ def check_width(value: SupportsFloat, name: str) -> float:
 
 
 def check_positive(value: SupportsFloat, name: str) -> float:
-    """Return a number > 0, or say what was given."""
+    """Return a number > 0."""
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -482,7 +478,7 @@ def check_widths(values: ArrayLike, name: str) -> Array:
 
 
 def check_positives(values: ArrayLike, name: str) -> Array:
-    """Return a one-dimensional array of numbers > 0, or say what was given."""
+    """Return a one-dimensional array of numbers > 0."""
     numbers = check_numbers(values, name)
     if numbers.ndim != 1 or numbers.size == 0:
         raise ValueError(f"{name} must be a list of numbers > 0, got {values!r}.")
@@ -490,18 +486,22 @@ def check_positives(values: ArrayLike, name: str) -> Array:
 
 
 def check_count(value: object, name: str, *, least: int) -> None:
-    """Refuse a parameter that is not an integer of at least `least`."""
+    """Raise an error unless a parameter is an integer >= `least`."""
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name} must be an integer >= {least}, got {value!r}.")
 
 
 def check_table(estimator: BaseEstimator, X: Rows, *, reset: bool) -> None:
-    """Check rows that are handed on as they are: two dimensions, and the columns seen in `fit`.
+    """Check rows that are passed on unchanged: two dimensions, and the columns of the fit.
 
-    With `reset` the columns are recorded on `estimator`. Texts may come in one dimension, which is
-    what scikit-learn's vectorisers take.
+    With `reset` the columns are recorded on `estimator`. Texts may be one-dimensional, as for
+    scikit-learn's vectorisers.
     """
-    if hasattr(X, "__iter__") and getattr(X, "ndim", 1) == 1 and all(map(_is_text, X)):
+    if (
+        isinstance(X, Iterable)
+        and getattr(X, "ndim", 1) == 1
+        and all(isinstance(each, str) for each in X)
+    ):
         return
     if getattr(X, "ndim", 2) == 1:
         raise ValueError(
@@ -510,17 +510,13 @@ def check_table(estimator: BaseEstimator, X: Rows, *, reset: bool) -> None:
         )
     if getattr(getattr(X, "dtype", None), "kind", "") in ("m", "M"):
         raise ValueError(
-            f"X has the type {X.dtype}, and no classifier takes dates or durations. Make numbers "
-            "of them, such as days since the first."
+            f"X has the type {X.dtype}, and no classifier takes dates or durations. Convert them "
+            "to numbers, such as days since the first date."
         )
     validate_data(estimator, X, reset=reset, skip_check_array=True)
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
 def check_choice(value: object, choices: tuple[str, ...], name: str) -> None:
-    """Refuse a string parameter that is not one of its choices."""
+    """Raise an error unless a string parameter is one of its choices."""
     if not (isinstance(value, str) and value in choices):
         raise ValueError(f"{name}={value!r} is not one of {list(choices)}.")

@@ -16,14 +16,13 @@ NOT_THE_USERS = ("unflip", "contextlib", "sklearn", "joblib")
 `one_blas_thread()`, Pipelines and searches."""
 
 SAID = "__unflip_said__"
-"""Name under which a frame keeps what was said during its call."""
+"""Name under which a frame keeps the warnings given during its call."""
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn at the line of the user, except inside :func:`silenced`, and once per call of theirs.
+    """Warn at the line of the user, once per call of theirs, except inside :func:`silenced`.
 
-    A search fits the same classifier to every fold, and what is doubtful about one fit is so about
-    all: messages that differ in numbers only are one.
+    Messages that differ in numbers only count as one, since a search fits a classifier repeatedly.
     """
     if _silenced.get():
         return
@@ -46,11 +45,10 @@ def _package(frame: FrameType) -> str:
 
 @contextmanager
 def silenced() -> Iterator[None]:
-    """Give no warning of unflip's in this thread, for fits that are only steps of another one.
+    """Suppress unflip's warnings in this thread, for fits that are only steps of another one.
 
-    `warnings.catch_warnings` would exchange the filters of the whole process: two threads that
-    leave it in the order in which they entered lose each other's warnings, and the filters stay
-    changed. Warnings of other packages are left to them and to the user.
+    `warnings.catch_warnings` would change the filters of the whole process, and permanently if two
+    threads leave it in the order in which they entered.
     """
     before = _silenced.set(True)
     try:
