@@ -62,11 +62,11 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
         As for :class:`~unflip.ImportanceReweightingClassifier`.
     determined : "auto", True or False, default="auto"
         Used by :meth:`fit_posterior` with noise_rates="auto": whether the sample determines its
-        true label. True: it does, as a picture of a cat does; what the model doubts beyond T is
+        true label. True: it does, as a picture of a cat does; uncertainty of the model beyond T is
         shared by label errors, which then depend on the sample, and the model's own errors. False:
-        the true label is uncertain given the features (will this customer churn?); that doubt is
-        overlap of the classes, and only T makes labels wrong. Labels cannot tell the two apart:
-        "auto" counts as False does, and a note gives both error rates if they differ.
+        the true label is uncertain given the features (will this customer churn?); that uncertainty
+        is overlap of the classes, and only T makes labels wrong. Labels cannot distinguish the two:
+        "auto" estimates as False does, and a note gives both error rates if they differ.
     cv : int or cross-validation splitter, default=5
         Folds of the cross-fitting. At most the number of samples of the rarest class.
     random_state : int, RandomState instance or None, default=None
@@ -83,8 +83,8 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
     label_error_interval_ : (low, high)
         95 % interval of that share, if errors depend on nothing but the true class.
     label_error_range_ : (low, high)
-        The share of labels that may be wrong if errors may depend on x: labels alone do not tell
-        errors at hard samples from classes that overlap there.
+        The share of labels that may be wrong if errors may depend on x: labels alone cannot
+        distinguish errors at hard samples from overlapping classes.
     mislabel_proba_ : ndarray of shape (n_samples,)
         P(the label is wrong | x, the label).
     suggested_label_ : ndarray of shape (n_samples,)
@@ -108,12 +108,12 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
     transition_matrix_ : ndarray of shape (n_classes, n_classes)
         T.
     rate_estimator_ : rate estimator or None
-        What estimated the rates, with their `interval_` and that of the share of wrong labels;
-        None where they were given, and after :meth:`fit_posterior` with noise_rates="auto".
+        The fitted rate estimator, with the `interval_` of the rates and of the error rate; None if
+        the rates were given, and after :meth:`fit_posterior` with noise_rates="auto".
     diagnostics_ : list of str
         The warnings of `fit`: why the result may not be reliable.
     checked_ : CheckedEvidence or None
-        What checked samples contributed, as of :class:`~unflip.ImportanceReweightingClassifier`.
+        What checked samples contributed, as in :class:`~unflip.ImportanceReweightingClassifier`.
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
 
@@ -221,18 +221,18 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
     ) -> Self:
         """Estimate how likely each sample's label is wrong from any model's P(observed y | x).
 
-        The probabilities must be held out: of models that did not see the sample's label. With
+        The probabilities must be held out: from models that did not see the sample's label. With
         noise_rates="auto" they are recalibrated on the labels, and noise hypotheses are fitted: one
         rate for all labels, a rate for every pair of classes, the same noise learnt by the model,
-        and samples that belong to no class. They are averaged by their evidence. `determined` says
-        what the doubt is that they leave.
+        and samples that belong to no class. They are averaged by their evidence. `determined`
+        decides how the remaining uncertainty is interpreted.
 
         Parameters
         ----------
         pred_probs : array-like of shape (n_samples, n_classes), or list of them
             P(observed y | x) of held-out samples, one column per class in sorted order, or a table
-            whose columns are named after the classes. Of several models' the pool is taken (each
-            alone, their product or their mean) under which held-out labels are likeliest.
+            whose columns are named after the classes. Several models are pooled (one of them,
+            their product or their mean) so that held-out labels are most likely.
         y : array-like of shape (n_samples,)
             Observed labels.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -318,17 +318,17 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
         return self.noise_.unclear
 
     def to_frame(self) -> Any:
-        """Return one row per label: given, suggested, how likely wrong, and why.
+        """Return a dataframe with one row per label: observed, suggested, P(mislabelled), and why.
 
-        A pandas table with the index of `y` (or `X`), or a polars table where `y` was one of
-        polars'. The columns: `given_label`; `suggested_label`, missing where it is `unclear`;
-        `mislabel_proba`; `none_proba`; `unclear`; the two classes that the model alone finds
-        likeliest, `model_first` and `model_second`, with their probabilities.
+        It is a pandas dataframe with the index of `y` (or `X`), or a polars one if `y` is of
+        polars. The columns are `given_label`, `suggested_label` (missing if `unclear`),
+        `mislabel_proba`, `none_proba`, `unclear`, and the two most likely classes of the model
+        alone, `model_first` and `model_second`, with their probabilities.
 
         Returns
         -------
         dataframe
-            In the order of the rows.
+            In the order of the samples.
         """
         check_is_fitted(self)
         return audit_frame(self, self.noise_.codes, self._index)

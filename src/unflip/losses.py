@@ -94,7 +94,7 @@ class Loss(ABC):
     even_curvature: bool = False
     bounded: bool = True
     probability: Callable[[Array], Array] | None = None
-    """P(y=+1 | x) where t minimises the expected loss; None where t does not tell it."""
+    """P(y=+1 | x) where t minimises the expected loss; None if t does not determine it."""
 
     @abstractmethod
     def _value(self, t: Array, y: Array) -> Array:
@@ -466,7 +466,7 @@ class Welsch(MarginLoss):
     Parameters
     ----------
     scale : float, default=1.0
-        Errors well above it all count alike.
+        Errors well above it all have about the same loss.
 
     Examples
     --------

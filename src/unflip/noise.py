@@ -81,9 +81,9 @@ class NoiseRates:
     ----------
     positive : float, (low, high) or None
         rho_pos = P(observed=-1 | true=+1), the share of positive examples labelled negative. A pair
-        of bounds where no more is known, None where nothing is.
+        of bounds if only these are known, None if unknown.
     negative : float, (low, high) or None
-        rho_neg = P(observed=+1 | true=-1), the share of negative examples labelled positive, alike.
+        rho_neg = P(observed=+1 | true=-1), the share of negative examples labelled positive.
 
     Examples
     --------
@@ -480,7 +480,7 @@ class TransitionMatrix:
 
     @classmethod
     def uniform(cls, n_classes: int, rate: float) -> "TransitionMatrix":
-        """Return the noise that flips every class at `rate`, to each other class alike.
+        """Return the noise that flips every class at `rate`, equally to all other classes.
 
         Parameters
         ----------

@@ -63,23 +63,23 @@ class ImportanceReweightingClassifier(
     Parameters
     ----------
     estimator : classifier, default=None
-        What to train: anything whose `fit` takes `sample_weight`, a Pipeline too.
-        None: :class:`~sklearn.linear_model.LogisticRegression`, after the encoder of the
-        command line if there is text, categories or dates, and with missing values filled in.
+        Any classifier whose `fit` accepts `sample_weight`, including a Pipeline. None:
+        :class:`~sklearn.linear_model.LogisticRegression` on standardised features; text,
+        categories, dates and missing values are encoded first.
     posterior : str, posterior or classifier, default="auto"
-        How to estimate P(observed y | x): "channel", "probabilistic", "selected", "kde", "kliep",
+        Estimator of P(observed y | x): "channel", "probabilistic", "selected", "kde", "kliep",
         "ulsif", "rulsif", "kmm", one of :mod:`unflip.posterior`, or a classifier with
-        `predict_proba`. "auto" is "channel", which finds the rates at the same
-        time or is told them; with another way to estimate the rates it is "probabilistic",
-        logistic regression, for two classes, and for more "selected": logistic regression or
-        boosted trees, by held-out likelihood.
+        `predict_proba`. "auto" is "channel", the noise model, if the rates are known or estimated
+        by it; with another rate estimator it is "probabilistic" (logistic regression) for two
+        classes and "selected" (logistic regression or boosted trees, by held-out likelihood) for
+        more.
     noise_rates : str, NoiseRates, TransitionMatrix, array-like or rate estimator, default="auto"
-        The rates you know, as :class:`~unflip.NoiseRates` (of which one may be None, or bounds, and
-        is then estimated), or for any number of classes as a :class:`~unflip.TransitionMatrix` or
-        an array of its shape; or how to estimate them: "channel", "selective", "minimum",
-        "quantile", "scott", "cv" and more (:func:`~unflip.noise_rates.make_rates`), or one of
-        :mod:`unflip.noise_rates`. "auto" is "channel", or "selective" where the
-        samples have missing values or categories that only the `posterior` supports.
+        Known rates, as :class:`~unflip.NoiseRates` (None or bounds are estimated) or, for any
+        number of classes, as a :class:`~unflip.TransitionMatrix` or an array of its shape; or how
+        to estimate them: "channel", "selective", "minimum", "quantile", "scott", "cv" and others
+        (:func:`~unflip.noise_rates.make_rates`), or one of :mod:`unflip.noise_rates`. "auto" is
+        "channel", or "selective" if the samples have missing values or categories that only the
+        `posterior` supports.
     weighting : {"auto", "rho", "pi", "pi_printed", "relabel"}, default="auto"
         "rho": Lemma 1 with the noise rates, every sample with its observed label at weight beta.
         "relabel": soft labels, every sample with each class k at weight P(true=k | x, observed
@@ -94,12 +94,11 @@ class ImportanceReweightingClassifier(
     random_state : int, RandomState instance or None, default=None
         Seed for the folds and for every part that has no seed of its own.
     pos_label : label, default=None
-        The positive class of two: the one that `NoiseRates(positive=...)` in `noise_rates` is the
-        rate of. None: the greater label. The order of `classes_`, and so the columns of
+        The positive class of two, which `NoiseRates(positive=...)` in `noise_rates` refers to.
+        None: the greater label. The order of `classes_`, and so the columns of
         `predict_proba`, does not depend on it.
     ignore : list of str, default=None
-        Codes of findings that you know of: `fit` does not warn of them. `noise_.findings` still has
-        them, each with its `code`.
+        Codes of findings that `fit` does not warn about. `noise_.findings` still contains them.
 
     Attributes
     ----------
@@ -114,41 +113,41 @@ class ImportanceReweightingClassifier(
     label_error_range_ : (low, high)
         The share of labels that may be wrong, if errors may depend on the sample.
     noise_rates_ : NoiseRates or TransitionMatrix
-        The rates used: NoiseRates of two classes, a TransitionMatrix of more.
+        The rates used: NoiseRates for two classes, a TransitionMatrix for more.
     transition_matrix_ : ndarray of shape (n_classes, n_classes)
         The same as T[i, j] = P(observed=j | true=i).
     sample_weight_ : ndarray of shape (n_samples,)
-        beta >= 0, one per training sample; not used where soft labels are.
+        beta >= 0, one per training sample; not used with soft labels.
     mislabel_proba_ : ndarray of shape (n_samples,)
         P(true label differs from the observed one | x, observed label), one per training sample.
     noisy_proba_ : ndarray of shape (n_samples, n_classes)
-        P(observed y | x) of the training samples, cross-fitted where `cv` says so.
+        P(observed y | x) of the training samples, cross-fitted as `cv` specifies.
     posterior_ : posterior
         The fitted estimator of P(observed y | x).
     preprocessing_ : Pipeline or None
         The encoder of the features for the posterior; None if they were numeric, or the
         posterior is your own.
     rate_estimator_ : rate estimator or None
-        What estimated the rates, with their `interval_`; None where they were given.
+        The fitted rate estimator, with their `interval_`; None if the rates were given.
     checked_ : CheckedEvidence or None
         What checked samples contributed: `error_rate`, an :class:`~unflip.checked.Estimate`,
         `hypotheses`, the weight of each model of the errors, and `before`, the estimate without
-        them; None where none were given.
+        them; None without checked samples.
     estimator_ : classifier
         The fitted classifier.
     diagnostics_ : list of str
-        Why the result may not be trusted, in words, as `fit` warned.
+        The warnings of `fit`: why the result may not be reliable.
     classes_ : ndarray of shape (n_classes,)
-        The labels in sorted order; of two, the positive class last.
+        The labels in sorted order; the positive class of two is the last.
     effective_sample_size_ : float
         (sum w)^2 / sum w^2 of the weights that the classifier was trained with.
     clipped_share_ : float
-        Share of samples whose P(observed y | x) the rates do not allow, so that beta was clipped.
+        Share of samples whose P(observed y | x) contradicts the rates, so that beta was clipped.
 
     Notes
     -----
     Labels must be flipped independently of x given the true class, and the rates are identifiable
-    only if some samples surely belong to each class. A user's own `sample_weight` multiplies beta.
+    only if each class has anchor points. The `sample_weight` of `fit` multiplies beta.
 
     References
     ----------
@@ -284,8 +283,8 @@ class ImportanceReweightingClassifier(
         noise, beta = found.noise, self._weights(found, weight)
         totals = found.label_posterior.totals(weight, beta)
         if noise.counted is None:
-            doubts = diagnose_weights(totals, classes, noise.noise_rates)
-            noise = replace(noise, findings=(*doubts, *noise.findings))
+            about_weights = diagnose_weights(totals, classes, noise.noise_rates)
+            noise = replace(noise, findings=(*about_weights, *noise.findings))
         if self.pos_label is not None:  # shown by class, as `positive` might be either
             named = replace(noise.noise_rates, classes=tuple(classes.tolist()))
             noise = replace(noise, noise_rates=named)
@@ -314,15 +313,15 @@ class ImportanceReweightingClassifier(
         return self
 
     def to_frame(self) -> Any:
-        """Return one row per training row: its label, how likely wrong, and its weight.
+        """Return a dataframe with one row per training sample: label, P(mislabelled) and weight.
 
-        A pandas table with the index of `y` (or `X`), or a polars table where `y` was one of
-        polars', with the columns `given_label`, `mislabel_proba` and `sample_weight`.
+        It is a pandas dataframe with the index of `y` (or `X`), or a polars one if `y` is of
+        polars, with the columns `given_label`, `mislabel_proba` and `sample_weight`.
 
         Returns
         -------
         dataframe
-            In the order of the rows.
+            In the order of the samples.
         """
         check_is_fitted(self)
         columns = {
@@ -336,7 +335,7 @@ class ImportanceReweightingClassifier(
         return LogisticRegression() if self.estimator is None else self.estimator
 
     def _weights(self, found: FeatureFit, sample_weight: Floats | None) -> Floats:
-        """Return beta as `weighting` has it."""
+        """Return beta as specified by `weighting`."""
         label_posterior = found.label_posterior
         if self.weighting in ("auto", "rho", "relabel"):
             return found.noise.weights

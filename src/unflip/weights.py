@@ -1,4 +1,4 @@
-r"""Stage 3: how far each label can be believed.
+r"""Stage 3: importance weights and soft labels.
 
 beta(x, y) = P(true=y | x) / P(observed=y | x), so that a risk weighted by beta over the noisy
 sample has the clean risk as its expectation, whatever the loss. The positive class is the greater
@@ -240,7 +240,7 @@ class Totals:
     label_mass: Floats
     # Sum of beta times the sample weights, by observed label.
     trained_mass: Floats
-    # Sum of the sample weights of samples that surely are of each class, whatever their label.
+    # Sum of the sample weights of the anchor points of each class, whatever their label.
     anchor_mass: Floats
     # Sums of the squares of the sample weights, and of beta times those.
     weight_squares: float
@@ -262,7 +262,7 @@ class Totals:
 
     @property
     def anchor_share(self) -> Floats:
-        """The share of samples that surely are of each class."""
+        """The share of samples that are anchor points of each class."""
         return np.asarray(self.anchor_mass / self.label_mass.sum())
 
     @property

@@ -1,4 +1,4 @@
-"""Noise rates by the noisy channel."""
+"""Noise rates of the noise model."""
 
 from typing import Self
 
@@ -17,32 +17,32 @@ from unflip.posterior import ChannelPosterior, EvidenceTest, JointPosterior
 
 
 class ChannelRates(BaseRates):
-    r"""T of P(observed | x) = g(x) T, g and T at once; of two classes, rho_pos and rho_neg.
+    r"""T of P(observed | x) = P(true | x) T, estimated together with P(true | x).
 
-    How, and under which prior: see :class:`~unflip.posterior.ChannelPosterior`, of which these are
-    the rates.
+    These are the rates of the noise model :class:`~unflip.posterior.ChannelPosterior`, which
+    describes the method and its prior.
 
     Parameters
     ----------
     posterior : ChannelPosterior, default=None
-        The channel, in which `known` rates or bounds of them can be given. None: with its defaults.
+        The noise model, whose parameter `known` takes known rates or bounds. None: the defaults.
     random_state : int, RandomState instance or None, default=None
-        Seed, where the channel has none of its own.
+        Seed, if the noise model has none of its own.
 
     Attributes
     ----------
     rates_ : NoiseRates or TransitionMatrix
-        The estimate, NoiseRates of two classes: by default (0, 0) where no noise is more likely
-        than any, else the medians. A TransitionMatrix of more, alike.
+        The estimate: by default no noise if that is more likely than noise, else the posterior
+        medians. NoiseRates for two classes, a TransitionMatrix for more.
     interval_ : RatesInterval
         Bounds of every rate: the shortest range that holds it with probability 0.95.
     noise_test_ : EvidenceTest or None
-        The hypothesis that no label is flipped: `statistic`, `p_value`, and `probability` given the
-        labels. None where what is known rules it out.
+        Test of the hypothesis that no label is flipped: `statistic`, `p_value`, and `probability`
+        given the labels. None if known rates rule it out.
     symmetry_test_ : EvidenceTest or None
-        The same of the hypothesis that all classes are flipped equally often.
+        Test of the hypothesis that all classes are flipped equally often.
     posterior_ : ChannelPosterior
-        The fitted channel, with P(observed y | x) and P(true y | x).
+        The fitted noise model, with P(observed y | x) and P(true y | x).
     classes_ : ndarray of shape (n_classes,)
         The labels in sorted order; of two, the positive class last.
 

@@ -14,27 +14,26 @@ from unflip.posterior import PosteriorLike
 class DualTRates(PosteriorRates):
     r"""T[i, j] = sum_l P(predicted=l | true=i) P(observed=j | predicted=l): dual-T.
 
-    The prediction of a sample is its likeliest noisy label. The second factor is counted; the first
-    is the identity (`hardened`), so that rho_pos is the share of negative labels among the samples
-    predicted positive, or as published P(observed=l | x) at the x that surely is of class i.
+    The prediction of a sample is its most likely observed label. The second factor is counted. The
+    first is the identity (`hardened`), so that rho_pos is the share of negative labels among the
+    samples predicted positive; or, as published, P(observed=l | x) at an anchor point of class i.
 
     Parameters
     ----------
     hardened : bool, default=True
-        Whether an x that surely is of class i counts as predicted i. False: as published, which
-        takes the noise twice, T T, where the posterior is right: there P(observed | x) is row i of
-        T already. The published form is for posteriors that are too sure of themselves.
+        Whether an anchor point of class i counts as predicted i. False: as published. If the
+        posterior is right, that counts the noise twice (T T), because P(observed | x) at the anchor
+        point is row i of T already; the published form suits overconfident posteriors.
     quantile : float, default=0.03
-        The x that surely is of class i is the one whose P(observed=i | x) is exceeded by this share
-        of the samples, in [0, 1). A class that is never predicted has P(observed | x) at that x as
-        its row.
+        The anchor point of class i is the x whose P(observed=i | x) is exceeded by this share of
+        the samples, in [0, 1). A class that is never predicted has P(observed | x) at its anchor
+        point as its row of T.
 
     Notes
     -----
-    All samples are counted, those at the boundary too: overlap of the classes is taken for noise,
-    and so are samples on the wrong side of a boundary that the posterior has in the wrong place, as
-    logistic regression has where the two rates differ. :class:`SelectiveRates` counts where the
-    prediction is sure.
+    All samples are counted, including those near the boundary: overlap of the classes counts as
+    noise, and so do samples on the wrong side of a misplaced boundary, such as that of logistic
+    regression if the two rates differ. :class:`SelectiveRates` counts confident predictions only.
 
     References
     ----------
@@ -79,7 +78,7 @@ class DualTRates(PosteriorRates):
 
 @documented_like(PosteriorRates)
 class ConfidentJointRates(PosteriorRates):
-    r"""T[i, j] = C[j, i] / sum_l C[l, i], C[j, i] = the samples labelled j that are confidently i.
+    r"""T[i, j] = C[j, i] / sum_l C[l, i], C[j, i] = number labelled j that are confidently i.
 
     A sample is confidently i where P(observed=i | x) is at least t_i, its mean over the samples
     labelled i; where that holds for several classes, it is of the likeliest class, and where for
@@ -95,8 +94,8 @@ class ConfidentJointRates(PosteriorRates):
 
     Notes
     -----
-    Overlap of the classes is taken for noise. cleanlab rounds C to whole numbers, which moves the
-    rates by less than one sample's worth; weights here need not be whole, and C is not rounded.
+    Overlap of the classes counts as noise. cleanlab rounds C to whole numbers, which changes the
+    rates by less than one sample; here weights need not be integers, and C is not rounded.
 
     References
     ----------
@@ -125,7 +124,7 @@ class ConfidentJointRates(PosteriorRates):
         counts, thresholds = confident_counts(noisy_posterior, codes, weight)
         labels = np.bincount(codes, weight, minlength=len(counts))
         joint = counts * (labels / counts.sum(axis=1))[:, None]
-        # a class into which no sample falls is taken as clean
+        # a class without confident samples counts as clean
         matrix = np.where(joint.sum(axis=0) > 0, joint, np.eye(len(joint))).T
         noise = admissible_matrix(matrix)
         self.confident_joint_, self.thresholds_ = joint, thresholds
@@ -134,7 +133,7 @@ class ConfidentJointRates(PosteriorRates):
 
 def anchor_rows(noisy_posterior: Array, weight: Array, quantile: float) -> Floats:
     """Return P(observed | x) at the 1 - quantile of P(observed=i | x), for each class i."""
-    anchors = np.eye(noisy_posterior.shape[1])  # a class of which nothing is seen is taken as clean
+    anchors = np.eye(noisy_posterior.shape[1])  # a class without samples counts as clean
     for k, own in enumerate(noisy_posterior.T):
         level = np.quantile(own, 1 - quantile, weights=weight, method="inverted_cdf")
         if level > 0:

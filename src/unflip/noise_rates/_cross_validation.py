@@ -57,18 +57,19 @@ class CrossValidatedRates(BaseRates):
     Parameters
     ----------
     estimator : classifier, default=None
-        Any classifier with a parameter `noise_rates` that takes :class:`~unflip.NoiseRates`, such
-        as :class:`~unflip.ImportanceReweightingClassifier`. None only inside such a classifier.
+        Any classifier with a parameter `noise_rates` that accepts :class:`~unflip.NoiseRates`, such
+        as :class:`~unflip.ImportanceReweightingClassifier`. None: the classifier that contains this
+        estimator.
     grid : array-like of shape (n_pairs, 2), default=None
         Pairs (rho_pos, rho_neg) to try. None: all of {0, 0.05, ..., 0.45} x {0, 0.05, ..., 0.45}.
     scoring : {"forward_loglik", "noisy_accuracy"}, default="forward_loglik"
         "noisy_accuracy", the share of held-out labels that are predicted, is the published
-        criterion. It is best for the rule that predicts *noisy* labels best, which under asymmetric
-        noise is not the rule that the true rates lead to: it is inconsistent. The likelihood is
-        consistent if the classifier is well specified.
+        criterion. It favours the rule that predicts *noisy* labels best, which under asymmetric
+        noise is not the rule of the true rates: it is inconsistent. The likelihood is consistent if
+        the classifier is well specified.
     cv : int or cross-validation splitter, default=3
-        Folds, an integer being the number of stratified, shuffled ones. They are the same for all
-        pairs. Where fewer than ten samples would be left to train on, none are held out, with a
+        Folds; an integer is the number of stratified, shuffled folds. They are the same for all
+        pairs. If fewer than ten samples would be left for training, none are held out, with a
         warning.
     random_state : int, RandomState instance or None, default=None
         Seed of the folds and of every part of `estimator` that has no seed of its own.
@@ -79,26 +80,25 @@ class CrossValidatedRates(BaseRates):
         The pair with the best mean score over the folds. Ties go to the smallest sum, then to the
         smallest difference, then to the first in the grid.
     scores_ : ndarray of shape (n_pairs,)
-        Mean score of each pair; -inf where the classifier could not be fitted.
+        Mean score of each pair; -inf if the classifier could not be fitted.
     grid_ : ndarray of shape (n_pairs, 2)
         The pairs.
     interval_ : RatesInterval
         Bounds (low, high) of either rate: 95 % of the pairs that are best when the held-out samples
-        are resampled lie within. It shows what chance does to the choice, not what another
-        training sample would.
+        are resampled lie within. It reflects the sampling error of the choice, not that of
+        training.
     classes_ : ndarray of shape (2,)
         The labels, the positive class last.
 
     Notes
     -----
-    It takes (pairs x folds) fits of the classifier: 300 by default. P(observed y | x) does not
-    depend on the rates, so where the classifier has a parameter `posterior` and does not cross-fit
-    it, it is fitted once per fold. Warnings of the trial fits are silenced, since most pairs of a
-    grid contradict the data.
+    The search fits the classifier (pairs x folds) times, 300 by default. P(observed y | x) does not
+    depend on the rates: if the classifier has a parameter `posterior` and does not cross-fit it, it
+    is fitted once per fold. Warnings of the trial fits are silenced, since most pairs of a grid
+    contradict the data.
 
-    A classifier that is blunter than the truth (strongly regularised, on classes with a sharp
-    border) is not well specified: its own doubt takes the place of noise, and the rates of the
-    likelihood are too low.
+    A strongly regularised classifier on well separated classes is not well specified: it explains
+    noise by uncertain predictions, and the likelihood chooses rates that are too low.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""From what a user passes as `noise_rates` to rates."""
+"""Rates from any value of the parameter `noise_rates`."""
 
 from typing import cast
 
@@ -35,23 +35,23 @@ def estimate_rates(
     Parameters
     ----------
     noise_rates : str, NoiseRates, TransitionMatrix, array-like or rate estimator
-        Rates, of which one or both may be None or bounds and are then estimated by the channel; or
-        T, of shape (n_classes, n_classes); or how to estimate them: see :func:`make_rates`. "auto"
-        is "selective" where `noisy_posterior` is of samples that are not all finite numbers.
+        Known rates (None or bounds are estimated by the noise model), or T of shape (n_classes,
+        n_classes), or how to estimate them: see :func:`make_rates`. "auto" is "selective" if there
+        is a `noisy_posterior` and the samples are not all finite numbers.
     X, y, sample_weight : array-like
         The noisy data.
     random_state : int, RandomState instance or None, default=None
         Seed of an estimator that has none of its own.
     noisy_posterior : array-like of shape (n_samples, n_classes), default=None
-        P(observed y | x) at the samples, for the estimators that use it and have no posterior of
-        their own.
+        P(observed y | x) at the samples, for estimators that use it and have no posterior of their
+        own.
     classifier : classifier, default=None
-        What "cv" trains at every pair of rates; unfitted.
+        The unfitted classifier that "cv" trains for every pair of rates.
 
     Returns
     -------
     NoiseRates or TransitionMatrix
-        A matrix where there are more than two classes.
+        A TransitionMatrix for more than two classes.
     """
     return fit_rates(
         noise_rates,
@@ -126,10 +126,7 @@ def for_two_classes(noise_rates: RatesLike) -> bool:
 
 
 def _takes_rows(noise_rates: RatesLike, X: Rows) -> bool:
-    """Return whether the rates that "auto" asks for can be estimated from these samples themselves.
-
-    The channel needs finite numbers. Where the posterior took gaps or categories, it cannot follow.
-    """
+    """Return whether "auto" can use the samples: the noise model needs finite numbers."""
     if not (isinstance(noise_rates, str) and noise_rates == "auto"):
         return True
     try:

@@ -1,4 +1,4 @@
-"""How far an estimate of the rates may be off by chance: the bootstrap on scores."""
+"""Sampling error of estimated rates, by the bootstrap on scores."""
 
 from collections.abc import Callable
 
@@ -13,10 +13,10 @@ from unflip._utils.warning import silenced
 from unflip.diagnostics import LEVEL
 
 RESAMPLES = 200
-"""Resamples that `interval_` is taken from."""
+"""Number of resamples of `interval_`."""
 
 MAX_QUICK_SAMPLES = 20_000
-"""`interval_` resamples at most this many samples unasked: it takes a second or two."""
+"""Maximum number of samples for which `interval_` resamples by itself, in a second or two."""
 
 
 def bootstrap_matrices(
@@ -31,8 +31,8 @@ def bootstrap_matrices(
     """Return the transition matrices of resamples, of shape (n_draws, n_classes, n_classes).
 
     Samples are drawn with replacement, each in proportion to its weight; P(observed | x) is not
-    fitted again, so that what its own estimation adds is not in the spread. A resample that leaves
-    out a class, or from which no rates can be estimated, is drawn again.
+    refitted, so that its own error is not included. A resample that lacks a class, or from which no
+    rates can be estimated, is drawn again.
     """
     check_count(n_draws, "n_draws", least=1)
     generator = check_random_state(random_state)
@@ -54,8 +54,9 @@ def bootstrap_matrices(
                 failures += 1
                 if failures > n_draws:
                     raise ValueError(
-                        f"no interval: most resamples of these {codes.size} samples give no rates "
-                        f"({error}). They count as {weight.sum():.3g} samples by their weights."
+                        f"the interval cannot be computed: most resamples of these {codes.size} "
+                        f"samples (total weight {weight.sum():.3g}) give no rates ({error}). Use "
+                        "more samples."
                     ) from error
     return np.array(matrices)
 
@@ -71,15 +72,7 @@ def corrected_interval(draws: Floats, estimate: ArrayLike, level: float = LEVEL)
     below = (np.mean(draws < centre, axis=0) + np.mean(draws <= centre, axis=0)) / 2
     edge = 1 / (2 * len(draws))
     shift = 2 * ndtri(np.clip(below, edge, 1 - edge))
-    ends = [ndtr(shift + ndtri(share)) for share in ((1 - level) / 2, (1 + level) / 2)]
-    return _quantiles(np.sort(draws, axis=0), np.array(ends))
-
-
-def _quantiles(ascending: Floats, shares: Floats) -> Floats:
-    """Return, for every entry of a draw, its own quantiles: `shares` has one more axis in front."""
-    position = shares * (len(ascending) - 1)
-    lower = np.floor(position).astype(np.intp)
-    upper = np.minimum(lower + 1, len(ascending) - 1)
-    at_lower = np.take_along_axis(ascending, lower, axis=0)
-    at_upper = np.take_along_axis(ascending, upper, axis=0)
-    return np.asarray(at_lower + (position - lower) * (at_upper - at_lower))
+    shares = np.array([ndtr(shift + ndtri(p)) for p in ((1 - level) / 2, (1 + level) / 2)])
+    by_entry = zip(draws.reshape(len(draws), -1).T, shares.reshape(2, -1).T, strict=True)
+    ends = [np.quantile(drawn, share) for drawn, share in by_entry]
+    return np.array(ends).T.reshape(shares.shape)

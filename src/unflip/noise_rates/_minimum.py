@@ -19,14 +19,14 @@ class MinimumRates(PosteriorRates):
     P(observed y | x) is never below the rate at which the other class is flipped into y, and
     reaches it wherever x cannot be of class y. The minimum is over the training samples.
 
-    More than two classes: T[i, j] = P(observed=j | x) at the x of largest P(observed=i | x), which
-    surely is of class i (an anchor point).
+    For more than two classes, T[i, j] = P(observed=j | x) at the x of largest P(observed=i | x), an
+    anchor point of class i.
 
     Parameters
     ----------
     quantile : float, default=0.0
         Quantile in place of the minimum, in [0, 0.5). The minimum of a noisy estimate is too low; a
-        small quantile is less so, but takes class overlap for noise. More than two classes: row
+        small quantile is less so, but counts class overlap as noise. For more than two classes, row
         i of T is the mean of P(observed | x) over the samples of highest P(observed=i | x), as many
         as 2 * `quantile` of those labelled i, so that the quantile is in their middle and a rare
         class needs no more anchor points than it has.
@@ -35,9 +35,8 @@ class MinimumRates(PosteriorRates):
 
     Notes
     -----
-    A posterior without a plateau, such as logistic regression's, runs to 0 far from the decision
-    boundary, and its plain minimum with it: take a `quantile` of it, or a posterior that levels
-    off (KDE, KLIEP).
+    The posterior of logistic regression tends to 0 far from the decision boundary, and so does its
+    minimum: use a `quantile`, or a posterior that is flat at anchor points (KDE, KLIEP).
 
     Examples
     --------
@@ -72,11 +71,11 @@ class MinimumRates(PosteriorRates):
         self._check_quantile()
         n_classes = noisy_posterior.shape[1]
         label_mass = np.bincount(codes, weight, minlength=n_classes)
-        matrix = np.eye(n_classes)  # a class of which nothing is seen is taken as clean
+        matrix = np.eye(n_classes)  # a class without samples counts as clean
         for k in range(n_classes):
             own = noisy_posterior[:, k]
             wanted = 2 * self.quantile * label_mass[k] * (1 - 1e-9)  # rounding adds no sample
-            anchors = own >= _least_of_the_highest(own, weight, wanted)  # ties count alike
+            anchors = own >= _least_of_the_highest(own, weight, wanted)  # with ties
             if own[anchors].any():
                 matrix[k] = np.average(noisy_posterior[anchors], axis=0, weights=weight[anchors])
         return admissible_matrix(matrix)

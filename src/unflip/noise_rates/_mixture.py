@@ -25,15 +25,15 @@ class BestBinRates(PosteriorRates):
 
     y is the observed label.
 
-    The score is P(observed=+1 | x), of which only the ordering matters. The ratio is smallest, and
-    kappa_neg then the share of the noisy negatives that is a copy of the noisy positives, where all
-    samples above c are true positives; the best c has the smallest ratio plus its margin of error
+    The score is P(observed=+1 | x), of which only the order matters. The ratio is smallest where
+    all samples above c are true positives; kappa_neg is then the share of the noisy negatives that
+    is a copy of the noisy positives. The best c has the smallest ratio plus its margin of error
 
         (1 + gamma) (sqrt(log(4/delta) / 2 n_neg) + sqrt(log(4/delta) / 2 n_pos))
         / P(score >= c | observed=+1)
 
-    (Dvoretzky-Kiefer-Wolfowitz, n_pos and n_neg labels), which keeps a handful of samples from
-    deciding. kappa_pos has the roles and the score reversed. With q = P(observed=+1),
+    (Dvoretzky-Kiefer-Wolfowitz, n_pos and n_neg labels), so that a handful of samples does not
+    decide. kappa_pos has the roles and the score reversed. With q = P(observed=+1),
 
         rho_pos = (1-q) kappa_neg / (q + (1-q) kappa_neg),
         rho_neg = q kappa_pos / (q kappa_pos + 1-q).
@@ -43,7 +43,7 @@ class BestBinRates(PosteriorRates):
     delta : float, default=0.1
         The margin holds for all c together with probability 1 - delta.
     gamma : float, default=0.01
-        What the margin is widened by, as published.
+        Factor by which the margin is widened, as published.
 
     Attributes
     ----------
@@ -53,10 +53,9 @@ class BestBinRates(PosteriorRates):
     Notes
     -----
     :class:`ScottRates` minimises a ratio of confidence limits and returns it; here the limits
-    choose c only, and the ratio itself is returned, which is less too high. The margin is the same
-    for every c, so that c stays where many samples are above it: with much overlap of the classes,
-    too many. Weights are repetitions: multiplied by ten, they narrow the margin as ten times the
-    samples would.
+    choose c only, and the ratio itself is returned, which is less biased upwards. The margin does
+    not depend on c, so many samples stay above c: too many if the classes overlap much. Weights
+    count as repetitions: multiplying them by ten narrows the margin as ten times the samples would.
 
     References
     ----------

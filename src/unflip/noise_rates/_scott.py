@@ -24,7 +24,7 @@ class ScottRates(PosteriorRates):
 
     y is the observed label.
 
-    The score is P(observed=+1 | x), of which only the ordering matters. kappa_neg is the largest
+    The score is P(observed=+1 | x), of which only the order matters. kappa_neg is the largest
     share of the noisy negatives that could be a copy of the noisy positives: the smallest slope
     from a point of the ROC curve to its corner (1, 1). kappa_pos has the roles and the score
     reversed. With q = P(observed=+1), the share of positive labels,
@@ -35,13 +35,13 @@ class ScottRates(PosteriorRates):
     Parameters
     ----------
     delta : float, default=0.1
-        Both shares in the slope are replaced by confidence limits of level 1 - delta
-        (Clopper-Pearson) that make it larger, so that a few samples at the end of the curve do not
-        decide. None: the shares as they are, whose smallest ratio is too low.
+        Both shares in the slope are replaced by Clopper-Pearson limits of level 1 - delta that
+        increase it, so that a few samples at the end of the curve do not decide. None: the observed
+        shares, whose smallest ratio is biased downwards.
     clean_prior : float, default=None
-        P(true=+1), where it is known: the rates then come from the inverse rates and it, as in the
-        paper, scaled back with a warning where they sum to more than 0.95. None: the share of
-        positive labels is enough.
+        P(true=+1), if known: the rates then follow from it and the inverse rates, as in the paper,
+        and are scaled back with a warning if they sum to more than 0.95. None: they follow from the
+        share of positive labels.
 
     Attributes
     ----------
@@ -53,12 +53,12 @@ class ScottRates(PosteriorRates):
     Notes
     -----
     Liu and Tao remark that Scott's inverse rates give noise rates only if P(true=+1) is known. That
-    is mistaken: the inverse rates and the share of positive labels, which is seen, fix it,
+    is mistaken: the inverse rates and the observed share of positive labels determine it,
     P(true=+1) = (1-pi_pos) q + pi_neg (1-q).
 
-    As for all estimates of this kind, overlap of the classes is taken for noise, and the more so
-    the fewer the samples. Weights are repetitions: multiplied by ten, they narrow the confidence
-    limits as ten times the samples would.
+    As for all estimators of this kind, overlap of the classes counts as noise, more so with fewer
+    samples. Weights count as repetitions: multiplying them by ten narrows the confidence limits as
+    ten times the samples would.
 
     References
     ----------

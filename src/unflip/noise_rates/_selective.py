@@ -18,37 +18,36 @@ from unflip.posterior import PosteriorLike
 class SelectiveRates(PosteriorRates):
     r"""rho_pos = share of negative labels where P(observed=+1 | x) >= c, and its mirror image.
 
-    Of P(observed=+1 | x) only the ordering matters. Among samples that surely are positive the
-    labels are negative as often as positives are flipped, so the threshold c is the one that leaves
-    the smallest such share; of all thresholds, the one with the smallest upper confidence limit of
-    it, which keeps a handful of samples from deciding. rho_neg is found alike where P(observed=-1 |
-    x) is high.
+    Only the order of P(observed=+1 | x) matters. Among anchor points of the positive class, labels
+    are negative as often as positives are flipped. The threshold c is therefore the one with the
+    smallest upper confidence limit of this share, so that a handful of samples does not decide.
+    rho_neg is estimated in the same way where P(observed=-1 | x) is high.
 
-    More than two classes: T[i, j] = share of the label j among the samples with
-    P(observed=i | x) >= c_i, where the label i is surely the most frequent.
+    For more than two classes, T[i, j] is the share of the label j among the samples with
+    P(observed=i | x) >= c_i, where the label i is confidently the most frequent one.
 
     Parameters
     ----------
     delta : float, default=0.1
-        The thresholds are compared by confidence limits (Clopper-Pearson) that hold together with
-        probability 1 - delta. None: by the shares as they are, as published, where at least one
-        sample in 200 is selected; their smallest is too low, and the more so the fewer the samples.
+        Thresholds are compared by Clopper-Pearson limits that hold jointly with probability
+        1 - delta. None: by the observed shares, as published, if at least one sample in 200 is
+        selected; the smallest share is biased downwards, more so with fewer samples.
 
     Attributes
     ----------
     upper_bounds_ : ndarray of shape (n_classes,)
-        The smallest upper confidence limits: with confidence 1 - delta each, no more than this
-        share of the class is flipped. They need no sample that surely is of a class, only scores
-        that did not see the labels (`cv`) and labels that are right more often than wrong. There
-        is no lower bound without further assumptions. NaN without `delta`.
+        The smallest upper confidence limits: with confidence 1 - delta each, at most this share of
+        the class is flipped. They do not assume anchor points, only scores from models that did not
+        see the labels (`cv`) and labels that are right more often than wrong. There is no lower
+        bound without further assumptions. NaN without `delta`.
     n_selected_ : ndarray of shape (n_classes,)
-        How many samples each class's shares come from.
+        Number of samples selected for each class.
 
     Notes
     -----
-    Samples that tie are selected together. Overlap of the classes is taken for noise where no
-    selected sample surely is of its class. Weights are repetitions: multiplied by ten, they narrow
-    the confidence limits as ten times the samples would.
+    Ties are selected together. Overlap of the classes counts as noise if a class has no anchor
+    points. Weights count as repetitions: multiplying them by ten narrows the confidence limits as
+    ten times the samples would.
 
     References
     ----------

@@ -18,7 +18,7 @@ from unflip._utils.typing import Array, CrossValidation, Rows
 from unflip._utils.validation import Labels, check_labels, check_rows_of, training_rows
 
 ASSUMED_FOLDS = 5
-"""Of splits that do not say how many they are; for progress only."""
+"""Number of folds assumed for splits of unknown number; for progress only."""
 
 
 class BasePosterior(BaseEstimator, metaclass=ABCMeta):
@@ -55,7 +55,7 @@ class BasePosterior(BaseEstimator, metaclass=ABCMeta):
     classes_: Array
 
     estimates_rates = False
-    """Whether this is a noise model, whose `fit` finds the rates too, or is told them as `known`.
+    """Whether this is a noise model, whose `fit` estimates the rates unless they are `known`.
 
     It then has `rates_`, `interval_`, `check_` and `label_error_range_`.
     """
@@ -116,7 +116,7 @@ class BasePosterior(BaseEstimator, metaclass=ABCMeta):
         """
         own = self.fit_predict_proba(X, y, sample_weight)
         tick()
-        # it may be told by the fit only
+        # whether it is out of fold may be known after the fit only
         return own if self.out_of_fold else _by_folds(self, X, y, sample_weight, folds)
 
     def for_folds(self) -> "BasePosterior":

@@ -49,7 +49,7 @@ class KernelDensityPosterior(BasePosterior):
         approximation.
     random_state : int, RandomState instance or None, default=None
         Seed of the rows that "cv" uses: at most 10 000, of which at most 2000 are left out in turn;
-        and of the rows that stand for all.
+        and of the samples that approximate all.
 
     Attributes
     ----------
@@ -60,14 +60,14 @@ class KernelDensityPosterior(BasePosterior):
 
     Notes
     -----
-    Evaluation takes all training samples for each sample asked for, by blocks: O(n) memory, O(n^2)
+    A prediction sums over all training samples, in blocks: O(n) memory, O(n^2)
     time for n samples. Beyond `exact_rows` training samples it is linear in n:
 
     - In one or two dimensions sums are interpolated from a grid of eight points a width. The
       probabilities are within 0.002 of the exact ones. Where no training sample is near, the sums
       are taken directly.
     - In more dimensions, or where the grid would have more than 4 million points, `exact_rows`
-      samples drawn at random stand for all. That adds sampling error: a standard deviation of about
+      random samples approximate all. That adds sampling error: a standard deviation of about
       sqrt(p (1-p) / m) at a sample with probability p, with m = (sum_i K_i)^2 / sum_i K_i^2 the
       number of drawn samples that count there. In many dimensions m is small; and a training sample
       that is not drawn is without its own label, which decides the exact sum there: at 100 000

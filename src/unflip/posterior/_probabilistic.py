@@ -46,8 +46,8 @@ class ProbabilisticPosterior(BasePosterior):
 
     Notes
     -----
-    The weights beta and the rates are only as good as these probabilities: a classifier that is
-    sure of itself where labels are noisy (a deep tree, a forest in-sample) needs `cv` in
+    The weights beta and the rates are only as good as these probabilities: an overconfident
+    classifier (a deep tree, a forest in-sample) needs `cv` in
     :class:`~unflip.ImportanceReweightingClassifier`, or `calibration` here, or both.
 
     Examples

@@ -34,8 +34,8 @@ MIN_PROBABILITY = 1e-12
 class SelectedPosterior(BasePosterior):
     r"""P(observed y | x) by the classifier with the highest held-out mean log-likelihood.
 
-    Held-out noisy labels are enough to choose by: among all functions of x, P(observed y | x)
-    itself has the highest mean.
+    Held-out noisy labels suffice for this choice: among all functions of x, P(observed y | x)
+    itself has the highest expected log-likelihood.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class SelectedPosterior(BasePosterior):
         If there are more samples than this, a random subset of this size is used for the choice (if
         `cv` is a number).
     random_state : int, RandomState instance or None, default=None
-        Seed of the folds, the sample and the candidates. None is a seed too, so that the same
+        Seed of the folds, the subset and the candidates. None is a fixed seed, so that the same
         samples always give the same probabilities.
 
     Attributes
@@ -56,8 +56,8 @@ class SelectedPosterior(BasePosterior):
     posterior_ : ProbabilisticPosterior
         The chosen classifier, fitted to all samples.
     scores_ : ndarray of shape (n_candidates,)
-        Held-out means of log P(observed y | x). NaN where a class has a single sample, which leaves
-        nothing to hold out: the first candidate is taken.
+        Held-out means of log P(observed y | x). NaN if a class has a single sample, which cannot
+        be held out: the first candidate is used.
     classes_ : ndarray of shape (n_classes,)
         The labels.
 
