@@ -91,9 +91,8 @@ def statistics(n_draws, n_rows, n_classes, bend=0.0):
         t = 1.5 * X @ rng.normal(size=(4, n_classes))
         t += bend * np.outer(X[:, 0] * X[:, 1], np.linspace(-1, 1, n_classes))
         g = np.exp(t - t.max(axis=1, keepdims=True))
-        y = (rng.random((n_rows, 1)) > (g / g.sum(axis=1, keepdims=True)).cumsum(axis=1)).sum(
-            axis=1
-        )
+        edges = g.cumsum(axis=1)
+        y = (rng.random((n_rows, 1)) * edges[:, -1:] > edges).sum(axis=1)
         given = flip_labels(y, TransitionMatrix.uniform(n_classes, 0.2), random_state=seed)
         sample = ChannelSample(X, given, np.ones(n_rows), n_classes)
         rows = fit_channel(sample, None, np.random.RandomState(0), features="linear")[1]
@@ -121,15 +120,16 @@ def test_shapes_that_the_model_cannot_follow_are_found(n_classes):
 
 
 def test_leaves_hold_the_means_of_all_residuals():
-    """Grown on as many combinations as there are classes, they predict as the forest does."""
+    """So what the forest predicts of the combinations is that combination of the means."""
     rng = np.random.default_rng(0)
     X, residual = rng.normal(size=(300, 4)), rng.normal(size=(300, 3))
     weight, others, left = rng.integers(1, 4, 300), np.arange(200), np.arange(200, 300)
     n_trees, leaf = SETTINGS.residual_trees, SETTINGS.tree_leaf
     forest = ExtraTreesRegressor(n_trees, min_samples_leaf=leaf, random_state=7)
-    forest.fit(X[others], residual[others], weight[others])
+    mix = np.random.RandomState(7).standard_normal((3, 2))
+    forest.fit(X[others], residual[others] @ mix, weight[others])
     found = _predicted(X, residual, weight, others, left, seed=7)
-    np.testing.assert_allclose(found, forest.predict(X[left]), atol=1e-12)
+    np.testing.assert_allclose(found @ mix, forest.predict(X[left]), atol=1e-12)
 
 
 def test_columns_alone_are_rejected_where_the_classes_bend():

@@ -126,13 +126,12 @@ def residual_statistic(rows: Floats, fit: ChannelFit, factor: float = 1.0) -> fl
         logits = factor * design.logits(now.unscaled_coef, slice(n))
         return np.asarray(softmax_over_classes(logits).T)
 
-    total = variance = 0.0
+    columns, total, variance = for_trees(rows), 0.0, 0.0
     seen = np.flatnonzero(fold == 0)
     now = fitted_to(seen)
     for k in range(1, fold.max() + 1):
         left = np.flatnonzero(fold == k)
         p = clean_by(now) @ fit.T
-        columns = for_trees(np.column_stack([rows, p]))
         r = _predicted(columns, label - p, weight, seen, left, seed=k)
         seen = np.append(seen, left)
         now = fitted_to(seen)
@@ -151,16 +150,16 @@ def residual_statistic(rows: Floats, fit: ChannelFit, factor: float = 1.0) -> fl
 def _predicted(
     columns: Floats, residual: Floats, weight: Floats, others: Codes, left: Codes, seed: int
 ) -> Floats:
-    """Return the residuals of some rows as trees grown on others predict them.
+    """Return the residuals of some samples as trees grown on others predict them.
 
     The trees are grown on few random combinations of the classes' residuals, which find about the
     same splits in less time (Joly, Geurts and Wehenkel, 2014); their leaves hold all of them.
     """
     n_classes, n_trees = residual.shape[1], SETTINGS.residual_trees
-    mixed = residual[others]
-    if n_classes > SETTINGS.residual_combinations:
-        shape = n_classes, SETTINGS.residual_combinations
-        mixed = mixed @ np.random.RandomState(seed).standard_normal(shape)
+    # the residuals of all classes sum to 0
+    shape = n_classes, min(n_classes - 1, SETTINGS.residual_combinations)
+    mixed = residual[others] @ np.random.RandomState(seed).standard_normal(shape)
+    mixed = mixed[:, 0] if n_classes == 2 else mixed
     forest = ExtraTreesRegressor(n_trees, min_samples_leaf=SETTINGS.tree_leaf, random_state=seed)
     with SCIKIT_LEARN:
         leaves = forest.fit(columns[others], mixed, weight[others]).apply(columns)
