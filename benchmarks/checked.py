@@ -48,7 +48,7 @@ from unflip._utils.estimators import fit_soft_labels
 from unflip._utils.validation import check_labels
 from unflip.baselines import IRBLClassifier
 from unflip.checked._betting import _game, _log_capital
-from unflip.checked._counting import estimate_ratio
+from unflip.checked._counting import estimate
 from unflip.checked._draws import Draws
 from unflip.checked._error_model import MIN_CHECKED
 from unflip.checked._ratios import Ratio, flip_rate, label_error_rate
@@ -164,9 +164,9 @@ def measured(world: World, goal: str) -> None:
     for seed in range(SESSIONS):
         draws = session(world, goal, 400, seed)
         for n in (200, 400):
-            found = estimate_ratio(share, first(draws, n), model, 0.95, sequence=False)
+            found = estimate([share], first(draws, n), model, 0.95, sequence=False)
             covered[str(n)].append(found.interval[0] <= truths[0] <= found.interval[1])
-        found = estimate_ratio(rate, draws, model, 0.95, sequence=False)
+        found = estimate([rate], draws, model, 0.95, sequence=False)
         covered["rate"].append(found.interval[0] <= truths[1] <= found.interval[1])
         low, high = stopped(share, draws, model)
         covered["sequence"].append(low <= truths[0] <= high)
@@ -190,7 +190,7 @@ def needed_rows(world: World, goal: str, share: Ratio, model: Array | None) -> f
         low, high = 10, draws.rows.size
         while high - low > 5:
             middle = (low + high) // 2
-            found_here = estimate_ratio(share, first(draws, middle), model, 0.95, sequence=False)
+            found_here = estimate([share], first(draws, middle), model, 0.95, sequence=False)
             half = found_here.half_width
             low, high = (low, middle) if half <= 0.02 else (middle, high)
         found.append(high)

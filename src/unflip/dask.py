@@ -1,7 +1,7 @@
-"""The method on dask arrays and dataframes.
+"""Reweighting and audit of dask arrays and dataframes.
 
-The drawn rows are sent to the client once, the fitted posterior to the workers once, and a few sums
-from every block. The rows stay where they are, and the weights are lazy.
+The drawn samples are sent to the client once, the fitted posterior to the workers once, and a few
+sums from every block. The data stay on the workers, and the weights are lazy.
 """
 
 from collections.abc import Callable, Sequence
@@ -98,7 +98,7 @@ class DaskBlocks(Blocks):
             if value is not None and not dask.is_dask_collection(value):
                 raise TypeError(
                     f"{name} must be a dask array or dataframe, got {type(value).__name__}. Use "
-                    "ImportanceReweightingClassifier for rows in memory, unflip.streaming for "
+                    "ImportanceReweightingClassifier for data in memory, unflip.streaming for "
                     "files."
                 )
         if isinstance(X, dask.array.Array):
@@ -197,11 +197,11 @@ class DaskBlocks(Blocks):
 
 
 class DaskReweighting(BlockwiseReweighting):
-    r"""beta = P(true=y | x) / P(noisy=y | x) of rows on a cluster.
+    r"""beta = P(true=y | x) / P(noisy=y | x) of samples on a cluster.
 
-    Does what :class:`~unflip.ImportanceReweightingClassifier` does in memory: P(noisy y | x) and
-    the rates are fitted on the client to rows drawn from all blocks (the same rows that a channel
-    draws in memory), every sum over rows is taken block by block, and the weights are lazy.
+    Counterpart of :class:`~unflip.ImportanceReweightingClassifier` on dask: P(noisy y | x) and the
+    rates are fitted on the client to samples drawn from all blocks (the same ones that the noise
+    model draws in memory), sums are computed block by block, and the weights are lazy.
 
     Parameters
     ----------
@@ -251,8 +251,8 @@ class DaskReweighting(BlockwiseReweighting):
         Parameters
         ----------
         X : dask array or dataframe of shape (n_samples, n_features)
-            Rows. There are two passes over them (about ten for "ulsif" and twenty for "kliep"),
-            and more for the classifier: `persist()` them if the cluster's memory allows.
+            Samples. There are two passes over them (about ten for "ulsif" and twenty for "kliep"),
+            and more for the classifier: call `persist()` if the memory of the cluster allows.
         y : dask array or series of shape (n_samples,)
             Noisy labels.
         sample_weight : dask array or series of shape (n_samples,), default=None
@@ -291,7 +291,7 @@ class DaskReweighting(BlockwiseReweighting):
         Parameters
         ----------
         X, y, sample_weight
-            As for `fit`: the same collections, or other rows with noisy labels.
+            As for `fit`: the same collections, or other samples with noisy labels.
 
         Returns
         -------
@@ -303,12 +303,12 @@ class DaskReweighting(BlockwiseReweighting):
 
     @available_if(classifier_has("predict"))
     def predict(self, X: DaskCollection) -> DaskCollection:
-        """Return the most likely true labels, lazily: an array, or a series if X is a dataframe.
+        """Return the most probable true labels, lazily: an array, or a series if X is a dataframe.
 
         Parameters
         ----------
         X : dask array or dataframe of shape (n_samples, n_features)
-            Rows with the columns of the fit, in the same order.
+            Samples with the columns of the fit, in the same order.
 
         Returns
         -------
@@ -341,9 +341,9 @@ class DaskReweighting(BlockwiseReweighting):
 
 
 class DaskAudit(BlockwiseAudit):
-    """P(true != y | x, noisy=y) of rows on a cluster.
+    """P(true != y | x, noisy=y) of samples on a cluster.
 
-    Does what :class:`~unflip.streaming.StreamingAudit` does with batches.
+    Counterpart of :class:`~unflip.streaming.StreamingAudit` on dask.
 
     Parameters
     ----------
@@ -380,7 +380,7 @@ class DaskAudit(BlockwiseAudit):
         *,
         checked: CheckedLabels | None = None,
     ) -> Self:
-        """Estimate the posterior, the rates and the expected number of wrong labels.
+        """Estimate the posterior, the rates and the expected number of label errors.
 
         Parameters
         ----------
@@ -400,7 +400,7 @@ class DaskAudit(BlockwiseAudit):
         Parameters
         ----------
         X, y
-            The collections of the fit, or other rows with noisy labels.
+            The collections of the fit, or other samples with noisy labels.
 
         Returns
         -------
@@ -411,12 +411,12 @@ class DaskAudit(BlockwiseAudit):
         return blocks.row_values(block_mislabel_proba, self._model, "mislabel_proba", FLOAT_META)
 
     def suggested_label(self, X: DaskCollection, y: DaskCollection) -> DaskCollection:
-        """Return the likeliest true label given x and the label, lazily.
+        """Return the most probable true label given x and the label, lazily.
 
         Parameters
         ----------
         X, y
-            The collections of the fit, or other rows with noisy labels.
+            The collections of the fit, or other samples with noisy labels.
 
         Returns
         -------
@@ -435,21 +435,21 @@ class DaskAudit(BlockwiseAudit):
         n: int | None = None,
         threshold: float | None = None,
     ) -> Suspects:
-        """Return the rows whose labels to look at, the most suspicious first.
+        """Return the samples with the most suspicious labels, in descending order.
 
         Parameters
         ----------
         X, y
-            The collections of the fit, or other rows with noisy labels. There is one pass over
-            them, and one more if `n` is not given. Every block sends at most as many rows as are
-            returned.
+            The collections of the fit, or other samples with noisy labels. There is one pass over
+            them, and a second one unless `n` is given. Every block sends at most as many samples
+            as are returned.
         precision, n, threshold
             As for :meth:`~unflip.audit.LabelAudit.issues`.
 
         Returns
         -------
         Suspects
-            Rows, probabilities and suggested labels.
+            Positions, probabilities and suggested labels.
         """
         return self._issues(DaskBlocks(X, y, progress=self.progress), precision, n, threshold)
 

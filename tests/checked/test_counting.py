@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
 
 from unflip import CheckedLabels
-from unflip.checked._counting import estimate_ratio
+from unflip.checked._counting import estimate
 from unflip.checked._draws import Draws
 from unflip.checked.internals import NONE, UNSURE, label_error_rate
 from unflip.metrics import clean_accuracy_score, clean_balanced_accuracy_score, clean_f1_score
@@ -82,7 +82,7 @@ def test_intervals_hold_when_few_rows_are_left(n_open: int) -> None:
     proba[np.arange(n_rows), given], proba[np.arange(n_rows), 1 - given] = 1 - said, said
     for _ in range(200):
         draws = drawn_in_turn(true, 0.7 + said, n_rows - n_open, rng, 2)
-        found = estimate_ratio(label_error_rate(given), draws, proba, 0.95, sequence=False)
+        found = estimate([label_error_rate(given)], draws, proba, 0.95, sequence=False)
         truth.append(found.value - wrong.mean())
         covered.append(found.interval[0] <= wrong.mean() <= found.interval[1])
     assert abs(np.mean(truth)) < 0.3 * np.std(truth)
@@ -229,7 +229,7 @@ def test_intervals_cover_the_truth_whatever_the_model(active: bool) -> None:
     covered = []
     for _ in range(500):
         draws = drawn_in_turn(true, value, 150, rng, 3)
-        found = estimate_ratio(label_error_rate(given), draws, whole, 0.95, sequence=False)
+        found = estimate([label_error_rate(given)], draws, whole, 0.95, sequence=False)
         low, high = found.interval
         covered.append(low <= truth <= high)
     assert 0.92 <= np.mean(covered) <= 0.985
@@ -249,7 +249,7 @@ def test_mistakes_that_the_model_misses_are_covered_though_none_may_be_drawn(
     covered = []
     for _ in range(400):
         draws = drawn_in_turn(true, np.ones(n_rows), n, rng, 2)
-        found = estimate_ratio(label_error_rate(given), draws, proba, 0.95, sequence=False)
+        found = estimate([label_error_rate(given)], draws, proba, 0.95, sequence=False)
         covered.append(found.interval[0] <= wrong.mean() <= found.interval[1])
     assert np.mean(covered) >= 0.93
 
@@ -272,7 +272,7 @@ def test_either_end_reaches_as_far_as_rows_that_could_move_it() -> None:
     true = (np.arange(2000) % 5 == 0).astype(int)
     given, proba = np.zeros(2000, dtype=int), np.eye(3)[true]
     draws = drawn_in_turn(true, 1.0 + 0.3 * true, 200, rng, 2)
-    found = estimate_ratio(label_error_rate(given), draws, proba, 0.95, sequence=False)
+    found = estimate([label_error_rate(given)], draws, proba, 0.95, sequence=False)
     assert_allclose(found.value, 0.2)
     assert_allclose(found.power, 1)
     for end, kind in ((found.interval[1], 0), (found.interval[0], 1)):

@@ -107,7 +107,7 @@ def test_bounds_of_two_rates_are_no_interval_of_three_classes():
 
 
 def test_of_many_classes_one_must_be_named():
-    with pytest.raises(ValueError, match="against all others"):
+    with pytest.raises(ValueError, match="pos_label=None"):
         posterior_histogram([0.3] * 3, list("abc"), THREE)
     with pytest.raises(ValueError, match="pos_label='z'"):
         posterior_histogram([0.3] * 3, list("abc"), THREE, pos_label="z")

@@ -116,11 +116,11 @@ def first_rows(X: Rows) -> Rows:
 
 @dataclass(frozen=True)
 class LabelCounts:
-    """Row counts and total weight per class."""
+    """Row counts and total weight per class, of all blocks or of one."""
 
     # The labels, sorted.
     classes: Array
-    # Rows of positive weight in each block and class.
+    # Rows of positive weight in each block and class; in each class, of one block.
     n_rows: NDArray[np.int64]
     # Total weight of each class.
     mass: Floats
@@ -137,34 +137,26 @@ def count_labels(blocks: Blocks) -> LabelCounts:
             f"Found {n_counting} rows of positive weight, at least {MIN_SAMPLES} are required: "
             "label noise cannot be told apart from chance on fewer."
         )
-    labels = np.concatenate([part.labels for part in found if part.labels.size])
+    labels = np.concatenate([part.classes for part in found if part.classes.size])
     classes = check_labels(labels, binary=False)[0]
     n_rows = np.zeros((len(found), classes.size), dtype=np.int64)
     mass = np.zeros(classes.size)
     for block, part in zip(n_rows, found, strict=True):
-        places = np.searchsorted(classes, part.labels)
+        places = np.searchsorted(classes, part.classes)
         block[places] = part.n_rows
         mass[places] += part.mass
     return LabelCounts(classes, n_rows, mass, sum(part.n_all for part in found))
 
 
-@dataclass(frozen=True)
-class _BlockCounts:
-    labels: Array
-    n_rows: NDArray[np.int64]
-    mass: Floats
-    n_all: int
-
-
-def _label_counts(y: Vector, sample_weight: Vector | None) -> _BlockCounts:
+def _label_counts(y: Vector, sample_weight: Vector | None) -> LabelCounts:
     if not len(y):
-        return _BlockCounts(np.empty(0), np.empty(0, dtype=np.int64), np.empty(0), 0)
+        return LabelCounts(np.empty(0), np.empty(0, dtype=np.int64), np.empty(0), 0)
     labels = plain_labels(y)
     check_classification_targets(labels)
     weight = block_weight(sample_weight, len(labels))
     found, codes = np.unique(labels, return_inverse=True)
     counted = codes if weight is None else codes[weight > 0]
-    return _BlockCounts(
+    return LabelCounts(
         found,
         np.bincount(counted, minlength=found.size),
         np.bincount(codes, weight, minlength=found.size).astype(float),

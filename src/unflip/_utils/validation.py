@@ -264,8 +264,10 @@ def check_class_weights(weight: Array, codes: Array, classes: Array) -> None:
         )
 
 
-def check_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    """Return `values` as floats in [0, 1]."""
+def check_probabilities(
+    values: ArrayLike, name: str, shape: tuple[int, ...] | None = None, meaning: str = ""
+) -> NDArray[np.float64]:
+    """Return `values` as floats in [0, 1], of a shape if given, which has a meaning."""
     probabilities = check_numbers(values, name)
     outside = ~((probabilities >= 0) & (probabilities <= 1))  # NaN is outside too
     if outside.any():
@@ -273,6 +275,8 @@ def check_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
             f"{name} must hold probabilities in [0, 1], got {float(probabilities[outside][0])} "
             f"among {probabilities.size} values."
         )
+    if shape is not None and probabilities.shape != shape:
+        raise ValueError(f"{name} has shape {probabilities.shape}, expected {shape}: {meaning}.")
     return probabilities
 
 
@@ -305,25 +309,15 @@ def check_probability(value: ArrayLike, name: str) -> float:
 
 def check_probability_per_row(values: ArrayLike, n_samples: int, name: str) -> NDArray[np.float64]:
     """Return one probability per row."""
-    probabilities = check_probabilities(values, name)
-    if probabilities.shape != (n_samples,):
-        raise ValueError(
-            f"{name} has shape {probabilities.shape}, expected ({n_samples},): one per row."
-        )
-    return probabilities
+    return check_probabilities(values, name, (n_samples,), "one per row")
 
 
 def check_probability_per_class(
     values: ArrayLike, n_samples: int, n_classes: int, name: str
 ) -> NDArray[np.float64]:
     """Return one probability per row and class; a row need not sum to one."""
-    probabilities = check_probabilities(values, name)
-    if probabilities.shape != (n_samples, n_classes):
-        raise ValueError(
-            f"{name} has shape {probabilities.shape}, expected ({n_samples}, {n_classes}): one row "
-            "per label, one column per class in sorted order."
-        )
-    return probabilities
+    meaning = "one row per label, one column per class in sorted order"
+    return check_probabilities(values, name, (n_samples, n_classes), meaning)
 
 
 def training_rows(

@@ -111,21 +111,18 @@ class Estimate:
         return f"{self.value:.4f} ({low:.4f} to {high:.4f})"
 
 
-def estimate_ratio(
-    ratio: Ratio, draws: Draws, label_proba: Floats | None, level: float, *, sequence: bool = True
+def estimate(
+    ratios: list[Ratio],
+    draws: Draws,
+    label_proba: Floats | None,
+    level: float,
+    *,
+    sequence: bool = True,
 ) -> Estimate:
-    """Return theta with its two intervals."""
-    predicted = [ratio.predicted(label_proba, draws.n_rows, draws.rows)]
-    with_model = label_proba is not None
-    return estimate_predicted([ratio], draws, predicted, level, with_model, sequence=sequence)
-
-
-def estimate_mean(
-    ratios: list[Ratio], draws: Draws, label_proba: Floats | None, level: float
-) -> Estimate:
-    """Return the mean of several ratios, such as recalls, with its two intervals."""
+    """Return the mean of ratios, such as recalls, with its two intervals."""
     predicted = [ratio.predicted(label_proba, draws.n_rows, draws.rows) for ratio in ratios]
-    return estimate_predicted(ratios, draws, predicted, level, label_proba is not None)
+    with_model = label_proba is not None
+    return estimate_predicted(ratios, draws, predicted, level, with_model, sequence=sequence)
 
 
 def estimate_predicted(

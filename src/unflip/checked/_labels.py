@@ -16,7 +16,7 @@ from unflip._utils.validation import (
     is_number,
 )
 from unflip.checked import _ratios
-from unflip.checked._counting import Estimate, estimate_mean, estimate_ratio
+from unflip.checked._counting import Estimate, estimate
 from unflip.checked._draws import Draws, relative_probability
 from unflip.checked._error_model import MIN_CHECKED
 from unflip.checked._input import (
@@ -262,7 +262,7 @@ class CheckedLabels:
         """
         table, draws, proba = self._ready(y, label_proba)
         ratio = _ratios.label_error_rate(table.codes)
-        return estimate_ratio(ratio, draws, proba, check_level(level))
+        return estimate([ratio], draws, proba, check_level(level))
 
     def label_error_rate_by_label(
         self, y: ArrayLike, label_proba: ArrayLike | None = None, *, level: float = 0.95
@@ -319,9 +319,7 @@ class CheckedLabels:
         classes = range(table.classes.size)
         return [
             [
-                estimate_ratio(
-                    _ratios.transition(table.codes, i, j), draws, proba, check_level(level)
-                )
+                estimate([_ratios.transition(table.codes, i, j)], draws, proba, check_level(level))
                 for j in classes
             ]
             for i in classes
@@ -394,7 +392,7 @@ class CheckedLabels:
         }
         if metric not in ratios:
             raise ValueError(f"metric must be one of {', '.join(ratios)}, got {metric!r}.")
-        return estimate_mean(ratios[metric](), draws, proba, check_level(level))
+        return estimate(ratios[metric](), draws, proba, check_level(level))
 
     def next_rows(
         self,
@@ -458,7 +456,7 @@ class CheckedLabels:
             raise ValueError(f"half_width must lie between 0 and 1, got {half_width!r}.")
         table, draws, proba = self._ready(y, label_proba, counting=False)
         ratio = _ratios.label_error_rate(table.codes)
-        found = estimate_ratio(ratio, draws, proba, check_level(level))
+        found = estimate([ratio], draws, proba, check_level(level))
         return rows_needed(found, np.asarray(y).shape[0], half_width)
 
     def rates(self, y: ArrayLike, label_proba: ArrayLike | None = None) -> NoiseRates:
@@ -501,7 +499,7 @@ class CheckedLabels:
         """Return the estimate of a ratio for each class."""
         table, draws, proba = self._ready(y, label_proba, per_class=per_class)
         return {
-            label: estimate_ratio(ratio(table.codes, k), draws, proba, check_level(level))
+            label: estimate([ratio(table.codes, k)], draws, proba, check_level(level))
             for k, label in enumerate(table.classes.tolist())
         }
 

@@ -22,7 +22,7 @@ MISSING = {"", "?", "<null>", "nan", "None"}
 
 @dataclass(frozen=True)
 class Part:
-    """The rows that a table was scaled by: how many, and each column's sum and sum of squares."""
+    """The rows used to scale a table: their number, and each column's sum and sum of squares."""
 
     n_rows: int
     sums: tuple[float, ...]
@@ -77,7 +77,7 @@ def convert(name: str, rows: ArrayLike, labels: ArrayLike) -> LabelledArrays:
 
 
 def _code(value: Any, codes: TextCodes, column: int) -> float:
-    """Return the number that stands for a raw value, NaN for a gap."""
+    """Return the numeric code of a raw value, NaN if it is missing."""
     text = str(value).strip()
     if text in MISSING:
         return np.nan

@@ -1,4 +1,4 @@
-"""The numbers behind the displays, as plain arrays."""
+"""The numbers that the displays draw, as plain arrays."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +25,7 @@ from unflip.noise import RatesInterval, as_transition_matrix, has_names
 from unflip.weights import effective_sample_size
 
 MIN_INFORMATION = 0.05
-"""Minimum `information_left` of the rates that are tried."""
+"""Minimum `information_left` of the rates that a sensitivity analysis tries."""
 
 
 def check_has(estimator: Any, attribute: str) -> None:
@@ -100,7 +100,7 @@ def posterior_histogram(
     interval : RatesInterval, default=None
         The ends of T's entries, such as `interval_` of a rate estimator.
     pos_label : label, default=None
-        The class k, against all others. None: the greater of two classes; required for more.
+        The class k, against all others. None: the last of two classes; required for more.
     bins : int, default=30
         Number of bins in [0, 1].
     classes : array-like of shape (n_classes,), default=None
@@ -155,15 +155,15 @@ class WeightHistogram:
     edges : ndarray of shape (n_classes, n_bins + 1)
         Edges of the bins of beta, for each class up to its bound.
     shares : ndarray of shape (n_classes, n_bins)
-        Share of the rows labelled k in each bin.
+        Share of the samples labelled k in each bin.
     bounds : ndarray of shape (n_classes,)
-        1 / T[k, k], for two classes 1 / (1 - rho): the largest weight of a row labelled k.
+        1 / T[k, k], for two classes 1 / (1 - rho): the maximum weight of a sample labelled k.
     label_share : ndarray of shape (n_classes,)
-        Share of the rows labelled k.
+        Share of the samples labelled k.
     weight_share : ndarray of shape (n_classes,)
-        Share of the total weight on these rows: an estimate of the true share of class k.
+        Share of the total weight on these samples: an estimate of the true share of class k.
     n_samples : int
-        Number of rows.
+        Number of samples.
     effective_sample_size : float
         (sum w)^2 / sum w^2.
 
@@ -201,7 +201,7 @@ def weight_histogram(
     Parameters
     ----------
     weights : array-like of shape (n_samples,)
-        beta, one per row.
+        beta, one per sample.
     y : array-like of shape (n_samples,)
         Noisy labels.
     rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
@@ -209,7 +209,7 @@ def weight_histogram(
     bins : int, default=40
         Number of bins.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weight of each row, as in `fit`.
+        Weight of each sample, as in `fit`.
     classes : array-like of shape (n_classes,), default=None
         The classes; needed only if `y` may lack some of them.
 
@@ -251,7 +251,7 @@ def weight_histogram(
 
 @dataclass(frozen=True)
 class MislabelCalibration:
-    """Observed and predicted shares of wrong labels per bin, without empty bins.
+    """Observed and predicted label error rates per bin, without empty bins.
 
     Parameters
     ----------
@@ -260,13 +260,13 @@ class MislabelCalibration:
     predicted : ndarray of shape (n_kept,)
         Mean P(mislabelled) in the bin.
     observed : ndarray of shape (n_kept,)
-        Share of the bin's labels that are wrong.
+        Label error rate in the bin.
     interval : ndarray of shape (2, n_kept)
         95 % Wilson interval of that share.
     counts : ndarray of shape (n_kept,)
-        Rows in the bin.
+        Number of samples in the bin.
     calibration_error : float
-        Expected calibration error: the mean over rows of abs(observed - predicted) of their bin.
+        Expected calibration error: the mean over samples of abs(observed - predicted) in their bin.
 
     Examples
     --------
@@ -298,7 +298,7 @@ def mislabel_calibration(
     n_bins : int, default=10
         Number of bins.
     strategy : {"uniform", "quantile"}, default="uniform"
-        Bins of equal width, or with equal numbers of rows.
+        Bins of equal width, or with equal numbers of samples.
 
     Returns
     -------
@@ -319,8 +319,8 @@ def mislabel_calibration(
     given = np.asarray(column_or_1d(wrong))
     if given.size == 0 or not np.isin(given, (0, 1)).all():
         raise ValueError(
-            "wrong must say of each row whether its label is wrong: True or False, or 1 and 0. "
-            "For labels, pass y_noisy != y_true."
+            "wrong must hold True or False (or 1 and 0) for each label. From labels, pass "
+            "y_noisy != y_true."
         )
     truth = given.astype(float)
     probability = check_probability_per_row(proba, truth.size, "proba")
@@ -405,12 +405,12 @@ def rate_sensitivity(
     Parameters
     ----------
     estimator : ImportanceReweightingClassifier
-        A fitted classifier, which is not changed. Give it a `random_state` if it has random parts;
-        otherwise the curves contain their randomness.
+        A fitted classifier, which is not changed. If it is random, give it a `random_state`;
+        otherwise the curves contain its randomness.
     X, y : array-like
-        The rows and noisy labels of the fit.
+        The samples and noisy labels of the fit.
     X_test, y_test : array-like
-        The rows and labels to score on.
+        The samples and labels to score on.
     scoring : str, callable or None, default=None
         A scikit-learn scorer; None: accuracy. If the test labels are noisy too, use
         :func:`~unflip.metrics.make_clean_scorer`.
@@ -499,15 +499,15 @@ def _with_flip_rate(matrix: Floats, k: int, rate: float) -> Floats:
 
 
 def _position(classes: Array, label: Any) -> int:
-    """Return the index of the class; None is the greater of two."""
+    """Return the index of a class; None is the last of two."""
     if label is None and classes.size == 2:
         return 1
     is_label = label is not None and np.ndim(label) == 0
     found = np.flatnonzero(classes == label) if is_label else np.array([])
     if found.size != 1:
         raise ValueError(
-            f"pos_label={label!r} is not one of the classes {classes.tolist()}: name the one to "
-            "look at against all others."
+            f"pos_label={label!r} is not one of the classes {classes.tolist()}: name the class "
+            "that is compared with all others."
         )
     return int(found[0])
 
@@ -521,7 +521,7 @@ def _ends_of_column(interval: Any, n_classes: int, k: int) -> Floats:
         )
     if interval.n_classes != n_classes:
         raise ValueError(
-            f"interval is of {interval.n_classes} classes, and there are {n_classes}: {interval}."
+            f"interval has {interval.n_classes} classes, expected {n_classes}: {interval}."
         )
     return np.array([interval.low[:, k], interval.high[:, k]])
 

@@ -10,7 +10,7 @@ from unflip.diagnostics import diagnose_weight_summary, sentences, true_shares
 from unflip.estimate import NoiseEstimate
 
 MIN_P = 1e-4
-"""No smaller p-value or probability is believed: it is an upper bound then."""
+"""Minimum p-value or probability that is reported; smaller ones are replaced by this bound."""
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 

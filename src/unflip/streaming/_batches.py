@@ -34,13 +34,13 @@ BATCH_ROWS = 65_536
 class Batches(Blocks):
     """Re-iterable batches of (X, y, sample_weight).
 
-    For your own data, implement `__iter__`, and `labels` if labels can be read without the rows.
-    Several passes are made: every call of `__iter__` must start again and yield the same batches.
+    For other data formats, implement `__iter__`, and `labels` if labels can be read alone. Several
+    passes are made: every call of `__iter__` must start again and yield the same batches.
 
     Attributes
     ----------
     files : sequence of str or Path
-        The files that are read, if known; they are never overwritten.
+        The files that are read, if known; outputs must not overwrite them.
 
     Examples
     --------
@@ -234,11 +234,11 @@ class RepeatedBatches(Batches):
 
 
 PARTS = ("values in its first columns", "labels", "sample weights")
-"""What is compared between passes, in the order of a batch."""
+"""Names of the parts of a batch that are compared between passes."""
 
 DIGESTED_COLUMNS = 2
-"""Columns compared between passes: rows in another order differ in these too, and hashing all
-columns would take as long as reading them."""
+"""Number of columns compared between passes: rows in another order differ in these too, and hashing
+all columns would take as long as reading them."""
 
 
 def _digest(values: Any) -> bytes:
@@ -251,14 +251,14 @@ def _digest(values: Any) -> bytes:
     array = np.asarray(values)
     if array.ndim > 1:
         array = array[:, :DIGESTED_COLUMNS]
-    # objects have no bytes of their own: what they print tells them apart
+    # objects are compared by their representation
     plain = repr(array.tolist()).encode() if array.dtype.hasobject else array.tobytes()
     return blake2b(plain, digest_size=16).digest()
 
 
 CHANGED = (
-    "on the first pass: the data changed while they were read, or __iter__ does not yield the same "
-    "batches each time."
+    "on the first pass: the data changed while they were read, or __iter__ yields other batches "
+    "each time."
 )
 
 

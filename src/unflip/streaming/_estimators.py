@@ -26,11 +26,11 @@ from unflip.weights import LabelPosterior
 
 
 class StreamingReweighting(BlockwiseReweighting):
-    r"""beta = P(true=y | x) / P(noisy=y | x) of rows that are read in batches.
+    r"""beta = P(true=y | x) / P(noisy=y | x) of samples that are read in batches.
 
-    Does what :class:`~unflip.ImportanceReweightingClassifier` does in memory: P(noisy y | x) and
-    the rates are fitted to rows drawn from all batches (the same rows that a channel draws in
-    memory), and every sum over rows is taken batch by batch.
+    Streaming counterpart of :class:`~unflip.ImportanceReweightingClassifier`: P(noisy y | x) and
+    the rates are fitted to samples drawn from all batches (the same ones that the noise model draws
+    in memory), and sums over all samples are computed batch by batch.
 
     Parameters
     ----------
@@ -42,12 +42,12 @@ class StreamingReweighting(BlockwiseReweighting):
     n_epochs : int, default=1
         Number of passes to train `estimator`.
     max_rows : int, default=20_000
-        Number of rows to fit P(noisy y | x) and the rates to. A channel uses its own `max_rows`;
-        "kliep", "ulsif" and "rulsif" use all rows.
+        Number of samples to fit P(noisy y | x) and the rates to. The noise model uses its own
+        `max_rows`; "kliep", "ulsif" and "rulsif" use all samples.
     progress : bool, default=False
-        Whether to show on stderr how far every pass of `fit` has come.
+        Whether to show the progress of every pass of `fit` on stderr.
     random_state : int, RandomState instance or None, default=None
-        Seed of the draw, and of every part without a seed.
+        Seed of the draw, and of every part that has no seed.
 
     Attributes
     ----------
@@ -55,16 +55,16 @@ class StreamingReweighting(BlockwiseReweighting):
         As of :class:`~unflip.ImportanceReweightingClassifier`; `estimator_` is None if none was
         given.
     effective_sample_size_, clipped_share_ : float
-        The same, over all rows.
+        The same, over all samples.
     n_errors_ : float
-        Expected number of wrong labels.
+        Expected number of label errors.
     checked_ : BlockErrorModel or None
         The error model fitted to checked samples: `error_rate`, an
         :class:`~unflip.checked.Estimate`, and `hypotheses`, the weight of each noise hypothesis;
         None without checked samples.
     n_features_in_, feature_names_in_
-        The columns of the fit, where the batches tell them. Other columns, or another order, are
-        then refused.
+        The columns of the fit, if the batches name them. Other columns, or another order, then
+        raise an error.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class StreamingReweighting(BlockwiseReweighting):
         Parameters
         ----------
         data : Batches
-            The noisy data. There is one pass over the labels, two over the rows (about ten for
+            The noisy data. There is one pass over the labels, two over the samples (about ten for
             "ulsif" and twenty for "kliep"), and `n_epochs` for the classifier.
         checked : CheckedLabels, default=None
             True labels of some samples, by their positions across all batches. A model of the
@@ -109,7 +109,7 @@ class StreamingReweighting(BlockwiseReweighting):
             raise TypeError(
                 f"{type(estimator).__name__} has no partial_fit that takes sample_weight, so it "
                 "cannot learn batch by batch. Use one that has, such as SGDClassifier; or use None "
-                "and take each batch's weights from `sample_weight`."
+                "and get the weights of each batch from `sample_weight`."
             )
 
     def sample_weight(self, X: Rows, y: Vector, sample_weight: Vector | None = None) -> Floats:
@@ -118,8 +118,8 @@ class StreamingReweighting(BlockwiseReweighting):
         Parameters
         ----------
         X, y, sample_weight
-            A batch of the data of the fit, or other rows with noisy labels. The columns are those
-            of the fit, in the same order: arrays have no names by which this could be checked.
+            A batch of the data of the fit, or other samples with noisy labels. The columns must be
+            those of the fit, in the same order; for arrays without names this is not checked.
 
         Returns
         -------
@@ -130,16 +130,15 @@ class StreamingReweighting(BlockwiseReweighting):
 
     @available_if(classifier_has("predict"))
     def predict(self, data: Batches) -> Iterator[Array]:
-        """Yield the most likely true label of every row, an array for each batch.
+        """Yield the most probable true label of every sample, an array for each batch.
 
-        One batch is in memory at a time. ``np.concatenate(list(model.predict(data)))`` is one array
-        of all rows.
+        One batch is in memory at a time; ``np.concatenate(list(model.predict(data)))`` is one array
+        of all predictions.
 
         Parameters
         ----------
         data : Batches
-            Rows with the columns of the fit, in the same order: for files, name them by `columns`.
-            Labels are not needed.
+            Samples with the columns of the fit, in the same order. Labels are not needed.
 
         Yields
         ------
@@ -168,11 +167,11 @@ class StreamingReweighting(BlockwiseReweighting):
 
 
 class StreamingAudit(BlockwiseAudit):
-    """P(true != y | x, noisy=y) of rows that are read in batches.
+    """P(true != y | x, noisy=y) of samples that are read in batches.
 
-    Does what :class:`~unflip.audit.LabelAudit` does in memory, but without cross-fitting:
-    P(noisy y | x) is fitted to drawn rows only, or is a density ratio with few parameters that is
-    fitted to all rows.
+    Streaming counterpart of :class:`~unflip.audit.LabelAudit`, without cross-fitting:
+    P(noisy y | x) is fitted to drawn samples, or is a density ratio with few parameters that is
+    fitted to all samples.
 
     Parameters
     ----------
@@ -205,7 +204,7 @@ class StreamingAudit(BlockwiseAudit):
     """
 
     def fit(self, data: Batches, *, checked: CheckedLabels | None = None) -> Self:
-        """Estimate the posterior, the rates and the expected number of wrong labels.
+        """Estimate the posterior, the rates and the expected number of label errors.
 
         Parameters
         ----------
@@ -229,35 +228,35 @@ class StreamingAudit(BlockwiseAudit):
         n: int | None = None,
         threshold: float | None = None,
     ) -> Suspects:
-        """Return the rows whose labels to look at, the most suspicious first.
+        """Return the samples with the most suspicious labels, in descending order.
 
         Parameters
         ----------
         data : Batches
-            The data of the fit, or other rows with noisy labels. There is one pass over them, and
-            one more if `n` is not given. Memory is that of a batch and of the rows returned.
+            The data of the fit, or other samples with noisy labels. There is one pass over them,
+            and a second one unless `n` is given. One batch and the result are in memory.
         precision, n, threshold
             As for :meth:`~unflip.audit.LabelAudit.issues`.
 
         Returns
         -------
         Suspects
-            Rows, probabilities and suggested labels.
+            Positions, probabilities and suggested labels.
         """
         return self._issues(check_batches(data), precision, n, threshold)
 
     def write(self, data: Batches, path: str | Path) -> Path:
-        """Write every row's P(mislabelled), suggested label and label to a Parquet file.
+        """Write P(mislabelled), suggested label and label of every sample to a Parquet file.
 
-        The columns are `mislabel_proba`, `suggested_label` and `label`, in the order of the rows.
+        The columns are `mislabel_proba`, `suggested_label` and `label`, in the order of the data.
 
         Parameters
         ----------
         data : Batches
-            The data of the fit, or other rows with noisy labels.
+            The data of the fit, or other samples with noisy labels.
         path : str or Path
-            The file. An existing file is replaced once everything is written. It must not be a
-            file that the data are read from.
+            The file. An existing file is replaced once everything is written. It must not be an
+            input of `data`.
 
         Returns
         -------
