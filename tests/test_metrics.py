@@ -372,7 +372,7 @@ def test_a_class_that_is_never_predicted_has_precision_zero():
 def test_fewer_positive_labels_than_the_flips_alone_make_is_refused(function):
     noisy = np.zeros(20, dtype=int)
     noisy[0] = 1  # 5 % where the rates alone make 10 %
-    with pytest.raises(ValueError, match=r"share of true 1 is -0.0833, which is not above 0"):
+    with pytest.raises(ValueError, match="share of true 1"):
         function(noisy, np.arange(20) % 2, RATES)
 
 

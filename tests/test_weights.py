@@ -295,7 +295,7 @@ def test_renaming_many_classes_with_their_noise_changes_no_weight():
 
 def test_misshapen_input_of_many_classes_is_refused():
     labels = [0, 1, 2]
-    with pytest.raises(ValueError, match=r"enough for two classes only, and the rates are of 3"):
+    with pytest.raises(ValueError, match="two classes only"):
         importance_weights([0.5, 0.5, 0.5], labels, T3)
     with pytest.raises(ValueError, match=r"y holds 3 classes, 0, 1, 2.*TransitionMatrix"):
         importance_weights([0.5, 0.5, 0.5], labels, RATES)

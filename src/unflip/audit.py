@@ -14,6 +14,7 @@ from unflip._notebook import with_findings
 from unflip._probabilities.estimate import Determined, estimate_from_probabilities
 from unflip._probabilities.inputs import held_out_labels, pooled
 from unflip._utils.compat import DiagramMixin
+from unflip._utils.docs import documented_like
 from unflip._utils.estimators import stage_generator
 from unflip._utils.folds import folds_within_classes
 from unflip._utils.frames import (
@@ -47,6 +48,7 @@ from unflip.noise_rates import (
 from unflip.posterior import PosteriorLike, as_posterior
 
 
+@documented_like(HasNoiseEstimate)
 class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
     r"""P(true != y | x, observed=y) = 1 - T[y, y] P(true=y | x) / P(observed=y | x), row by row.
 
@@ -76,44 +78,15 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
 
     Attributes
     ----------
-    noise_ : NoiseEstimate
-        The estimate; the attributes below are views of it.
-    label_error_rate_ : float
-        Share of wrong labels: the weighted mean of `mislabel_proba_`.
-    label_error_interval_ : (low, high)
-        95 % interval of that share, if errors depend on nothing but the true class.
-    label_error_range_ : (low, high)
-        The share of labels that may be wrong if errors may depend on x: labels alone cannot
-        distinguish errors at hard samples from overlapping classes.
-    mislabel_proba_ : ndarray of shape (n_samples,)
-        P(the label is wrong | x, the label).
-    suggested_label_ : ndarray of shape (n_samples,)
-        The likeliest true label given x and the label.
     none_proba_ : ndarray of shape (n_samples,)
         P(the sample is of no class | x, the label), out of distribution. Part of
         `mislabel_proba_`; 0 except by :meth:`fit_posterior`, where held-out probabilities of three
         classes or more show such samples.
     unclear_ : ndarray of shape (n_samples,)
         Whether the label is probably wrong and no other one probably right: no suggestion.
-    clean_proba_ : ndarray of shape (n_samples, n_classes)
-        P(true y | x), whatever the label.
-    n_errors_ : float
-        Expected number of wrong labels: the sum of `mislabel_proba_`, weighted by `sample_weight`.
-    noisy_proba_ : ndarray of shape (n_samples, n_classes)
-        P(observed y | x), as used.
-    label_proba_ : ndarray of shape (n_samples, n_classes)
-        P(true y | x, observed label): the label posterior. A row sums to one less `none_proba_`.
-    noise_rates_ : NoiseRates or TransitionMatrix
-        The rates used.
-    transition_matrix_ : ndarray of shape (n_classes, n_classes)
-        T.
     rate_estimator_ : rate estimator or None
         The fitted rate estimator, with the `interval_` of the rates and of the error rate; None if
         the rates were given, and after :meth:`fit_posterior` with noise_rates="auto".
-    diagnostics_ : list of str
-        The warnings of `fit`: why the result may not be reliable.
-    checked_ : CheckedEvidence or None
-        What checked samples contributed, as in :class:`~unflip.ImportanceReweightingClassifier`.
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
 
@@ -238,7 +211,7 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
         sample_weight : array-like of shape (n_samples,), default=None
             Sample weights: how often each sample counts.
         classes : array-like of shape (n_classes,), default=None
-            The class of each column, where they are not the sorted labels.
+            The class of each column of `pred_probs`, if they are not the sorted labels.
         checked : CheckedLabels, default=None
             As for :meth:`fit`.
 
@@ -385,6 +358,7 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
         return tags
 
 
+@documented_like(LabelAudit, LabelAudit.fit_posterior)
 def find_label_issues(
     X: Any = None,
     y: ArrayLike | str | None = None,
@@ -402,19 +376,17 @@ def find_label_issues(
 ) -> Any:
     """Return the samples whose labels are probably wrong, most likely errors first.
 
+    :class:`LabelAudit` also has the probabilities and the suggested labels.
+
     Parameters
     ----------
     X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features), default=None
-        Samples; None where there are `pred_probs`.
+        Samples; None with `pred_probs`.
     y : array-like of shape (n_samples,), or str
-        Noisy labels, or the column of the dataframe `X` that holds them.
+        Observed labels, or the column of the dataframe `X` that holds them.
     pred_probs : array-like of shape (n_samples, n_classes), or list of them, default=None
-        Held-out probabilities of any model, or of several, in the place of `X`: see
+        Held-out probabilities of any model, or of several, instead of `X`: see
         :meth:`LabelAudit.fit_posterior`.
-    classes : array-like of shape (n_classes,), default=None
-        The class of each column of `pred_probs`, where they are not the sorted labels.
-    posterior, noise_rates, determined, cv, random_state
-        As for :class:`LabelAudit`, which also has the probabilities and the suggested labels.
     precision : float, default=None
         The share of the returned samples that is expected to be mislabelled.
     threshold : float, default=None
@@ -422,7 +394,7 @@ def find_label_issues(
         as there are expected errors.
     return_frame : bool, default=None
         Whether to return a dataframe, with the position `row` and the columns of
-        :meth:`LabelAudit.to_frame`, or positions alone. None: a dataframe where `X` is one.
+        :meth:`LabelAudit.to_frame`, or positions alone. None: a dataframe if `X` is one.
 
     Returns
     -------

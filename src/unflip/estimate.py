@@ -300,7 +300,36 @@ class HasNoiseEstimate:
     Attributes
     ----------
     noise_ : NoiseEstimate
-        The estimate.
+        The estimate; the attributes below are views of it.
+    noise_rates_ : NoiseRates or TransitionMatrix
+        The rates used: NoiseRates for two classes, a TransitionMatrix for more.
+    transition_matrix_ : ndarray of shape (n_classes, n_classes)
+        The same as T[i, j] = P(observed=classes_[j] | true=classes_[i]).
+    label_error_rate_ : float
+        Share of wrong labels: the weighted mean of `mislabel_proba_`.
+    label_error_interval_ : (low, high)
+        95 % interval of the label error rate, if errors depend only on the true class.
+    label_error_range_ : (low, high)
+        Range of the label error rate if errors may also depend on the sample: labels alone cannot
+        distinguish errors at hard samples from overlapping classes.
+    n_errors_ : float
+        Expected number of wrong labels: the sum of `mislabel_proba_`, weighted by `sample_weight`.
+    mislabel_proba_ : ndarray of shape (n_samples,)
+        P(true label != observed label | x, observed label) of the training samples.
+    label_proba_ : ndarray of shape (n_samples, n_classes)
+        P(true y | x, observed label), the label posterior.
+    clean_proba_ : ndarray of shape (n_samples, n_classes)
+        P(true y | x), the clean posterior.
+    noisy_proba_ : ndarray of shape (n_samples, n_classes)
+        P(observed y | x), cross-fitted as `cv` specifies.
+    suggested_label_ : ndarray of shape (n_samples,)
+        The most likely true label given x and the observed label.
+    checked_ : CheckedEvidence or None
+        What checked samples contributed: `error_rate`, an :class:`~unflip.checked.Estimate`,
+        `hypotheses`, the weight of each noise hypothesis, and `before`, the estimate without the
+        checked samples. None without checked samples.
+    diagnostics_ : list of str
+        The warnings of `fit`: why the result may not be reliable.
     """
 
     noise_: NoiseEstimate

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from unflip._utils.docs import documented_like
 from unflip._utils.simplex import likeliest_mixture, onto_simplex, scaled_rows
 from unflip._utils.typing import Array, Floats, PlainLabel
 from unflip._utils.validation import (
@@ -142,7 +143,7 @@ class NoiseRates:
         if not isinstance(rates, Mapping) or len(rates) != 2:
             raise ValueError(
                 "by_class takes one rate for each of two classes, such as {'churned': 0.3, "
-                f"'stayed': 0}}, got {rates!r}. For more classes give a TransitionMatrix."
+                f"'stayed': 0}}, got {rates!r}. For more classes use TransitionMatrix.by_class."
             )
         by_label = {plain_labels([label], "classes").item(): rate for label, rate in rates.items()}
         negative, positive = np.unique(plain_labels(list(by_label), "classes")).tolist()
@@ -501,21 +502,9 @@ class TransitionMatrix:
         return cls(matrix)
 
     @classmethod
+    @documented_like(uniform)
     def pair_flip(cls, n_classes: int, rate: float) -> "TransitionMatrix":
-        """Return the noise that flips every class at `rate` to the next, and the last to the first.
-
-        Parameters
-        ----------
-        n_classes : int
-            Number of classes.
-        rate : float
-            Share of each class to flip.
-
-        Returns
-        -------
-        TransitionMatrix
-            Of shape (n_classes, n_classes).
-        """
+        """Return the noise that flips each class at `rate` to the next one, cyclically."""
         check_count(n_classes, "n_classes", least=2)
         rate = check_probability(rate, "rate")
         stay = np.eye(n_classes)

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from unflip._features import FeatureFit, encode, estimate_from_features
 from unflip._notebook import with_findings
 from unflip._utils.compat import DiagramMixin
+from unflip._utils.docs import documented_like
 from unflip._utils.estimators import (
     PredictsByEstimator,
     check_is_estimator,
@@ -46,6 +47,7 @@ from unflip.posterior import BasePosterior, PosteriorLike, as_posterior
 from unflip.weights import importance_weights_from_inverse, printed_lemma_2_weights
 
 
+@documented_like(HasNoiseEstimate)
 class ImportanceReweightingClassifier(
     HasNoiseEstimate,
     DiagramMixin,
@@ -102,26 +104,8 @@ class ImportanceReweightingClassifier(
 
     Attributes
     ----------
-    noise_ : NoiseEstimate
-        The estimate, of which these are views: `noise_rates_`, `transition_matrix_`,
-        `noisy_proba_`, `clean_proba_`, `label_proba_`, `mislabel_proba_`, `suggested_label_`,
-        `n_errors_` and the three of the error rate.
-    label_error_rate_ : float
-        Share of wrong labels: the weighted mean of `mislabel_proba_`.
-    label_error_interval_ : (low, high)
-        95 % interval of that share, if errors depend on nothing but the true class.
-    label_error_range_ : (low, high)
-        The share of labels that may be wrong, if errors may depend on the sample.
-    noise_rates_ : NoiseRates or TransitionMatrix
-        The rates used: NoiseRates for two classes, a TransitionMatrix for more.
-    transition_matrix_ : ndarray of shape (n_classes, n_classes)
-        The same as T[i, j] = P(observed=j | true=i).
     sample_weight_ : ndarray of shape (n_samples,)
         beta >= 0, one per training sample; not used with soft labels.
-    mislabel_proba_ : ndarray of shape (n_samples,)
-        P(true label differs from the observed one | x, observed label), one per training sample.
-    noisy_proba_ : ndarray of shape (n_samples, n_classes)
-        P(observed y | x) of the training samples, cross-fitted as `cv` specifies.
     posterior_ : posterior
         The fitted estimator of P(observed y | x).
     preprocessing_ : Pipeline or None
@@ -129,14 +113,8 @@ class ImportanceReweightingClassifier(
         posterior is your own.
     rate_estimator_ : rate estimator or None
         The fitted rate estimator, with their `interval_`; None if the rates were given.
-    checked_ : CheckedEvidence or None
-        What checked samples contributed: `error_rate`, an :class:`~unflip.checked.Estimate`,
-        `hypotheses`, the weight of each model of the errors, and `before`, the estimate without
-        them; None without checked samples.
     estimator_ : classifier
         The fitted classifier.
-    diagnostics_ : list of str
-        The warnings of `fit`: why the result may not be reliable.
     classes_ : ndarray of shape (n_classes,)
         The labels in sorted order; the positive class of two is the last.
     effective_sample_size_ : float

@@ -270,9 +270,7 @@ def test_fit_takes_no_weights():
 def test_more_labels_wrong_than_right_are_refused_and_nothing_is_set():
     X, y = np.random.default_rng(0).normal(size=(100, 2)), np.repeat([0, 1], [54, 46])
     clf = StPMKL(NoiseRates(positive=0.6, negative=0.0))  # p = 1 by the nearest prior
-    with pytest.raises(
-        ValueError, match=r"a share of 0\.6 of these labels is wrong.*Lower the rates"
-    ):
+    with pytest.raises(ValueError, match=r"share of 0\.6"):
         clf.fit(X, y)
     assert not [name for name in vars(clf) if name.endswith("_")]
 

@@ -174,7 +174,7 @@ def test_the_matrix_is_found_where_three_classes_are_apart():
 
 def test_a_matrix_that_leaves_no_information_is_mixed_with_the_identity_with_a_warning():
     posterior = np.full((30, 3), 1 / 3)
-    with pytest.warns(UserWarning, match=r"leaves 0\.000 of the labels' information.*identity"):
+    with pytest.warns(UserWarning, match="identity"):
         noise = MinimumRates().fit_posterior(posterior, [0, 1, 2] * 10).rates_
     assert noise.information_left == pytest.approx(0.05)
     np.testing.assert_allclose(noise.matrix, TransitionMatrix.uniform(3, 0.95 * 2 / 3).matrix)

@@ -345,7 +345,7 @@ def test_a_class_with_fewer_rows_than_folds_is_refused():
         fit_posterior(ProbabilisticPosterior(), X, y, cv=1)
     fit_posterior(ProbabilisticPosterior(), X, y, cv=3)
     y[-3:-1] = "common"
-    with pytest.raises(ValueError, match=r"'rare' has 1 rows.* Use cv=None; or leave out the rows"):
+    with pytest.raises(ValueError, match="'rare' has 1"):
         fit_posterior(ProbabilisticPosterior(), X, y, cv=2)
 
 

@@ -30,9 +30,9 @@ def documented_like(*models: Callable[..., Any]) -> Callable[[F], F]:
             parameters |= _entries(found.pop("Parameters", ""))
             attributes |= _entries(found.pop("Attributes", ""))
             sections |= {name: found[name] for name in found if each is function or name in SHARED}
-        names = [name for name in signature(function).parameters if name != "self"]
+        names = [name for name in signature(function).parameters if name not in ("self", "cls")]
         sections["Parameters"] = _section("Parameters", [parameters[name] for name in names])
-        if attributes:
+        if attributes and isinstance(function, type):
             sections["Attributes"] = _section("Attributes", attributes.values())
         text = "\n\n".join(sections[name] for name in ORDER if name in sections)
         function.__doc__ = f"{text}\n"

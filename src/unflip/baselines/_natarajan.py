@@ -346,19 +346,18 @@ class LabelDependentCostClassifier(_RatesClassifier):
         self, learner: BaseEstimator, X: Rows, y: Array, weight: Array, random_state: Generator
     ) -> Record:
         found: Record = {}
-        if not (isinstance(self.cost, str) or (is_number(self.cost) and 0 < self.cost < 1)):
-            raise ValueError(f"cost must lie in (0, 1), or be 'rates' or 'cv', got {self.cost!r}.")
-        if self.cost == "rates":
+        by_name = self.cost if isinstance(self.cost, str) else None
+        if by_name == "rates":
             rates = self._rates(X, y, weight, random_state)
             positive, negative = rates.both()
             cost = (1 - positive + negative) / 2
             found["noise_rates_"] = rates
-        elif self.cost == "cv":
+        elif by_name == "cv":
             cost = self._choose_cost(X, y, weight, random_state)
-        elif isinstance(self.cost, str):
-            raise ValueError(f"cost={self.cost!r} is not 'rates', 'cv' or a number in (0, 1).")
-        else:
+        elif is_number(self.cost) and 0 < self.cost < 1:
             cost = float(self.cost)
+        else:
+            raise ValueError(f"cost must be 'rates', 'cv' or in (0, 1), got {self.cost!r}.")
         # with factors 2 (1-a) and 2 a the weights do not change at a = 1/2
         factor = np.where(y == np.unique(y)[1], 2 * (1 - cost), 2 * cost)
         return found | {"cost_": cost, "learner_": learner.fit(X, y, sample_weight=weight * factor)}
