@@ -86,7 +86,7 @@ def test_labels_are_numbers_booleans_or_strings():
 def test_wide_integers_are_labels_as_far_as_64_bits_go():
     table = pl.DataFrame({"x": [1, 2], "y": pl.Series([1, 2], dtype=pl.Int128)})
     assert split_label(table, "y").y.tolist() == [1, 2]
-    with pytest.raises(TableError, match="holds 1180591620717411303424, which is no whole number"):
+    with pytest.raises(TableError, match="holds 1180591620717411303424"):
         split_label(table.with_columns(pl.Series("y", [1, 2**70], dtype=pl.Int128)), "y")
 
 
@@ -100,5 +100,5 @@ def test_columns_in_another_order_or_with_the_label_are_matched():
 def test_a_column_of_gaps_matches_any_kind():
     table = pl.DataFrame({"a": pl.Series([None, None], dtype=pl.String)})
     assert matched(table, {"a": "numbers"}, []).columns == ["a"]
-    with pytest.raises(TableError, match="'a' holds text, and held numbers"):
+    with pytest.raises(TableError, match="'a' holds text instead of numbers"):
         matched(pl.DataFrame({"a": ["x", "y"]}), {"a": "numbers"}, [])

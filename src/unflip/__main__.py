@@ -5,15 +5,15 @@ import logging
 import sys
 
 INTERRUPTED = 130
-"""Exit code of a program that Ctrl+C ends: 128 + SIGINT, as shells have it."""
+"""Exit code after Ctrl+C, 128 + SIGINT as in shells."""
 
 
 def main() -> None:
-    """Run the command line, or say in one line what it lacks."""
+    """Run the command line, or print which package it needs."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # what it cannot show is written out
+        if isinstance(stream, io.TextIOWrapper):  # escape what it cannot show
             stream.reconfigure(errors="backslashreplace")
-    # matplotlib speaks of files in the home where it cannot make them; they are not needed
+    # matplotlib warns if it cannot create files in the home folder, which it does not need
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     try:
         from unflip.cli import app
@@ -29,13 +29,13 @@ def main() -> None:
         print(said, file=sys.stderr)
         raise SystemExit(2) from None
     except KeyboardInterrupt:
-        # while modules are imported: a command that runs answers by itself
+        # during imports; a running command handles it itself
         print("interrupted: no file was written.", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
 
 
 if __name__ == "__main__":
     if not sys.flags.safe_path:
-        # `python -m` puts the current folder first, and `--trust` would import modules from there
+        # `python -m` adds the current folder, from which `--trust` could import modules
         del sys.path[0]
     main()

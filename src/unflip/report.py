@@ -1,4 +1,4 @@
-"""One page on how far to believe the labels, as HTML, Markdown or JSON."""
+"""A one-page report on noisy labels, as HTML, Markdown or JSON."""
 
 from unflip._app.report import Report, make_report
 

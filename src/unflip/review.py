@@ -1,7 +1,7 @@
 """A local page to review labels by hand, and estimates from the decisions.
 
-`serve` shows the rows and stores the decisions, `export` writes them to files, and
-`sample_estimate` turns a reviewed random sample into noise rates. Only `serve` needs
+`serve` shows the rows and stores decisions, `export` writes them to files, and `sample_estimate`
+estimates noise rates from a reviewed random sample. Only `serve` needs
 `pip install 'unflip[review]'`.
 """
 

@@ -56,14 +56,14 @@ def arguments_of(command, table):
         (b"a,churn\n", "holds no rows"),
         (b"a,b\n1,2\n", "there is no column 'churn'"),
         (b"a,chrun\n1,2\n", "Did you mean 'chrun'?"),
-        (b"a;churn\n1;yes\n2;no\n", "Say so: --separator ';'"),
+        (b"a;churn\n1;yes\n2;no\n", "--separator ';'"),
         (b"a,churn\n1,yes\n2,yes\n", "one class only, 'yes'"),
         (b"a,churn\n1,yes\n2,\n3,no\n", "1 of 3 rows have no label in column 'churn' (rows 1,"),
         (b"a,churn\n1,NaN\n2,0\n3,1\n", "1 of 3 rows have no label"),
         (b"a,churn\n1,0.5\n2,0\n3,1\n", "fractions such as 0.5"),
         (b"a,churn\n1,caf\xe9\n2,no\n", "line 2 of"),
         ("a,churn\n1,café\n".encode() + b"2,caf\xe9\n", "line 3 of"),
-        (b"a,churn\n1,yes\n2,no,3\n", "more fields than the first one has names"),
+        (b"a,churn\n1,yes\n2,no,3\n", "more fields than the header"),
         (b"PAR1\0\0\0\n", "holds binary data"),
         (b"a,churn,a\n1,yes,2\n2,no,2\n", "two columns called 'a'"),
         (b"churn\nyes\nno\n", "no column is left to learn from"),
@@ -82,7 +82,7 @@ def test_more_than_fifty_classes_are_refused(refused, tmp_path, command):
     path = tmp_path / "many.csv"
     pl.DataFrame({"a": range(102), "churn": [f"c{k // 2}" for k in range(102)]}).write_csv(path)
     said = refused(command, *arguments_of(command, path))
-    assert "51 distinct values, and more than 50 classes are not supported" in said
+    assert "51 distinct values" in said
 
 
 def test_a_line_without_end_is_refused_before_it_is_held_in_memory(refused, tmp_path, monkeypatch):
@@ -137,7 +137,7 @@ def test_missing_files_and_folders_are_refused(refused, tmp_path):
         (("--rates", "0.6,0.6"), "must sum to less than 1"),
         (("--rates", "0.3:0.1,?"), "must be (low, high)"),
         (("--estimator", "forest"), "is not one of logistic, boosting, svm"),
-        (("--estimator", "no.such.Thing"), "cannot be made"),
+        (("--estimator", "no.such.Thing"), "cannot be created"),
         (("--estimator", "sklearn.linear_model.Ridge"), "is not a classifier"),
         (("--estimator", "sklearn.neighbors.KNeighborsClassifier"), "sample_weight"),
         (("--separator", "::"), "the separator must be one character"),
@@ -151,7 +151,7 @@ def test_rates_of_two_classes_are_refused_for_three(refused, tmp_path):
     path = tmp_path / "three.csv"
     pl.DataFrame({"a": range(30), "churn": ["x", "y", "z"] * 10}).write_csv(path)
     said = refused("estimate", path, "--label", "churn", "--rates", "0.1,0.1")
-    assert "are for two classes, and the labels have 3: 'x', 'y', 'z'" in said
+    assert "3: 'x', 'y', 'z'" in said
 
 
 def test_columns_that_tell_nothing_are_no_estimate(refused, tmp_path):
@@ -194,7 +194,7 @@ def test_other_columns_than_in_training_are_refused_with_the_list(refused, noisy
         "missing: 'plan'",
         "missing: 'note'",
         "not seen in training: 'remark'",
-        "'visits' holds text, and held numbers",
+        "'visits' holds text instead of numbers",
     ):
         assert words in said
 
@@ -215,12 +215,12 @@ def test_what_is_no_model_is_refused(refused, noisy, tmp_path, content):
     [
         ("row,decision\n1,yes\n", "has no column 'label'"),
         ("row,label\n1,perhaps\n", "gives row 1 the label 'perhaps', which is not one of the"),
-        ("row,label\n5000,yes\n", "names row 5000, and the table has rows 0 to 499"),
-        ("row,label\nfirst,yes\n", "must hold whole numbers, counted from 0, and has 'first'"),
-        ("row,label\n1,\n2,yes\n", "has rows without a label, row 1 for one"),
+        ("row,label\n5000,yes\n", "names row 5000"),
+        ("row,label\nfirst,yes\n", "got 'first'"),
+        ("row,label\n1,\n2,yes\n", "no label for row 1"),
         ("row,label\n1,yes\n1,no\n", "gives row 1 two labels"),
-        ("row,label,probability\n1,yes,\n7,no,often\n", "picked by hand: row 7 has 'often'"),
-        ("row,label,given\n1,yes,maybe\n", "by the column 'given': rows 1"),
+        ("row,label,probability\n1,yes,\n7,no,often\n", "row 7 has 'often'"),
+        ("row,label,given\n1,yes,maybe\n", "column 'given': rows 1"),
     ],
 )
 def test_bad_files_of_reviewed_labels_are_refused(refused, noisy, tmp_path, content, words):
@@ -241,7 +241,7 @@ def test_names_that_are_taken_are_refused(refused, noisy, model, tmp_path):
     table.with_columns(pl.lit(1).alias("row")).write_csv(path)
     assert "has a column 'row'" in refused("audit", path, *COLUMNS, "--out", "a.csv")
     said = refused("flip", noisy, *arguments_of("flip", noisy)[1:], "--truth", "truth")
-    assert "has a column 'truth' already" in said
+    assert "already has a column" in said
 
 
 @pytest.fixture

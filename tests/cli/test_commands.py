@@ -373,5 +373,5 @@ def test_on_a_terminal_progress_is_gone_before_words_are_printed(small):
     os.close(main)
     assert process.returncode == 0
     text = shown.decode()
-    assert "turning columns into numbers ..." in text
+    assert "encoding the columns ..." in text
     assert text.rindex("...") < text.index("of the labels")

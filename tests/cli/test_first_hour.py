@@ -154,8 +154,8 @@ def test_a_matrix_is_read_by_the_names_of_its_classes(tmp_path):
     [
         ("a,b\n1,0\n0,1\n", "expected a column and a row for each of the 3 classes"),
         ("true,a,b,c\na,1,0,0\nb,0,1,0\nx,0,0,1\n", "'x' is not one of the classes"),
-        ("true,a,b,c\na,1,0,0\nb,0,1,0\nc,0,u,1\n", "holds no rates"),
-        ("true,a,b,c\na,1,0,0\nb,0,1,0\nc,0,0,2\n", "holds no rates"),
+        ("true,a,b,c\na,1,0,0\nb,0,1,0\nc,0,u,1\n", "holds no noise rates"),
+        ("true,a,b,c\na,1,0,0\nb,0,1,0\nc,0,0,2\n", "holds no noise rates"),
     ],
 )
 def test_a_file_that_holds_no_matrix_is_refused(tmp_path, content, said):
@@ -184,7 +184,7 @@ def test_labels_of_three_classes_are_flipped_and_estimated_at_rates_of_a_file(ru
     expected = [[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0, 0, 1]]
     np.testing.assert_allclose(json.loads(found.stdout)["transition_matrix"], expected)
     two = run("estimate", noisy, "--label", "y", "--drop", "t", *RATES)
-    assert (two.exit_code, "Give a file of all rates" in two.stderr) == (2, True)
+    assert (two.exit_code, "Give a file" in two.stderr) == (2, True)
 
 
 def test_the_posterior_can_be_chosen(run, tmp_path):
@@ -193,7 +193,7 @@ def test_the_posterior_can_be_chosen(run, tmp_path):
     arguments = ("estimate", path, "--label", "churn", "--id", "customer")
     trees = run(*arguments, "--posterior", "boosting", "--json")
     assert trees.exit_code == 0, trees.stderr
-    for wrong, said in (("forest", "is not one of auto"), ("svm", "no probabilities")):
+    for wrong, said in (("forest", "is not one of auto"), ("svm", "predict_proba")):
         refused = run(*arguments, "--posterior", wrong)
         assert (refused.exit_code, said in refused.stderr) == (2, True)
 

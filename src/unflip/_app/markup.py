@@ -1,22 +1,22 @@
-"""The marks in sentences: `**bold**`, and data that is shown as it is; numbers in few digits."""
+"""Markup of sentences: `**bold**`, and escaped data; rounding of numbers."""
 
 import re
 from typing import Any
 
 DIGITS = 4
-"""Significant digits of what is estimated; more are not known."""
+"""Significant digits of estimates."""
 
 AS_GIVEN = frozenset({"classes", "label", "suggested", "positive_class", "values"})
-"""Keys of what comes from the data, in which nothing is rounded."""
+"""Keys of values from the data, which are not rounded."""
 
 MARK = r"([\\`*_\[\]<>#&~])"
 
 ESCAPED = re.compile(r"\\" + MARK)
-"""A mark behind a backslash."""
+"""An escaped mark."""
 
 
 def plain(text: str) -> str:
-    r"""Return text from data such that it is shown as it is, on one line.
+    r"""Escape text from data, so that it is shown literally and on one line.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def plain(text: str) -> str:
 
 
 def unmarked(sentence: str) -> str:
-    r"""Return a sentence without its marks, for where nothing is bold.
+    r"""Return a sentence without its marks, as plain text.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def unmarked(sentence: str) -> str:
 
 
 def rounded(content: Any) -> Any:
-    """Return numbers, lists and dictionaries with fractions in few significant digits.
+    """Round the fractions in numbers, lists and dictionaries to a few significant digits.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Labels that a person has checked: read beside their table, and what they count as a record."""
+"""Labels that a person has checked: read and matched with their table, and what they show."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,31 +24,31 @@ def read_reviewed(path: Path, data: LabelledTable) -> CheckedLabels:
     lacking = [name for name in ("row", "label") if name not in table.columns]
     if lacking:
         raise TableError(
-            f"{path} has no column {lacking[0]!r}: a file of reviewed labels has the columns row "
+            f"{path} has no column {lacking[0]!r}: a file of checked labels needs the columns row "
             f"(counted from 0) and label. It has: {listed(table.columns)}."
         )
     if not table["row"].dtype.is_integer() or table["row"].null_count():
         odd = [value for value in table["row"].to_list() if not _is_number(value, int)]
         raise TableError(
-            f"the column row of {path} must hold whole numbers, counted from 0, and has {odd[0]!r}."
+            f"the column row of {path} must hold row numbers counted from 0, got {odd[0]!r}."
         )
     if table["label"].null_count():
         row = table["row"][table["label"].is_null().arg_true()[0]]
         raise TableError(
-            f"{path} has rows without a label, row {row} for one: leave out what was not decided."
+            f"{path} has no label for row {row}: leave out rows that were not decided."
         )
     labels: dict[int, PlainLabel] = {}
     answers = []
     for row, label in zip(table["row"].to_list(), table["label"].to_list(), strict=True):
         if not 0 <= row < data.y.size:
             raise TableError(
-                f"{path} names row {row}, and the table has rows 0 to {data.y.size - 1}."
+                f"{path} names row {row}, but the table has rows 0 to {data.y.size - 1}."
             )
         decided = label if label in (NONE, UNSURE) else find_class(data.classes, label)
         if decided is None:
             raise TableError(
-                f"{path} gives row {row} the label {label!r}, which is not one of the classes: "
-                f"{listed(data.classes.tolist())}; nor {NONE!r} or {UNSURE!r}."
+                f"{path} gives row {row} the label {label!r}, which is not one of the classes "
+                f"{listed(data.classes.tolist())}, {NONE!r} or {UNSURE!r}."
             )
         if labels.setdefault(row, decided) != decided:
             raise TableError(f"{path} gives row {row} two labels, {labels[row]!r} and {decided!r}.")
@@ -62,15 +62,15 @@ def read_reviewed(path: Path, data: LabelledTable) -> CheckedLabels:
 
 
 def _chances(path: Path, table: "pl.DataFrame") -> list[float] | None:
-    """Return the column `probability`, NaN where it is empty; None where there is none."""
+    """Return the column `probability`, with NaN for missing values; None without the column."""
     if "probability" not in table.columns or not table["probability"].count():
         return None
     if not table["probability"].dtype.is_numeric():
         given = table[["row", "probability"]].drop_nulls()
         row, value = next(each for each in given.iter_rows() if not _is_number(each[1], float))
         raise TableError(
-            f"the column probability of {path} must hold numbers, and nothing where the row was "
-            f"picked by hand: row {row} has {value!r}."
+            f"the column probability of {path} must hold numbers, or nothing for rows chosen by "
+            f"hand: row {row} has {value!r}."
         )
     return [float("nan") if each is None else each for each in table["probability"].to_list()]
 
@@ -84,9 +84,9 @@ def _is_number(value: object, kind: type[int] | type[float]) -> bool:
 
 
 def checked_record(reviewed: CheckedLabels, noise: NoiseEstimate) -> Record | None:
-    """Return what checked samples count, beside what the labels alone say, ready for JSON.
+    """Return the estimates from checked rows and from the labels alone, ready for JSON.
 
-    None where too few were drawn to count anything.
+    None if too few rows were drawn at random.
     """
     if noise.checked is None or noise.counted is None:
         return None
@@ -104,7 +104,7 @@ def checked_record(reviewed: CheckedLabels, noise: NoiseEstimate) -> Record | No
 
 
 def class_named(classes: Array, text: object) -> PlainLabel:
-    """Return the class with this text; raise an error that lists the classes if there is none."""
+    """Return the class with this text, or raise an error that lists the classes."""
     found = find_class(classes, text)
     if found is None:
         raise TableError(f"{text!r} is not one of the classes: {listed(classes.tolist())}.")
@@ -112,9 +112,9 @@ def class_named(classes: Array, text: object) -> PlainLabel:
 
 
 def _check_same_rows(path: Path, reviewed: "pl.DataFrame", data: LabelledTable) -> None:
-    """Raise an error if reviewed rows have changed since, as far as the file tells."""
+    """Raise an error if reviewed rows have changed, as far as the file shows."""
     rows = reviewed["row"].to_list()
-    # the given label is one of the cells that the fingerprint is made of
+    # the fingerprint includes the observed label
     name = next((name for name in ("fingerprint", "given") if name in reviewed.columns), None)
     if name is None:
         return
@@ -131,8 +131,8 @@ def _check_same_rows(path: Path, reviewed: "pl.DataFrame", data: LabelledTable) 
     wrong = [row for row, is_same in zip(rows, same, strict=True) if not is_same]
     if wrong:
         raise TableError(
-            f"{len(wrong)} of the {len(rows)} rows in {path} are not what they were when they were "
-            f"reviewed, by the column {name!r}: rows {listed(wrong, 5)}, counted from 0. Give the "
-            "table that was reviewed, or export the review again with this one. Where you know "
-            "that the rows are the right ones all the same, keep the columns row and label only."
+            f"{len(wrong)} of the {len(rows)} rows in {path} differ from those reviewed, according "
+            f"to the column {name!r}: rows {listed(wrong, 5)}, counted from 0. Use the table that "
+            "was reviewed, or export the review again with this one. If you know that these are "
+            "the right rows, keep only the columns row and label."
         )

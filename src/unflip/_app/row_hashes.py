@@ -1,4 +1,4 @@
-"""What tells the rows of a table apart: a hash of every row's cells, by names of columns."""
+"""Hashes of the rows of a table, from their cells and the names of the columns."""
 
 import hashlib
 from collections.abc import Mapping
@@ -13,15 +13,14 @@ from unflip._utils.typing import Array
 Hashes = NDArray[np.uint64]
 
 KINDS = ("whole", "fraction", "missing", "text")
-"""What a cell may be. The same bits of another kind are another cell."""
+"""Kinds of cells; the same bits of different kinds are different cells."""
 
 
 def hash_rows(columns: Mapping[str, Any]) -> Hashes:
-    """Return 128 bits per row, of shape (n_rows, 2): equal where all the cells are.
+    """Return 128 bits per row, of shape (n_rows, 2), which are equal if all cells are.
 
-    A cell is known by its column's name, so the order of the columns does not matter. Whole
-    numbers are the same cell whether they are stored as integers or as floats, and missing cells
-    are all alike.
+    The order of the columns does not matter, nor whether whole numbers are integers or floats; all
+    missing values are equal.
     """
     hashes: Hashes | None = None
     for name, values in columns.items():
@@ -33,18 +32,18 @@ def hash_rows(columns: Mapping[str, Any]) -> Hashes:
             of_column = np.array([_key(f"column {name}", half)], dtype=np.uint64)
             hashes[:, half] += _mixed(_mixed(bits[:, half] ^ of_kind[kinds]) + of_column)
     if hashes is None:
-        raise ValueError("a table without columns has no rows to tell apart.")
+        raise ValueError("the table has no columns.")
     return _mixed(hashes)
 
 
 def hash_texts(hashes: Hashes) -> list[str]:
-    """Return the hashes as text for files; the letter keeps readers from taking it for a number."""
+    """Return the hashes as text for files; a letter keeps readers from parsing it as a number."""
     digits = np.ascontiguousarray(hashes, dtype=">u8").tobytes().hex()
     return [f"x{digits[k : k + 32]}" for k in range(0, len(digits), 32)]
 
 
 def coded_texts(values: Any) -> tuple[NDArray[np.intp], list[str]]:
-    """Return the cells as positions among their distinct texts, -1 where missing, and the texts."""
+    """Return the cells as indices into their distinct texts, -1 if missing, and the texts."""
     if isinstance(values, nw.Series):
         values = values.alias("")  # polars takes names such as ^x$ for patterns
         missing = values.is_null().to_list()
@@ -60,7 +59,7 @@ def coded_texts(values: Any) -> tuple[NDArray[np.intp], list[str]]:
 
 
 def _cells(values: Any) -> tuple[Hashes, NDArray[np.intp]]:
-    """Return the bits of every cell, of shape (n_rows, 2), and the positions of their kinds."""
+    """Return the bits of every cell, of shape (n_rows, 2), and the indices of their kinds."""
     if isinstance(values, nw.Series):
         values = values.alias("")  # polars takes names such as ^x$ for patterns
         if values.dtype.is_integer() and values.dtype not in (nw.Int128, nw.UInt128):
@@ -115,9 +114,9 @@ def _mixed(bits: Hashes) -> Hashes:
 
 
 def _text(value: object) -> str:
-    # an array's own text leaves out its middle
+    # str of an array leaves out its middle
     return str(value.tolist() if isinstance(value, np.ndarray) else value)
 
 
 def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")  # Python may hold what UTF-8 has no place for
+    return text.encode("utf-8", "surrogatepass")  # Python strings may hold unpaired surrogates

@@ -1,11 +1,8 @@
-"""Read tables from files, and write them.
+"""Read and write tables: CSV, TSV, Excel, Parquet, Arrow and JSON lines, by the file's extension.
 
-CSV, TSV, Excel, Parquet, Arrow and JSON lines, by the ending of the name; text also compressed by
-gzip, and from standard input. A file that is no table is refused with :class:`TableError`, which
-says where and what to do.
-
-A table is read as two: the cells as the file holds them, which are written back unchanged, and the
-values that are inferred from them, which models learn from.
+Text may be compressed by gzip or come from standard input. Invalid files raise :class:`TableError`.
+Reading returns the cells as the file holds them, which are written back unchanged, and the values
+inferred from them, from which models learn.
 """
 
 import codecs
@@ -35,57 +32,56 @@ else:
         raise ImportError("tables need polars: pip install 'unflip[cli]'") from error
 
 TEXT = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
-"""Extensions of text files, and their column separators."""
+"""Column separators of text files, by extension."""
 
 JSON_LINES = (".jsonl", ".ndjson")
 ARROW = (".arrow", ".feather", ".ipc")
 ENDINGS = (*TEXT, ".parquet", *ARROW, *JSON_LINES)
-"""Of files that are written."""
+"""Extensions of files that unflip writes."""
 
 EXCEL, COMPRESSED = (".xlsx",), ".gz"
 READ = (*ENDINGS, *EXCEL, *(ending + COMPRESSED for ending in (*TEXT, *JSON_LINES)))
-"""Of files that are read."""
+"""Extensions of files that unflip reads."""
 
 STDIN = Path("-")
-"""In the place of a file: CSV from standard input."""
+"""Name that stands for CSV from standard input."""
 
 MISSING_VALUES = ["", "NA", "N/A", "NaN", "nan", "null", "NULL"]
-"""Strings that are read as missing values in text files."""
+"""Strings that stand for missing values in text files."""
 
 DOUBLE = 'Quote the cell and double the quotes in it: "say ""yes"" or ""no""".'
 
 CHUNK_BYTES = 2**20
 LONGEST_LINE = 2**24
-"""Maximum length of a line in bytes: longer ones could exhaust the memory."""
+"""Maximum length of a line in bytes; longer ones could exhaust the memory."""
 
 MAX_COLUMNS = 50_000
-"""Maximum number of columns. Three rows of as many take 0.3 GB, 6 kB a column, and 1 s to read
-(measured with polars 2.1); a text file of a million columns made polars abort the process."""
+"""Maximum number of columns, which take 6 kB each and 1 s to read (polars 2.1). A text file of a
+million columns made polars abort the process."""
 
 MAX_EXCEL_CELLS = 10**8
-"""Maximum number of rows times columns of a worksheet: the empty ones take memory too, 8 bytes each
-while they are read, so that this is 0.8 GB."""
+"""Maximum number of cells of a worksheet, which take 8 bytes each while they are read, even empty
+ones: 0.8 GB."""
 
 LARGEST_UNPACKED = 4 * 2**30
-"""Maximum size in bytes of what is unpacked, or piped in: a small file may hold any number."""
+"""Maximum size in bytes of unpacked or piped input."""
 
 
 class TableError(ValueError):
-    """A file or a column that cannot be used as asked."""
+    """A file or column that cannot be used."""
 
 
 @dataclass(frozen=True)
 class FileTable:
-    """A table that was read from a file, twice: what is written back, and what is learnt from."""
+    """A table from a file: typed values to learn from, and cells to write back."""
 
     # Numbers, dates, booleans and text; missing values are null.
     values: "pl.DataFrame"
-    # The same rows and columns as the file holds them: text for text files, typed values for
-    # others.
+    # The same rows and columns as in the file: text for text files, typed values for others.
     cells: "pl.DataFrame"
 
     def take(self, rows: Any) -> "FileTable":
-        """Return some of the rows, given by a mask."""
+        """Return the rows of a mask."""
         return FileTable(self.values.filter(rows), self.cells.filter(rows))
 
 
@@ -99,7 +95,7 @@ def read_table(
 def read_file(
     path: Path, *, separator: str | None = None, encoding: str | None = None
 ) -> FileTable:
-    """Return the table that a file holds: its cells, and the values inferred from them."""
+    """Return the table in a file: its cells, and the values inferred from them."""
     ending = _ending(path)
     _check_encoding(path, ending, encoding)
     values: pl.DataFrame | None = None
@@ -119,34 +115,33 @@ def read_file(
         reason = str(error).strip().split("\n")[0]
         if "more fields" in reason:
             reason = (
-                "a line has more fields than the first one has names. Put quotes about values that "
-                "hold the separator."
+                "a line has more fields than the header. Put quotes around values that contain "
+                "the separator."
             )
         elif "malformed" in reason or "as dtype `str`" in str(error):  # all else is text
-            reason = f"a cell that is not quoted holds a quote. {DOUBLE}"
+            reason = f"an unquoted cell contains a quote. {DOUBLE}"
         raise TableError(f"{path} cannot be read as {ending[1:]}: {reason}") from error
     _check_width(path, cells.width)
     if not cells.height:
         raise TableError(f"{path} holds no rows.")
     if values is None:
         values = cells
-    # as a dict: polars renames a column without a name, such as the index that pandas writes, in a
-    # list of columns
+    # as a dict: in a list, polars renames columns without a name, such as pandas' index
     return FileTable(pl.DataFrame({column.name: _modelled(column) for column in values}), cells)
 
 
 def unnamed(column: "pl.Series") -> "pl.Series":
-    """Return a column without its name: polars takes names such as ^x$ for patterns in a series."""
+    """Return a column without its name, since polars takes names such as ^x$ for patterns."""
     return column.alias("")
 
 
 def _modelled(column: "pl.Series") -> "pl.Series":
-    """Return a column as models take it: without NaN, in 64 bits, dates of the years 1 to 9999."""
+    """Return a column for models: without NaN, in 64 bits, with dates of the years 1 to 9999."""
     name, column = column.name, unnamed(column)
     if column.dtype.is_float():
         return column.fill_nan(None)
     if column.dtype in (pl.Int128, pl.UInt128):
-        # an integer where it fits, so that labels and identifiers stay whole numbers
+        # an integer if it fits, so that labels and identifiers stay whole numbers
         narrow = column.cast(pl.Int64, strict=False)
         same = narrow.null_count() == column.null_count()
         return narrow if same else column.cast(pl.Float64)
@@ -155,23 +150,23 @@ def _modelled(column: "pl.Series") -> "pl.Series":
         if years.null_count() > column.null_count():
             raise TableError(
                 f"column {name!r} holds dates out of range, more than 262 000 years away: "
-                "replace them by gaps, or store the column as text."
+                "delete them, or store the column as text."
             )
         if not years.is_between(MINYEAR, MAXYEAR).fill_null(value=True).all():
-            return column.cast(pl.String)  # Python has no other dates
+            return column.cast(pl.String)  # Python has no such dates
     return column
 
 
 def _check_width(path: Path, n_columns: int) -> None:
     if n_columns > MAX_COLUMNS:
         raise TableError(
-            f"{path} has {n_columns:,} columns, and tables of more than {MAX_COLUMNS:,} are not "
-            "supported: leave some out. Are rows and columns exchanged?"
+            f"{path} has {n_columns:,} columns, but at most {MAX_COLUMNS:,} are supported: leave "
+            "some out. Are rows and columns swapped?"
         )
 
 
 def _ending(path: Path) -> str:
-    """Return the ending that says the format, or raise an error if nothing can be read."""
+    """Return the extension that determines the format, or raise an error."""
     if path == STDIN:
         return ".csv"
     if not path.exists():
@@ -188,20 +183,20 @@ def _check_encoding(path: Path, ending: str, encoding: str | None) -> None:
     if encoding is None:
         return
     try:
-        # codecs such as zlib turn bytes into bytes
+        # codecs such as zlib convert bytes to bytes
         "".encode(encoding), b"".decode(encoding)
     except (LookupError, ValueError):
         raise TableError(
-            f"--encoding {encoding!r} is not known as an encoding of text: try utf-8, latin-1, "
-            "cp1252 or utf-16."
+            f"--encoding {encoding!r} is not known as a text encoding: try utf-8, latin-1, cp1252 "
+            "or utf-16."
         ) from None
     if ending not in (*TEXT, *JSON_LINES):
-        raise TableError(f"--encoding is for text, and {path} is none: leave it out.")
+        raise TableError(f"--encoding is for text files, and {path} is not one: leave it out.")
 
 
 def _text_of(path: Path, encoding: str | None) -> BinaryIO:
     """Return the text of a file, unpacked and in UTF-8."""
-    # opened here, since to polars a name is UTF-8 and may be a pattern
+    # opened here, since polars takes names for UTF-8 and for patterns
     if path == STDIN:
         file: BinaryIO = io.BytesIO(_within_limit(path, sys.stdin.buffer))
     elif path.suffix.lower() == COMPRESSED:
@@ -218,18 +213,18 @@ def _text_of(path: Path, encoding: str | None) -> BinaryIO:
     except UnicodeDecodeError as error:
         line = 1 + data[: error.start].count(b"\n")
         raise TableError(f"line {line} of {path} is not {encoding}: {error.reason}.") from None
-    except UnicodeError as error:  # codecs such as idna raise it without a place
+    except UnicodeError as error:  # codecs such as idna raise it without a position
         raise TableError(f"{path} is not {encoding}: {error}.") from None
 
 
 def _rewind(file: BinaryIO) -> None:
-    """Go back to the start, with the descriptor below the buffer, from which polars 1 reads."""
-    file.seek(0, io.SEEK_END)  # a place outside the buffer, which is dropped
+    """Go to the start, also of the file descriptor, from which polars 1 reads."""
+    file.seek(0, io.SEEK_END)  # outside the buffer, which this empties
     file.seek(0)
 
 
 def _within_limit(path: Path, file: Any) -> bytes:
-    """Return what is packed, or piped in, up to a size that memory holds."""
+    """Return unpacked or piped input up to the maximum size."""
     data: bytes = file.read(LARGEST_UNPACKED + 1)
     if len(data) > LARGEST_UNPACKED:
         raise TableError(
@@ -250,10 +245,9 @@ def _read_binary(path: Path, ending: str) -> "pl.DataFrame":
 
 
 def _read_excel(path: Path, file: BinaryIO) -> "pl.DataFrame":
-    """Return the table of the first worksheet.
+    """Return the table in the first worksheet.
 
-    It is the one that Excel calls a table if there is exactly one; otherwise, the first row that is
-    not empty holds the names.
+    It is the Excel table if there is exactly one; else the first non-empty row has the names.
     """
     try:
         from openpyxl import load_workbook
@@ -268,7 +262,7 @@ def _read_excel(path: Path, file: BinaryIO) -> "pl.DataFrame":
             if not sheets:
                 raise TableError(f"{path} has no worksheet of cells, only charts.")
             tables = _excel_tables(book, sheets[0]._worksheet_path)
-        # a stray cell far away would make every row as wide as the sheet may be
+        # otherwise a stray cell far away makes every row that wide
         sheets[0].reset_dimensions()
         rows = sheets[0].iter_rows(values_only=True)
         if len(tables) == 1:
@@ -277,7 +271,7 @@ def _read_excel(path: Path, file: BinaryIO) -> "pl.DataFrame":
         names, columns = _excel_columns(path, rows)
     except TableError:
         raise
-    except Exception as error:  # openpyxl fails in many ways on a damaged file
+    except Exception as error:  # openpyxl raises many types on damaged files
         reason = " ".join(str(error).split())[:200]
         raise TableError(
             f"{path} cannot be read as xlsx: the file is damaged ({type(error).__name__}: "
@@ -290,7 +284,7 @@ def _read_excel(path: Path, file: BinaryIO) -> "pl.DataFrame":
 
 
 def _excel_tables(book: zipfile.ZipFile, sheet: str) -> list[tuple[int, int, int, int]]:
-    """Return where the tables of a sheet are that have names: left, top, right and bottom cell."""
+    """Return the left, top, right and bottom cells of a sheet's tables with headers."""
     from openpyxl.packaging.relationship import get_dependents, get_rels_path
     from openpyxl.utils import range_boundaries
     from openpyxl.worksheet.table import Table
@@ -312,7 +306,7 @@ def _excel_tables(book: zipfile.ZipFile, sheet: str) -> list[tuple[int, int, int
 def _excel_columns(
     path: Path, rows: Iterator[Sequence[object]]
 ) -> tuple[list[str], list[list[object]]]:
-    """Return the names and the cells of the columns that have a name; empty rows are left out."""
+    """Return the names and cells of the named columns, without empty rows."""
     header = next((row for row in rows if any(cell is not None for cell in row)), ())
     places = [k for k, name in enumerate(header) if name is not None]
     columns: list[list[object]] = [[] for _ in places]
@@ -331,20 +325,19 @@ def _excel_columns(
             )
     if nameless:
         warnings.warn(
-            f"{path}: {nameless:,} cells are in columns without a name in the first row, and are "
-            "left out.",
+            f"{path}: {nameless:,} cells are skipped: their columns have no name in the first row.",
             stacklevel=2,
         )
     return [str(header[k]) for k in places], columns
 
 
 def _excel_series(name: str, values: list[object]) -> "pl.Series":
-    """Return cells as a column of their type; as text if they are of several."""
+    """Return cells as a column of their type, or as text if the types differ."""
     kinds = {type(value) for value in values if value is not None}
     whole = [value for value in values if type(value) is int]
     if kinds == {int} and all(-(2**63) <= value < 2**63 for value in whole):
         return pl.Series(name, values, dtype=pl.Int64)
-    # above 2^53 a float does not hold every whole number
+    # above 2^53 floats skip whole numbers
     if kinds == {int, float} and all(abs(value) <= 2**53 for value in whole):
         return pl.Series(name, values, dtype=pl.Float64, strict=False)
     if len(kinds) <= 1 and kinds != {int}:
@@ -354,15 +347,15 @@ def _excel_series(name: str, values: list[object]) -> "pl.Series":
 
 def _excel_text(value: object) -> str | None:
     if isinstance(value, bool):
-        return str(value).lower()  # as polars writes it
+        return str(value).lower()  # as in polars
     return None if value is None else str(value)
 
 
 def for_format(table: FileTable, path: Path) -> "pl.DataFrame":
     """Return the cells of a table as they are written to a file of this name.
 
-    Formats with types get a column of text in its inferred type where that loses nothing: where
-    every value, as text, is the cell that was read. `00501` and `0.60` stay text.
+    Typed formats get a text column in its inferred type if this loses nothing, that is if every
+    value as text is the cell that was read: `00501` and `0.60` stay text.
     """
     if path.suffix.lower() in TEXT:
         return table.cells
@@ -376,7 +369,7 @@ def for_format(table: FileTable, path: Path) -> "pl.DataFrame":
 
 
 def write_table(table: "pl.DataFrame", path: Path) -> None:
-    """Write a table in the format that the name ends in, whole or not at all."""
+    """Write a table in the format of the file's extension, whole or not at all."""
     ending = path.suffix.lower()
     check_ending(path)
     buffer = io.BytesIO()
@@ -392,10 +385,7 @@ def write_table(table: "pl.DataFrame", path: Path) -> None:
 
 
 def check_writable(table: "pl.DataFrame", path: Path) -> None:
-    """Refuse a table with a column that the format of the name cannot hold.
-
-    To be asked before long work, which would else be lost.
-    """
+    """Reject, before long work, a table with a column that the file's format cannot hold."""
     ending = path.suffix.lower()
     for name, kind in table.schema.items():
         is_bytes = kind in (pl.Binary, pl.Object)
@@ -403,36 +393,36 @@ def check_writable(table: "pl.DataFrame", path: Path) -> None:
             ending in TEXT and (is_bytes or kind.is_nested() or kind == pl.Duration)
         ):
             raise TableError(
-                f"column {name!r} holds {kind}, which {ending} files cannot: write .parquet, "
-                "or leave the column out of the table."
+                f"column {name!r} holds {kind}, which {ending} files cannot store: write .parquet, "
+                "or remove the column from the table."
             )
 
 
 def check_ending(path: Path, endings: Sequence[str] = ENDINGS) -> None:
-    """Raise an error unless the name ends in one of the formats."""
+    """Raise an error unless the file has one of the extensions."""
     if not path.name.lower().endswith(tuple(endings)):
         raise TableError(
-            f"{path}: the name must end in one of {', '.join(endings)}, which says the format."
+            f"{path}: the name must end in one of {', '.join(endings)}, which is the format."
         )
 
 
 def listed(names: Sequence[object], most: int = 20) -> str:
-    """Return names as a comma-separated list, truncated after the first ones."""
+    """Return names as a comma-separated list, truncated after the first `most`."""
     shown = ", ".join(repr(name) for name in names[:most])
     return shown + (f", ... ({len(names)} in all)" if len(names) > most else "")
 
 
 def _check_text(path: Path, file: BinaryIO) -> None:
-    """Refuse what is not text of lines in UTF-8, before anything tries to hold it in memory."""
+    """Reject what is not lines of UTF-8 text, before anything loads it into memory."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     line, length = 1, 0
     while chunk := file.read(CHUNK_BYTES):
         if line == 1 and chunk.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise TableError(f"{path} is not UTF-8 but UTF-16. Say so: --encoding utf-16")
+            raise TableError(f"{path} is not UTF-8 but UTF-16: add --encoding utf-16")
         if b"\0" in chunk:
             raise TableError(
-                f"{path} holds binary data, not text in UTF-8: does its name tell its format? "
-                f"Known endings: {', '.join(READ)}."
+                f"{path} holds binary data, not UTF-8 text: give it the extension of its format, "
+                f"one of {', '.join(READ)}."
             )
         try:
             decoder.decode(chunk)
@@ -440,16 +430,15 @@ def _check_text(path: Path, file: BinaryIO) -> None:
             at = line + error.object[: error.start].count(b"\n")
             raise TableError(
                 f"line {at} of {path} is not UTF-8 (byte 0x{error.object[error.start]:02x}): the "
-                f"file is probably {_likely_encoding(chunk)}. Say so: --encoding "
+                f"file is probably {_likely_encoding(chunk)}. Add --encoding "
                 f"{_likely_encoding(chunk)}"
             ) from error
         first, last = chunk.find(b"\n"), chunk.rfind(b"\n")
         length += len(chunk) if first < 0 else first
         if length > LONGEST_LINE:
             raise TableError(
-                f"line {line} of {path} is longer than {LONGEST_LINE / 2**20:.0f} MB: this is "
-                "no table of rows. Look for a quote that is never closed, or for line ends "
-                "that are missing."
+                f"line {line} of {path} is longer than {LONGEST_LINE / 2**20:.0f} MB. Look for a "
+                "quote that is never closed, or for missing line ends."
             )
         if first >= 0:
             length = len(chunk) - last - 1
@@ -457,8 +446,8 @@ def _check_text(path: Path, file: BinaryIO) -> None:
 
 
 def _likely_encoding(chunk: bytes) -> str:
-    """Return which encoding of western text bytes are in, not being UTF-8."""
-    # 0x80 to 0x9f are quotes, dashes and the euro in Windows' code page, and nothing in latin-1
+    """Return the likely encoding of western text that is not UTF-8."""
+    # 0x80 to 0x9f are quotes, dashes and the euro sign in cp1252, and nothing in latin-1
     special = any(0x80 <= byte <= 0x9F for byte in chunk)
     try:
         chunk.decode("cp1252")
@@ -468,7 +457,7 @@ def _likely_encoding(chunk: bytes) -> str:
 
 
 def _read_text(path: Path, file: BinaryIO, separator: str) -> tuple["pl.DataFrame", "pl.DataFrame"]:
-    """Return the values that are inferred from a text file, and the text of its cells."""
+    """Return the values inferred from a text file, and the text of its cells."""
     if len(separator.encode()) != 1:
         raise TableError(f"the separator must be one character, got {separator!r}.")
     head = file.readline().decode(errors="replace").strip()
@@ -476,7 +465,7 @@ def _read_text(path: Path, file: BinaryIO, separator: str) -> tuple["pl.DataFram
     if others and separator not in head:
         raise TableError(
             f"{path} has one column, {head!r}: its columns seem to be separated by {others[0]!r}, "
-            f"not {separator!r}. Say so: --separator {others[0]!r}"
+            f"not {separator!r}. Add --separator {others[0]!r}"
         )
     _rewind(file)
     names = _header(path, file, separator)
@@ -492,10 +481,10 @@ def _read_text(path: Path, file: BinaryIO, separator: str) -> tuple["pl.DataFram
 
 
 def _inferred(file: BinaryIO, separator: str, names: Sequence[str]) -> "pl.DataFrame":
-    """Return the table with the types that its cells seem to have.
+    """Return the table with inferred types.
 
-    A column of which polars cannot read a cell in the type that it inferred is text: whole numbers
-    of more than 128 bits, and dates in several orders of day, month and year.
+    Columns that polars cannot read in the type that it infers become text, such as whole numbers of
+    more than 128 bits and dates in several formats.
     """
     texts: dict[str, type[pl.String]] = {}
     while True:
@@ -517,34 +506,33 @@ def _inferred(file: BinaryIO, separator: str, names: Sequence[str]) -> "pl.DataF
 
 
 def _unparsed(error: str, names: Sequence[str]) -> str | None:
-    """Return the column of which polars says that it could not read a cell."""
+    """Return the column that polars could not read, from its error message."""
     number = re.search(r"could not parse .* \(column number (\d+)\)", error, re.DOTALL)
     if number is not None:
         return names[int(number[1]) - 1]
-    # times of the day in several formats
+    # times of day in several formats
     name = re.search(r"conversion from .* failed in column '(.*)' for \d+ out of", error, re.DOTALL)
     return name[1] if name is not None and name[1] in names else None
 
 
 def _check_quotes(path: Path, file: BinaryIO, separator: str) -> None:
-    """Refuse a cell that goes on after its closing quote: polars drops the quotes in it."""
+    """Reject a cell that continues after its closing quote; polars would drop its quotes."""
     _rewind(file)
     data = file.read()
     start = len(codecs.BOM_UTF8) if data.startswith(codecs.BOM_UTF8) else 0
-    # cells without quotes around them, to the end of one that holds a quote; or a quoted cell
+    # unquoted cells, to the end of one that holds a quote; or a quoted cell
     cells = rb'(?:[^"]++(?:(?<![%b\n])"[^%b\n]*+)?+|"(?:[^"]++|"")*+"(?=%b|\r?\n|\Z))*+'
     mark = re.escape(separator.encode())
     found = re.compile(cells % (mark, mark, mark)).match(data, start)
     if found is not None and found.end() < len(data):
         line = 1 + data.count(b"\n", 0, found.end())
         raise TableError(
-            f"line {line} of {path}: a cell goes on after the quote that ends it, or never ends. "
-            f"{DOUBLE}"
+            f"line {line} of {path}: a cell has no closing quote, or goes on after it. {DOUBLE}"
         )
 
 
 def _header(path: Path, file: BinaryIO, separator: str) -> list[str]:
-    """Return the names of the columns, as they are in the first line."""
+    """Return the column names in the first line."""
     lines = (line.decode("utf-8-sig", errors="replace") for line in file)
     try:
         return next((names for names in csv.reader(lines, delimiter=separator) if names), [])
@@ -555,7 +543,7 @@ def _header(path: Path, file: BinaryIO, separator: str) -> list[str]:
 
 
 def _check_distinct(path: Path, names: Sequence[str]) -> None:
-    """Refuse two columns of one name: options could not tell them apart."""
+    """Reject two columns with the same name, which options could not tell apart."""
     name, count = max(Counter(names).items(), key=lambda item: item[1], default=("", 0))
     if count > 1:
         raise TableError(f"{path} has two columns called {name!r}: rename one of them.")

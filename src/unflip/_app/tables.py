@@ -22,28 +22,27 @@ else:
         raise ImportError("tables need polars: pip install 'unflip[cli]'") from error
 
 MAX_CLASSES = MANY_VALUES
-"""Maximum number of distinct labels: a column with more holds numbers or names."""
-
+"""Maximum number of distinct labels; a column with more holds numbers or names."""
 
 LONGEST_LABEL = 1000
-"""Maximum number of characters of a label. Labels are arrays of fixed width, 4 bytes a character:
-one long label would take this for every row."""
+"""Maximum number of characters of a label. Arrays of labels have a fixed width of 4 bytes per
+character, so that one long label would cost this for every row."""
 
 
 @dataclass(frozen=True)
 class LabelledTable:
     """Features and labels of the same rows."""
 
-    # The columns to learn from.
+    # Columns to learn from.
     features: "pl.DataFrame"
     y: Array
     # Name of the label's column.
     label: str
-    # All columns, with the types that were inferred.
+    # All columns, with inferred types.
     whole: "pl.DataFrame"
-    # The same rows and columns as the file holds them, to be written back.
+    # The same rows and columns as in the file, to be written back.
     cells: "pl.DataFrame"
-    # Columns that are not learnt from, besides the label.
+    # Other columns, besides the label.
     set_aside: tuple[str, ...] = ()
 
     @property
@@ -53,17 +52,17 @@ class LabelledTable:
 
     @property
     def reviewed_as(self) -> "pl.DataFrame":
-        """All columns as a review compares them: labels are the classes that are learnt."""
+        """All columns as a review compares them, with the labels as classes."""
         return self.whole.with_columns(_series(self.label, self.y))
 
     def for_format(self, path: Path) -> "pl.DataFrame":
-        """Return the cells as they are written to a file of this name."""
+        """Return the cells as they are written to this file."""
         return for_format(FileTable(self.whole, self.cells), path)
 
     def relabelled(self, codes: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return a row for each row whose label cell says the class with this code.
+        """Return, for each row, a row from which to copy the label cell of the class `codes`.
 
-        A row that keeps its class is its own, so that its label is written as it was read.
+        A row that keeps its class copies from itself, so that its label stays as it was read.
         """
         first = np.unique(self.y, return_index=True)[1]
         same = np.searchsorted(self.classes, self.y) == codes
@@ -91,7 +90,7 @@ def split_label(
 
 
 def without(table: "pl.DataFrame", names: Collection[str]) -> "pl.DataFrame":
-    """Return the other columns: polars' own `drop` and `select` take `*` and `^x$` for patterns."""
+    """Return the other columns; polars' `drop` and `select` take `*` and `^x$` for patterns."""
     return table.select(column for column in table if column.name not in names)
 
 
@@ -103,7 +102,7 @@ def clean_labels(
     merge_labels: bool = False,
     drop_classes: Sequence[str] = (),
 ) -> FileTable:
-    """Return a table whose labels are put in order, as far as is asked for."""
+    """Return a table whose labels are cleaned as requested."""
     check_has_columns(table.values, [label])
     if skip_unlabelled:
         table = table.take(unnamed(table.values[label]).is_not_null())
@@ -133,7 +132,7 @@ def clean_labels(
 
 
 def check_has_columns(table: "pl.DataFrame", names: Sequence[str]) -> None:
-    """Refuse a name that no column has."""
+    """Reject names that no column has."""
     for name in names:
         if name not in table.columns:
             hint = did_you_mean(name, table.columns)
@@ -143,24 +142,24 @@ def check_has_columns(table: "pl.DataFrame", names: Sequence[str]) -> None:
 
 
 def check_features(features: "pl.DataFrame") -> None:
-    """Refuse columns from which no numbers can be made."""
+    """Reject columns that cannot be encoded."""
     if not features.width:
         raise TableError("no column is left to learn from.")
     for name, kind in features.schema.items():
         if kind.is_nested() or kind in (pl.Binary, pl.Object):
             raise TableError(
-                f"column {name!r} holds {kind}, which is neither numbers, text nor dates: leave "
-                f"it out with --drop {name!r}, or flatten it."
+                f"column {name!r} holds {kind}, which is not numbers, text or dates: leave it "
+                f"out with --drop {name!r}, or flatten it."
             )
         if kind.is_float() and unnamed(features[name]).is_infinite().any():
             raise TableError(
-                f"column {name!r} holds infinity: replace it by a number or by a gap, or leave "
-                f"the column out with --drop {name!r}."
+                f"column {name!r} holds infinity: replace it by a number or a missing value, or "
+                f"leave the column out with --drop {name!r}."
             )
 
 
 def kind_of(column: "pl.Series") -> str:
-    """Return what a column holds, in one word; "gaps" where it holds nothing."""
+    """Return the kind of a column's values; "gaps" if all are missing."""
     kind = column.dtype
     if column.null_count() == len(column):
         return "gaps"
@@ -172,7 +171,7 @@ def kind_of(column: "pl.Series") -> str:
 
 
 def matched(table: "pl.DataFrame", kinds: dict[str, str], ignored: Sequence[str]) -> "pl.DataFrame":
-    """Return the columns that a model was trained on; raise an error if they differ."""
+    """Return the columns that a model was trained on, or raise an error if they differ."""
     wrong = [f"missing: {name!r}" for name in kinds if name not in table.columns]
     wrong += [
         f"not seen in training: {name!r}"
@@ -183,7 +182,7 @@ def matched(table: "pl.DataFrame", kinds: dict[str, str], ignored: Sequence[str]
         if name in table.columns:
             found = kind_of(table[name])
             if found != kind and "gaps" not in (found, kind):
-                wrong.append(f"{name!r} holds {found}, and held {kind}")
+                wrong.append(f"{name!r} holds {found} instead of {kind}")
     if wrong:
         raise TableError(
             "the columns differ from those the model was trained on:\n"
@@ -195,7 +194,7 @@ def matched(table: "pl.DataFrame", kinds: dict[str, str], ignored: Sequence[str]
 
 
 def add_columns(table: "pl.DataFrame", columns: Record) -> "pl.DataFrame":
-    """Return the table with new columns behind its own, whose names must be free."""
+    """Return the table with new columns after its own; their names must be free."""
     taken = [name for name in columns if name in table.columns]
     for name in columns:
         try:
@@ -204,27 +203,27 @@ def add_columns(table: "pl.DataFrame", columns: Record) -> "pl.DataFrame":
             raise TableError(f"{name!r} cannot name a column: it is not UTF-8.") from error
     if taken:
         raise TableError(
-            f"the table has a column {taken[0]!r} already, and one of that name is to be added: "
-            "rename it, or start from a table without it."
+            f"the table already has a column {taken[0]!r}, which would be added: rename it, or "
+            "start from a table without it."
         )
     return table.with_columns(_series(name, values) for name, values in columns.items())
 
 
 def _series(name: str, values: "Array | pl.Series") -> "pl.Series":
-    """Return a column; objects are texts, of which there may be none to tell it by."""
+    """Return a column; objects are texts, even if there are none."""
     is_text = isinstance(values, np.ndarray) and values.dtype == object
     return pl.Series(name, values, dtype=pl.String if is_text else None)
 
 
 def _labels(column: "pl.Series") -> Array:
-    """Return the labels as numbers, booleans or strings, without gaps."""
+    """Return the labels as numbers, booleans or strings, or raise an error if some are missing."""
     name, column = column.name, unnamed(column)
     gaps = column.is_null()
     if gaps.any():
         rows = gaps.arg_true().to_list()
         raise TableError(
             f"{len(rows)} of {len(column)} rows have no label in column {name!r} (rows "
-            f"{listed(rows, 5)}, counted from 0): fill them in, or leave these rows out with "
+            f"{listed(rows, 5)}, counted from 0): add labels, or skip these rows with "
             "--skip-unlabelled."
         )
     kind = column.dtype
@@ -233,26 +232,24 @@ def _labels(column: "pl.Series") -> Array:
     n_classes = column.n_unique()
     if n_classes > MAX_CLASSES:
         raise TableError(
-            f"column {name!r} holds {n_classes} distinct values, and more than "
-            f"{MAX_CLASSES} classes are not supported: is it a column of labels? Merge rare "
-            "classes, or cut numbers into ranges."
+            f"column {name!r} holds {n_classes} distinct values, but at most {MAX_CLASSES} "
+            "classes are supported: is it the label column? Merge rare classes, or bin numbers."
         )
     if n_classes < 2:
         raise TableError(
-            f"column {name!r} holds one class only, {column[0]!r}: there is nothing to tell "
-            "apart. Look at how the rows were chosen."
+            f"column {name!r} holds one class only, {column[0]!r}. Check how rows were selected."
         )
     if kind.is_numeric():
         if not kind.is_integer() and not (whole := column == column.round()).all():
             raise TableError(
-                f"column {name!r} holds fractions such as {column.filter(~whole)[0]}: "
-                "labels are classes, not measurements."
+                f"column {name!r} holds fractions such as {column.filter(~whole)[0]}: labels must "
+                "be classes, not measurements."
             )
         numbers = column.cast(pl.Int64, strict=False)
         if numbers.null_count():
             raise TableError(
-                f"column {name!r} holds {column.filter(numbers.is_null())[0]}, which is no "
-                "whole number of 64 bits: name the classes otherwise."
+                f"column {name!r} holds {column.filter(numbers.is_null())[0]}, which is not a "
+                "64-bit integer: rename the classes."
             )
         return numbers.to_numpy()
     if kind == pl.Boolean:
@@ -260,7 +257,7 @@ def _labels(column: "pl.Series") -> Array:
     texts = column.cast(pl.String)
     if texts.str.len_chars().max() > LONGEST_LABEL:  # type: ignore[operator]
         raise TableError(
-            f"column {name!r} holds texts of more than {LONGEST_LABEL} characters, which "
-            "are no names of classes: is it the column of labels?"
+            f"column {name!r} holds texts of more than {LONGEST_LABEL} characters, which are not "
+            "class names: is it the label column?"
         )
     return plain_labels(texts.to_numpy())

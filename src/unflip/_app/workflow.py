@@ -1,8 +1,4 @@
-"""From a table of mixed columns to a trained model: what the commands share.
-
-Columns become numbers, the rates are estimated by cross-fitting, the classifier is trained; with
-the same seed every command finds the same rates.
-"""
+"""From a table of mixed columns to a trained model, for all commands alike."""
 
 import importlib
 from collections.abc import Callable, Iterator
@@ -54,31 +50,29 @@ ESTIMATORS: dict[str, Callable[[], BaseEstimator]] = {
 }
 
 GivenRates = NoiseRates | dict[str, Rate] | Path
-"""Rates as a command is given them: of the positive and the negative class, by class, or a file."""
+"""Rates as commands take them: of the positive and negative class, by class, or a file."""
 
 CROSS_FIT_FOLDS = 5
-"""Folds of the cross-fitting: in-sample, a model with many columns overfits the noisy labels."""
+"""Number of cross-fitting folds."""
 
 
 class CannotEstimateError(Exception):
-    """The rates cannot be estimated from these data."""
+    """The noise rates cannot be estimated from these data."""
 
 
 @dataclass(frozen=True)
 class Audited:
-    """What was estimated about a table's labels."""
+    """An estimate about a table's labels."""
 
-    # `~unflip.inspection.summary`, the rates in the order of the positive class, with what is odd
-    # about the table among its `warnings`, and `leaks`, the columns that are the label; `checked`,
-    # what reviewed rows count, where some were drawn.
+    # `~unflip.inspection.summary` with the positive class first, `leaks` (copies of the label), and
+    # `checked` (the estimate from reviewed rows, if some were drawn).
     found: Record
-    # The estimate by which rows are ranked: corrected by the reviewed rows, where there are some.
+    # The estimate that ranks rows, corrected by the reviewed rows.
     noise: NoiseEstimate
-    # What made the estimate of the labels alone.
+    # The fitted classifier or audit, without the reviewed rows.
     classifier: Any
-    # The reviewed rows; none where there were none.
     reviewed: CheckedLabels
-    # The rows as numbers; None where held-out probabilities took their place.
+    # Encoded features; None with held-out probabilities.
     X: Floats | None
 
     def audit(self) -> LabelAudit:
@@ -88,18 +82,18 @@ class Audited:
 
 @dataclass(frozen=True)
 class Learnt(Audited):
-    """What was learnt from a table."""
+    """An estimate and a model trained on a table."""
 
-    # From the table's columns to labels; its last step is the classifier.
+    # From the table's columns to labels; the last step is the classifier.
     model: Pipeline
-    # What every row counted in training; 1 where it was reviewed.
+    # Training weights, 1 for reviewed rows.
     weights: Floats
-    # The class whose rate comes first, of two.
+    # The positive class, of two.
     positive: PlainLabel | None
 
 
 STEPS = (3.0, 8.5, 0.5)
-"""How long it takes to turn columns into numbers, to fit, and to sum up."""
+"""Relative durations of encoding the columns, fitting, and summarising."""
 
 
 @work(STEPS)
@@ -114,12 +108,12 @@ def learn(
     random_state: int = 0,
     say: Callable[[str], None] = lambda step: None,
 ) -> Learnt:
-    """Learn rates, weights and a classifier from a table."""
+    """Estimate the noise rates of a table and train a classifier."""
     classes = data.classes
     known, positive_class = rates_by_class(rates, classes, positive)
     is_known = known is not None and known.known
     estimator = ESTIMATORS["logistic"]() if estimator is None else estimator
-    say("turning columns into numbers")
+    say("encoding the columns")
     vectorizer = make_vectorizer()
     X = np.asarray(vectorizer.fit_transform(data.features), dtype=float)
     tick()
@@ -132,14 +126,13 @@ def learn(
         noise_rates=unknown if known is None else known,
         random_state=random_state,
     )
-    say("estimating how often labels are wrong, and training")
+    say("estimating the noise rates and training")
     codes, counts = np.unique(y, return_inverse=True, return_counts=True)[1:]
-    with _told_of_classes(classes, counts):
+    with _explained_by_classes(classes, counts):
         if counts.min() < 2:
             raise CannotEstimateError(
-                f"class {classes.item(np.argmin(counts))!r} has one row only, and a model that "
-                "is checked on held-out rows needs more: merge it with another class, or leave it "
-                "out."
+                f"class {classes.item(np.argmin(counts))!r} has one row only, but cross-validation "
+                "needs more: merge it with another class, or leave it out with --drop-classes."
             )
         try:
             check_enough_rows(X, y)
@@ -151,16 +144,16 @@ def learn(
                 classifier._fit(X, y, table=data.features)
             tick()
         except ValueError as error:
-            if not is_known:  # columns that tell nothing are the likelier reason
-                _refuse(_judge_columns(X, codes, random_state))
+            if not is_known:  # uninformative columns are the more likely reason
+                _raise(_uninformative_columns(X, codes, random_state))
             raise CannotEstimateError(str(error)) from error
         noise = classifier.noise_
         if not is_known:
-            # P(noisy y | x) is held out: where it ranks the labels, the columns tell something
+            # P(noisy y | x) is held out: if it ranks the labels, the columns are informative
             if diagnose_columns(_rank_scores(noise.noisy_proba, codes)) is not None:
-                _refuse(_judge_columns(X, codes, random_state))
+                _raise(_uninformative_columns(X, codes, random_state))
             interval = noise.transition_interval
-            _refuse(diagnose_usefulness(classes, noise.noise_rates, interval=interval))
+            _raise(diagnose_usefulness(classes, noise.noise_rates, interval=interval))
     found = oriented(summary(classifier), positive_class)
     tick()
     leaks = [one for one in noise.findings if one.code == "leak"]
@@ -177,8 +170,8 @@ def learn(
 
 
 @contextmanager
-def _told_of_classes(classes: Array, counts: Array) -> Iterator[None]:
-    """Say, where nothing can be estimated, what is odd about the classes: it may be the reason."""
+def _explained_by_classes(classes: Array, counts: Array) -> Iterator[None]:
+    """Add findings about the classes, as a possible reason, to a `CannotEstimateError`."""
     try:
         yield
     except CannotEstimateError as error:
@@ -193,10 +186,7 @@ def _train_again(
     reviewed: CheckedLabels,
     noise: NoiseEstimate,
 ) -> Floats:
-    """Train the classifier as `fit(X, y, checked=reviewed)` does, and return what rows count.
-
-    The rates stay those of the labels alone, of which the summary speaks.
-    """
+    """Train as `fit(X, y, checked=reviewed)` does, without new rates; return the weights."""
     proba, weight = noise.soft_labels
     classifier.estimator_ = fit_soft_labels(
         clone_seeded(estimator, classifier.random_state), X, proba, noise.classes, row_weight=weight
@@ -209,19 +199,19 @@ def _train_again(
 
 
 def make_estimator(name: str) -> BaseEstimator:
-    """Return a classifier by its alias, or by the path of its class."""
+    """Return a classifier by its alias or the path of its class."""
     if name in ESTIMATORS:
         return ESTIMATORS[name]()
     module, _, attribute = name.replace(":", ".").rpartition(".")
     if not module:
         raise ValueError(
-            f"estimator {name!r} is not one of {', '.join(ESTIMATORS)}, nor the path of a class "
+            f"estimator {name!r} is not one of {', '.join(ESTIMATORS)} or the path of a class "
             "such as sklearn.ensemble.RandomForestClassifier."
         )
     try:
         estimator = getattr(importlib.import_module(module), attribute)()
     except (ImportError, AttributeError, TypeError) as error:
-        raise ValueError(f"estimator {name!r} cannot be made: {error}") from error
+        raise ValueError(f"estimator {name!r} cannot be created: {error}") from error
     if not is_classifier(estimator):
         raise ValueError(f"estimator {name!r} is not a classifier.")
     try:
@@ -232,7 +222,7 @@ def make_estimator(name: str) -> BaseEstimator:
 
 
 def parse_posterior(name: str) -> Any:
-    """Return what estimates P(noisy y | x), by its name or by that of a classifier."""
+    """Return an estimator of P(noisy y | x) by its name, or a classifier by its name or path."""
     if name in ("auto", *ALIASES):
         return name
     try:
@@ -243,12 +233,12 @@ def parse_posterior(name: str) -> Any:
             f"{error}"
         ) from None
     if not hasattr(estimator, "predict_proba"):
-        raise ValueError(f"--posterior {name!r} has no probabilities (predict_proba).")
+        raise ValueError(f"--posterior {name!r} has no method predict_proba: choose another class.")
     return estimator
 
 
 def parse_rates(text: str) -> GivenRates:
-    """Read the rates of two classes, by their names or the positive one first, or of a file.
+    """Parse the rates of two classes, by name or the positive one first, or the name of a file.
 
     Examples
     --------
@@ -285,7 +275,7 @@ def parse_rates(text: str) -> GivenRates:
 
 
 def read_matrix(path: Path, classes: Array) -> TransitionMatrix:
-    """Return the rates of any number of classes that a file holds."""
+    """Return the transition matrix in a file."""
     table = read_table(path)
     named = [name for name in table.columns if find_class(classes, name) is not None]
     others = [name for name in table.columns if name not in named]
@@ -303,11 +293,11 @@ def read_matrix(path: Path, classes: Array) -> TransitionMatrix:
         matrix[np.ix_(rows, columns)] = table[named].cast(pl.Float64).to_numpy()
         return TransitionMatrix(matrix)
     except (ValueError, pl.exceptions.PolarsError) as error:
-        raise TableError(f"{path} holds no rates: {error}") from error
+        raise TableError(f"{path} holds no noise rates: {error}") from error
 
 
 def oriented(found: Record, positive: PlainLabel | None) -> Record:
-    """Return a summary whose rates are those of `positive` first, with intervals per class."""
+    """Return a summary with the rate of `positive` first, and intervals per class."""
     found = {**found, "positive_class": positive}
     interval = found.get("interval")
     if len(found["classes"]) != 2:
@@ -331,13 +321,13 @@ def oriented(found: Record, positive: PlainLabel | None) -> Record:
 def rates_by_class(
     rates: GivenRates | None, classes: Array, positive: str | None
 ) -> tuple[NoiseRates | TransitionMatrix | None, PlainLabel | None]:
-    """Return the rates, of two classes with the greater one positive, and the class asked for."""
+    """Return the noise rates, and the positive class if there are two."""
     if classes.size > 2:
         if not (rates is None or isinstance(rates, Path)) or positive is not None:
             raise TableError(
-                f"two rates and --positive are for two classes, and the labels have "
-                f"{classes.size}: {listed(classes.tolist(), 5)}. Give a file of all rates, or "
-                "leave them out, and they are estimated."
+                f"two rates and --positive are for two classes, but the labels have "
+                f"{classes.size}: {listed(classes.tolist(), 5)}. Give a file of all rates, or let "
+                "unflip estimate them."
             )
         return read_matrix(rates, classes) if isinstance(rates, Path) else None, None
     chosen = classes.item(-1) if positive is None else class_named(classes, positive)
@@ -363,16 +353,17 @@ def known_rates(
     return rates, positive_class
 
 
-def _refuse(diagnostic: Diagnostic | None) -> None:
+def _raise(diagnostic: Diagnostic | None) -> None:
     if diagnostic is not None:
         raise CannotEstimateError(str(diagnostic))
 
 
-def _judge_columns(X: Floats, codes: NDArray[np.intp], random_state: int) -> Diagnostic | None:
-    """Return a diagnostic if the columns predict the labels no better than chance, else None.
+def _uninformative_columns(
+    X: Floats, codes: NDArray[np.intp], random_state: int
+) -> Diagnostic | None:
+    """Return a finding if the columns predict the labels no better than chance, else None.
 
-    On such columns an estimate of P(noisy y | x) is all noise, and so are its extremes, the rates.
-    Logistic regression comes first, because it is quick; trees where it sees nothing.
+    Logistic regression comes first because it is fast, then trees.
     """
     diagnostic = None
     for name in ("probabilistic", "selected"):
@@ -386,12 +377,12 @@ def _judge_columns(X: Floats, codes: NDArray[np.intp], random_state: int) -> Dia
 
 
 def _rank_scores(held_out: Floats, codes: NDArray[np.intp]) -> Floats:
-    """Return by how many standard errors each class's rows rank above the others (Mann-Whitney)."""
+    """Return each class's Mann-Whitney statistic in standard errors."""
     scores = []
     for k in range(held_out.shape[1]):
         inside = codes == k
         n_in, n_out = int(inside.sum()), int((~inside).sum())
-        # by chance the area under the ROC curve is 1/2, with this error
+        # by chance the area under the ROC curve is 1/2, with this standard error
         error = np.sqrt((n_in + n_out + 1) / (12 * n_in * n_out))
         scores.append((roc_auc_score(inside, held_out[:, k]) - 0.5) / error)
     return np.array(scores)

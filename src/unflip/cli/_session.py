@@ -1,4 +1,4 @@
-"""The context of a command: progress, notes, text or JSON, and the exit code."""
+"""The context of a command: progress, output as text or JSON, and exit code."""
 
 import io
 import json
@@ -38,7 +38,7 @@ class Session:
 
     @property
     def console(self) -> Console:
-        """Where words go, once the line of progress has made room for them."""
+        """The console, after removing the progress line."""
         self._make_room()
         return self._console
 
@@ -47,15 +47,15 @@ class Session:
             self._progress.stop()
 
     def step(self, words: str) -> None:
-        """Show the current step on the line of progress."""
+        """Show the current step on the progress line."""
         self._progress.update(self._task, description=f"{words} ...")
 
     def done(self, share: float) -> None:
-        """Show what share of the work is done."""
+        """Show the share of the work that is done."""
         self._progress.update(self._task, completed=share)
 
     def say(self, sentence: str = "", *, item: bool = False) -> None:
-        """Print a sentence, or an item of a list, in which **bold** is bold."""
+        """Print a sentence or list item with **bold** parts."""
         if not item:
             self.console.print(_styled(sentence))
             return
@@ -64,19 +64,19 @@ class Session:
         self.console.print(hanging)
 
     def told(self, sentences: Iterable[str]) -> None:
-        """Leave out of the notes what was printed; JSON is for programs, and notes for people."""
+        """Do not repeat these sentences as notes on stderr, unless stdout is JSON."""
         if not self.as_json:
             self.known.update(sentences)
 
     def result(self, values: Record) -> None:
-        """Print the result where JSON is asked for."""
+        """Print the result if --json is given."""
         if self.as_json:
             self._make_room()
             for line in json.dumps(rounded(values), indent=2, ensure_ascii=False).split("\n"):
                 print(_escaped(line, lambda char: json.dumps(char)[1:-1]), file=self.out)
 
     def written(self, *paths: Path | None) -> None:
-        """Print which files were written."""
+        """Print the names of the written files."""
         names = [str(path) for path in paths if path is not None]
         if names:
             self.console.print(Text(visible(f"Written: {', '.join(names)}")))
@@ -89,13 +89,13 @@ def session(*, as_json: bool, quiet: bool) -> Iterator[Session]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
-        warnings.simplefilter("ignore", DeprecationWarning)  # meant for the authors of libraries
+        warnings.simplefilter("ignore", DeprecationWarning)  # for library authors
         try:
-            with _line_of_progress(quiet=quiet) as progress:
+            with _progress_line(quiet=quiet) as progress:
                 shell = Session(as_json=as_json, quiet=quiet, progress=progress, out=sys.stdout)
                 known = shell.known
                 with heard(shell.done), redirect_stdout(io.StringIO() if quiet else sys.stderr):
-                    yield shell  # what other people's estimators print is no result
+                    yield shell  # output of other estimators is not part of the result
         except CannotEstimateError as error:
             code = 1
             complain(f"cannot be estimated: {error}")
@@ -104,23 +104,23 @@ def session(*, as_json: bool, quiet: bool) -> Iterator[Session]:
             complain(f"error: {_in_words(error)}")
         except MemoryError:
             code = 2
-            complain("error: there is not enough memory for this table. Take a part of its rows.")
+            complain("error: not enough memory for this table. Use fewer rows.")
         except KeyboardInterrupt:
             code = 130
-            complain("interrupted: no file was left half-written.")
+            complain("interrupted: no file is incomplete.")
         except (Exception, PanicException) as error:
             if os.environ.get(DEBUG):
                 raise
             code = 3
             reason = str(error).strip().split("\n")[0]
             complain(
-                f"a fault of unflip: {type(error).__name__}: {reason} (please report it, with what "
-                f"is printed where {DEBUG}=1 is set)"
+                f"a bug in unflip: {type(error).__name__}: {reason} (please report it with the "
+                f"output of the same command after setting {DEBUG}=1)"
             )
     if not quiet:
-        # doubts are about an estimate, and where there is none its refusal says it all
-        doubts = LabelNoiseWarning if code == 1 else ()
-        noted = [one.message for one in caught if not isinstance(one.message, doubts)]
+        # without an estimate, the error says more than warnings about the estimate
+        about_estimate = LabelNoiseWarning if code == 1 else ()
+        noted = [one.message for one in caught if not isinstance(one.message, about_estimate)]
         for words in dict.fromkeys(
             one.sentence if isinstance(one, LabelNoiseWarning) else str(one) for one in noted
         ):
@@ -131,8 +131,8 @@ def session(*, as_json: bool, quiet: bool) -> Iterator[Session]:
 
 
 @contextmanager
-def _line_of_progress(*, quiet: bool) -> Iterator[Progress]:
-    """Show a line on stderr, on terminals only: files and pipes hold no trace."""
+def _progress_line(*, quiet: bool) -> Iterator[Progress]:
+    """Show progress on stderr if it is a terminal."""
     console = Console(stderr=True)
     progress = Progress(
         SpinnerColumn(),
@@ -158,15 +158,14 @@ def complain(words: str) -> None:
 
 
 def command_line() -> str:
-    """Return the command as it was given."""
+    """Return the command line."""
     return visible(shlex.join(["unflip", *sys.argv[1:]]))
 
 
 def visible(text: str) -> str:
-    r"""Return text from files on one line, its control characters written out as in `\x1b`.
+    r"""Return text with control characters escaped, such as `\x1b`, which terminals would obey.
 
-    A terminal would take them for commands: to hide text, to change the title, to answer. Bytes of
-    file names that are not UTF-8 are written out too.
+    Bytes of file names that are not UTF-8 are escaped too.
 
     Examples
     --------
@@ -178,7 +177,7 @@ def visible(text: str) -> str:
 
 
 HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
-"""Unicode categories of invisible characters that affect the terminal or the text beside them."""
+"""Unicode categories of invisible characters that affect the terminal or adjacent text."""
 
 
 def _escaped(text: str, escape: Callable[[str], str]) -> str:
@@ -188,7 +187,7 @@ def _escaped(text: str, escape: Callable[[str], str]) -> str:
 
 
 def _written_out(char: str) -> str:
-    if "\udc80" <= char <= "\udcff":  # a byte of a file's name
+    if "\udc80" <= char <= "\udcff":  # a byte of a file name
         return f"\\x{ord(char) - 0xDC00:02x}"
     return char.encode("unicode_escape").decode()
 
@@ -196,12 +195,12 @@ def _written_out(char: str) -> str:
 def _in_words(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         place = f"{error.filename}: " if error.filename else ""
-        return f"{place}{error.strerror}. No file was left half-written."
+        return f"{place}{error.strerror}. No file is incomplete."
     return str(error)
 
 
 def _styled(sentence: str) -> Text:
-    """Return marked text for the terminal: bold where it is bold, marks of data as they are."""
+    """Return marked text for the terminal, with data shown literally."""
     line = Text()
     for k, part in enumerate(re.split(r"(?<!\\)\*\*", sentence)):
         line.append(visible(ESCAPED.sub(r"\1", part)), "bold" if k % 2 else "")

@@ -1,8 +1,7 @@
-"""Model files: data, no objects, with a note of their origin.
+"""Model files: zip archives of data without objects, and their provenance.
 
-The file is a zip archive. `unflip.json` in it holds the provenance and the plain values of the
-fitted state, readable by anything; arrays are members in numpy's format. Only a classifier of
-another package is an object, which skops writes.
+`unflip.json` holds the provenance and the plain values of the fitted state; arrays are members in
+numpy's format. Only a classifier of another package is an object, written by skops.
 """
 
 import importlib.metadata
@@ -38,7 +37,7 @@ from unflip._app.persistence._state import (
     labels_state,
     read_classifier,
     read_encoder,
-    read_gaps,
+    read_imputation,
     read_labels,
 )
 from unflip._utils.files import write_whole
@@ -65,48 +64,34 @@ KIND = re.compile(r"[a-z]{1,20}")
 TYPE = re.compile(r"[\w.<>]{1,300}", re.ASCII)
 
 CONTAINERS = ("collections.OrderedDict", "collections.defaultdict")
-"""Types that hold what they are given and run nothing: trusted where any other is."""
+"""Containers that run no code: trusted if any other type is."""
 
 HERE = "<file>"
-"""Stands for the path of the file in messages, until it is known."""
+"""Placeholder for the path of the file in messages."""
 
 MOST_NAMES = 30
-"""How many names a message lists."""
+"""Maximum number of names in a message."""
 
 
 class ModelFileError(ValueError):
-    """A file that is no model of unflip, or one that asks for more than it is trusted with."""
+    """A file that is not a model of unflip, or needs types that are not trusted."""
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that a model's result hangs on."""
+    """Return the versions of Python and of the packages that affect predictions."""
     found = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
             found[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
-            continue  # not installed, so the result does not hang on it
+            continue  # not installed
     return found
 
 
 def save_model(path: Path, model: Pipeline, provenance: Record) -> list[str]:
-    """Write a model and where it comes from, whole or not at all.
+    """Write a model and its provenance; return the types that loading it must trust.
 
-    Parameters
-    ----------
-    path : Path
-        Where to.
-    model : Pipeline
-        The fitted steps "table", as `make_vectorizer` makes it, and "classifier", an
-        ImportanceReweightingClassifier.
-    provenance : dict
-        What to know about it, ready for `json.dumps`: at least `label`, `columns` and
-        `set_aside`, that is where the rows come from. Versions are added.
-
-    Returns
-    -------
-    names : list of str
-        The types that :func:`load_model` must be told to trust; none for unflip's own classifiers.
+    The steps of the model are "table", from `make_vectorizer`, and "classifier".
     """
     table, classifier = model["table"], model["classifier"].estimator_
     columns, arrays = encoder_state(table["columns"])
@@ -134,17 +119,9 @@ def save_model(path: Path, model: Pipeline, provenance: Record) -> list[str]:
 
 
 def load_model(path: Path, *, trusted: Sequence[str] = ()) -> tuple[Model, Record]:
-    """Return a model and its provenance.
-
-    Parameters
-    ----------
-    path : Path
-        A file written by :func:`save_model`.
-    trusted : sequence of str, default=()
-        Names of the types that a classifier of another package may hold.
-    """
+    """Return a model and its provenance; `trusted` names packages and types that may be loaded."""
     if not stat.S_ISREG(path.stat().st_mode):
-        raise ModelFileError(f"{path} is not a model file of unflip: it is no file.")
+        raise ModelFileError(f"{path} is not a regular file: name a model file of unflip.")
     with path.open("rb") as file:
         if not zipfile.is_zipfile(file):
             raise ModelFileError(f"{path} is not a model file of unflip.")
@@ -156,7 +133,7 @@ def load_model(path: Path, *, trusted: Sequence[str] = ()) -> tuple[Model, Recor
         archive.check_all_read()
     except ModelFileError as error:
         raise ModelFileError(str(error).replace(HERE, str(path))) from error
-    except Exception as error:  # a damaged file can make zipfile and json raise anything
+    except Exception as error:  # on damaged files zipfile and json raise many types
         raise ModelFileError(
             f"{path} is not a model file of unflip, or it is damaged: {_reason(error)}"
         ) from error
@@ -164,7 +141,7 @@ def load_model(path: Path, *, trusted: Sequence[str] = ()) -> tuple[Model, Recor
 
 
 def _packed(members: dict[str, bytes]) -> bytes:
-    """Return the bytes of a file, compressed unless it would then exceed the limits of reading."""
+    """Return the bytes of a file, compressed unless reading would then reject it as a zip bomb."""
     data = pack(members.items(), compression=zipfile.ZIP_DEFLATED).getvalue()
     try:
         archive = Archive(data)
@@ -172,17 +149,16 @@ def _packed(members: dict[str, bytes]) -> bytes:
         if OTHER in members:
             archive.inner(OTHER).read_json(SCHEMA)
     except BrokenFileError:
-        # so well compressed that it would be taken for one that is meant to fill the memory
         return pack(members.items()).getvalue()
     return data
 
 
 def _model(state: Any, archive: Archive, names: set[str], trusted: Sequence[str]) -> Model:
-    """Return what the state and the arrays of a file say."""
+    """Return the model that the state and the arrays describe."""
     if not isinstance(state, dict):
-        raise BrokenFileError(f"{NOTE} does not tell the model as it should")
+        raise BrokenFileError(f"{NOTE} does not describe a model")
     encoder = read_encoder(state.get("columns"), archive, names)
-    gaps = read_gaps(archive, sum(column.width for column in encoder.columns_))
+    gaps = read_imputation(archive, sum(column.width for column in encoder.columns_))
     labels = read_labels(state.get("labels"))
     kind = state.get("classifier")
     if isinstance(kind, dict) and kind.get("kind") == "other":
@@ -192,7 +168,7 @@ def _model(state: Any, archive: Archive, names: set[str], trusted: Sequence[str]
 
 
 def _dumped(classifier: Any) -> bytes:
-    """Return a classifier of another package as skops writes it."""
+    """Return a classifier of another package in the format of skops."""
     try:
         return bytes(_skops().dumps(classifier))
     except ImportError:
@@ -204,39 +180,39 @@ def _dumped(classifier: Any) -> bytes:
 
 
 def _loaded(stated: Any, archive: Archive, trusted: Sequence[str]) -> Any:
-    """Return the classifier of another package, if all that it asks for is trusted."""
+    """Return the classifier of another package if all its types are trusted."""
     if not isinstance(stated, list) or not stated or not all(map(_matches(TYPE), stated)):
         raise BrokenFileError("its classifier has no name of a type")
-    _check_trusted(stated, trusted)  # before skops reads anything of the file
+    _check_trusted(stated, trusted)  # before skops reads the file
     inner = archive.inner(OTHER)
     names = _types(inner)
     _check_trusted(names, trusted)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # other versions are told by changed_versions
+        warnings.simplefilter("ignore")  # changed_versions reports other versions
         return _skops().loads(inner.stored(), trusted=names)
 
 
 def _check_trusted(names: Sequence[str], trusted: Sequence[str]) -> None:
-    """Refuse types that nobody has named as trusted."""
+    """Reject types that the user does not trust."""
     strangers = [name for name in names if not _is_trusted(name, trusted)]
     if strangers:
         raise ModelFileError(
             f"the classifier in {HERE} is an object of another package, and loading it can run "
-            f"code of the file: {_listed(strangers)}. If you know where the file comes from, say "
-            f"so: {trust_options(strangers)}"
+            f"code from the file: {_listed(strangers)}. If you trust its source, add "
+            f"{trust_options(strangers)}"
         )
 
 
 def _is_trusted(name: str, trusted: Sequence[str]) -> bool:
-    """Return whether a type is trusted by its name, or by that of its package."""
+    """Return whether a type, or its package, is trusted."""
     package = name.partition(".")[0]
-    # the standard library can do anything, so that its types are trusted one by one
+    # the standard library can do anything: its types are trusted one by one
     by_package = package in trusted and package not in sys.stdlib_module_names
     return name in trusted or by_package or (bool(trusted) and name in CONTAINERS)
 
 
 def _types(archive: Archive) -> list[str]:
-    """Return the type of a classifier, and what in it skops does not trust by itself."""
+    """Return the type of a classifier, and the types in it that skops does not trust."""
     schema = archive.read_json(SCHEMA)
     names = {f"{schema['__module__']}.{schema['__class__']}"}
     names |= set(_skops().get_untrusted_types(data=archive.stored()))
@@ -246,7 +222,7 @@ def _types(archive: Archive) -> list[str]:
 
 
 def changed_versions(provenance: Record) -> list[str]:
-    """Return the packages whose version is not the one a model was trained with, in words."""
+    """Describe the packages whose version differs from that at training."""
     now, then = versions(), provenance["versions"]
     return [
         f"{name} {now.get(name, 'missing')} (trained with {then[name]})"
@@ -256,12 +232,12 @@ def changed_versions(provenance: Record) -> list[str]:
 
 
 def trust_options(names: Sequence[str]) -> str:
-    """Return the options of `unflip predict` that trust the names."""
+    """Return the options of `unflip predict` that trust these names."""
     return _listed([f"--trust {name}" for name in names], " ")
 
 
 def packages_of(names: Sequence[str]) -> list[str]:
-    """Return what to trust so that types are loaded: the package of several, or a single type."""
+    """Return what to trust: the package of several types, or a single type."""
     tops = Counter(name.partition(".")[0] for name in names if name not in CONTAINERS)
     found = []
     for name in names:
@@ -274,13 +250,13 @@ def packages_of(names: Sequence[str]) -> list[str]:
 
 
 def _provenance(note: object, path: Path) -> Record:
-    """Return the note of a file, if it is one that `predict` can rely on."""
+    """Return the provenance of a file after checking it."""
     if not isinstance(note, dict) or type(note.get("format")) is not int:
-        raise BrokenFileError(f"{NOTE} does not tell the format")
+        raise BrokenFileError(f"{NOTE} does not state the format")
     if note["format"] != FORMAT:
         raise ModelFileError(
-            f"{path} is a model file of format {note['format']}, and this unflip reads {FORMAT}: "
-            "fit the model again with this version (`unflip fit`)."
+            f"{path} is a model file of format {note['format']}, but this version of unflip reads "
+            f"format {FORMAT}: fit the model again (`unflip fit`)."
         )
     columns, then, set_aside = (note.get(name) for name in ("columns", "versions", "set_aside"))
     right = {
@@ -291,7 +267,7 @@ def _provenance(note: object, path: Path) -> Record:
     }
     for name, is_right in right.items():
         if not is_right:
-            raise BrokenFileError(f"{NOTE} does not tell {name} as it should")
+            raise BrokenFileError(f"{NOTE} has no valid {name}")
     return note
 
 
@@ -300,7 +276,7 @@ def _matches(pattern: re.Pattern[str]) -> Any:
 
 
 def _reason(error: Exception) -> str:
-    """Return what went wrong as one line."""
+    """Return the reason of an error as one line."""
     words = str(error) if isinstance(error, BrokenFileError) else f"{type(error).__name__}"
     return f"{words}."
 

@@ -1,4 +1,4 @@
-"""What predicts with the state of a model file: numpy alone, so that versions do not matter."""
+"""Predictors with the state of a model file, in numpy, so that versions do not matter."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -13,7 +13,7 @@ from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Floats
 
 BLOCK_BYTES = 16 * 2**20
-"""Memory of the encoded rows, or of a kernel matrix, that are worked on at a time."""
+"""Maximum size in bytes of the encoded rows, or of a kernel matrix, processed at a time."""
 
 
 @dataclass(frozen=True)
@@ -106,15 +106,15 @@ Predictor = Logistic | Boosting | Svm
 
 
 @dataclass(frozen=True)
-class Gaps:
-    """The mean fills gaps, flags say where they were, and every column is centred."""
+class Imputation:
+    """Imputation: the mean replaces missing values, flags mark them, and columns are centred."""
 
     mean: Floats
     flagged: NDArray[np.int32]
     centre: Floats
 
     def fill(self, rows: Floats) -> Floats:
-        """Return the rows without gaps."""
+        """Return the rows without missing values."""
         missing = np.isnan(rows)
         filled = np.where(missing, self.mean, rows)
         return np.column_stack([filled, missing[:, self.flagged]]) - self.centre
@@ -122,43 +122,31 @@ class Gaps:
 
 @dataclass(frozen=True)
 class Model:
-    """From the columns of a table to labels.
-
-    Parameters
-    ----------
-    encoder : ColumnEncoder
-        Columns as numbers.
-    gaps : Gaps
-        Numbers without gaps.
-    classes : ndarray of shape (n_classes,)
-        Labels; texts as objects, which take no more room than they need.
-    classifier : Logistic, Boosting, Svm, or the fitted classifier of another package
-        What predicts from the numbers.
-    """
+    """Predicts labels from the columns of a table."""
 
     encoder: ColumnEncoder
-    gaps: Gaps
-    classes: Array
-    classifier: Any
+    imputation: Imputation
+    classes: Array  # texts as objects, which take less memory
+    classifier: Any  # Logistic, Boosting, Svm, or the fitted classifier of another package
 
     @property
     def block_rows(self) -> int:
-        """How many rows are to be predicted at a time."""
-        return max(1, BLOCK_BYTES // (8 * self.gaps.centre.size))
+        """Number of rows to predict at a time."""
+        return max(1, BLOCK_BYTES // (8 * self.imputation.centre.size))
 
     def encode(self, table: "pl.DataFrame") -> Floats:
-        """Return rows as the numbers that the classifier takes."""
-        with np.errstate(over="ignore"):  # the classifier refuses what is not finite
-            return self.gaps.fill(self.encoder.encode(table))
+        """Return rows as encoded features."""
+        with np.errstate(over="ignore"):  # the classifier rejects values that are not finite
+            return self.imputation.fill(self.encoder.encode(table))
 
     @one_blas_thread()
     def predict(self, rows: Floats) -> tuple[Array, Floats | None]:
-        """Return labels, and probabilities where the classifier has them."""
+        """Return labels, and probabilities if the classifier has them."""
         if not isinstance(self.classifier, Predictor):
             labels = np.asarray(self.classifier.predict(rows))
             proba = getattr(self.classifier, "predict_proba", None)
             return labels, None if proba is None else np.asarray(proba(rows), dtype=float)
-        with np.errstate(all="ignore"):  # what is not finite is refused below
+        with np.errstate(all="ignore"):  # values that are not finite are rejected below
             scores = self.classifier.scores(rows)
         if not np.isfinite(scores).all():
             raise ValueError("its probabilities are not finite")
@@ -167,7 +155,7 @@ class Model:
 
 
 def _probabilities(raw: Floats) -> Floats:
-    """Return the probabilities of scores: one column is that of the second of two classes."""
+    """Return the probabilities of scores; one column is the second of two classes."""
     if raw.shape[1] > 1:
         return np.asarray(softmax(raw, axis=1))
     second = expit(raw)
@@ -175,7 +163,7 @@ def _probabilities(raw: Floats) -> Floats:
 
 
 def _depth(left: NDArray[np.int32], right: NDArray[np.int32]) -> int:
-    """Return how many steps lead to the deepest leaf; children come after their parents."""
+    """Return the depth of a tree, whose children come after their parents."""
     depth = np.zeros(left.size, dtype=int)
     for node in range(left.size):
         if left[node] != node:

@@ -1,7 +1,7 @@
-"""The fitted state of a model as plain values and arrays, and back.
+"""Conversion of a model's fitted state to plain values and arrays, and back.
 
-Nothing that is read decides what is made, how often or with which parameters: values fill the
-fields of unflip's own classes, and every array has the type and the shape that these imply.
+Values that are read only fill the fields of unflip's own classes, and every array must have the
+type and shape that these imply.
 """
 
 import re
@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from unflip._app.persistence._archive import Archive, BrokenFileError
-from unflip._app.persistence._predictors import Boosting, Gaps, Logistic, Predictor, Svm
+from unflip._app.persistence._predictors import Boosting, Imputation, Logistic, Predictor, Svm
 from unflip._app.tables import MAX_CLASSES
 from unflip._utils.columns import (
     FORMATS,
@@ -32,13 +32,13 @@ from unflip._utils.columns import (
 from unflip._utils.typing import Array, Record
 
 MOST_NODES = 61
-"""Nodes of a tree with 31 leaves, which is what `--estimator boosting` grows."""
+"""Maximum number of nodes of a tree, with the 31 leaves of `--estimator boosting`."""
 
 MOST_ROUNDS = 100
-"""Iterations of `--estimator boosting`."""
+"""Maximum number of iterations of `--estimator boosting`."""
 
 LONGEST_LABEL = 1000
-"""Characters of a label: it is repeated in every predicted row."""
+"""Maximum number of characters of a label, which every predicted row repeats."""
 
 LABELS = {"integers": int, "booleans": bool, "texts": str}
 """Kinds of labels."""
@@ -51,7 +51,7 @@ Arrays = dict[str, Array]
 
 
 def classifier_state(classifier: Any) -> tuple[Record, Arrays] | None:
-    """Return the state of a fitted classifier; None if it is not one of unflip's own."""
+    """Return the state of a fitted classifier; None if it is another package's."""
     scaled, last = {}, classifier
     if isinstance(classifier, Pipeline):
         scaler, *others = [step for _, step in classifier.steps]
@@ -64,7 +64,7 @@ def classifier_state(classifier: Any) -> tuple[Record, Arrays] | None:
     if type(last) is LogisticRegression and scaled:
         return {"kind": "logistic"}, {**scaled, "coef": last.coef_, "intercept": last.intercept_}
     if type(last) is SVC and scaled and last.kernel == "rbf":
-        sign = -1 if last.classes_.size == 2 else 1  # scikit-learn turns it round for two
+        sign = -1 if last.classes_.size == 2 else 1  # scikit-learn's sign for two classes
         return {"kind": "svm", "gamma": float(last._gamma)}, {
             **scaled,
             "vectors": last.support_vectors_,
@@ -76,7 +76,7 @@ def classifier_state(classifier: Any) -> tuple[Record, Arrays] | None:
 
 
 def _trees(model: HistGradientBoostingClassifier) -> Arrays | None:
-    """Return the trees as arrays of one width; None if they are not as unflip grows them."""
+    """Return the trees as arrays of one width; None if unflip does not grow such trees."""
     trees = [tree.nodes for trees in model._predictors for tree in trees]
     if (
         max(map(len, trees), default=0) > MOST_NODES
@@ -174,14 +174,14 @@ def _column(k: int, state: Any, archive: Archive) -> Column:
     return TextColumn(name, ngrams, idf, components, float(scale))
 
 
-def read_gaps(archive: Archive, n_columns: int) -> Gaps:
-    """Return how gaps of so many columns are filled."""
+def read_imputation(archive: Archive, n_columns: int) -> Imputation:
+    """Return the imputation of this number of columns."""
     mean = archive.array("gaps_mean", np.float64, (n_columns,))
     flagged = archive.array("gaps_flagged", np.int32, (None,))
     _check(flagged.size <= n_columns, "flags of gaps")
     _check(bool(((flagged >= 0) & (flagged < n_columns)).all()), "flags of gaps")
     centre = archive.array("gaps_centre", np.float64, (n_columns + flagged.size,))
-    return Gaps(mean, flagged, centre)
+    return Imputation(mean, flagged, centre)
 
 
 def read_labels(state: Any) -> Array:
@@ -201,7 +201,7 @@ def read_labels(state: Any) -> Array:
 
 
 def read_classifier(state: Any, archive: Archive, n_columns: int, n_classes: int) -> Predictor:
-    """Return what predicts so many classes from so many columns."""
+    """Return the classifier for these numbers of columns and classes."""
     _check(isinstance(state, dict), "the classifier")
     kind = state.get("kind")
     n_scores = 1 if n_classes == 2 else n_classes
@@ -228,7 +228,7 @@ def read_classifier(state: Any, archive: Archive, n_columns: int, n_classes: int
 
 
 def _read_trees(archive: Archive, n_columns: int, n_scores: int) -> Boosting:
-    """Return trees whose children come after their parents, and whose columns are there."""
+    """Return trees whose children come after their parents and whose columns exist."""
     feature = archive.array("classifier_feature", np.int32, (None, MOST_NODES))
     n_trees = len(feature)
     _check(n_trees % n_scores == 0 and n_trees <= MOST_ROUNDS * n_scores, "the number of trees")
@@ -248,7 +248,7 @@ def _read_trees(archive: Archive, n_columns: int, n_scores: int) -> Boosting:
 
 def _check(is_right: bool, what: str) -> None:
     if not is_right:
-        raise BrokenFileError(f"{what} cannot be as the file says")
+        raise BrokenFileError(f"the file has invalid data for {what}")
 
 
 def _is_count(value: Any, most: int) -> bool:
@@ -260,5 +260,5 @@ def _is_positive(value: Any) -> bool:
 
 
 def _is_text(value: Any, most: int) -> bool:
-    # half of a surrogate pair cannot be written to a table
+    # an unpaired surrogate cannot be written to a table
     return isinstance(value, str) and len(value) <= most and not SURROGATE.search(value)

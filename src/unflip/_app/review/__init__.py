@@ -1,9 +1,4 @@
-"""A page to review labels by hand, and estimates from the decisions.
-
-`serve` shows the rows and stores the decisions, `export` writes them to files, and
-`sample_estimate` turns a reviewed random sample into noise rates. Only `serve` needs
-`pip install 'unflip[review]'`.
-"""
+"""A page to review labels by hand, and estimates from the decisions: see `unflip.review`."""
 
 from unflip._app.review._browser import leading_page
 from unflip._app.review._explain import Explainer
