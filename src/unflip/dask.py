@@ -27,6 +27,7 @@ from unflip._blocks import (
     first_rows,
     learns_by_blocks,
 )
+from unflip._utils.docs import documented_like
 from unflip._utils.typing import Array, Rows
 from unflip.checked import CheckedLabels
 
@@ -318,13 +319,9 @@ class DaskReweighting(BlockwiseReweighting):
         return self._predictions(DaskBlocks(X), "predict")
 
     @available_if(classifier_has("predict_proba"))
+    @documented_like(predict)
     def predict_proba(self, X: DaskCollection) -> DaskCollection:
         """Return P(true y | x), lazily: an array or dataframe, a column per class of `classes_`.
-
-        Parameters
-        ----------
-        X : dask array or dataframe of shape (n_samples, n_features)
-            As for `predict`.
 
         Returns
         -------
@@ -372,6 +369,7 @@ class DaskAudit(BlockwiseAudit):
     1.0
     """
 
+    @documented_like(DaskReweighting.fit)
     def fit(
         self,
         X: DaskCollection,
@@ -381,11 +379,6 @@ class DaskAudit(BlockwiseAudit):
         checked: CheckedLabels | None = None,
     ) -> Self:
         """Estimate the posterior, the rates and the expected number of label errors.
-
-        Parameters
-        ----------
-        X, y, sample_weight, checked
-            As for :meth:`DaskReweighting.fit`.
 
         Returns
         -------
@@ -410,13 +403,9 @@ class DaskAudit(BlockwiseAudit):
         blocks = self._checked(DaskBlocks(X, y))
         return blocks.row_values(block_mislabel_proba, self._model, "mislabel_proba", FLOAT_META)
 
+    @documented_like(mislabel_proba)
     def suggested_label(self, X: DaskCollection, y: DaskCollection) -> DaskCollection:
         """Return the most probable true label given x and the label, lazily.
-
-        Parameters
-        ----------
-        X, y
-            The collections of the fit, or other samples with noisy labels.
 
         Returns
         -------

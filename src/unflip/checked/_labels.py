@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from unflip._utils.docs import documented_like
 from unflip._utils.typing import Array, Codes, Floats, PlainLabel, RandomState
 from unflip._utils.validation import (
     Labels,
@@ -264,15 +265,11 @@ class CheckedLabels:
         ratio = _ratios.label_error_rate(table.codes)
         return estimate([ratio], draws, proba, check_level(level))
 
+    @documented_like(label_error_rate)
     def label_error_rate_by_label(
         self, y: ArrayLike, label_proba: ArrayLike | None = None, *, level: float = 0.95
     ) -> dict[PlainLabel, Estimate]:
         """Return the label error rate among the rows of each observed label.
-
-        Parameters
-        ----------
-        y, label_proba, level
-            As for :meth:`label_error_rate`; each interval is on its own.
 
         Returns
         -------
@@ -281,6 +278,7 @@ class CheckedLabels:
         """
         return self._by_class(_ratios.label_error_rate, y, label_proba, level)
 
+    @documented_like(label_error_rate)
     def noise_rates(
         self, y: ArrayLike, label_proba: ArrayLike | None = None, *, level: float = 0.95
     ) -> dict[PlainLabel, Estimate]:
@@ -288,8 +286,6 @@ class CheckedLabels:
 
         Parameters
         ----------
-        y, level
-            As for :meth:`label_error_rate`.
         label_proba : array-like of shape (n_rows, n_classes), default=None
             P(true = k | x, observed label) by a model.
 
@@ -300,15 +296,11 @@ class CheckedLabels:
         """
         return self._by_class(_ratios.flip_rate, y, label_proba, level, per_class=True)
 
+    @documented_like(noise_rates)
     def transition(
         self, y: ArrayLike, label_proba: ArrayLike | None = None, *, level: float = 0.95
     ) -> list[list[Estimate]]:
         """Return P(observed = j | true = i) as rows of estimates, classes sorted.
-
-        Parameters
-        ----------
-        y, label_proba, level
-            As for :meth:`noise_rates`.
 
         Returns
         -------
@@ -325,15 +317,13 @@ class CheckedLabels:
             for i in classes
         ]
 
+    @documented_like(noise_rates)
     def count_rates(
         self, y: ArrayLike, label_proba: ArrayLike | None = None, *, level: float = 0.95
     ) -> tuple[Floats, RatesInterval] | None:
         """Return T and its interval, or None if too few rows were drawn.
 
-        Parameters
-        ----------
-        y, label_proba, level
-            As for :meth:`noise_rates`. If no checked row is of a class, its row of T is NaN.
+        If no checked row is of a class, its row of T is NaN.
 
         Returns
         -------
@@ -348,6 +338,7 @@ class CheckedLabels:
         share = self.label_error_rate(y, label_proba, level=level)
         return value, RatesInterval(ends[..., 0], ends[..., 1], level, share.interval)
 
+    @documented_like(noise_rates)
     def score(
         self,
         y: ArrayLike,
@@ -361,15 +352,11 @@ class CheckedLabels:
 
         Parameters
         ----------
-        y : array-like of shape (n_rows,)
-            The labels of the table.
         y_pred : array-like of shape (n_rows,)
             The model's predictions for its rows, made without the checked labels.
         metric : {"accuracy", "balanced_accuracy", "f1"}, default="accuracy"
             "f1": of the positive one of two classes (the last in sorted order), or the mean over
             more classes.
-        label_proba, level
-            As for :meth:`noise_rates`.
 
         Returns
         -------
@@ -394,6 +381,7 @@ class CheckedLabels:
             raise ValueError(f"metric must be one of {', '.join(ratios)}, got {metric!r}.")
         return estimate(ratios[metric](), draws, proba, check_level(level))
 
+    @documented_like(label_error_rate)
     def next_rows(
         self,
         y: ArrayLike,
@@ -407,8 +395,6 @@ class CheckedLabels:
 
         Parameters
         ----------
-        y : array-like of shape (n_rows,)
-            The labels of the table.
         label_proba : array-like of shape (n_rows,) or (n_rows, n_classes)
             P(the label is wrong) or P(true = k | x, observed label) by a model, for all rows.
         goal : {"count", "find", "train"}, default="count"
@@ -430,6 +416,7 @@ class CheckedLabels:
         assert proba is not None
         return choose_rows(goal, n, draws, self.rows, table.codes, proba, random_state)
 
+    @documented_like(label_error_rate)
     def rows_needed(
         self,
         y: ArrayLike,
@@ -442,8 +429,6 @@ class CheckedLabels:
 
         Parameters
         ----------
-        y, label_proba, level
-            As for :meth:`label_error_rate`.
         half_width : float, default=0.02
             Half the width of the fixed-n interval of the label error rate.
 
@@ -459,13 +444,9 @@ class CheckedLabels:
         found = estimate([ratio], draws, proba, check_level(level))
         return rows_needed(found, np.asarray(y).shape[0], half_width)
 
+    @documented_like(noise_rates)
     def rates(self, y: ArrayLike, label_proba: ArrayLike | None = None) -> NoiseRates:
         """Return the noise rates of two classes.
-
-        Parameters
-        ----------
-        y, label_proba
-            As for :meth:`noise_rates`.
 
         Returns
         -------

@@ -17,6 +17,7 @@ from unflip._blocks import (
     classifier_has,
     learns_by_blocks,
 )
+from unflip._utils.docs import documented_like
 from unflip._utils.files import check_no_input, whole_file
 from unflip._utils.typing import Array, Floats, Rows, Vector
 from unflip.checked import CheckedLabels
@@ -149,13 +150,9 @@ class StreamingReweighting(BlockwiseReweighting):
         return predictions
 
     @available_if(classifier_has("predict_proba"))
+    @documented_like(predict)
     def predict_proba(self, data: Batches) -> Iterator[Floats]:
         """Yield P(true y | x), an array for each batch, a column per class as in `classes_`.
-
-        Parameters
-        ----------
-        data : Batches
-            As for `predict`.
 
         Yields
         ------
@@ -203,15 +200,9 @@ class StreamingAudit(BlockwiseAudit):
     1.0
     """
 
+    @documented_like(StreamingReweighting.fit)
     def fit(self, data: Batches, *, checked: CheckedLabels | None = None) -> Self:
         """Estimate the posterior, the rates and the expected number of label errors.
-
-        Parameters
-        ----------
-        data : Batches
-            The noisy data; there are as many passes as in :meth:`StreamingReweighting.fit`.
-        checked : CheckedLabels, default=None
-            As for :meth:`StreamingReweighting.fit`.
 
         Returns
         -------
