@@ -1,7 +1,7 @@
 """Density ratios r(x) = p_num(x) / p_den(x) from two samples, without estimating a density.
 
 Every estimator has `fit(X_num, X_den)`, `predict(X)` and `score(X_num, X_den)`, and works on blocks
-of rows: at most one block of kernel values is held in memory.
+of samples: at most one block of kernel values is held in memory.
 """
 
 from unflip.density_ratio._base import BaseDensityRatio

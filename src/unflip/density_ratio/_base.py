@@ -40,7 +40,7 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
 
     @property
     def _by_sums(self) -> bool:
-        """Whether `_fit` needs only a few sums over rows, which may be out of memory."""
+        """Whether `_fit` needs only a few sums over samples, which may be out of memory."""
         return False
 
     def fit(
@@ -51,14 +51,14 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
         weight_num: ArrayLike | None = None,
         weight_den: ArrayLike | None = None,
     ) -> Self:
-        """Estimate the ratio from rows of both distributions.
+        """Estimate the ratio from samples of both distributions.
 
         Parameters
         ----------
         X_num : {array-like, sparse matrix} of shape (n_num, n_features)
-            Rows drawn from the numerator's distribution.
+            Samples drawn from the numerator's distribution.
         X_den : {array-like, sparse matrix} of shape (n_den, n_features)
-            Rows drawn from the denominator's distribution.
+            Samples drawn from the denominator's distribution.
         weight_num, weight_den : array-like of shape (n_num,) and (n_den,), default=None
             Sample weights.
 
@@ -72,7 +72,7 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
         if numerator.shape[1] != denominator.shape[1]:
             raise ValueError(
                 f"X_num has {numerator.shape[1]} features and X_den {denominator.shape[1]}: both "
-                "samples must have the same columns."
+                "must have the same columns."
             )
         if sparse.issparse(numerator) != sparse.issparse(denominator):
             raise TypeError("X_num and X_den must both be dense or both be sparse.")
@@ -92,11 +92,11 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
         return self
 
     def predict(self, X: Rows) -> Array:
-        """Return the estimated ratio p_num(x) / p_den(x) >= 0 for every row.
+        """Return the estimated ratio p_num(x) / p_den(x) >= 0 for every sample.
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_samples,)
             Ratios.
         """
         rows = self._check_new_rows(X)
@@ -104,7 +104,7 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
             return self._ratio(rows)
 
     def score(self, X_num: Rows, X_den: Rows) -> float:
-        """Return mean_num r - mean_den r^2 / 2 on new rows: higher is better.
+        """Return mean_num r - mean_den r^2 / 2 on new samples: higher is better.
 
         Up to a constant this is minus half the mean squared error of r under p_den.
 
@@ -122,7 +122,7 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
 
     @abstractmethod
     def _ratio(self, X: Rows) -> Array:
-        """Return the ratio at validated rows."""
+        """Return the ratio at validated samples."""
 
     def _check_new_rows(self, X: Rows) -> Rows:
         check_is_fitted(self)
@@ -139,9 +139,18 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
 
 
 class KernelDensityRatio(BaseDensityRatio):
-    """r(x) = sum_l theta_l exp(-|x - c_l|^2 / (2 s^2)), theta >= 0, centres c_l numerator rows.
+    """r(x) = sum_l theta_l exp(-|x - c_l|^2 / (2 s^2)), theta >= 0, centres c_l numerator samples.
 
     Subclasses implement `_fit_kernel` and have the parameters `n_centers` and `random_state`.
+
+    Attributes
+    ----------
+    bandwidth_ : float
+        The kernel's width.
+    centers_ : ndarray of shape (n_centers, n_features)
+        The centres.
+    coef_ : ndarray of shape (n_centers,)
+        theta.
     """
 
     n_centers: int

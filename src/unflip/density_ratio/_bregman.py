@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from unflip._utils.docs import documented_like
 from unflip._utils.gaussian_kernel import GaussianDesign, median_distance, reached
 from unflip._utils.samples import TwoSamples
 from unflip._utils.typing import Array, Record
@@ -24,7 +25,7 @@ TOLERANCE = 1e-6
 """KKT gap at which Newton's method stops."""
 
 BREGMAN_FLOOR = 1e-150
-"""Floor of r for rows that no basis function reaches, as f' may have a pole at 0."""
+"""Floor of r for samples that no basis function reaches, as f' may have a pole at 0."""
 
 
 class BregmanDivergence(ABC):
@@ -158,8 +159,8 @@ class BasuDivergence(BregmanDivergence):
     Parameters
     ----------
     power : float, default=0.5
-        In (0, 1], where the problem is convex. Numerator rows have weight r^(power-1) in the
-        gradient, so rows with small r matter less than in KLIEP.
+        In (0, 1], where the problem is convex. Numerator samples have weight r^(power-1) in the
+        gradient, so samples with small r matter less than in KLIEP.
 
     Examples
     --------
@@ -198,6 +199,7 @@ DIVERGENCES = {
 }
 
 
+@documented_like(KernelDensityRatio)
 class BregmanRatio(KernelDensityRatio):
     r"""Density-ratio matching under a Bregman divergence.
 
@@ -211,7 +213,7 @@ class BregmanRatio(KernelDensityRatio):
     bandwidth : "median" or float, default="median"
         The kernel's width; "median" is the median distance between centres.
     n_centers : int, default=100
-        Number of basis functions (at most the number of numerator rows).
+        Number of basis functions (at most the number of numerator samples).
     regularization : float, default=0
         Ridge penalty on theta.
     max_iter : int, default=200
@@ -221,10 +223,6 @@ class BregmanRatio(KernelDensityRatio):
 
     Attributes
     ----------
-    bandwidth_ : float
-        The kernel's width.
-    centers_, coef_ : ndarray
-        The centres and theta.
     objective_ : float
         The minimum.
     kkt_gap_ : float
@@ -288,7 +286,7 @@ class BregmanRatio(KernelDensityRatio):
         scale = denominator.mean(samples.weight_den)
         if not reached(scale).all():
             raise ValueError(
-                "no denominator row is within reach of some centre: use a wider bandwidth."
+                "no denominator sample is within reach of some centre: use a wider bandwidth."
             )
         sides = [
             (denominator, samples.weight_den / samples.weight_den.sum(), _denominator_terms),

@@ -1,4 +1,4 @@
-"""KLIEP: the density ratio by maximum likelihood of the numerator's rows."""
+"""KLIEP: the density ratio by maximum likelihood of the numerator's samples."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from unflip._utils.docs import documented_like
 from unflip._utils.gaussian_kernel import (
     SELECTION_ROWS,
     Design,
@@ -39,29 +40,31 @@ from unflip.density_ratio._likelihood import (
 from unflip.density_ratio._width_scores import WidthScores
 
 MIN_START_ROWS, MAX_START_ROWS = 1000, 10_000
-"""Newton's method starts on a sixth of the numerator's rows, at most the maximum. It starts on all
-rows if a sixth is below the minimum."""
+"""Newton's method starts on a sixth of the numerator's samples, at most the maximum, or on all
+samples if a sixth is below the minimum."""
 
 SINGLE_ROWS = 5000
-"""Above this number of numerator rows, basis values are computed in single precision."""
+"""Above this number of numerator samples, basis values are computed in single precision."""
 
 RATIO_FLOOR = 1e-300
-"""Floor of r inside a logarithm, for rows that no basis function reaches."""
+"""Floor of r inside a logarithm, for samples that no basis function reaches."""
 
 
+@documented_like(KernelDensityRatio)
 class KLIEP(KernelDensityRatio):
     r"""Kullback-Leibler importance estimation procedure.
 
     Maximises mean_num log r(x) subject to mean_den r(x) = 1 and theta >= 0, with
     r(x) = sum_l theta_l exp(-|x - c_l|^2 / (2 bandwidth^2)) and centres c_l drawn from the
-    numerator's rows.
+    numerator's samples.
 
     Parameters
     ----------
     bandwidth : "cv" or float, default="cv"
-        The kernel's width. "cv" chooses it by likelihood cross-validation on the numerator's rows.
+        The kernel's width. "cv" chooses it by likelihood cross-validation on the numerator's
+        samples.
     n_centers : int, default=100
-        Number of basis functions (at most the number of numerator rows).
+        Number of basis functions (at most the number of numerator samples).
     solver : {"newton", "projected_gradient"}, default="newton"
         "newton" solves to optimality: `kkt_gap_` <= `tol`. "projected_gradient" is the published
         procedure, with step sizes 1e3, 1e2, ..., 1e-3 and at most 100 steps of each. It stops
@@ -69,15 +72,15 @@ class KLIEP(KernelDensityRatio):
     search : {"grid", "downward"}, default="grid"
         How "cv" searches the width: over `bandwidths`, or by the published search that goes down
         from 10 in steps of 1, then 0.1, ..., 1e-5, each until the score stops increasing.
-        The published search assumes standardised features, and holds out numerator rows only.
-        The grid holds out denominator rows as well; otherwise it would favour widths so small
-        that r explodes between the denominator's rows.
+        The published search assumes standardised features, and holds out numerator samples only.
+        The grid holds out denominator samples as well; otherwise it would favour widths so small
+        that r explodes between the denominator's samples.
     bandwidths : array-like, default=None
         Widths of the grid. None: nine, from 1/8 to 2 times the median distance.
     cv : int, default=5
         Number of folds of the likelihood cross-validation.
     tol : float, default=1e-6
-        KKT gap at which "newton" stops (at least 1e-5 for float32 rows).
+        KKT gap at which "newton" stops (at least 1e-5 for float32 samples).
     max_iter : int, default=100
         Maximum number of Newton iterations.
     random_state : int, RandomState instance or None, default=None
@@ -85,12 +88,6 @@ class KLIEP(KernelDensityRatio):
 
     Attributes
     ----------
-    bandwidth_ : float
-        The kernel's width.
-    centers_ : ndarray of shape (n_centers, n_features)
-        The centres.
-    coef_ : ndarray of shape (n_centers,)
-        theta.
     objective_ : float
         mean_num log r(x) at the solution.
     kkt_gap_ : float
@@ -108,10 +105,10 @@ class KLIEP(KernelDensityRatio):
 
     With alpha_l = b_l theta_l the problem is maximum likelihood of mixture weights on the simplex.
     "newton" solves it by sequential quadratic programming: each step is a non-negative quadratic
-    problem with one unknown per centre. With many rows it starts on a sample. With more than 5000
-    numerator rows, basis values are computed in single precision (unless `tol` is below 1e-6),
-    which changes the KKT gap and mean_den r(x) by less than 1e-7. Rows are processed in blocks to
-    bound memory.
+    problem with one unknown per centre. With many samples it starts on a subset. With more than
+    5000 numerator samples, basis values are computed in single precision (unless `tol` is below
+    1e-6), which changes the KKT gap and mean_den r(x) by less than 1e-7. Samples are processed in
+    blocks to bound memory.
 
     References
     ----------
@@ -158,7 +155,7 @@ class KLIEP(KernelDensityRatio):
         self.random_state = random_state
 
     def score(self, X_num: Rows, X_den: Rows = None) -> float:
-        """Return mean_num log r(x) on new rows: higher is better. `X_den` is not used."""
+        """Return mean_num log r(x) on new samples: higher is better. `X_den` is not used."""
         return _mean_log(self.predict(X_num))
 
     @property
@@ -195,10 +192,10 @@ class KLIEP(KernelDensityRatio):
         bandwidth: float,
         random_state: np.random.RandomState,
     ) -> Record:
-        """Solve by Newton's method, first on a sample if there are many rows."""
+        """Solve by Newton's method, first on a subset if there are many samples."""
         n_num, mean_weight = samples.n_num, samples.total_num / samples.n_num
         tol = max(self.tol, 1e-5) if centers.dtype == np.float32 else self.tol
-        # the rounding errors of many rows average out
+        # the rounding errors of many samples average out
         dtype = np.float32 if n_num > SINGLE_ROWS and tol >= 1e-6 else centers.dtype
         single = dtype == np.float32
         basis = GaussianBasis(centers, bandwidth, sparse_rows=samples.sparse)
@@ -214,7 +211,7 @@ class KLIEP(KernelDensityRatio):
             few, weight = samples.num_rows(shuffled(n_num, n_start, random_state))
             sample = NumeratorRows(few, weight / mean_weight, basis, dtype)
             start = maximise(sample.sums, alpha, tol=1e-3, max_iter=self.max_iter).alpha
-            # a share of every basis function keeps each row's likelihood above zero
+            # a share of every basis function keeps each sample's likelihood above zero
             alpha = 0.999 * start + 0.001 * alpha
             hessian = sample.sums(alpha, True).mean_hessian()
         sums: Callable[[Array, bool], LikelihoodSums]
@@ -248,7 +245,7 @@ class KLIEP(KernelDensityRatio):
         n_num, n_den = samples.num.shape[0], samples.den.shape[0]
         if n_num < 2:
             raise ValueError(
-                "bandwidth='cv' needs at least two numerator rows, got 1: give a width."
+                "bandwidth='cv' needs at least two numerator samples, got 1: give a width."
             )
         check_count(self.cv, "cv", least=2)
         n_folds = min(self.cv, n_num)
@@ -294,7 +291,7 @@ def _downward_search(score: Callable[[float], float]) -> Iterator[tuple[float, f
 def _check_reach(mean_den: Array) -> None:
     if not reached(mean_den).any():
         raise ValueError(
-            "no denominator row is within reach of any centre, so the ratio is unbounded: "
+            "no denominator sample is within reach of any centre, so the ratio is unbounded: "
             "use a wider bandwidth, or scale the features."
         )
 

@@ -33,38 +33,38 @@ MIN_EPSILON = 1e-6
 """Minimum of epsilon: the interior-point method needs an interior."""
 
 MAX_PROGRAMME_ROWS = 50_000
-"""Maximum rows of a quadratic programme with landmarks: 120 MB of features for 300 of them."""
+"""Maximum samples of a quadratic programme with landmarks: 120 MB of features for 300 of them."""
 
 
 class KMM(BaseDensityRatio):
     r"""Kernel mean matching.
 
-    Finds a weight for every denominator row by the quadratic programme ::
+    Finds a weight for every denominator sample by the quadratic programme ::
 
         min_w  | mean_den w_i phi(x_i) - mean_num phi(x_j) |^2
         subject to  0 <= w_i <= upper_bound  and  | mean_den w_i - 1 | <= epsilon,
 
     with phi the feature map of a Gaussian kernel. `predict` returns the kernel-weighted mean of the
-    weights of n denominator rows, with the width bandwidth * n^(-1 / (n_features + 4)).
+    weights of n denominator samples, with the width bandwidth * n^(-1 / (n_features + 4)).
 
     Parameters
     ----------
     bandwidth : "median" or float, default="median"
-        The kernel's width; "median" is the median distance between rows.
+        The kernel's width; "median" is the median distance between samples.
     upper_bound : float, default=1000
         Maximum weight.
     epsilon : float, default=None
         Maximum distance of the mean weight from 1, at least 1e-6. None: 1 / sqrt(total weight of
         the denominator).
     block_size : int, default=2000
-        Maximum rows of a quadratic programme with the full kernel, which needs O(block_size^2)
+        Maximum samples of a quadratic programme with the full kernel, which needs O(block_size^2)
         memory.
     n_landmarks : int or None, default=300
-        With more denominator rows than `block_size`, means are matched in the span of the kernel
-        functions at this many random rows; `residual_` is the error. Time is linear in the rows.
-        More than 50 000 rows are split at random into programmes of at most that many, each matched
-        to as many numerator rows. None: rows are split into programmes of `block_size` rows with
-        the full kernel, whose error is that of a sample of that size.
+        With more denominator samples than `block_size`, means are matched in the span of the kernel
+        functions at this many random samples; `residual_` is the error. Time is linear in the
+        samples. More than 50 000 samples are split at random into programmes of at most that many,
+        each matched to as many numerator samples. None: samples are split into programmes of
+        `block_size` samples with the full kernel, whose error is that of a subset of that size.
     tol : float, default=1e-6
         Optimality gap at which to stop (see `gap_`).
     max_iter : int, default=100
@@ -77,7 +77,7 @@ class KMM(BaseDensityRatio):
     bandwidth_ : float
         The kernel's width.
     weights_ : ndarray of shape (n_den,)
-        The solution: one weight per denominator row (0 for rows of weight 0).
+        The solution: one weight per denominator sample (0 for samples of weight 0).
     residual_ : float
         Bound on the error of the norm above due to the landmarks: sum_i |(1 - P) phi(x_i)|,
         weighted by w in the denominator, with P the projection on their span. 0 with the full
@@ -86,8 +86,8 @@ class KMM(BaseDensityRatio):
         Maximum optimality gap of a block: a bound on the distance of its objective from the
         optimum.
     support_, support_weights_ : ndarray
-        The denominator rows that `predict` smooths over, at most `block_size` drawn at random, and
-        their weights.
+        The denominator samples that `predict` smooths over, at most `block_size` drawn at random,
+        and their weights.
 
     Notes
     -----
@@ -218,7 +218,7 @@ def _match(
     tol: float,
     max_iter: int,
 ) -> tuple[Array, float, float]:
-    """Return the weights of one block of denominator rows, the gap and the residual.
+    """Return the weights of one block of denominator samples, the gap and the residual.
 
     The unknowns are g_i = mass_i w_i / n, which sum to about one; the objective is
     g'Kg - 2 k'g with k_i = sum_j mass_j kernel(x_i, x_j).
@@ -259,7 +259,7 @@ def _landmark_features(landmarks: Rows, bandwidth: float) -> Callable[[Rows], Ar
 
 
 def _projection_error(Z: Array) -> Array:
-    """Return |(1 - P) phi(x)| of every row, given |phi(x)| = 1."""
+    """Return |(1 - P) phi(x)| of every sample, given |phi(x)| = 1."""
     return np.sqrt(np.maximum(0.0, 1 - np.einsum("ij,ij->i", Z, Z)))
 
 
@@ -331,7 +331,7 @@ def _interior_point(
             break
         pull = dual / slack
         try:
-            # the ridge avoids a singular system with duplicate rows
+            # the ridge avoids a singular system with duplicate samples
             solve = K.solver(pull[:n] + pull[n : 2 * n] + 1e-12, float(pull[2 * n :].sum()))
         except LinAlgError:  # rounding errors prevent further progress
             break

@@ -1,4 +1,4 @@
-"""Maximum likelihood of mixture weights by Newton's method, on sums over blocks of rows.
+"""Maximum likelihood of mixture weights by Newton's method, on sums over blocks of samples.
 
 KLIEP in the weights alpha_l = b_l theta_l, with b = mean_den phi: maximise
 mean_num log(sum_l alpha_l phi_l / b_l) over alpha >= 0 that sum to one.
@@ -26,10 +26,10 @@ from unflip._utils.typing import Array, Rows
 from unflip.density_ratio._newton import nonnegative_newton_target
 
 LOG_TINY = float(np.log(1e-300))
-"""Floor of log r, for rows that no basis function reaches."""
+"""Floor of log r, for samples that no basis function reaches."""
 
 MIN_RATIO = 1e-15
-"""Minimum ratio of a row, relative to its largest basis function."""
+"""Minimum ratio of a sample, relative to its largest basis function."""
 
 MIN_SINGLE_MEAN = 1e-30
 """Below this mean of a basis function, single precision would underflow."""
@@ -59,7 +59,7 @@ class RelativeBlock:
 
     @classmethod
     def from_values(cls, phi: Array, weight: Array, dtype: DTypeLike) -> "RelativeBlock":
-        """Compute psi from phi, with b = 1; a row that underflowed to zeros is out of reach."""
+        """Compute psi from phi, with b = 1; a sample that underflowed to zeros is out of reach."""
         scale = phi.max(axis=1)
         log_scale = np.full(scale.shape, -np.inf)
         np.log(scale, out=log_scale, where=scale > 0)
@@ -95,9 +95,9 @@ class RelativeBlock:
 
 @dataclass(frozen=True)
 class LikelihoodSums:
-    """Sums over rows, which can be added over blocks in any order.
+    """Sums over samples, which can be added over blocks in any order.
 
-    Rows out of reach of all basis functions count only in `log`, with r = 1e-300.
+    Samples out of reach of all basis functions count only in `log`, with r = 1e-300.
     """
 
     all_weight: float
@@ -158,7 +158,7 @@ class NumeratorRows:
         self._cached: list[RelativeBlock | None] = list(blocks) or [None] * len(self._slices)
 
     def sums(self, alpha: Array, hessian: bool) -> LikelihoodSums:
-        """Return the sums over all rows."""
+        """Return the sums over all samples."""
         parts = by_threads(
             lambda indices: sums_over(self._blocks(indices), alpha, hessian),
             len(self._cached),
@@ -195,8 +195,9 @@ def one_pass(
 ) -> tuple[Array, list[RelativeBlock]]:
     """Return mean_den phi and, with b = 1, the numerator's blocks if one pass gives both.
 
-    One pass is enough if the numerator's rows are a part of the denominator's and can be cached;
-    otherwise the list is empty. In single precision a second pass is cheaper than selecting rows.
+    One pass is enough if the numerator's samples are a part of the denominator's and can be cached;
+    otherwise the list is empty. In single precision a second pass is cheaper than selecting
+    samples.
     """
     keep = worth_caching(samples.n_num, basis.n_centers, basis.dtype.itemsize)
     if isinstance(samples, TwoSamples) and samples.num_mask is not None and keep and not single:
@@ -223,7 +224,7 @@ def _mean_and_blocks(
 def _denominator_sum(
     rows: Rows, weight_num: Array, weight_den: Array, basis: GaussianBasis
 ) -> Array:
-    """Return sum_i w_i phi_i over the denominator's rows of a block."""
+    """Return sum_i w_i phi_i over the denominator's samples of a block."""
     total = np.zeros(basis.n_centers)
     if weight_den.any():
         for some, phi in basis.blocks(rows):
@@ -232,7 +233,7 @@ def _denominator_sum(
 
 
 class OutOfCoreSums:
-    """The sums over numerator rows out of memory, one pass per alpha.
+    """The sums over numerator samples out of memory, one pass per alpha.
 
     Every pass computes the Hessian too, which is cheaper than a second pass for it.
     """
@@ -256,7 +257,7 @@ def _numerator_sums(
     weight_den: Array,
     shared: tuple[GaussianBasis, np.dtype[Any], float, Array],
 ) -> LikelihoodSums:
-    """Return the sums over the numerator's rows of a block."""
+    """Return the sums over the numerator's samples of a block."""
     basis, dtype, mean_weight, alpha = shared
     num = weight_num > 0
     if not num.any():
@@ -321,7 +322,7 @@ def maximise(
     """
     point = _Point(start, sums(start, False))
     if not point.sums.weight > 0:
-        raise ValueError("no numerator row is within reach of any centre: use a wider bandwidth.")
+        raise ValueError("no numerator sample is within reach of a centre: use a wider bandwidth.")
     # far from the optimum, a Newton step at most doubles a small weight; an EM step does not
     for _ in range(EM_STEPS):
         if point.kkt_gap <= EM_GAP:

@@ -28,6 +28,7 @@ from unflip._utils.validation import (
 from unflip.density_ratio._base import KernelDensityRatio
 
 
+@documented_like(KernelDensityRatio)
 class RuLSIF(KernelDensityRatio):
     r"""Relative unconstrained least-squares importance fitting.
 
@@ -46,7 +47,7 @@ class RuLSIF(KernelDensityRatio):
     regularization : "cv" or float, default="cv"
         The ridge penalty; "cv" takes the best leave-one-out score.
     n_centers : int, default=100
-        Number of basis functions (at most the number of numerator rows).
+        Number of basis functions (at most the number of numerator samples).
     bandwidths : array-like, default=None
         Widths for "cv". None: nine, from 1/8 to 2 times the median distance.
     regularizations : array-like, default=None
@@ -58,10 +59,6 @@ class RuLSIF(KernelDensityRatio):
     ----------
     bandwidth_, regularization_ : float
         The width and penalty used.
-    centers_ : ndarray of shape (n_centers, n_features)
-        The centres.
-    coef_ : ndarray of shape (n_centers,)
-        theta.
     loo_scores_ : ndarray of shape (n_tried, 3)
         Width, penalty and leave-one-out score (higher is better) of all candidates.
 
@@ -70,9 +67,9 @@ class RuLSIF(KernelDensityRatio):
     Features are not scaled, and one width serves all columns: a column on a larger scale dominates
     the others. Standardise the columns first.
 
-    Leave-one-out is exact and in closed form: a pair of a numerator and a denominator row is left
-    out of both H and h by a rank-two update. The choice uses at most 10 000 rows of each sample,
-    drawn at random and unweighted; the fit uses all rows and weights.
+    Leave-one-out is exact and in closed form: a pair of a numerator and a denominator sample is
+    left out of both H and h by a rank-two update. The choice uses at most 10 000 random, unweighted
+    samples of either distribution; the fit uses all samples and weights.
 
     References
     ----------
@@ -117,7 +114,7 @@ class RuLSIF(KernelDensityRatio):
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_samples,)
             Relative ratios.
         """
         return self._linear_ratio(self._check_new_rows(X))
@@ -191,7 +188,7 @@ class RuLSIF(KernelDensityRatio):
     ) -> Array:
         if min(samples.num.shape[0], samples.den.shape[0]) < 2:
             raise ValueError(
-                "leave-one-out needs at least two rows in each sample: give both "
+                "leave-one-out needs two numerator and two denominator samples: give both "
                 "bandwidth and regularization."
             )
         n_num = samples.num.shape[0]
@@ -271,7 +268,7 @@ def _moments(
 def leave_one_out_losses(
     phi_num: Array, phi_den: Array, penalties: ArrayLike, alpha: float
 ) -> Array:
-    """Return the leave-one-out loss of each penalty, over pairs of a numerator and denominator row.
+    """Return the leave-one-out loss of each penalty, over pairs of samples of both kinds.
 
     Without pair i, (H_i + penalty I) theta_i = h_i differs from the full system by two rank-one
     terms, so theta_i = t + (a_i phi_num_i + b_i phi_den_i) (H + penalty I)^-1 with a_i, b_i from a
@@ -296,7 +293,7 @@ def leave_one_out_losses(
         nn, nd, dd = (
             product @ inverses for product in (along_num**2, along_num * along_den, along_den**2)
         )
-        # c = phi theta without the row in h only; m without it in H as well
+        # c = phi theta without the sample in h only; m without it in H as well
         c_num = num @ thetas - nn / (n_num - 1)
         c_den = den @ thetas - nd / (n_num - 1)
         determinant = (1 - nn * d_num) * (1 - dd * d_den) - nd**2 * d_num * d_den

@@ -18,7 +18,7 @@ from unflip.density_ratio._likelihood import (
 )
 
 Solver = Callable[[Array, Array, Array], Array]
-"""(phi at training rows, their weights, mean_den phi) -> theta."""
+"""(phi at training samples, their weights, mean_den phi) -> theta."""
 
 FOLD_TOLERANCE = 1e-4
 """KKT gap at which the solver of a fold stops."""
@@ -131,6 +131,6 @@ def _inside(alpha: Array, share: float) -> Array:
 
 
 def _folds(n_rows: int, n_folds: int) -> list[slice]:
-    """Return folds of consecutive rows, of nearly equal size."""
+    """Return folds of consecutive samples, of nearly equal size."""
     edges = -(-np.arange(n_folds + 1) * n_rows // n_folds)
     return [slice(start, stop) for start, stop in pairwise(edges.tolist())]
