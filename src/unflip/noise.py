@@ -1058,8 +1058,8 @@ def _rounded(pair: NoiseRates | InverseRates) -> str:
 
 def _check_pair(pair: NoiseRates | InverseRates, noun: str) -> None:
     """Turn both fields into floats in [0, 1) that sum to less than one."""
-    for name in ("positive", "negative"):
-        value = getattr(pair, name)
+    fields: dict[str, Any] = {"positive": pair.positive, "negative": pair.negative}
+    for name, value in fields.items():
         bounded = isinstance(value, (tuple, list)) and isinstance(pair, NoiseRates)
         if value is None and isinstance(pair, NoiseRates):
             continue
@@ -1076,6 +1076,6 @@ def _check_pair(pair: NoiseRates | InverseRates, noun: str) -> None:
     if least_positive + least_negative >= 1:
         raise ValueError(
             f"{noun} must sum to less than 1, got {least_positive:g} + {least_negative:g} = "
-            f"{least_positive + least_negative:g}: at 1 the labels say nothing about the true "
-            "class, and above it the two classes have changed names (swap them)."
+            f"{least_positive + least_negative:g}: at 1 the labels carry no information about the "
+            "true class, and above 1 the two classes are swapped."
         )

@@ -172,12 +172,12 @@ class RuLSIF(KernelDensityRatio):
         }
 
     def _candidates(self, name: str, default: Array) -> Array:
-        value = getattr(self, name)
+        parameters = self.get_params(deep=False)
+        value, grid = parameters[name], parameters[f"{name}s"]
         if not isinstance(value, str):
             check = check_width if name == "bandwidth" else check_positive
             return np.array([check(value, name)])
         check_choice(value, ("cv",), name)
-        grid = getattr(self, f"{name}s")
         if grid is None:
             return default
         check_all = check_widths if name == "bandwidth" else check_positives

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 from unflip._utils.typing import Array
 from unflip.datasets import load_benchmark, make_separable
@@ -168,6 +169,6 @@ def dataset_table(name: str, repeat: int) -> tuple[Array, Array]:
 
 def _rates_of(model: Any) -> tuple[float | None, float | None]:
     """Return the rates of a fitted estimator, or of the last step of a pipeline."""
-    last = model[-1] if hasattr(model, "steps") else model
+    last = model[-1] if isinstance(model, Pipeline) else model
     rates = getattr(last, "rates_", getattr(last, "noise_rates_", None))
     return (None, None) if rates is None else rates.both()
