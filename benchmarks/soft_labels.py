@@ -20,7 +20,7 @@ from unflip import LabelAudit, TransitionMatrix, flip_labels
 
 N_CLASSES, HIDDEN, EPOCHS, BATCH, LEARNING_RATE = 10, 256, 30, 32, 2e-3
 KINDS = {
-    "10 % to any class": TransitionMatrix.uniform(N_CLASSES, 0.1),
+    "40 % to any class": TransitionMatrix.uniform(N_CLASSES, 0.4),
     "20 % to any class": TransitionMatrix.uniform(N_CLASSES, 0.2),
     "20 % to the next class": TransitionMatrix.pair_flip(N_CLASSES, 0.2),
 }

@@ -1,7 +1,8 @@
 """Draw the picture of the start page and the README: `python docs/_start_picture.py`.
 
 Two moons with true labels, with 45 % of one class relabelled, and with these noisy labels
-reweighted. The SVG files in docs/_static are its output, for a light and for a dark page.
+reweighted. The SVG files in docs/_static are its output, for light and dark pages and
+for phones.
 """
 
 from pathlib import Path
@@ -41,10 +42,11 @@ def main() -> None:
     print(scores)
     for theme, colours in THEMES.items():
         draw(panels, scores, X, clean, colours, STATIC / f"start-{theme}.svg")
+        draw(panels, scores, X, clean, colours, STATIC / f"start-phone-{theme}.svg", phone=True)
 
 
-def draw(panels, scores, X, clean, colours, path) -> None:
-    """Draw the panels side by side; the boundary from true labels is dashed in each."""
+def draw(panels, scores, X, clean, colours, path, *, phone=False) -> None:
+    """Draw the panels in a row or a column; the boundary from true labels is dashed in each."""
     ink, circles, triangles = colours
     mpl.rcParams.update(
         {
@@ -56,7 +58,8 @@ def draw(panels, scores, X, clean, colours, path) -> None:
         }
     )
     grid = np.stack(np.meshgrid(np.linspace(*X_RANGE, 120), np.linspace(*Y_RANGE, 120)), axis=-1)
-    fig, axes = plt.subplots(1, 3, figsize=(13, 3.9), layout="constrained")
+    shape, size = ((3, 1), (5.2, 11.4)) if phone else ((1, 3), (13, 3.9))
+    fig, axes = plt.subplots(*shape, figsize=size, layout="constrained")
     for ax, (title, model, labels, weight), score in zip(axes, panels, scores, strict=True):
         side = model.decision_function(grid.reshape(-1, 2)).reshape(120, 120)
         wanted = clean.decision_function(grid.reshape(-1, 2)).reshape(120, 120)

@@ -36,11 +36,14 @@ def test_the_losses_of_the_page_train_a_network_better_than_noisy_labels() -> No
     def noisy_loss(logits: Any, rows: Any) -> Any:
         return torch.nn.functional.cross_entropy(logits, names["observed"][rows])
 
+    model = names["train"](noisy_loss)
     with torch.no_grad():
-        logits = names["train"](noisy_loss)(torch.as_tensor(names["X_test"]).float())
+        logits = model(torch.tensor(names["X_test"]).float())
     noisy = float((logits.argmax(dim=1).numpy() == names["y_test"]).mean())
     assert set(names["scores"]) == {"weighted_loss", "corrected_loss", "soft_loss"}
-    assert min(names["scores"].values()) >= noisy
+    scores = names["scores"]
+    assert min(scores["weighted_loss"], scores["corrected_loss"]) > noisy
+    assert scores["soft_loss"] > noisy - 0.02  # no better than the model behind the soft labels
 
 
 def test_held_out_probabilities_of_the_page_find_the_wrong_labels() -> None:
@@ -54,8 +57,8 @@ def test_held_out_probabilities_of_the_page_find_the_wrong_labels() -> None:
         optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
         for _ in range(100):
             optimizer.zero_grad()
-            logits = model(torch.as_tensor(X).float())
-            torch.nn.functional.cross_entropy(logits, torch.as_tensor(labels)).backward()
+            logits = model(torch.tensor(X).float())
+            torch.nn.functional.cross_entropy(logits, torch.tensor(labels)).backward()
             optimizer.step()
         return model
 
@@ -65,6 +68,7 @@ def test_held_out_probabilities_of_the_page_find_the_wrong_labels() -> None:
     assert np.mean(names["labels"][first] != names["y"][first]) > 0.9
 
 
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # of pyarrow, called by datasets
 def test_a_hugging_face_dataset_gets_columns(tmp_path: Path, monkeypatch: Any) -> None:
     pytest.importorskip("datasets")
     monkeypatch.chdir(tmp_path)
