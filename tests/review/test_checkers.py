@@ -1,7 +1,6 @@
 """More than one checker: whose decision is whose, and how far they agree."""
 
 import itertools
-import sqlite3
 
 import numpy as np
 import polars as pl
@@ -95,22 +94,6 @@ def test_without_names_nothing_has_changed(two):
             ann.decide(4, 1, "keep", 0)  # it may have been her
         assert unnamed.mine() == unnamed.all() == {4: Decision(4, 2, "unsure")}
         assert unnamed.undo(4, 2) == Decision(4, 3, "keep", 0)
-
-
-def test_a_file_without_checkers_gets_them_and_loses_nothing(tmp_path):
-    path = tmp_path / "d.sqlite"
-    with Decisions(path, REVIEW.fingerprint) as store:
-        store.decide(4, 0, "keep", 0)
-        before = store.log()
-    with sqlite3.connect(path) as old:
-        old.execute("DROP TABLE checkers")
-        old.execute("DROP TABLE draws")
-    old.close()
-    with Decisions(path, REVIEW.fingerprint, "ann") as store:
-        assert store.log() == before
-        assert store.checkers() == []
-        store.decide(4, 1, "keep", 0)
-        assert store.checkers() == ["ann"]
 
 
 @pytest.mark.parametrize("name", ["", "  ", "x" * 61, "a\nb"])

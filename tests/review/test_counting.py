@@ -1,6 +1,5 @@
 """Rows drawn to count and to train, recorded with their probabilities."""
 
-import sqlite3
 from contextlib import closing
 
 import numpy as np
@@ -171,27 +170,6 @@ def test_two_processes_do_not_draw_over_each_other(store, counting):
     assert counting.draw("count") == theirs
     store.drawn.add_draws(theirs[::-1], after=0)  # too late
     assert store.drawn.draws() == theirs
-
-
-def test_a_file_without_draws_gets_them_and_loses_nothing(tmp_path):
-    path = tmp_path / "d.sqlite"
-    with Decisions(path, REVIEW.fingerprint) as store:
-        sample = store.sample(20, random_state=0)
-        answer(store, sample[0], "sample", wrong=True)
-        answer(store, 5, "suspicious")
-        before = store.log()
-    with sqlite3.connect(path) as old:
-        old.execute("DROP TABLE draws")  # as files were written before
-    old.close()
-    with Decisions(path, REVIEW.fingerprint) as store:
-        assert store.log() == before
-        assert store.sample(20) == sample
-        assert store.drawn.draws() == []
-        assert [draw.row for draw in store.drawn.counted()] == sample[:1]
-        with closing(Page(store)) as page:
-            draws = page.draw("count")
-    with Decisions(path, REVIEW.fingerprint) as store:
-        assert store.drawn.draws() == draws
 
 
 def test_another_table_starts_draws_of_its_own(tmp_path):

@@ -1,6 +1,5 @@
 """Decisions follow their rows: wherever these stand, and never to another one."""
 
-import json
 import sqlite3
 
 import numpy as np
@@ -306,98 +305,15 @@ def test_a_sample_of_other_rows_is_drawn_anew_and_that_is_said(tmp_path, change)
         assert store.drawn.decided_in("sample") >= set(first[:5])
 
 
-# ---------------------------------------------------------------- files of version 1
-
-OLD_SCHEMA = """
-CREATE TABLE source (fingerprint TEXT NOT NULL);
-CREATE TABLE events (
-    number INTEGER PRIMARY KEY,
-    at TEXT NOT NULL,
-    row INTEGER NOT NULL,
-    version INTEGER NOT NULL,
-    verdict TEXT CHECK (verdict IN ('keep', 'change', 'unsure')),
-    label INTEGER,
-    queue TEXT,
-    suggested INTEGER,
-    probability REAL,
-    undoes INTEGER,
-    UNIQUE (row, version)
-);
-CREATE TABLE sample (position INTEGER PRIMARY KEY, row INTEGER NOT NULL UNIQUE);
-CREATE VIEW standing AS SELECT * FROM events AS decision WHERE undoes IS NULL AND NOT EXISTS (
-    SELECT 1 FROM events WHERE row = decision.row AND undoes = decision.version
-);
-INSERT INTO events VALUES(1,'2025-01-17T10:36:30.425+00:00',2,1,'change',1,'sample',1,0.75,NULL);
-INSERT INTO events VALUES(2,'2025-01-17T10:36:30.426+00:00',1,1,'keep',1,NULL,NULL,NULL,NULL);
-INSERT INTO events VALUES(3,'2025-01-17T10:36:30.429+00:00',1,2,'change',0,NULL,NULL,NULL,NULL);
-INSERT INTO events VALUES(4,'2025-01-17T10:36:30.433+00:00',1,3,'keep',1,NULL,NULL,NULL,2);
-INSERT INTO sample VALUES(0,2);
-INSERT INTO sample VALUES(1,3);
-"""
-OLD_TABLE = {"a": [1.0, 2.0, 3.0, 4.0], "y": ["n", "p", "n", "p"]}
-OLD_FINGERPRINT = {
-    "columns": ["a", "y"],
-    "label": "y",
-    "n_rows": 4,
-    "classes": ["n", "p"],
-    "labels": "bb39c30977ed36bfc647dbe0f6ca22fc0b386d008b460a68c56622e33c79fefc",
-}
-
-
-@pytest.fixture
-def old(tmp_path):
-    """A file as version 1 wrote it."""
-    connection = sqlite3.connect(tmp_path / "old.sqlite")
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.executescript(OLD_SCHEMA)
-    connection.execute("INSERT INTO source VALUES (?)", (json.dumps(OLD_FINGERPRINT),))
-    connection.execute("PRAGMA application_id = 0x756E6672")
-    connection.commit()
-    connection.close()
-    return tmp_path / "old.sqlite"
-
-
-def test_an_old_file_is_opened_with_its_table_and_follows_the_rows_from_then_on(old):
-    with opened(old, OLD_TABLE) as store:
-        assert store.all() == {2: Decision(2, 1, "change", 1), 1: Decision(1, 3, "keep", 1)}
-        assert store.sample(2) == [2, 3]
-        assert store.drawn.decided_in("sample") == {2}
-        assert store.notes == []
-        first = store.log()[0]
-        assert (first["at"], first["label"]) == ("2025-01-17T10:36:30.425+00:00", "p")
-        assert (first["queue"], first["suggested"], first["probability"]) == ("sample", "p", 0.75)
-        assert store.undo(1, 3) == Decision(1, 4)
-    turned = {name: values[::-1] for name, values in OLD_TABLE.items()}
-    with opened(old, turned) as store:
-        assert store.current(1) == Decision(1, 1, "change", 1)
-        assert store.sample(2) == [1, 0]
-
-
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
-        ({"a": [1.0, 2.0], "y": ["n", "p"]}, "it had 4 rows, this one has 2"),
-        (
-            {"b": [1.0, 2.0, 3.0, 4.0], "y": ["n", "p", "n", "p"]},
-            "labels were different",
-        ),
-        ({"a": [4.0, 3.0, 2.0, 1.0], "y": ["p", "n", "p", "n"]}, "in another order"),
-    ],
-)
-def test_an_old_file_is_refused_with_another_table_and_stays_as_it_is(old, table, message):
-    before = old.read_bytes()
-    with pytest.raises(OtherTableError, match=f"{message}.*older version.*as it was"):
-        opened(old, table)
-    assert old.read_bytes() == before
-    opened(old, OLD_TABLE).close()
-
-
-def test_a_file_of_a_newer_version_is_refused(path):
+@pytest.mark.parametrize("version", [0, 3])
+def test_a_file_of_another_version_is_refused(path, version):
     with sqlite3.connect(path) as connection:
-        connection.execute("PRAGMA user_version = 3")
+        connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
-    with pytest.raises(ValueError, match="newer version of unflip"):
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="another version of unflip"):
         opened(path, TABLE)
+    assert path.read_bytes() == before
 
 
 def test_rows_are_found_again_among_a_million():

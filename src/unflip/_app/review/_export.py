@@ -24,19 +24,7 @@ from unflip.checked.internals import UNSURE
 EXPORTED_FILES = ("corrected", "reviewed", "log")
 
 LOG_COLUMNS = (
-    "number",
-    "at",
-    "row",
-    "id",
-    "version",
-    "given",
-    "action",
-    "label",
-    "queue",
-    "suggested",
-    "probability",
-    "matched",
-    "checker",
+    "number at row id version given action label queue suggested probability matched checker"
 )
 
 
@@ -214,25 +202,13 @@ def _disagreements(table: ReviewTable, store: Decisions) -> str:
 
 
 def _log(table: ReviewTable, store: Decisions) -> str:
-    lines = (
-        (
-            event["number"],
-            event["at"],
-            event["row"],
-            table.ids[event["row"]] if table.ids and event["matched"] else event["id"],
-            event["version"],
-            event["given"],
-            event["verdict"] if event["undoes"] is None else "undo",
-            event["label"],
-            event["queue"],
-            event["suggested"],
-            event["probability"],
-            "yes" if event["matched"] else "no",
-            event["checker"],
-        )
-        for event in store.log()
-    )
-    return _csv(LOG_COLUMNS, lines)
+    events = store.log()
+    for event in events:
+        event["action"] = event["verdict"] if event["undoes"] is None else "undo"
+        if table.ids and event["matched"]:
+            event["id"] = table.ids[event["row"]]
+        event["matched"] = "yes" if event["matched"] else "no"
+    return _csv(LOG_COLUMNS, ([event[name] for name in LOG_COLUMNS] for event in events))
 
 
 def _csv(header: Iterable[str], lines: Iterable[Iterable[object]]) -> str:

@@ -14,7 +14,7 @@ APPLICATION = 0x756E6672
 """SQLite's application_id of files of decisions."""
 
 VERSION = 2
-"""SQLite's user_version; files of version 1 have 0."""
+"""SQLite's user_version of files of decisions."""
 
 LOCK_TIMEOUT = 5.0
 """Seconds to wait for another process that is writing."""
@@ -71,9 +71,6 @@ CREATE VIEW standing AS SELECT * FROM events AS decision WHERE undoes IS NULL AN
 `events` is append-only; `standing` are the decisions that were not undone. Every set of rows
 (`population`) has its own random sample and `draws`. `checkers` names who made an event, if known.
 """
-
-ADDED = ("draws", "checkers")
-"""Tables that early files of this version lack; they are added when a file is opened."""
 
 BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
 FORBIDDEN = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN)
@@ -146,7 +143,11 @@ def make_file(path: Path, about: Record) -> None:
         connection = sqlite3.connect(new, isolation_level=None)
         try:
             connection.execute("BEGIN")
-            _make_tables(connection, about)
+            for statement in _statements():
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+            connection.execute("INSERT INTO source VALUES (?)", (json.dumps(about),))
             connection.execute("COMMIT")
         except sqlite3.Error as error:
             raise unavailable(path, error) from error
@@ -174,7 +175,7 @@ class OpenFile:
         )
         self.connection.row_factory = sqlite3.Row
         try:
-            self.about = self._opened(fingerprint)
+            self.about = self._opened()
             # SQLite resolves symbolic links to name the log
             log = Path(f"{os.path.realpath(path)}-wal")
             self._files = {each: _identity(each) for each in (self._path, log) if each.exists()}
@@ -189,7 +190,7 @@ class OpenFile:
                 raise unavailable(path, error) from error
             raise
 
-    def _opened(self, fingerprint: Fingerprint) -> Record:
+    def _opened(self) -> Record:
         connection = self.connection
         # a commit returns only after the log is on disk
         connection.execute("PRAGMA synchronous = FULL")
@@ -200,21 +201,14 @@ class OpenFile:
         try:
             about = _read_about(connection)
             version = connection.execute("PRAGMA user_version").fetchone()[0]
-            if version > VERSION:
+            if version != VERSION:
                 raise ValueError(
-                    f"{self._path} was written by a newer version of unflip: use that version, or "
+                    f"{self._path} was written by another version of unflip: use that version, or "
                     "choose another file."
                 )
-            if version < VERSION:
-                _check_same_labels(self._path, about, fingerprint)
-                _upgrade(connection, fingerprint)
-                about = fingerprint.about()
-            added = _add_tables(connection)
             _check_whole(connection)
-            # writing, even the same value, checks that the file is writable
+            # writing the same value checks that the file is writable
             connection.execute(f"PRAGMA user_version = {VERSION}")
-            if version < VERSION or added:
-                connection.execute("COMMIT")
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
@@ -273,73 +267,6 @@ def _check_whole(connection: sqlite3.Connection) -> None:
 
 def _statements() -> list[str]:
     return [statement.strip() for statement in SCHEMA.split(";") if statement.strip()]
-
-
-def _add_tables(connection: sqlite3.Connection) -> bool:
-    """Create the tables that an older file lacks; return whether there are any."""
-    found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-    lacking = [name for name in ADDED if name not in {name for (name,) in found}]
-    for name in lacking:
-        start = f"CREATE TABLE {name} "
-        connection.execute(next(each for each in _statements() if each.startswith(start)))
-    return bool(lacking)
-
-
-def _make_tables(connection: sqlite3.Connection, about: Record) -> None:
-    for statement in _statements():
-        connection.execute(statement)
-    connection.execute(f"PRAGMA application_id = {APPLICATION}")
-    connection.execute(f"PRAGMA user_version = {VERSION}")
-    connection.execute("INSERT INTO source VALUES (?)", (json.dumps(about),))
-
-
-def _check_same_labels(path: Path, known: Record, fingerprint: Fingerprint) -> None:
-    """Raise an error if the labels differ: files of version 1 store positions only."""
-    same = (
-        known["columns"] == list(fingerprint.columns)
-        and known["label"] == fingerprint.label
-        and known["labels"] == fingerprint.labels_hash()
-    )
-    if not same:
-        reason = difference(known, fingerprint)
-        if known["n_rows"] == fingerprint.n_rows and known["classes"] == list(fingerprint.classes):
-            reason = "its columns or labels were different, or in another order"
-        raise OtherTableError(
-            f"{path} holds decisions on another table: {reason}. An older version of unflip wrote "
-            "it and stored positions only: open it once with the table as it was then, or choose "
-            "another file."
-        )
-
-
-def _upgrade(connection: sqlite3.Connection, fingerprint: Fingerprint) -> None:
-    """Replace positions by fingerprints of rows, and class indices by labels."""
-    connection.execute("DROP VIEW standing")
-    for name in ("source", "events", "sample"):
-        connection.execute(f"ALTER TABLE {name} RENAME TO old_{name}")
-    _make_tables(connection, fingerprint.about())
-    places = connection.execute(
-        "SELECT row FROM old_events UNION SELECT row FROM old_sample ORDER BY row"
-    ).fetchall()
-    for (place,) in places:
-        if not 0 <= place < fingerprint.n_rows:
-            raise sqlite3.DatabaseError(f"row {place} of {fingerprint.n_rows} is decided")
-        add_row(connection, fingerprint, place)
-    sampled = connection.execute("SELECT count(*) FROM old_sample").fetchone()[0]
-    if sampled:
-        connection.execute("INSERT INTO samples VALUES (1, ?)", (fingerprint.population,))
-        connection.execute(
-            "INSERT INTO sampled SELECT 1, position, key FROM old_sample "
-            "JOIN rows ON rows.place = old_sample.row"
-        )
-    connection.create_function("named", 1, lambda k: None if k is None else fingerprint.classes[k])
-    connection.execute(
-        "INSERT INTO events SELECT number, at, key, version, verdict, named(label), queue, "
-        "named(suggested), probability, undoes, CASE WHEN queue = 'sample' AND ? THEN 1 END "
-        "FROM old_events JOIN rows ON rows.place = old_events.row",
-        (sampled > 0,),
-    )
-    for name in ("source", "events", "sample"):
-        connection.execute(f"DROP TABLE old_{name}")
 
 
 def add_row(connection: sqlite3.Connection, fingerprint: Fingerprint, row: int) -> int:

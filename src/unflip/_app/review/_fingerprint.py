@@ -1,7 +1,6 @@
 """Fingerprints that identify a table and its rows."""
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -81,11 +80,6 @@ class Fingerprint:
     def id_count(self, name: str) -> int:
         """Return the number of rows with an id."""
         return self._id_counts[name]
-
-    def labels_hash(self) -> str:
-        """Return the hash of the labels in order, which files of version 1 store."""
-        names = json.dumps(list(self.classes)).encode()
-        return hashlib.sha256(names + self.codes.astype("<i8").tobytes()).hexdigest()
 
     @cached_property
     def _order(self) -> NDArray[np.intp]:

@@ -14,35 +14,15 @@ from unflip.diagnostics import LEVEL
 
 @dataclass(frozen=True)
 class SampleEstimate:
-    """Label error rate and noise rates from a random sample; NaN where no row is known.
+    """Label error rate and noise rates from a random sample; NaN where no row is known."""
 
-    Parameters
-    ----------
-    n_rows : int
-        Rows of the sample, including unsure ones.
-    n_unsure : int
-        Rows that the reviewer was unsure about.
-    wrong : float
-        P(noisy != true).
-    wrong_interval : ndarray of shape (2,)
-        Its Clopper-Pearson interval.
-    wrong_by_label : ndarray of shape (n_classes,)
-        P(true != j | noisy=j).
-    wrong_by_label_interval : ndarray of shape (n_classes, 2)
-        Their Clopper-Pearson intervals, each on its own.
-    rates : ndarray of shape (n_classes,)
-        P(noisy != i | true=i); for two classes (rho_neg, rho_pos).
-    rates_interval : ndarray of shape (n_classes, 2)
-        Conservative intervals of the rates.
-    """
-
-    n_rows: int
+    n_rows: int  # including unsure ones
     n_unsure: int
-    wrong: float
+    wrong: float  # P(noisy != true), with its Clopper-Pearson interval
     wrong_interval: Floats
-    wrong_by_label: Floats
+    wrong_by_label: Floats  # P(true != j | noisy=j), each with its Clopper-Pearson interval
     wrong_by_label_interval: Floats
-    rates: Floats
+    rates: Floats  # P(noisy != i | true=i), with conservative intervals; (rho_neg, rho_pos) for two
     rates_interval: Floats
 
 
@@ -67,7 +47,8 @@ def sample_estimate(
     Returns
     -------
     SampleEstimate
-        The rates and their intervals.
+        `wrong`, `wrong_by_label` and `rates`, each with its interval (`wrong_interval`, ...), and
+        the numbers of rows, `n_rows` and `n_unsure`.
 
     Notes
     -----

@@ -142,11 +142,7 @@ class ReviewSession:
             more = more or len(drawn) < self.n_rows
         blind = queue_filter.queue in BLIND
         return {
-            "rows": [
-                self._head(row, now.opinion, blind)
-                | decision_dict(decisions.get(row, Decision(row)))
-                for row in rows.tolist()
-            ],
+            "rows": [self._head(row, now.opinion, blind, decisions) for row in rows.tolist()],
             "model": now.version,
             "decided": n_decided,
             "total": n_members,
@@ -172,13 +168,10 @@ class ReviewSession:
         columns = self._table.columns[:MAX_CELLS]
         shown = {feature.name for feature in features}
         return {
-            **self._head(row, opinion, blind),
-            **decision_dict(decisions.get(row, Decision(row))),
+            **self._head(row, opinion, blind, decisions),
             "other": other,
             "truth": None if blind else opinion.truth[row].tolist(),
-            "texts": [
-                {"name": name, "parts": marks.parts(row)} for name, marks in self._texts.items()
-            ],
+            "texts": [{"name": n, "parts": marks.parts(row)} for n, marks in self._texts.items()],
             "pictures": [
                 {"column": k, "name": column.name, "value": _short(column.text(row))}
                 for k, column in self._pictures.items()
@@ -188,8 +181,7 @@ class ReviewSession:
                 asdict(feature) | {"value": _short(feature.value)} for feature in features
             ],
             "similar": [
-                self._head(near, opinion, blind)
-                | decision_dict(decisions.get(near, Decision(near)))
+                self._head(near, opinion, blind, decisions)
                 | {
                     "values": {
                         column.name: _short(column.text(near))
@@ -288,8 +280,11 @@ class ReviewSession:
         }
         self._learning.tell(answers)
 
-    def _head(self, row: int, opinion: Opinion, blind: bool) -> Record:
+    def _head(
+        self, row: int, opinion: Opinion, blind: bool, decisions: dict[int, Decision]
+    ) -> Record:
         return {
+            **decision_dict(decisions.get(row, Decision(row))),
             "row": row,
             "id": None if self._table.ids is None else _short(self._table.ids[row]),
             "given": int(self._table.codes[row]),
@@ -327,25 +322,15 @@ class ReviewSession:
             else:
                 counts[self._table.codes[row], label] += 1
         found = sample_estimate(counts, unsure, self._label_counts)
+        by_label = found.wrong_by_label, found.wrong_by_label_interval, self._model_wrong
+        rates = found.rates, found.rates_interval, self._first.rates
+        wrong = found.wrong, found.wrong_interval, self._first.error_rate.value
         return {
             "n_rows": found.n_rows,
             "n_unsure": found.n_unsure,
-            "wrong": _estimate_dict(
-                found.wrong, found.wrong_interval, self._first.error_rate.value
-            ),
-            "wrong_by_label": [
-                _estimate_dict(*each)
-                for each in zip(
-                    found.wrong_by_label,
-                    found.wrong_by_label_interval,
-                    self._model_wrong,
-                    strict=True,
-                )
-            ],
-            "rates": [
-                _estimate_dict(*each)
-                for each in zip(found.rates, found.rates_interval, self._first.rates, strict=True)
-            ],
+            "wrong": _estimate_dict(*wrong),
+            "wrong_by_label": [_estimate_dict(*each) for each in zip(*by_label, strict=True)],
+            "rates": [_estimate_dict(*each) for each in zip(*rates, strict=True)],
         }
 
 
@@ -360,11 +345,7 @@ def _estimate_dict(estimate: float, interval: Any, model: float) -> Record:
 
 def decision_dict(decision: Decision) -> Record:
     """Return a decision as a dictionary for the page."""
-    return {
-        "version": decision.version,
-        "verdict": decision.verdict,
-        "label": decision.label,
-    }
+    return {"version": decision.version, "verdict": decision.verdict, "label": decision.label}
 
 
 def _short(text: str | None) -> str | None:
