@@ -31,12 +31,7 @@ from unflip._utils.validation import Labels, check_enough_rows, find_class
 from unflip.audit import LabelAudit
 from unflip.checked import CheckedLabels
 from unflip.checked.internals import correct
-from unflip.diagnostics import (
-    Diagnostic,
-    diagnose_classes,
-    diagnose_columns,
-    diagnose_usefulness,
-)
+from unflip.diagnostics import Diagnostic, diagnose_classes, diagnose_columns, diagnose_usefulness
 from unflip.estimate import NoiseEstimate
 from unflip.inspection import summary
 from unflip.noise import NoiseRates, Rate, TransitionMatrix
@@ -310,11 +305,7 @@ def oriented(found: Record, positive: PlainLabel | None) -> Record:
         for name in ("noise_rates", "interval"):
             if found.get(name) is not None:
                 pair = found[name]
-                found[name] = {
-                    **pair,
-                    "positive": pair["negative"],
-                    "negative": pair["positive"],
-                }
+                found[name] = {**pair, "positive": pair["negative"], "negative": pair["positive"]}
     return found
 
 

@@ -38,8 +38,7 @@ def audit(
     source: options.Source,
     method: options.Method,
     out: Annotated[
-        Path | None,
-        typer.Option(help="File to write the suspicious rows to, such as audit.csv."),
+        Path | None, typer.Option(help="File to write the suspicious rows to, such as audit.csv.")
     ] = None,
     top: Annotated[int | None, typer.Option(min=1, help="Number of rows to list.")] = None,
     precision: Annotated[

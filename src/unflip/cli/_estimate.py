@@ -2,17 +2,8 @@
 
 import warnings
 
+from unflip._app import words
 from unflip._app.reviewed import read_reviewed
-from unflip._app.words import (
-    certainty,
-    checked_sentences,
-    is_meaningless,
-    next_steps,
-    notes_of,
-    rate_sentences,
-    verdict,
-    warnings_of,
-)
 from unflip._utils.typing import Record
 from unflip.cli import _options as options
 from unflip.cli._session import Session, session
@@ -44,26 +35,26 @@ def estimate(
         say_checked(shell, found)
         shell.say()
         shell.say("What to do next:")
-        for sentence in next_steps(found):
+        for sentence in words.next_steps(found):
             shell.say(sentence, item=True)
 
 
 def say_briefly(shell: Session, found: Record) -> None:
     """Print the verdict and the findings, without the rates."""
-    for sentence in verdict(found):
+    for sentence in words.verdict(found):
         shell.say(sentence)
     say_findings(shell, found)
 
 
 def say_found(shell: Session, found: Record) -> None:
     """Print the verdict, the rates, the warnings and the notes."""
-    for sentence in verdict(found):
+    for sentence in words.verdict(found):
         shell.say(sentence)
-    if not is_meaningless(found):
+    if not words.is_meaningless(found):
         shell.say()
-        for sentence in rate_sentences(found):
+        for sentence in words.rate_sentences(found):
             shell.say(sentence, item=True)
-        for sentence in certainty(found):
+        for sentence in words.certainty(found):
             shell.say()
             shell.say(sentence)
     say_findings(shell, found)
@@ -73,13 +64,13 @@ def say_checked(shell: Session, found: Record) -> None:
     """Print the error rate that checked rows give, beside that from the labels alone."""
     if found.get("checked"):
         shell.say()
-        for sentence in checked_sentences(found["checked"]):
+        for sentence in words.checked_sentences(found["checked"]):
             shell.say(sentence)
 
 
 def say_findings(shell: Session, found: Record) -> None:
     """Print the warnings and the notes, which are then not repeated on stderr."""
-    for title, said in (("Warnings", warnings_of(found)), ("Notes", notes_of(found))):
+    for title, said in (("Warnings", words.warnings_of(found)), ("Notes", words.notes_of(found))):
         if said:
             shell.say()
             shell.say(f"**{title}:**")

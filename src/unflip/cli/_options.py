@@ -44,8 +44,7 @@ Separator = Annotated[
     ),
 ]
 Encoding = Annotated[
-    str | None,
-    typer.Option(help="Encoding of a text file, such as latin-1.", show_default="UTF-8"),
+    str | None, typer.Option(help="Encoding of a text file, such as latin-1.", show_default="UTF-8")
 ]
 SkipUnlabelled = Annotated[
     bool, typer.Option("--skip-unlabelled", help="Skip rows without a label.")

@@ -42,8 +42,7 @@ def review(
         ),
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(help="Folder to export to.", show_default="TABLE.review-export"),
+        Path | None, typer.Option(help="Folder to export to.", show_default="TABLE.review-export")
     ] = None,
     only_export: Annotated[
         bool, typer.Option("--export", help="Export the decisions without showing the page.")
@@ -61,8 +60,7 @@ def review(
         typer.Option(help="Folder of images, shown with the rows whose cells name them."),
     ] = None,
     checker: Annotated[
-        str | None,
-        typer.Option(help="Your name, if several people check the same rows."),
+        str | None, typer.Option(help="Your name, if several people check the same rows.")
     ] = None,
     sample: Annotated[
         int, typer.Option(min=1, help="Number of rows in the random sample that checks the model.")

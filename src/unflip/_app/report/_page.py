@@ -1,24 +1,13 @@
-"""From the dictionary to the page's blocks."""
+"""The blocks of the page, from the content of a report."""
+
+from collections.abc import Iterable
 
 import numpy as np
 
+from unflip._app import words
 from unflip._app.markup import plain
 from unflip._app.report._document import Block, Cell, Details, Heading, Picture, Table, Text
 from unflip._app.report._svg import draw_histogram, draw_intervals, draw_matrix
-from unflip._app.words import (
-    accuracy_sentences,
-    between,
-    certainty,
-    flip_interval,
-    is_meaningless,
-    name_of,
-    notes_of,
-    plus_minus,
-    rate_sentences,
-    verdict,
-    warnings_of,
-    weight_sentences,
-)
 from unflip._utils.typing import Record
 from unflip.diagnostics import percent
 
@@ -48,12 +37,13 @@ def page_blocks(content: Record, *, drawn: bool = True) -> list[Block]:
     blocks: list[Block] = [Heading(TITLE, 1)]
     if made.get("table"):
         blocks.append(Text(f"{plain(made['table'])}, label **{plain(made['label'])}**"))
-    if drawn and not is_meaningless(content["summary"]):
+    if drawn and not words.is_meaningless(content["summary"]):
         blocks += _overview(content["summary"])
     blocks += _short(content)
-    blocks += [Heading("What to do next")]
-    blocks += [Text(sentence, item=True) for sentence in content["next_steps"]]
-    if not is_meaningless(content["summary"]):  # beside a copy of the label, all looks perfect
+    blocks += [Heading("What to do next"), *_items(content["next_steps"])]
+    if not words.is_meaningless(
+        content["summary"]
+    ):  # beside a copy of the label, all looks perfect
         blocks += _confusion(content["summary"])
         if content["histograms"]["weights"] is not None:  # else there is no model to train
             blocks += _accuracy(content["accuracy"])
@@ -62,12 +52,9 @@ def page_blocks(content: Record, *, drawn: bool = True) -> list[Block]:
         for slices in content["slices"]:
             blocks += _slices(slices)
         blocks += _suspects(content)
-    notes = notes_of(content["summary"])
-    blocks += [Heading("Notes")] if notes else []
-    blocks += [Text(sentence, item=True) for sentence in notes]
-    blocks += [Heading("Assumptions")]
-    blocks += [Text(sentence, item=True) for sentence in content["assumptions"]]
-    blocks += _made(made)
+    notes = words.notes_of(content["summary"])
+    blocks += [Heading("Notes"), *_items(notes)] if notes else []
+    blocks += [Heading("Assumptions"), *_items(content["assumptions"]), *_made(made)]
     return [block for block in blocks if drawn or not isinstance(block, Picture)]
 
 
@@ -75,7 +62,7 @@ def _overview(found: Record) -> list[Block]:
     """Return pictures of the error rate of all labels and each class, and of the confusions."""
     names, per_class = [str(label) for label in found["classes"]], found["per_class"]
     shares, rate = [row["flip_rate"] for row in per_class], found["expected_error_share"]
-    ends = [flip_interval(found, k) or [share, share] for k, share in enumerate(shares)]
+    ends = [words.flip_interval(found, k) or [share, share] for k, share in enumerate(shares)]
     at_random, by_row = (found["label_error_range"][name] for name in ("at_random", "by_row"))
     blocks: list[Block] = []
     if len(names) <= MOST_DRAWN:
@@ -87,8 +74,8 @@ def _overview(found: Record) -> list[Block]:
             band=tuple(by_row),
             n_banded=1,
         )
-        words = "Label error rates with intervals; grey: range if errors depend on the row"
-        blocks.append(Picture("errors.svg", picture, words))
+        title = "Label error rates with intervals; grey: range if errors depend on the row"
+        blocks.append(Picture("errors.svg", picture, title))
     if 2 < len(names) <= MOST_DRAWN:
         matrix, notes = found["transition_matrix"], []
         for i, j in np.ndindex(len(names), len(names)):
@@ -96,44 +83,46 @@ def _overview(found: Record) -> list[Block]:
             note = f"truly {names[i]}, labelled {names[j]}: {percent(matrix[i][j])}"
             notes.append(note + (f" ({ends_here})" if ends_here else ""))
         picture = draw_matrix(matrix, names, rows="truly", columns="labelled as", notes=notes)
-        words = "How often each true class gets each label"
-        blocks.append(Picture("confusion.svg", picture, words))
+        title = "How often each true class gets each label"
+        blocks.append(Picture("confusion.svg", picture, title))
     return blocks
 
 
 def short_blocks(content: Record) -> list[Block]:
     """Return the short version for notebooks."""
     blocks = _short(content)
-    if not is_meaningless(content["summary"]):
+    if not words.is_meaningless(content["summary"]):
         blocks += _accuracy_table(content["accuracy"])
         blocks += [Text(plain(slices["sentence"])) for slices in content["slices"]]
     suspects = content["suspects"][:NOTEBOOK_ROWS]
-    if is_meaningless(content["summary"]) or not suspects:
+    if words.is_meaningless(content["summary"]) or not suspects:
         return blocks
     return [*blocks, _suspects_table(suspects)]
 
 
 def _short(content: Record) -> list[Block]:
     found = content["summary"]
-    first, *rest = verdict(found)
-    alarming = is_meaningless(found)
+    first, *rest = words.verdict(found)
+    alarming = words.is_meaningless(found)
     blocks: list[Block] = [Text(first, lead=True, warning=alarming), *map(Text, rest)]
-    blocks += [Text(f"**Warning:** {sentence}", warning=True) for sentence in warnings_of(found)]
+    blocks += [
+        Text(f"**Warning:** {sentence}", warning=True) for sentence in words.warnings_of(found)
+    ]
     if alarming:
         return blocks
-    blocks += [Text(sentence, item=True) for sentence in rate_sentences(found)]
-    blocks += [Text(sentence) for sentence in certainty(found)]
+    blocks += _items(words.rate_sentences(found))
+    blocks += [Text(sentence) for sentence in words.certainty(found)]
     has_counts = "n_labels" in found["per_class"][0]
     if not has_counts:
         return blocks
     rows = tuple(
-        (
-            Cell(name_of(row["label"])),
-            Cell(f"{row['n_labels']:,}"),
-            Cell(percent(row["label_share"])),
-            Cell(percent(row["true_share"])),
-            Cell(percent(row["flip_rate"]), _between(flip_interval(found, k))),
-            Cell(f"{row['expected_errors']:,.0f}"),
+        _row(
+            words.name_of(row["label"]),
+            f"{row['n_labels']:,}",
+            percent(row["label_share"]),
+            percent(row["true_share"]),
+            (percent(row["flip_rate"]), _between(words.flip_interval(found, k))),
+            f"{row['expected_errors']:,.0f}",
         )
         for k, row in enumerate(found["per_class"])
     )
@@ -141,9 +130,15 @@ def _short(content: Record) -> list[Block]:
     return [*blocks, Table(head, rows, sortable=len(rows) > 2)]
 
 
+def _row(*parts: str | tuple[str, str] | Cell) -> tuple[Cell, ...]:
+    """Return cells from texts, and from figures with an interval or error below them."""
+    texts = [(part,) if isinstance(part, str) else part for part in parts]
+    return tuple(text if isinstance(text, Cell) else Cell(*text) for text in texts)
+
+
 def _between(interval: list[float] | None) -> str:
-    words = "" if interval is None else between(interval)
-    return words.removeprefix("between ").replace(" and ", " to ")
+    title = "" if interval is None else words.between(interval)
+    return title.removeprefix("between ").replace(" and ", " to ")
 
 
 def _accuracy(accuracy: Record | None) -> list[Block]:
@@ -151,36 +146,30 @@ def _accuracy(accuracy: Record | None) -> list[Block]:
     if accuracy is None:
         return [*blocks, Text("Not estimated: a class has too few rows for cross-validation.")]
     blocks += _accuracy_table(accuracy)
-    return blocks + [Text(sentence) for sentence in accuracy_sentences(accuracy)]
+    return blocks + [Text(sentence) for sentence in words.accuracy_sentences(accuracy)]
 
 
 def _accuracy_table(accuracy: Record | None) -> list[Block]:
     if accuracy is None:
         return []
+    trained = {
+        "labels as they are": accuracy["labels_as_they_are"],
+        "reweighted labels": accuracy["reweighted"],
+    }
     rows = tuple(
-        (
-            Cell(words),
-            Cell(f"{accuracy[name]['score']:.1%}", plus_minus(accuracy[name]["standard_error"])),
-        )
-        for name, words in (
-            ("labels_as_they_are", "labels as they are"),
-            ("reweighted", "reweighted labels"),
-        )
+        _row(name, (f"{one['score']:.1%}", words.plus_minus(one["standard_error"])))
+        for name, one in trained.items()
     )
     return [Table(("trained on", "accuracy on clean labels"), rows)]
 
 
 def _weights(content: Record) -> list[Block]:
     found, weights = content["summary"], content["histograms"]["weights"]
-    names = [name_of(label) for label in found["classes"]]
-    rows = tuple(
-        (Cell(name), Cell(percent(before)), Cell(percent(after)))
-        for name, before, after in zip(
-            names, weights["label_share"], weights["weight_share"], strict=True
-        )
-    )
+    names = [words.name_of(label) for label in found["classes"]]
+    shares = zip(names, weights["label_share"], weights["weight_share"], strict=True)
+    rows = tuple(_row(name, percent(before), percent(after)) for name, before, after in shares)
     blocks: list[Block] = [Heading("Training weights")]
-    blocks += [Text(sentence) for sentence in weight_sentences(found)]
+    blocks += [Text(sentence) for sentence in words.weight_sentences(found)]
     blocks.append(Table(("class", "share of rows", "share of weight"), rows))
     counts, labels = weights["counts"], [f"labelled {label}" for label in found["classes"]]
     if len(counts) > MOST_SERIES:
@@ -208,12 +197,8 @@ def _confusion(found: Record) -> list[Block]:
     flips = [(matrix[i][j], i, j) for i, j in pairs if i != j and matrix[i][j] >= LEAST_CONFUSION]
     flips.sort(key=lambda flip: -flip[0])
     rows = tuple(
-        (
-            Cell(plain(names[i])),
-            Cell(plain(names[j])),
-            Cell(percent(share), _between(_flip_ends(found, i, j))),
-        )
-        for share, i, j in flips[:MOST_CONFUSIONS]
+        _row(plain(names[i]), plain(names[j]), (percent(p), _between(_flip_ends(found, i, j))))
+        for p, i, j in flips[:MOST_CONFUSIONS]
     )
     if not rows:
         return [*blocks, Text("No class is labelled as another in more than one of 200 rows.")]
@@ -233,10 +218,10 @@ def _slices(slices: Record) -> list[Block]:
         band=tuple(overall["interval"]),
     )
     rows = tuple(
-        (
-            Cell(plain(part["name"])),
-            Cell(f"{part['n_rows']:,}"),
-            Cell(percent(part["label_error_rate"]), _between(part["interval"])),
+        _row(
+            plain(part["name"]),
+            f"{part['n_rows']:,}",
+            (percent(part["label_error_rate"]), _between(part["interval"])),
         )
         for part in parts
     )
@@ -265,7 +250,7 @@ def _suspects(content: Record) -> list[Block]:
         return blocks
     return blocks + [
         Details(
-            f"Row {one['row']}: **{name_of(one['label'])}**, P(wrong) {one['p_wrong']:.2f}",
+            f"Row {one['row']}: **{words.name_of(one['label'])}**, P(wrong) {one['p_wrong']:.2f}",
             tuple(
                 (plain(name), _value(value, LONGEST_OPENED).text)
                 for name, value in one["values"].items()
@@ -281,11 +266,11 @@ def _suspects_table(suspects: list[Record], all_columns: str = "") -> Table:
     shown = columns[:MOST_SHOWN_COLUMNS]
     head = ("row", "label", "suggested", "P(wrong)", *(plain(name) for name in shown))
     rows = tuple(
-        (
-            Cell(f"{one['row']}"),
-            Cell(name_of(one["label"])),
-            Cell(_suggestion(one)),
-            Cell(f"{one['p_wrong']:.2f}"),
+        _row(
+            f"{one['row']}",
+            words.name_of(one["label"]),
+            _suggestion(one),
+            f"{one['p_wrong']:.2f}",
             *(_value(one["values"][name]) for name in shown),
         )
         for one in suspects
@@ -307,7 +292,7 @@ def _suggestion(one: Record) -> str:
     """Return the suggested label, or the reason that there is none."""
     if one["p_none"] >= 0.5:
         return "none of these"
-    return "unclear" if one["unclear"] else name_of(one["suggested"])
+    return "unclear" if one["unclear"] else words.name_of(one["suggested"])
 
 
 def _posterior(content: Record) -> list[Block]:
@@ -343,15 +328,19 @@ def _posterior(content: Record) -> list[Block]:
 def _made(made: Record) -> list[Block]:
     if not made:
         return []
-    blocks: list[Block] = [Heading("How this report was made")]
+    lines = []
     if made.get("command"):
-        blocks.append(Text(f"Command: `{made['command'].replace('`', chr(39))}`", item=True))
+        lines.append(f"Command: `{made['command'].replace('`', chr(39))}`")
     if made.get("seed") is not None:
-        blocks.append(Text(f"Seed: {made['seed']}", item=True))
+        lines.append(f"Seed: {made['seed']}")
     if made.get("versions"):
         stated = ", ".join(f"{name} {version}" for name, version in made["versions"].items())
-        blocks.append(Text(f"Versions: {plain(stated)}", item=True))
-    return blocks
+        lines.append(f"Versions: {plain(stated)}")
+    return [Heading("How this report was made"), *_items(lines)]
+
+
+def _items(sentences: Iterable[str]) -> list[Block]:
+    return [Text(sentence, item=True) for sentence in sentences]
 
 
 def _value(value: object, longest: int = LONGEST_VALUE) -> Cell:

@@ -25,13 +25,7 @@ from unflip._utils.typing import Codes, Floats, Record, Rows
 from unflip._utils.validation import Labels, check_labels
 from unflip._utils.warning import silenced
 from unflip.estimate import NoiseEstimate
-from unflip.inspection import (
-    MIN_P,
-    NoiseBySlice,
-    posterior_histogram,
-    summary,
-    weight_histogram,
-)
+from unflip.inspection import MIN_P, NoiseBySlice, posterior_histogram, summary, weight_histogram
 from unflip.metrics import clean_accuracy_score
 from unflip.posterior import cross_fit
 from unflip.weights import LabelPosterior

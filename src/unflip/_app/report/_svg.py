@@ -80,10 +80,7 @@ def draw_matrix(
     n = len(shares)
     side = max(26.0, min(64.0, (SVG_WIDTH - 142) / n))
     left, top = 130.0, 110.0
-    parts = [
-        _text("mid", left + n * side / 2, 14, columns),
-        _text("end", left - 8, top - 8, rows),
-    ]
+    parts = [_text("mid", left + n * side / 2, 14, columns), _text("end", left - 8, top - 8, rows)]
     for k, name in enumerate(names):
         short, middle = _cut_to(name, 14), (k + 0.5) * side
         parts.append(_text("end", left - 8, top + middle + 4, short))

@@ -202,13 +202,13 @@ def _disagreements(table: ReviewTable, store: Decisions) -> str:
 
 
 def _log(table: ReviewTable, store: Decisions) -> str:
-    events = store.log()
+    events, columns = store.log(), LOG_COLUMNS.split()
     for event in events:
         event["action"] = event["verdict"] if event["undoes"] is None else "undo"
         if table.ids and event["matched"]:
             event["id"] = table.ids[event["row"]]
         event["matched"] = "yes" if event["matched"] else "no"
-    return _csv(LOG_COLUMNS, ([event[name] for name in LOG_COLUMNS] for event in events))
+    return _csv(columns, ([event[name] for name in columns] for event in events))
 
 
 def _csv(header: Iterable[str], lines: Iterable[Iterable[object]]) -> str:

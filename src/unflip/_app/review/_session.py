@@ -131,12 +131,7 @@ class ReviewSession:
             drawn = [draw.row for draw in self._counting.draw(queue_filter.queue)]
         decisions, now = self._store.mine(), self._learning.now
         rows, n_decided, n_members, more = self._queues.page(
-            queue_filter,
-            decisions,
-            after=after,
-            limit=PAGE_ROWS,
-            opinion=now.opinion,
-            drawn=drawn,
+            queue_filter, decisions, after=after, limit=PAGE_ROWS, opinion=now.opinion, drawn=drawn
         )
         if drawn:  # there are more to draw
             more = more or len(drawn) < self.n_rows

@@ -212,14 +212,7 @@ class Decisions:
             added = connection.execute(
                 "INSERT INTO events (at, key, version, verdict, label, undoes) "
                 "VALUES (?, ?, ?, ?, ?, ?)",
-                (
-                    _now(),
-                    key,
-                    version + 1,
-                    before["verdict"],
-                    before["label"],
-                    own[-1]["version"],
-                ),
+                (_now(), key, version + 1, before["verdict"], before["label"], own[-1]["version"]),
             )
             self._sign(added.lastrowid)
         return self._decision(row, version + 1, before["verdict"], before["label"])
