@@ -116,6 +116,26 @@ def test_what_is_returned_is_said(name: str, writer) -> None:
     assert not silent, f"these of {name} need a section Returns: {silent}"
 
 
+# the fields of an experiment and of its results are described where they are defined
+ELSEWHERE = ("experiments", "Warning")
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in PUBLIC if not any(part in name for part in ELSEWHERE)]
+)
+def test_every_parameter_is_described(name: str) -> None:
+    text = inspect.getdoc(PUBLIC[name]) or ""
+    section = re.search(r"Parameters\n---+\n(.*?)(?=\n\w+\n---|\Z)", text, re.DOTALL)
+    entries = re.findall(r"(?m)^(\S.*?)(?: :|$)", section[1] if section else "")
+    described = {each.lstrip("*") for entry in entries for each in entry.split(", ")}
+    parameters = inspect.signature(PUBLIC[name]).parameters.values()
+    names = {
+        each.name for each in parameters if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+    }
+    missing = [each for each in names - described if not each.startswith("_")]
+    assert not missing, f"describe these parameters of {name}: {missing}"
+
+
 @pytest.mark.parametrize("name", [name for name in PUBLIC if inspect.isclass(PUBLIC[name])])
 def test_every_class_has_an_example(name: str) -> None:
     assert ">>> " in (PUBLIC[name].__doc__ or ""), f"{name} needs a section Examples"

@@ -280,17 +280,7 @@ class Logistic(MarginLoss):
     """
 
     even_curvature = True
-
-    @staticmethod
-    def probability(t: Array) -> Array:
-        """1 / (1 + exp(-t)).
-
-        Returns
-        -------
-        ndarray
-            P(y=+1), one per decision value.
-        """
-        return expit(t)
+    probability = staticmethod(expit)
 
     def of_margin(self, m: Array) -> Array:
         """log(1 + exp(-m))."""

@@ -85,6 +85,8 @@ class NoiseRates:
         of bounds if only these are known, None if unknown.
     negative : float, (low, high) or None
         rho_neg = P(observed=+1 | true=-1), the share of negative examples labelled positive.
+    classes : tuple of two labels, default=None
+        The negative and the positive class, by whose names the rates are shown.
 
     Examples
     --------
@@ -102,7 +104,6 @@ class NoiseRates:
 
     positive: Rate
     negative: Rate
-    # The negative and the positive class, where rates are shown by their names.
     classes: tuple[PlainLabel, PlainLabel] | None = field(
         default=None, compare=False, kw_only=True, repr=False
     )
@@ -398,6 +399,8 @@ class TransitionMatrix:
     ----------
     matrix : array-like of shape (n_classes, n_classes)
         T, classes in sorted order: entries in [0, 1], rows that sum to one, and an inverse.
+    classes : tuple of labels, default=None
+        The classes, by whose names the rates are shown.
 
     Examples
     --------
@@ -412,7 +415,6 @@ class TransitionMatrix:
     """
 
     matrix: Floats
-    # The classes, by whose names the rates are shown.
     classes: tuple[PlainLabel, ...] | None = None
 
     def __post_init__(self) -> None:

@@ -415,19 +415,13 @@ def totals_of(
         n_rows=codes.size,
         label_mass=by_label(weight),
         trained_mass=by_label(trained),
-        anchor_mass=_column_sums(clean_proba >= ANCHOR_PROBABILITY, sample_weight),
+        anchor_mass=np.asarray(weight @ (clean_proba >= ANCHOR_PROBABILITY)),
         weight_squares=float(weight @ weight),
         trained_squares=float(trained @ trained),
         n_possible=n_possible,
         n_clipped=n_clipped,
         n_errors=float(weight @ mislabel_proba),
     )
-
-
-def _column_sums(marks: NDArray[np.bool_], sample_weight: Floats | None) -> Floats:
-    if sample_weight is None:
-        return np.count_nonzero(marks, axis=0).astype(float)
-    return np.asarray(sample_weight @ marks)
 
 
 def _effective(mass: Floats, squares: float) -> float:

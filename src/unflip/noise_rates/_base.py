@@ -52,8 +52,8 @@ class CountsRates(Protocol):
         """Return T and its interval; None where too few samples were drawn."""
 
 
-Counted = Callable[[float], tuple[Floats, RatesInterval]]
-"""From a level to T and its interval, counted in checked samples."""
+Counted = Callable[..., Any]
+"""From `level` to T and its interval, counted in checked samples."""
 
 
 class BaseRates(BaseEstimator, metaclass=ABCMeta):
@@ -127,7 +127,11 @@ class BaseRates(BaseEstimator, metaclass=ABCMeta):
             The ends for each rate.
         """
         check_is_fitted(self, "rates_")
-        return self._estimated_interval(level) if self._counted is None else self._counted(level)[1]
+        return (
+            self._estimated_interval(level)
+            if self._counted is None
+            else self._counted(level=level)[1]
+        )
 
     def _estimated_interval(self, level: float) -> RatesInterval:
         """Return the interval of rates that no checked sample has counted."""
@@ -372,11 +376,11 @@ def count_checked(
     if not hasattr(checked, "count_rates"):
         raise TypeError(f"checked must be a CheckedLabels(rows, labels), got {checked!r}.")
     classes, codes = labels
-    proba = None
-    if noisy_posterior is not None:
-        proba = LabelPosterior(noisy_posterior, codes, rates, classes).proba
-    counted = partial(_counted_rates, checked, labels.given, proba)
-    found = counted(LEVEL)
+    proba = noisy_posterior
+    if proba is not None:
+        proba = LabelPosterior(proba, codes, rates, classes).proba
+    counted = partial(checked.count_rates, labels.given, proba)
+    found = counted(level=LEVEL)
     if found is None:
         return rates, None
     matrix = found[0]
@@ -385,10 +389,6 @@ def count_checked(
     if classes.size == 2:
         return admissible_rates(matrix[1, 0], matrix[0, 1]), counted
     return admissible_matrix(matrix), counted
-
-
-def _counted_rates(checked: CountsRates, y: Array, label_proba: Floats | None, level: float) -> Any:
-    return checked.count_rates(y, label_proba, level=level)
 
 
 def default_posterior(n_classes: int) -> str:
