@@ -156,8 +156,8 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
 
         Returns
         -------
-        LabelAudit
-            Itself, fitted.
+        self
+            The fitted estimator.
         """
         labels = check_labels(y, binary=False)
         classes, codes = labels
@@ -217,8 +217,8 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
 
         Returns
         -------
-        LabelAudit
-            Itself, fitted.
+        self
+            The fitted estimator.
 
         Examples
         --------

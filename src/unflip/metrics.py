@@ -543,8 +543,8 @@ class CleanScorer:
 
         Returns
         -------
-        CleanScorer
-            Itself.
+        self
+            The scorer.
         """
         self._weight_request = sample_weight
         return self

@@ -205,8 +205,8 @@ class ImportanceReweightingClassifier(
 
         Returns
         -------
-        ImportanceReweightingClassifier
-            Itself, fitted.
+        self
+            The fitted estimator.
         """
         return self._fit(X, y, sample_weight, checked)
 

@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import Tags, _safe_indexing, get_tags
 
+from unflip._utils.docs import documented_like
 from unflip._utils.estimators import (
     PredictsByEstimator,
     clone_seeded,
@@ -18,6 +19,7 @@ from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Classifier, RandomState, Rows
 from unflip._utils.validation import check_enough_rows, check_labels, check_table, check_weights
 from unflip.checked import CheckedLabels
+from unflip.posterior import BasePosterior
 
 MIN_NOISY_PROBA = 1e-6
 """P(observed | x) is kept from 0 by this."""
@@ -78,6 +80,7 @@ class IRBLClassifier(PredictsByEstimator, ClassifierMixin, MetaEstimatorMixin, B
         self.estimator = estimator
         self.random_state = random_state
 
+    @documented_like(BasePosterior.fit)
     @one_blas_thread()
     def fit(
         self,
@@ -91,19 +94,8 @@ class IRBLClassifier(PredictsByEstimator, ClassifierMixin, MetaEstimatorMixin, B
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,)
-            Observed labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Sample weights: how often each sample counts.
         checked : CheckedLabels, default=None
             True labels of some samples.
-
-        Returns
-        -------
-        IRBLClassifier
-            Itself, fitted.
         """
         labels = check_labels(y, binary=False)
         classes, codes = labels

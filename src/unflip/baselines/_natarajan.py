@@ -23,7 +23,7 @@ from unflip._utils.validation import (
     check_weights,
     is_number,
 )
-from unflip.learners import LossClassifier, as_learner
+from unflip.learners import LinearClassifier, LossClassifier, as_learner
 from unflip.losses import Loss, get_loss
 from unflip.noise import NoiseRates, as_transition_matrix
 from unflip.noise_rates import RatesLike, estimate_rates
@@ -118,24 +118,10 @@ class _RatesClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     noise_rates_: NoiseRates
     learner_: BaseEstimator
 
+    @documented_like(LinearClassifier.fit)
     @one_blas_thread()
     def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Estimate the rates that are not known, then train the learner.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,)
-            Observed labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Sample weights: how often each sample counts.
-
-        Returns
-        -------
-        classifier
-            Itself, fitted.
-        """
+        """Estimate the rates that are not known, then train the learner."""
         classes, codes = check_labels(y)
         check_enough_rows(X, codes)
         weight = check_weights(sample_weight, codes.size)

@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from unflip._utils.compat import validate_data
+from unflip._utils.docs import documented_like
 from unflip._utils.estimators import optional_generator
 from unflip._utils.gaussian_kernel import DistancesTo, gaussian, row_blocks, squared_distances
 from unflip._utils.threads import one_blas_thread
@@ -26,6 +27,7 @@ from unflip._utils.validation import (
     training_rows,
 )
 from unflip._utils.warning import warn
+from unflip.learners import KernelClassifier
 from unflip.noise import NoiseRates, as_transition_matrix
 from unflip.noise_rates import RatesLike, estimate_rates
 
@@ -157,21 +159,9 @@ class StPMKL(ClassifierMixin, BaseEstimator):
         self.max_iter = max_iter
         self.random_state = random_state
 
+    @documented_like(KernelClassifier.fit)
     def fit(self, X: Rows, y: ArrayLike) -> Self:
-        """Estimate the share of wrong labels, then learn the kernel weights and the classifier.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,)
-            Observed labels.
-
-        Returns
-        -------
-        StPMKL
-            Itself, fitted.
-        """
+        """Estimate the share of wrong labels, then learn the kernel weights and the classifier."""
         widths = check_widths(
             2.0 ** np.arange(-3, 7) if self.widths is None else self.widths, "widths"
         )

@@ -64,8 +64,8 @@ class BaseDensityRatio(BaseEstimator, metaclass=ABCMeta):
 
         Returns
         -------
-        BaseDensityRatio
-            Itself, fitted.
+        self
+            The fitted estimator.
         """
         numerator = self._check_rows(X_num, "X_num")
         denominator = self._check_rows(X_den, "X_den")

@@ -128,11 +128,6 @@ class KernelClassifier(LossClassifier):
         ----------
         X : array-like of shape (n_samples, n_features)
             Samples.
-
-        Returns
-        -------
-        KernelClassifier
-            Itself, fitted.
         """
         check_count(self.max_exact, "max_exact", least=0)
         check_count(self.n_landmarks, "n_landmarks", least=1)

@@ -214,8 +214,8 @@ class LinearClassifier(LossClassifier):
 
         Returns
         -------
-        LinearClassifier
-            Itself, fitted.
+        self
+            The fitted estimator.
         """
         check_choice(self.penalty, ("l2", "elasticnet"), "penalty")
         l1_ratio = self.l1_ratio if self.penalty == "elasticnet" else 0.0

@@ -39,7 +39,7 @@ from unflip.noise_rates._intervals import (
     bootstrap_matrices,
     corrected_interval,
 )
-from unflip.posterior import JointPosterior, PosteriorLike, cross_fit, make_posterior
+from unflip.posterior import BasePosterior, JointPosterior, PosteriorLike, cross_fit, make_posterior
 from unflip.weights import LabelPosterior
 
 
@@ -95,23 +95,9 @@ class BaseRates(BaseEstimator, metaclass=ABCMeta):
         return as_transition_matrix(self.rates_).matrix
 
     @abstractmethod
+    @documented_like(BasePosterior.fit)
     def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Estimate the rates.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,)
-            Observed labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Sample weights: how often each sample counts.
-
-        Returns
-        -------
-        BaseRates
-            Itself, fitted.
-        """
+        """Estimate the rates."""
 
     def interval(self, level: float = LEVEL) -> RatesInterval:
         """Return bounds of each rate at another level than `interval_`.

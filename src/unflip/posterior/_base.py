@@ -78,8 +78,8 @@ class BasePosterior(BaseEstimator, metaclass=ABCMeta):
 
         Returns
         -------
-        BasePosterior
-            Itself, fitted.
+        self
+            The fitted estimator.
         """
 
     @abstractmethod
