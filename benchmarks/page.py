@@ -225,6 +225,7 @@ def draw(series: Mapping[str, Mapping[str, float]], axis: str, path: Path, *, lo
                 places,
                 MARKERS[k % len(MARKERS)],
                 color=COLOURS[k % len(COLOURS)],
+                fillstyle="full" if k < len(COLOURS) else "none",  # a second round is hollow
                 label=label,
                 alpha=0.85,
             )
