@@ -45,7 +45,7 @@ def test_whatever_the_posterior_rows_are_probabilities_and_agree_with_the_weight
     assert_allclose(found.proba.sum(axis=1), 1)
     assert (found.proba >= 0).all()
     stays = matrix[codes, codes]
-    possible = found.given > 0
+    possible = found.observed_proba > 0
     believed = (1 - found.mislabel_proba)[possible]
     assert_allclose((stays * found.weights)[possible], believed, rtol=1e-7, atol=1e-15)
     assert (found.weights[~possible] == 0).all()

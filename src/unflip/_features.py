@@ -271,7 +271,7 @@ def diagnose(
     if check is None:
         return found
     if interval is not None:
-        found += diagnose_model(check.verdict, check.statistic, model.features_, totals.error_share)
+        found += diagnose_model(check.verdict, check.statistic, model.features_, totals.error_rate)
     elif check.likelier_rates is not None:
         numbers = {"rates": str(rates), "likelier": str(check.likelier_rates)}
         found.append(Diagnostic("unlikely_rates", numbers=numbers))
@@ -295,7 +295,7 @@ def error_range(label_posterior: LabelPosterior, totals: Totals, model: Any) -> 
     if model is not None and model.check_ is not None:
         low, high = model.label_error_range_
         return low, high
-    expected = 0.0, totals.error_share
+    expected = 0.0, totals.error_rate
     return error_rate_range(label_posterior.noisy_proba, label_posterior.codes, expected)
 
 

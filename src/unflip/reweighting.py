@@ -271,7 +271,7 @@ class ImportanceReweightingClassifier(
         by_copies = self.weighting == "relabel" or (self.weighting == "auto" and classes.size > 2)
         if by_copies or noise.checked is not None:
             proba, own_weight = noise.soft_labels
-        training = _Training(classes, labels.given, beta, proba, own_weight)
+        training = _Training(classes, labels.observed, beta, proba, own_weight)
         if self.estimator is None and preprocessing is not None:
             # by the steps of the default classifier, which has its last one left to train
             classifier = estimator.steps[-1][1]
@@ -319,10 +319,10 @@ class ImportanceReweightingClassifier(
             return found.noise.weights
         noisy_prior = float(np.average(label_posterior.codes == 1, weights=sample_weight))
         inverse = label_posterior.noise.rates.inverse(noisy_prior=noisy_prior)
-        given, labels = label_posterior.given, label_posterior.labels
+        observed, labels = label_posterior.observed_proba, label_posterior.labels
         if self.weighting == "pi":
-            return importance_weights_from_inverse(given, labels, inverse, noisy_prior)
-        return printed_lemma_2_weights(given, labels, inverse)
+            return importance_weights_from_inverse(observed, labels, inverse, noisy_prior)
+        return printed_lemma_2_weights(observed, labels, inverse)
 
     def _parts_for_two_classes(self) -> list[str]:
         """Return the parameters, as they are set, that do not allow more than two classes."""

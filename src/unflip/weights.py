@@ -132,7 +132,7 @@ def printed_lemma_2_weights(
     given the noisy one, independently of x. Under class-conditional noise the weights fall where
     they should rise. Use :func:`importance_weights_from_inverse`.
     """
-    _, codes, posterior = _given_labels(noisy_posterior, y, classes)
+    _, codes, posterior = _observed_labels(noisy_posterior, y, classes)
     inverse_rates = as_inverse_rates(inverse_rates)
     other = np.where(codes == 1, inverse_rates.negative, inverse_rates.positive)
     contrast = 1 - inverse_rates.positive - inverse_rates.negative
@@ -215,11 +215,11 @@ def _label_posterior(
             f"the rates are of {noise.n_classes}. Pass P(observed | x) of all classes: shape "
             f"(n_samples, {noise.n_classes})."
         )
-    known, codes, given = _given_labels(noisy_posterior, y, classes)
-    return LabelPosterior(given[:, None].repeat(2, axis=1), codes, noise, known)
+    known, codes, observed = _observed_labels(noisy_posterior, y, classes)
+    return LabelPosterior(observed[:, None].repeat(2, axis=1), codes, noise, known)
 
 
-def _given_labels(
+def _observed_labels(
     noisy_posterior: ArrayLike, y: ArrayLike, classes: ArrayLike | None
 ) -> tuple[Array, NDArray[np.intp], Floats]:
     """Return the two classes, the codes of the labels, and P(observed=y | x) of each label."""
@@ -266,7 +266,7 @@ class Totals:
         return np.asarray(self.anchor_mass / self.label_mass.sum())
 
     @property
-    def error_share(self) -> float:
+    def error_rate(self) -> float:
         """The expected share of wrong labels."""
         return float(self.n_errors / self.label_mass.sum())
 
@@ -310,11 +310,11 @@ class LabelPosterior:
         self.codes, self.classes = codes, classes
         self.noise: TransitionMatrix = as_transition_matrix(rates, classes.size)
         self._own = np.arange(codes.size), codes
-        self.given: Floats = noisy_posterior[self._own]
+        self.observed_proba: Floats = noisy_posterior[self._own]
         if classes.size == 2:
-            self._is_given = codes[:, None] == np.arange(2)
-            own = self.given[:, None]
-            self.noisy_proba = np.where(self._is_given, own, 1 - own)
+            self._is_observed = codes[:, None] == np.arange(2)
+            own = self.observed_proba[:, None]
+            self.noisy_proba = np.where(self._is_observed, own, 1 - own)
         else:
             self.noisy_proba = scaled_rows(noisy_posterior)
 
@@ -329,7 +329,7 @@ class LabelPosterior:
         if self.classes.size > 2:
             return likeliest_mixture(self.noisy_proba, self.noise.matrix, self._inverted)
         own = np.clip(self._inverted[self._own], 0.0, 1.0)
-        return np.where(self._is_given, own[:, None], 1 - own[:, None])
+        return np.where(self._is_observed, own[:, None], 1 - own[:, None])
 
     @cached_property
     def proba(self) -> Floats:
@@ -353,7 +353,7 @@ class LabelPosterior:
         stays = self.noise.matrix[self.codes, self.codes]
         beta = np.zeros(self.codes.size)
         # where T[y, y] is 0 no sample of class y is labelled y, and none is to be learnt from
-        np.divide(self._right, stays, out=beta, where=(stays > 0) & (self.given > 0))
+        np.divide(self._right, stays, out=beta, where=(stays > 0) & (self.observed_proba > 0))
         return beta
 
     @property
@@ -376,7 +376,7 @@ class LabelPosterior:
             self.mislabel_proba,
             self.weights if beta is None else beta,
             sample_weight,
-            n_possible=int(np.count_nonzero(self.given)),
+            n_possible=int(np.count_nonzero(self.observed_proba)),
             n_clipped=int(np.count_nonzero(self.clipped)),
         )
 
@@ -386,8 +386,8 @@ class LabelPosterior:
         if self.classes.size > 2:
             return self.noise.clean_posterior(self.noisy_proba, clip=False)
         if_other = self.noise.matrix[1 - self.codes, self.codes]
-        own = (self.given - if_other) / self.noise.information_left
-        return np.where(self._is_given, own[:, None], 1 - own[:, None])
+        own = (self.observed_proba - if_other) / self.noise.information_left
+        return np.where(self._is_observed, own[:, None], 1 - own[:, None])
 
     @cached_property
     def _right(self) -> Floats:

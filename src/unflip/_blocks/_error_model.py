@@ -80,7 +80,7 @@ def fit_error_model(
     features = Features.of(few.X, np.arange(codes.size), held_out)
     seen = Evidence(own, held_out, features.transform(few.X), codes)
     mixture = fit_checked(checked, truth, draws, seen)
-    alone = totals.error_share
+    alone = totals.error_rate
     share = None
     if draws.rows.size >= MIN_CHECKED:
         drawn = np.flatnonzero(checked.is_representative(counts.n_all))

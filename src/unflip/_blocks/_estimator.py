@@ -74,7 +74,7 @@ class BlockwiseEstimator(BaseEstimator):
     @property
     def label_error_rate_(self) -> float:
         """The label error rate: the weighted mean of P(mislabelled)."""
-        return self.totals_.error_share
+        return self.totals_.error_rate
 
     @property
     def effective_sample_size_(self) -> float:

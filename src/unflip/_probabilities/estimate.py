@@ -95,7 +95,7 @@ def estimate_from_probabilities(
             rates_interval,
             mixture,
             noise.matrix,
-            totals.error_share,
+            totals.error_rate,
             float(totals.label_mass.sum()),
             is_determined,
         ),

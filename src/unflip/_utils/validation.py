@@ -45,7 +45,7 @@ class Labels(NamedTuple):
     codes: NDArray[np.intp]
 
     @property
-    def given(self) -> Array:
+    def observed(self) -> Array:
         """The observed labels."""
         return self.classes[self.codes]
 

@@ -72,7 +72,7 @@ def correct(
     proba[nowhere] = 0.0  # they certainly belong to no class
     share = None
     if draws.rows.size >= MIN_CHECKED:
-        share = checked.label_error_rate(labels.given, own, level=LEVEL)
+        share = checked.label_error_rate(labels.observed, own, level=LEVEL)
     alone = float(1 - own[np.arange(codes.size), codes].mean())
     findings = tuple(diagnose_checked(checked, draws, share, alone))
     corrected = replace(

@@ -106,13 +106,13 @@ def _is_wide(interval: RatesInterval, shares: Floats) -> bool:
 
 
 def diagnose_model(
-    verdict: str, statistic: float, features: str, error_share: float
+    verdict: str, statistic: float, features: str, error_rate: float
 ) -> list[Diagnostic]:
     """Return findings about the goodness of fit of the noise model."""
     if verdict == "rule":
         return [Diagnostic("small_tree", "note")]
     found = [Diagnostic("tree_features", "note")] if features == "trees" else []
-    if verdict == "rejected" and error_share > MIN_RATE:
+    if verdict == "rejected" and error_rate > MIN_RATE:
         found.append(Diagnostic("unexplained_labels", numbers={"statistic": statistic}))
     return found
 

@@ -365,7 +365,7 @@ def count_checked(
     proba = noisy_posterior
     if proba is not None:
         proba = LabelPosterior(proba, codes, rates, classes).proba
-    counted = partial(checked.count_rates, labels.given, proba)
+    counted = partial(checked.count_rates, labels.observed, proba)
     found = counted(level=LEVEL)
     if found is None:
         return rates, None

@@ -106,7 +106,7 @@ class ChannelRates(BaseRates):
         posterior = self._channel()
         check_enough_rows(X, labels.codes)
         fitted = clone_seeded(posterior, self.random_state)
-        fitted.fit(X, labels.given, sample_weight)
+        fitted.fit(X, labels.observed, sample_weight)
         noisy = None if checked is None else fitted.predict_proba(X)
         rates, counted = count_checked(checked, labels, fitted.rates_, noisy)
         check_table(self, X, reset=True)

@@ -69,7 +69,7 @@ class DualTRates(PosteriorRates):
     def _transition(self, noisy_posterior: Array, codes: Array, weight: Array) -> TransitionMatrix:
         if not (is_number(self.quantile) and 0 <= self.quantile < 1):
             raise ValueError(f"quantile must lie in [0, 1), got {self.quantile!r}.")
-        anchors = anchor_rows(noisy_posterior, weight, self.quantile)
+        anchors = anchor_points(noisy_posterior, weight, self.quantile)
         counts = label_counts(codes, noisy_posterior.argmax(axis=1), weight, len(anchors)).T
         predicted = counts.sum(axis=1, keepdims=True)
         labels = np.where(predicted > 0, counts / np.where(predicted > 0, predicted, 1), anchors)
@@ -131,7 +131,7 @@ class ConfidentJointRates(PosteriorRates):
         return noise
 
 
-def anchor_rows(noisy_posterior: Array, weight: Array, quantile: float) -> Floats:
+def anchor_points(noisy_posterior: Array, weight: Array, quantile: float) -> Floats:
     """Return P(observed | x) at the 1 - quantile of P(observed=i | x), for each class i."""
     anchors = np.eye(noisy_posterior.shape[1])  # a class without samples counts as clean
     for k, own in enumerate(noisy_posterior.T):

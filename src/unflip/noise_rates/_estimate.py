@@ -88,7 +88,7 @@ def fit_rates(
     if noisy_posterior is not None and _takes_probabilities(estimator):
         estimator._fit_posterior(noisy_posterior, labels, sample_weight)
     else:
-        estimator.fit(X, labels.given, sample_weight)
+        estimator.fit(X, labels.observed, sample_weight)
     return estimator.rates_, estimator
 
 

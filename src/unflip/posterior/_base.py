@@ -220,7 +220,7 @@ def cross_fit(
 ) -> tuple[BasePosterior, NDArray[np.float64]]:
     """Do what :func:`fit_posterior` does, with labels that have been checked."""
     classes, codes = labels
-    y = labels.given
+    y = labels.observed
     by_number = isinstance(cv, (int, np.integer))
     if isinstance(cv, (int, np.integer)):
         if posterior.out_of_fold:

@@ -222,7 +222,7 @@ def _weights_of_folds(classifier: Any, X: Rows) -> Callable[[Codes], Any]:
         found = LabelPosterior(noisy, labels.codes, noise.noise_rates, noise.classes)
         proba = None if classifier._training.proba is None else found.proba
         return classifier._training._replace(
-            observed=labels.given, beta=found.weights, proba=proba, sample_weight=None
+            observed=labels.observed, beta=found.weights, proba=proba, sample_weight=None
         )
 
     return reweight
