@@ -1,4 +1,4 @@
-"""From a table to a model: orientation of the rates, reviewed rows, estimators by name."""
+"""From a table to a model: reviewed rows."""
 
 import numpy as np
 import polars as pl
@@ -8,12 +8,7 @@ from numpy.testing import assert_allclose
 from tests.cli.mixed import mixed_table
 from unflip import CheckedLabels, NoiseRates, flip_labels
 from unflip._app.tables import split_label
-from unflip._app.workflow import (
-    learn,
-    make_estimator,
-    oriented,
-    parse_rates,
-)
+from unflip._app.workflow import learn, make_estimator
 
 RATES = NoiseRates(positive=0.3, negative=0.1)
 
@@ -62,34 +57,3 @@ def test_reviewing_suspicious_rows_brings_the_model_closer_to_the_truth(truth):
         again = learn(data, rates=NoiseRates(0.4, 0.3), reviewed=reviewed)
         after.append(np.mean(again.model.predict(features) == new["churn"].to_numpy()))
     assert np.mean(after) > np.mean(before)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("0.3,0.1", NoiseRates(0.3, 0.1)),
-        (" 0.1:0.3 , ? ", NoiseRates((0.1, 0.3), None)),
-        ("?,?", NoiseRates(None, None)),
-    ],
-)
-def test_rates_are_read_as_numbers_bounds_or_unknown(text, expected):
-    assert parse_rates(text) == expected
-
-
-FOUND = {
-    "classes": ["no", "yes"],
-    "information_left": 0.6,
-    "noise_rates": {"positive": 0.3, "negative": 0.1},
-    "interval": {"level": 0.95, "positive": [0.2, 0.4], "negative": [0.0, 0.2]},
-    "per_class": [{"label": "no"}, {"label": "yes"}],
-}
-
-
-def test_intervals_go_with_their_class_whichever_is_positive():
-    for positive in ("no", "yes"):
-        found = oriented(FOUND, positive)
-        assert [row["interval"] for row in found["per_class"]] == [[0.0, 0.2], [0.2, 0.4]]
-        assert found["interval"]["level"] == 0.95
-    assert oriented(FOUND, "no")["interval"]["positive"] == [0.0, 0.2]
-    assert oriented(FOUND, "no")["noise_rates"] == {"positive": 0.1, "negative": 0.3}
-    assert FOUND["noise_rates"] == {"positive": 0.3, "negative": 0.1}

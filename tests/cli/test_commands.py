@@ -33,6 +33,14 @@ def test_flip_flips_at_the_rates_and_keeps_the_truth_and_all_else(noisy):
     assert flipped[~is_positive].mean() == pytest.approx(0.1, abs=0.05)
 
 
+def test_intervals_go_with_their_class_whichever_is_positive(run, noisy, estimated):
+    found = json.loads(run("estimate", noisy, *COLUMNS, "--positive", "no", "--json").stdout)
+    assert found["per_class"] == estimated["per_class"]
+    for name in ("interval", "noise_rates"):
+        swapped = {"positive": estimated[name]["negative"], "negative": estimated[name]["positive"]}
+        assert found[name] == estimated[name] | swapped
+
+
 def test_the_positive_class_can_be_named(run, noisy, tmp_path):
     out = tmp_path / "flipped.csv"
     arguments = ("--label", "churn", "--positive", "no", "--rates", "0.4,0", "--out", out)

@@ -10,10 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.cli.mixed import COLUMNS, RATES, mixed_table
-from unflip._app import table_files
-from unflip._app.table_files import FileTable, TableError, read_table
-from unflip._app.tables import clean_labels
-from unflip._app.workflow import parse_rates, read_matrix
+from tests.cli.through import through_flip
 from unflip.cli import app
 
 TABLE = pl.DataFrame({"a": [1.5, 2.5, None], "name": ["Zoë", "Ana", None], "y": ["u", "v", "u"]})
@@ -31,21 +28,23 @@ def test_packed_and_excel_files_hold_the_same_table(tmp_path, ending):
             book.active.append(row)
         book.save(path)
     else:
-        plain = tmp_path / f"table{ending.removesuffix('.gz')}"
-        table_files.write_table(TABLE, plain)
-        path.write_bytes(gzip.compress(plain.read_bytes()))
-    assert read_table(path).equals(TABLE)
+        if ending == ".jsonl.gz":
+            content = TABLE.write_ndjson()
+        else:
+            content = TABLE.write_csv(separator="\t" if ending == ".tsv.gz" else ",")
+        path.write_bytes(gzip.compress(content.encode()))
+    assert through_flip(path)[0].equals(TABLE)
 
 
 def test_a_packed_file_that_is_damaged_or_too_large_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "table.csv.gz"
     path.write_bytes(gzip.compress(b"a,y\n" + b"1,u\n" * 100)[:-9])
-    with pytest.raises(TableError, match="cannot be read as csv"):
-        read_table(path)
+    with pytest.raises(ValueError, match="cannot be read as csv"):
+        through_flip(path)
     path.write_bytes(gzip.compress(b"a,y\n" * 100))
     monkeypatch.setattr("unflip._app.table_files.LARGEST_UNPACKED", 100)
-    with pytest.raises(TableError, match="holds more than"):
-        read_table(path)
+    with pytest.raises(ValueError, match="holds more than"):
+        through_flip(path)
 
 
 @pytest.mark.parametrize(
@@ -54,21 +53,22 @@ def test_a_packed_file_that_is_damaged_or_too_large_is_refused(tmp_path, monkeyp
 def test_the_message_names_the_encoding_and_the_encoding_works(tmp_path, encoding, text):
     path = tmp_path / "table.csv"
     path.write_bytes(f"name,y\n{text},u\nAna,v\n".encode(encoding))
-    with pytest.raises(TableError, match=f"--encoding {encoding}$"):
-        read_table(path)
-    assert read_table(path, encoding=encoding)["name"].to_list() == [text, "Ana"]
+    with pytest.raises(ValueError, match=f"--encoding {encoding}$"):
+        through_flip(path)
+    table, _ = through_flip(path, "--encoding", encoding)
+    assert table["name"].to_list() == [text, "Ana"]
 
 
 def test_an_encoding_that_is_not_known_or_not_the_right_one_is_refused(tmp_path):
     path = tmp_path / "table.csv"
     path.write_bytes("name,y\nZoë,u\n".encode("latin-1"))
-    with pytest.raises(TableError, match="'klingon' is not known"):
-        read_table(path, encoding="klingon")
-    with pytest.raises(TableError, match=r"line 2 .* is not ascii"):
-        read_table(path, encoding="ascii")
+    with pytest.raises(ValueError, match="klingon"):
+        through_flip(path, "--encoding", "klingon")
+    with pytest.raises(ValueError, match=r"line 2 .* is not ascii"):
+        through_flip(path, "--encoding", "ascii")
     TABLE.write_parquet(tmp_path / "table.parquet")
-    with pytest.raises(TableError, match="is for text"):
-        read_table(tmp_path / "table.parquet", encoding="latin-1")
+    with pytest.raises(ValueError, match="is for text"):
+        through_flip(tmp_path / "table.parquet", "--encoding", "latin-1")
 
 
 def test_a_table_comes_from_standard_input(noisy):
@@ -99,14 +99,16 @@ def test_rows_without_a_label_are_left_out_when_asked(run, tmp_path, small):
     assert "12 of 120 rows" in found.stderr
 
 
-def test_classes_are_left_out_by_name():
-    frame = pl.DataFrame({"y": ["a", "b", None, "c"]})
-    table = FileTable(frame, frame)
-    kept = clean_labels(table, "y", drop_classes=["c", "b"])
-    assert kept.values["y"].to_list() == ["a", None]
-    assert kept.cells.equals(kept.values)
-    with pytest.raises(TableError, match=r"'d': no row has this label\. There are: 'a', 'b', 'c'"):
-        clean_labels(table, "y", drop_classes=["d"])
+def test_classes_are_left_out_by_name(run, tmp_path, small):
+    path = tmp_path / "other.csv"
+    other = pl.when(pl.int_range(pl.len()) % 10 == 0).then(pl.lit("other"))
+    pl.read_csv(small).with_columns(churn=other.otherwise("churn")).write_csv(path)
+    found = run("estimate", path, *COLUMNS, *RATES, "--drop-classes", "other", "--json")
+    assert json.loads(found.stdout)["classes"] == ["no", "yes"]
+    assert json.loads(found.stdout)["n_samples"] == 108
+    refused = run("estimate", path, *COLUMNS, *RATES, "--drop-classes", "d")
+    assert refused.exit_code == 2
+    assert "'no', 'other', 'yes'" in refused.stderr
 
 
 def test_the_doubt_about_labels_names_the_option_that_helps(run, tmp_path, small):
@@ -130,23 +132,32 @@ def test_the_doubt_about_labels_names_the_option_that_helps(run, tmp_path, small
 @pytest.mark.parametrize(
     ("text", "said"), [("0.3", "there is 1"), ("0.1,0.2,0.3", "there are 3"), ("a,b", "float")]
 )
-def test_what_is_wrong_with_rates_is_said(text, said):
+def test_what_is_wrong_with_rates_is_said(tmp_path, text, said):
+    TABLE.write_csv(tmp_path / "t.csv")
     with pytest.raises(ValueError, match=f"such as 0.3,0.1.*{said}"):
-        parse_rates(text)
+        through_flip(tmp_path / "t.csv", rates=text)
 
 
 MATRIX = "true,b,a,c\na,0.1,0.8,0.1\nb,0.7,0.2,0.1\nc,0,0,1\n"
 """Columns in another order than the classes."""
 
 
-def test_a_matrix_is_read_by_the_names_of_its_classes(tmp_path):
-    path = tmp_path / "rates.csv"
-    path.write_text(MATRIX)
-    matrix = read_matrix(path, np.array(["a", "b", "c"])).matrix
-    np.testing.assert_allclose(matrix, [[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0, 0, 1]])
-    path.write_text("0,1\n0.9,0.1\n0.2,0.8\n")
-    two = read_matrix(path, np.array([0, 1])).matrix
-    np.testing.assert_allclose(two, [[0.9, 0.1], [0.2, 0.8]])
+def flip_at(run, folder, labels, content):
+    """Flip labels at the rates that a file holds."""
+    pl.DataFrame({"x": labels, "y": labels}).write_csv(folder / "t.csv")
+    (folder / "rates.csv").write_text(content)
+    at = ("--rates", folder / "rates.csv", "--out", folder / "o.csv", "--json")
+    return run("flip", folder / "t.csv", "--label", "y", *at)
+
+
+def test_a_matrix_is_read_by_the_names_of_its_classes(run, tmp_path):
+    three = flip_at(run, tmp_path, ["a", "b", "c"], MATRIX)
+    expected = [[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0, 0, 1]]
+    np.testing.assert_allclose(json.loads(three.stdout)["transition_matrix"], expected)
+    (tmp_path / "o.csv").unlink()
+    two = flip_at(run, tmp_path, [0, 1], "0,1\n0.9,0.1\n0.2,0.8\n")
+    expected = [[0.9, 0.1], [0.2, 0.8]]
+    np.testing.assert_allclose(json.loads(two.stdout)["transition_matrix"], expected)
 
 
 @pytest.mark.parametrize(
@@ -158,11 +169,10 @@ def test_a_matrix_is_read_by_the_names_of_its_classes(tmp_path):
         ("true,a,b,c\na,1,0,0\nb,0,1,0\nc,0,0,2\n", "holds no noise rates"),
     ],
 )
-def test_a_file_that_holds_no_matrix_is_refused(tmp_path, content, said):
-    path = tmp_path / "rates.csv"
-    path.write_text(content)
-    with pytest.raises(TableError, match=said):
-        read_matrix(path, np.array(["a", "b", "c"]))
+def test_a_file_that_holds_no_matrix_is_refused(run, tmp_path, content, said):
+    refused = flip_at(run, tmp_path, ["a", "b", "c"], content)
+    assert refused.exit_code == 2
+    assert said in refused.stderr
 
 
 def test_labels_of_three_classes_are_flipped_and_estimated_at_rates_of_a_file(run, tmp_path):

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.cli.mixed import COLUMNS
-from unflip._app.persistence import ModelFileError, load_model, packages_of
+from unflip._app.persistence import packages_of
 
 
 def test_fit_prints_the_verdict_and_not_the_whole_estimate(run, noisy, tmp_path):
@@ -40,11 +40,11 @@ def test_a_package_is_trusted_by_its_name(run, noisy, tmp_path):
     forest = ("--estimator", "sklearn.ensemble.RandomForestClassifier")
     fitted = run("fit", noisy, *COLUMNS, *forest, "--out", model)
     assert fitted.exit_code == 0, fitted.output
-    with pytest.raises(ModelFileError, match="--trust"):
-        load_model(model)
-    with pytest.raises(ModelFileError, match="--trust"):
-        load_model(model, trusted=["sklearn_other"])
-    assert load_model(model, trusted=["sklearn"])
+    predict = ("predict", model, noisy, "--out", tmp_path / "p.csv")
+    for wrong in ((), ("--trust", "sklearn_other")):
+        refused = run(*predict, *wrong)
+        assert (refused.exit_code, "--trust" in refused.stderr) == (2, True)
+    assert run(*predict, "--trust", "sklearn").exit_code == 0
 
 
 def test_options_have_the_names_of_their_python_twins(run, noisy):

@@ -257,7 +257,7 @@ def test_an_object_is_not_looked_at_unless_its_type_is_trusted(tmp_path, monkeyp
 
     monkeypatch.setattr("skops.io.get_untrusted_types", read)
     Path(tmp_path / "model.unflip").write_bytes(other(b"no archive"))
-    with pytest.raises(ModelFileError, match=f"--trust {TRUSTED}"):
+    with pytest.raises(ValueError, match=f"--trust {TRUSTED}"):
         load_model(tmp_path / "model.unflip")
-    with pytest.raises(ModelFileError, match="damaged"):
+    with pytest.raises(ValueError, match="damaged"):
         load_model(tmp_path / "model.unflip", trusted=[TRUSTED])

@@ -238,7 +238,7 @@ def parse_rates(text: str) -> GivenRates:
     Examples
     --------
     >>> from unflip._app.workflow import parse_rates
-    >>> print(parse_rates("0.1:0.3,?"))
+    >>> print(parse_rates(" 0.1:0.3 , ? "))
     NoiseRates(positive=(0.1, 0.3), negative=None)
     >>> parse_rates("churned=0.3,stayed=0")
     {'churned': 0.3, 'stayed': 0.0}

@@ -119,8 +119,11 @@ def session(*, as_json: bool, quiet: bool) -> Iterator[Session]:
             )
     if not quiet:
         # without an estimate, the error says more than warnings about the estimate
-        about_estimate = LabelNoiseWarning if code == 1 else ()
-        noted = [one.message for one in caught if not isinstance(one.message, about_estimate)]
+        noted = [
+            one.message
+            for one in caught
+            if code != 1 or not issubclass(one.category, LabelNoiseWarning)
+        ]
         for words in dict.fromkeys(
             one.sentence if isinstance(one, LabelNoiseWarning) else str(one) for one in noted
         ):
