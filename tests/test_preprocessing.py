@@ -6,7 +6,6 @@ import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.compose import make_column_transformer
-from sklearn.decomposition import PCA
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import SelectKBest
@@ -26,11 +25,11 @@ from unflip import (
     flip_labels,
 )
 from unflip._utils.columns import as_polars
-from unflip._utils.preprocessing import fit_preprocessing
 from unflip.inspection import NoiseRatesDisplay
 from unflip.posterior import ChannelPosterior
 
 N = 600
+QUICK = {"posterior": "probabilistic", "noise_rates": NoiseRates(0.1, 0.1)}
 PLANS = np.array(["month-to-month", "one year", "two years"])
 
 
@@ -89,16 +88,17 @@ def test_a_step_that_learns_from_labels_is_not_for_the_posterior():
     X = rng.normal(size=(100, 40))
     X[0, 0] = np.nan
     chosen = make_pipeline(SimpleImputer(), SelectKBest(k=3), LogisticRegression())
-    rows, made = fit_preprocessing(X, chosen)
-    assert rows.shape == (100, 40)
-    assert list(made.named_steps) == ["simpleimputer"]
+    clf = ImportanceReweightingClassifier(chosen, **QUICK).fit(X, rng.integers(0, 2, 100))
+    assert list(clf.preprocessing_.named_steps) == ["simpleimputer"]
+    assert clf.posterior_.n_features_in_ == 40
 
 
 def test_numbers_are_left_as_they_are():
-    X = np.random.default_rng(0).normal(size=(20, 3))
-    scaled = make_pipeline(StandardScaler(), PCA(2), LogisticRegression())
+    X = np.random.default_rng(0).normal(np.arange(20)[:, None] % 2, 1.0, (20, 3))
+    scaled = make_pipeline(StandardScaler(with_mean=False), LogisticRegression())
     for rows in (X, X.tolist(), sparse.csr_matrix(X), pd.DataFrame(X), X.astype(object)):
-        assert fit_preprocessing(rows, scaled) == (rows, None)
+        clf = ImportanceReweightingClassifier(scaled, **QUICK).fit(rows, np.arange(20) % 2)
+        assert clf.preprocessing_ is None
 
 
 @pytest.mark.parametrize("container", ["pandas", "polars", "objects"])

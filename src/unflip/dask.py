@@ -20,8 +20,7 @@ from unflip._blocks import (
     BlockwiseReweighting,
     LabelModel,
     Suspects,
-    block_mislabel_proba,
-    block_suggested_label,
+    block_labels,
     block_weights,
     classifier_has,
     first_rows,
@@ -400,8 +399,7 @@ class DaskAudit(BlockwiseAudit):
         dask array or series
             One value per row.
         """
-        blocks = self._checked(DaskBlocks(X, y))
-        return blocks.row_values(block_mislabel_proba, self._model, "mislabel_proba", FLOAT_META)
+        return self._label_values(X, y, "mislabel_proba", FLOAT_META)
 
     @documented_like(mislabel_proba)
     def suggested_label(self, X: DaskCollection, y: DaskCollection) -> DaskCollection:
@@ -412,8 +410,13 @@ class DaskAudit(BlockwiseAudit):
         dask array or series
             One label per row.
         """
-        blocks, like = self._checked(DaskBlocks(X, y)), self.classes_[:1]
-        return blocks.row_values(block_suggested_label, self._model, "suggested_label", like)
+        return self._label_values(X, y, "suggested_label", self._model.classes[:1])
+
+    def _label_values(
+        self, X: DaskCollection, y: DaskCollection, name: str, like: Array
+    ) -> DaskCollection:
+        blocks = self._checked(DaskBlocks(X, y))
+        return blocks.row_values(block_labels, (self._model, name), name, like)
 
     def issues(
         self,

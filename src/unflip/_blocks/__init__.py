@@ -5,32 +5,14 @@ drawn in memory), or to sums over all blocks. Everything else is a map over bloc
 values.
 """
 
-from unflip._blocks._estimator import (
-    BlockwiseAudit,
-    BlockwiseReweighting,
-    classifier_has,
-    learns_by_blocks,
-)
-from unflip._blocks._label_model import (
-    LabelModel,
-    Suspects,
-    block_mislabel_proba,
-    block_suggested_label,
-    block_weights,
-)
-from unflip._blocks._rows import Blocks, check_labelled, first_rows
-
-__all__ = [
-    "Blocks",
-    "BlockwiseAudit",
-    "BlockwiseReweighting",
-    "LabelModel",
-    "Suspects",
-    "block_mislabel_proba",
-    "block_suggested_label",
-    "block_weights",
-    "check_labelled",
-    "classifier_has",
-    "first_rows",
-    "learns_by_blocks",
-]
+from unflip._blocks._estimator import BlockwiseAudit as BlockwiseAudit
+from unflip._blocks._estimator import BlockwiseReweighting as BlockwiseReweighting
+from unflip._blocks._estimator import classifier_has as classifier_has
+from unflip._blocks._estimator import learns_by_blocks as learns_by_blocks
+from unflip._blocks._label_model import LabelModel as LabelModel
+from unflip._blocks._label_model import Suspects as Suspects
+from unflip._blocks._label_model import block_labels as block_labels
+from unflip._blocks._label_model import block_weights as block_weights
+from unflip._blocks._rows import Blocks as Blocks
+from unflip._blocks._rows import check_labelled as check_labelled
+from unflip._blocks._rows import first_rows as first_rows

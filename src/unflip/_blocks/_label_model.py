@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import reduce
-from operator import methodcaller
+from operator import attrgetter, methodcaller
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,18 +83,12 @@ def block_joint_counts(
     return joint_counts(rows.proba, rows.codes)
 
 
-def block_mislabel_proba(
-    X: Rows, y: Vector, sample_weight: Vector | None, model: LabelModel
-) -> Floats:
-    """Return P(the label is wrong | x, the label) of a block."""
-    return model.label_posterior(X, y).mislabel_proba
-
-
-def block_suggested_label(
-    X: Rows, y: Vector, sample_weight: Vector | None, model: LabelModel
+def block_labels(
+    X: Rows, y: Vector, sample_weight: Vector | None, shared: tuple[LabelModel, str]
 ) -> Array:
-    """Return the likeliest true label given x and the label of a block."""
-    return model.label_posterior(X, y).suggested_label
+    """Return an attribute of the label posterior of a block, such as `mislabel_proba`."""
+    model, name = shared
+    return np.asarray(attrgetter(name)(model.label_posterior(X, y)))
 
 
 def block_weights(X: Rows, y: Vector, sample_weight: Vector | None, model: LabelModel) -> Floats:

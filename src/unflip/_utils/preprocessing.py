@@ -120,7 +120,12 @@ def make_vectorizer() -> Pipeline:
     and every column is centred, so that large values close together stay distinct in single
     precision. It does not use labels, and it is deterministic.
     """
-    from unflip._utils.columns import ColumnEncoder  # needs polars
+    try:
+        from unflip._utils.columns import ColumnEncoder
+    except ImportError as error:
+        raise ImportError(
+            "columns of text, categories or dates need polars: pip install 'unflip[cli]'"
+        ) from error
 
     return Pipeline([("columns", ColumnEncoder()), *_without_gaps()])
 

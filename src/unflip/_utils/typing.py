@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike as ArrayLike
+from numpy.typing import NDArray
 
 Rows = Any
 """Rows as scikit-learn takes them: arrays, sparse matrices, dataframes. They share no type."""
@@ -75,21 +76,3 @@ class RateEstimator(Fittable, Protocol):
     @property
     def rates_(self) -> object:
         """The estimate."""
-
-
-__all__ = [
-    "Array",
-    "ArrayLike",
-    "Classifier",
-    "Codes",
-    "CrossValidation",
-    "Floats",
-    "PlainLabel",
-    "ProbabilisticClassifier",
-    "RandomState",
-    "RateEstimator",
-    "Record",
-    "Rows",
-    "Splitter",
-    "Vector",
-]

@@ -2,64 +2,30 @@
 
 import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import narwhals as nw
 import numpy as np
+import polars as pl
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from unflip._utils.columns._kinds import FORMATS as FORMATS
+from unflip._utils.columns._kinds import MAX_CATEGORIES as MAX_CATEGORIES
+from unflip._utils.columns._kinds import MAX_CHARACTERS as MAX_CHARACTERS
+from unflip._utils.columns._kinds import CategoryColumn as CategoryColumn
+from unflip._utils.columns._kinds import DateColumn as DateColumn
+from unflip._utils.columns._kinds import NumberColumn as NumberColumn
+from unflip._utils.columns._kinds import as_floats, cleaned, holds_numbers, is_number
+from unflip._utils.columns._text import N_COMPONENTS as N_COMPONENTS
+from unflip._utils.columns._text import TextColumn as TextColumn
 from unflip._utils.typing import Floats
 from unflip._utils.validation import is_missing
-
-NEEDED = "columns of text, categories or dates need polars: pip install 'unflip[cli]'"
-
-if TYPE_CHECKING:
-    import polars as pl
-else:
-    try:
-        import polars as pl
-    except ImportError as error:
-        raise ImportError(NEEDED) from error
-
-from unflip._utils.columns._kinds import (  # noqa: E402  (they need polars, which has been looked for)
-    FORMATS,
-    MAX_CATEGORIES,
-    MAX_CHARACTERS,
-    CategoryColumn,
-    DateColumn,
-    NumberColumn,
-    as_floats,
-    cleaned,
-    holds_numbers,
-    is_number,
-)
-from unflip._utils.columns._text import N_COMPONENTS, TextColumn  # noqa: E402
-
-__all__ = [
-    "FORMATS",
-    "MAX_CATEGORIES",
-    "MAX_CHARACTERS",
-    "N_COMPONENTS",
-    "CategoryColumn",
-    "Column",
-    "ColumnEncoder",
-    "DateColumn",
-    "NumberColumn",
-    "TextColumn",
-    "as_polars",
-]
 
 Column = NumberColumn | DateColumn | CategoryColumn | TextColumn
 
 
 def as_polars(table: Any) -> "pl.DataFrame":
-    """Return a table of any library, or an array of objects, or a sequence of texts, as polars'.
-
-    Parameters
-    ----------
-    table : dataframe, or array-like of shape (n_samples, n_features) or (n_samples,)
-        Rows.
-    """
+    """Return a dataframe of any library, an array of objects or a list of texts as polars'."""
     frame = nw.from_native(table, allow_series=True, pass_through=True)
     if isinstance(frame, nw.Series):
         frame = frame.alias(frame.name or "text").to_frame()
@@ -95,9 +61,9 @@ def _column_of_objects(name: str, values: Any) -> "pl.Series":
 
 
 class ColumnEncoder(TransformerMixin, BaseEstimator):
-    """Numbers in double precision of columns of any kind; NaN for missing numbers and dates.
+    """Encode columns of any kind as numbers in double precision; missing ones are NaN.
 
-    Each column is taken for one of
+    The kinds of columns are
 
     - numbers, durations, times of the day, and text of numbers: one number;
     - dates, and text of dates: seconds since 1970, year, month, day and, unless all are whole
@@ -105,8 +71,8 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     - categories, text of at most 40 values: a number, 0 or 1, for each value;
     - text: 30 numbers, by tf-idf of n-grams of characters and an SVD.
 
-    A column without values is left out. Only the first 10 000 characters of a cell are read.
-    Nothing in it is random.
+    A column without values is dropped. Only the first 10 000 characters of a cell are read. The
+    encoding is deterministic.
 
     Attributes
     ----------
@@ -117,31 +83,19 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     columns_: list[Column]
 
     def fit(self, table: Any, y: Any = None) -> Self:
-        """Learn which columns are of which kind, and how to encode categories and text.
-
-        Parameters
-        ----------
-        table : dataframe, or array-like of objects or texts
-            Rows.
-        y : None
-            Ignored.
-        """
+        """Learn the kind of each column, and how to encode categories and text; y is ignored."""
         found = [_fitted(column) for column in as_polars(table)]
         told = [column for column in found if column is not None and column.width]
         # numbers first: the noise model draws its centres by the order of the columns
         self.columns_ = sorted(told, key=lambda column: not isinstance(column, NumberColumn))
         if not self.columns_:
-            raise ValueError("every column to learn from holds nothing but gaps.")
+            raise ValueError(
+                "all values of all columns are missing: there is nothing to learn from."
+            )
         return self
 
     def transform(self, table: Any) -> Floats:
-        """Return the rows as numbers, and warn of categories that the fit has not seen.
-
-        Parameters
-        ----------
-        table : dataframe, or array-like of objects or texts
-            Rows with the columns of the fit.
-        """
+        """Return the rows as numbers, and warn of categories that the fit has not seen."""
         table = as_polars(table)
         self.warn_of_strangers(table)
         return self.encode(table)
@@ -164,9 +118,9 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
             if len(strange):
                 some = ", ".join(map(repr, strange.unique().sort().head(3).to_list()))
                 warnings.warn(
-                    f"column {column.name!r} holds what was not seen in training, in "
-                    f"{len(strange)} of {table.height} rows, such as {some}: it counts as none of "
-                    "the known values.",
+                    f"column {column.name!r} has values that were not seen in training, in "
+                    f"{len(strange)} of {table.height} rows, such as {some}: they are encoded as "
+                    "none of the known values.",
                     stacklevel=3,
                 )
 
@@ -175,7 +129,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
 
 
 def _nameless(column: "pl.Series") -> "pl.Series":
-    """Return a column without its name: polars takes names such as ^x$ for patterns in a series."""
+    """Return a column without its name, since polars takes names such as ^x$ for patterns."""
     if column.dtype == pl.Object:  # Python's own objects, which polars cannot cast
         return pl.Series(column.to_list(), strict=False)
     return column.alias("")

@@ -10,11 +10,11 @@ import polars as pl
 from unflip._utils.typing import Floats
 
 MAX_CATEGORIES = 40
-"""Columns of text with as many values, or fewer, are categories; those with more are text."""
+"""Maximum number of values of a categorical column; those with more are text."""
 
 MAX_CHARACTERS = 10_000
-"""Characters of a cell that are read, about four pages of text. Longer cells are cut, which bounds
-the memory that one of them takes: 300 rows with a cell of 1 MB are fitted in 35 MB."""
+"""Maximum number of characters of a cell, about four pages of text. Longer cells are cut to bound
+memory: 300 rows with a cell of 1 MB are fitted in 35 MB."""
 
 MISSING = (
     *("", "?", "...", "NA", "N/A", "n/a", "#NA", "#N/A", "#N/A N/A", "<NA>", "NULL", "null"),
@@ -23,7 +23,7 @@ MISSING = (
 """Words for a missing value, as pandas reads them, and those of R, SQL, Python and UCI's tables."""
 
 SAMPLE_ROWS = 30
-"""Rows on which formats of dates are tried before all rows are."""
+"""Number of rows on which formats of dates are tried before all rows."""
 
 _DAYS = (
     # two digits of a year first: %Y would take them for a year of the Roman empire. The month is
@@ -40,7 +40,7 @@ FORMATS = (
     *_DAYS,
     *(f"{day}{gap}{time}{zone}" for day, gap, time, zone in product(_DAYS, " T", _TIMES, _ZONES)),
 )
-"""Formats of dates in text, the first that fits all rows is taken. Model files number them."""
+"""Formats of dates in text; the first that fits all rows is used. Model files number them."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class DateColumn:
 
     @classmethod
     def fit(cls, column: "pl.Series") -> Self | None:
-        """Learn the format of dates, and whether they are whole days; None: they are no dates."""
+        """Learn the format of dates, and whether they are whole days; None if not dates."""
         written = None
         if not _is_date(column.dtype):
             written = date_format(column)
@@ -84,7 +84,7 @@ class DateColumn:
 
     @property
     def width(self) -> int:
-        """How many numbers a date becomes."""
+        """Number of columns of the encoding."""
         return 5 if self.has_time else 4
 
     def encode(self, column: "pl.Series") -> Floats:
@@ -120,7 +120,7 @@ class CategoryColumn:
 
     @property
     def width(self) -> int:
-        """How many numbers a value becomes."""
+        """Number of columns of the encoding."""
         n_values = len(self.values) + self.has_missing
         return 1 if n_values == 2 else n_values
 
@@ -163,10 +163,7 @@ def as_floats(column: "pl.Series") -> Floats:
 
 
 def cleaned(column: "pl.Series") -> "pl.Series":
-    """Return a column as text, null where a value is missing, and none too long.
-
-    Without the spaces around a value: in a file such as "1, 2, 3" they are no part of it.
-    """
+    """Return a column as text, null if missing, cut if too long, and without surrounding spaces."""
     texts = column.cast(pl.String).str.head(MAX_CHARACTERS).str.strip_chars()
     missing = texts.is_in(MISSING)
     return texts.set(missing.fill_null(False), None)

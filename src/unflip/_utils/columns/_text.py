@@ -18,18 +18,17 @@ from unflip._utils.typing import Floats
 Keys = NDArray[np.uint64]
 
 N_COMPONENTS = 30
-"""Dimensions of an encoded text, as in skrub's `StringEncoder`, which chose them by benchmarks of
-learning from tables with text."""
+"""Dimension of an encoded text, as in skrub's `StringEncoder`, chosen there by benchmarks."""
 
 MAX_NGRAMS = 2**17
-"""N-grams of a vocabulary: those in the most texts. A language has about 10**5 n-grams of 3 and 4
-characters, and 2**17 x 30 components in single precision take 16 MB."""
+"""Maximum size of the vocabulary: the n-grams in the most texts. A language has about 10**5
+n-grams of 3 and 4 characters, and 2**17 x 30 components in single precision take 16 MB."""
 
 MAX_COUNTED_NGRAMS = 2**20
-"""N-grams that are counted at a time (16 MB). If there are more, the rarer half is forgotten."""
+"""Maximum number of n-grams counted at a time (16 MB); above it, the rarer half is dropped."""
 
 BLOCK_CHARACTERS = 2**18
-"""Characters whose n-grams are made at a time, which takes about 100 bytes for each."""
+"""Number of characters whose n-grams are extracted at a time, at about 100 bytes each."""
 
 SPACE = ord(" ")
 
@@ -70,7 +69,7 @@ class TextColumn:
 
     @property
     def width(self) -> int:
-        """How many numbers a text becomes."""
+        """Number of columns of the encoding."""
         return int(self.components.shape[0])
 
     def encode(self, column: "pl.Series") -> Floats:
