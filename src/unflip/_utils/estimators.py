@@ -192,8 +192,8 @@ def soft_copies(X: Rows, proba: Floats, classes: Array, row_weight: Floats | Non
         lowest = np.partition(kept, -MAX_SOFT_LABELS, axis=1)[:, -MAX_SOFT_LABELS, None]
         kept[kept < lowest] = 0.0
     # a class without rows could not be predicted
-    likeliest = proba.argmax(axis=0), np.arange(classes.size)
-    kept[likeliest] = np.maximum(proba[likeliest], MIN_SOFT_LABEL)
+    most_probable = proba.argmax(axis=0), np.arange(classes.size)
+    kept[most_probable] = np.maximum(proba[most_probable], MIN_SOFT_LABEL)
     kept /= kept.sum(axis=1, keepdims=True)
     if row_weight is not None:
         kept *= row_weight[:, None]

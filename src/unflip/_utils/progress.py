@@ -15,13 +15,13 @@ import numpy as np
 class _Work:
     """Units of work between two shares of the whole, and the number of units done."""
 
-    tell: Callable[[float], None]
+    report_to: Callable[[float], None]
     ends: Sequence[float] = (0.0, 1.0)
     done: int = 0
 
     def tick(self) -> None:
         self.done = min(self.done + 1, len(self.ends) - 1)
-        self.tell(self.ends[self.done])
+        self.report_to(self.ends[self.done])
 
     def unit(self) -> tuple[float, float]:
         """Return the share at which the current unit begins, and that at which it ends."""
@@ -32,17 +32,17 @@ _current: ContextVar[_Work | None] = ContextVar("work", default=None)
 
 
 @contextmanager
-def heard(tell: Callable[[float], None]) -> Iterator[None]:
-    """Call `tell` with the share of the work inside that is done."""
+def heard(report_to: Callable[[float], None]) -> Iterator[None]:
+    """Call `report_to` with the share of the work inside that is done."""
     last = 0.0
 
-    def told(share: float) -> None:
+    def report(share: float) -> None:
         nonlocal last
         if share > last:
             last = share
-            tell(share)
+            report_to(share)
 
-    token = _current.set(_Work(told))
+    token = _current.set(_Work(report))
     try:
         yield
     finally:
@@ -72,7 +72,7 @@ def work(weights: int | Sequence[float]) -> Iterator[None]:
     start, end = outer.unit()
     lengths = np.ones(weights) if isinstance(weights, int) else np.asarray(weights, dtype=float)
     shares = np.concatenate([[0.0], lengths.cumsum() / lengths.sum()])
-    token = _current.set(_Work(outer.tell, (start + (end - start) * shares).tolist()))
+    token = _current.set(_Work(outer.report_to, (start + (end - start) * shares).tolist()))
     try:
         yield
     finally:

@@ -120,12 +120,12 @@ def _maximised(start: Floats, rows: Floats, matrix: Floats) -> Floats:
         worse = ~(_objective(leap, p, matrix) >= _objective(second, p, matrix))
         leap[worse] = second[worse]
         mixture[moving], gap = _em_step(leap, p, matrix)
-        there = gap <= MAX_SUBOPTIMALITY
-        done = moving[there]
-        settled, cost = _settled(mixture[done], p[there], matrix)
+        converged = gap <= MAX_SUBOPTIMALITY
+        done = moving[converged]
+        settled, cost = _settled(mixture[done], p[converged], matrix)
         good = cost <= MAX_SUBOPTIMALITY
         mixture[done[good]] = settled[good]
-        moving = moving[~there]
+        moving = moving[~converged]
     return mixture
 
 

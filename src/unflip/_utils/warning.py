@@ -15,7 +15,7 @@ NOT_THE_USERS = ("unflip", "contextlib", "sklearn", "joblib")
 """Packages whose frames may stand between a user's call and a warning: decorators such as
 `one_blas_thread()`, Pipelines and searches."""
 
-SAID = "__unflip_said__"
+GIVEN = "__unflip_warned__"
 """Name under which a frame keeps the warnings given during its call."""
 
 
@@ -30,10 +30,10 @@ def warn(message: str, category: type[Warning]) -> None:
     while frame.f_back and _package(frame.f_back) in NOT_THE_USERS:
         frame, level = frame.f_back, level + 1
     # what the user called; a frame keeps names that are no variables of its function
-    said = frame.f_locals.setdefault(SAID, set())
+    given = frame.f_locals.setdefault(GIVEN, set())
     kind = (category, re.sub(r"\d", "", message))
-    if kind not in said:
-        said.add(kind)
+    if kind not in given:
+        given.add(kind)
         warnings.warn(message, category, stacklevel=level + 1)
 
 

@@ -14,7 +14,7 @@ class Draws(NamedTuple):
     """Rows that were drawn with known probabilities, in the order of the draws."""
 
     rows: Codes
-    # Positions of their true labels among the classes; n_classes: none of them, -1: unsure.
+    # Positions of their true labels among the classes; n_classes: no class, -1: unsure.
     truth: Codes
     # The probability of each draw, relative to a simple random draw from the rows left.
     relative: Floats

@@ -113,7 +113,7 @@ class HypothesisMixture(NamedTuple):
         return dict(zip((one.name for one in self.hypotheses), self.weights.tolist(), strict=True))
 
     def predict(self, rows: Evidence) -> Floats:
-        """Return P(true = k | x, given label)."""
+        """Return P(true = k | x, observed label)."""
         proba = np.zeros_like(rows.own)
         for weight, one in zip(self.weights, self.hypotheses, strict=True):
             if weight > 0:

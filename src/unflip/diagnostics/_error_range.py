@@ -121,7 +121,7 @@ def range_of(
     expected: tuple[float, float],
     sample_weight: Floats | None = None,
 ) -> tuple[float, float]:
-    """Return the same from P(noisy=given | x) and whether another class is likelier."""
+    """Return the same from P(noisy=y | x) and whether another class is more probable."""
     unlikely = float(np.average(1 - own, weights=sample_weight))
     disagree = float(np.average(disagrees, weights=sample_weight))
     return 0.0, min(1.0, max(expected[1], unlikely, LEARNT * disagree))

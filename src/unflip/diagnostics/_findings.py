@@ -189,7 +189,7 @@ def diagnose_usefulness(
 
 
 def diagnose_columns(rank_scores: Floats) -> Diagnostic | None:
-    """Return that the columns do not tell the labels apart, or None."""
+    """Return the finding that the columns do not predict the labels, or None."""
     if max(rank_scores) < MIN_RANK_SCORE:
         return Diagnostic("columns_say_nothing", "error")
     return None

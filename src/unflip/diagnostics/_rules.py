@@ -56,7 +56,7 @@ MAX_INTERVALS = 2
 
 
 def diagnose_rules(X: Any, codes: Codes, classes: Array) -> list[Diagnostic]:
-    """Return which columns are copies of the label, or give it by a rule of one or two.
+    """Return which columns are copies of the label, or reproduce it by a rule of one or two.
 
     Rules are fitted to one half of a sample and tested on the other, so that a column of
     identifiers determines nothing.
@@ -85,7 +85,7 @@ def diagnose_rules(X: Any, codes: Codes, classes: Array) -> list[Diagnostic]:
 
 
 def _rule(columns: Sequence["_Column"], label: Any, words: str, share: float) -> Diagnostic:
-    """Return the finding that a rule of these columns gives the labels."""
+    """Return the finding that a rule of these columns reproduces the labels."""
     numbers = {
         "often": "Every label follows" if share == 1 else f"{share:.1%} of the labels follow",
         "label": label,
@@ -98,20 +98,20 @@ def _rule(columns: Sequence["_Column"], label: Any, words: str, share: float) ->
 
 
 def _easy(columns: Sequence["_Column"], sample: "_TableSample") -> bool:
-    """Return whether the classes are so well separated that these columns give the labels too."""
+    """Return whether the classes are well separated, so that these columns predict the labels."""
     if not columns:
         return True  # each of all columns does by itself
-    predicted, _ = sample.tree(_most_telling(columns), LEAVES_OF_REST)
+    predicted, _ = sample.tree(_most_predictive(columns), LEAVES_OF_REST)
     return sample.error(predicted) <= MAX_EASY_ERROR
 
 
 def _rule_of_two(
     columns: Sequence["_Column"], sample: "_TableSample", classes: Array
 ) -> list[Diagnostic]:
-    """Return the rule of two columns that gives the labels, where the other columns do not."""
-    telling = _most_telling(columns)
-    _, importances = sample.tree(telling, LEAVES_OF_RULE)
-    two = [telling[j] for j in np.argsort(-importances, kind="stable")[:2] if importances[j] > 0]
+    """Return the rule of two columns that reproduces the labels, if the other columns do not."""
+    predictive = _most_predictive(columns)
+    _, importances = sample.tree(predictive, LEAVES_OF_RULE)
+    two = [predictive[j] for j in np.argsort(-importances, kind="stable")[:2] if importances[j] > 0]
     if len(two) < 2:
         return []
     for leaves in range(2, LEAVES_OF_RULE + 1):  # the smallest tree has the shortest rule
@@ -169,8 +169,8 @@ def _interval(column: "_Column", values: Floats, low: float, high: float) -> str
     return f"`{name} > {end(low)}`" if np.isinf(high) else f"`{end(low)} < {name} <= {end(high)}`"
 
 
-def _most_telling(columns: Sequence["_Column"]) -> list["_Column"]:
-    """Return the columns that give the labels best by themselves."""
+def _most_predictive(columns: Sequence["_Column"]) -> list["_Column"]:
+    """Return the columns that predict the labels best by themselves."""
     return sorted(columns, key=lambda column: column.error)[:MAX_RULE_COLUMNS]
 
 
@@ -242,7 +242,7 @@ class _TableSample:
 
 @dataclass(frozen=True, eq=False)
 class _Column:
-    """One column of the sample, and how well it gives the labels by itself."""
+    """One column of the sample, and how well it predicts the labels by itself."""
 
     name: Any
     # numbers, or text as objects

@@ -53,11 +53,11 @@ def _polars_column(name: str, column: "nw.Series[Any]") -> "pl.Series":
 
 def _column_of_objects(name: str, values: Any) -> "pl.Series":
     """Return objects as a column: of one type where they have one, else as text."""
-    told = [None if is_missing(value) else value for value in values]
-    types = {type(value) for value in told if value is not None}
+    present = [None if is_missing(value) else value for value in values]
+    types = {type(value) for value in present if value is not None}
     if len(types) > 1 and not all(issubclass(each, (int, float)) for each in types):
-        told = [None if value is None else str(value) for value in told]
-    return pl.Series(name, told, strict=False)
+        present = [None if value is None else str(value) for value in present]
+    return pl.Series(name, present, strict=False)
 
 
 class ColumnEncoder(TransformerMixin, BaseEstimator):
@@ -85,9 +85,9 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     def fit(self, table: Any, y: Any = None) -> Self:
         """Learn the kind of each column, and how to encode categories and text; y is ignored."""
         found = [_fitted(column) for column in as_polars(table)]
-        told = [column for column in found if column is not None and column.width]
+        encoded = [column for column in found if column is not None and column.width]
         # numbers first: the noise model draws its centres by the order of the columns
-        self.columns_ = sorted(told, key=lambda column: not isinstance(column, NumberColumn))
+        self.columns_ = sorted(encoded, key=lambda column: not isinstance(column, NumberColumn))
         if not self.columns_:
             raise ValueError(
                 "all values of all columns are missing: there is nothing to learn from."

@@ -38,7 +38,10 @@ _ZONES = ("", "Z", "%z", " %z")
 
 FORMATS = (
     *_DAYS,
-    *(f"{day}{gap}{time}{zone}" for day, gap, time, zone in product(_DAYS, " T", _TIMES, _ZONES)),
+    *(
+        f"{day}{separator}{time}{zone}"
+        for day, separator, time, zone in product(_DAYS, " T", _TIMES, _ZONES)
+    ),
 )
 """Formats of dates in text; the first that fits all rows is used. Model files number them."""
 
@@ -151,7 +154,7 @@ def holds_numbers(texts: "pl.Series") -> bool:
 
 
 def as_floats(column: "pl.Series") -> Floats:
-    """Return a column as floats, NaN in gaps; durations and times of the day in seconds."""
+    """Return a column as floats, NaN if missing; durations and times of the day in seconds."""
     if column.dtype == pl.Duration:
         column = column.dt.total_microseconds() / 1e6
     elif column.dtype == pl.Time:
@@ -171,12 +174,12 @@ def cleaned(column: "pl.Series") -> "pl.Series":
 
 def date_format(texts: "pl.Series") -> int | None:
     """Return the first format in which all texts are dates, by its number."""
-    told = texts.drop_nulls()
-    first, sample = told.head(1), told.head(SAMPLE_ROWS)
-    if told.is_empty() or not first.str.contains(r"^[\w /.,:+-]{6,40}$")[0]:
+    present = texts.drop_nulls()
+    first, sample = present.head(1), present.head(SAMPLE_ROWS)
+    if present.is_empty() or not first.str.contains(r"^[\w /.,:+-]{6,40}$")[0]:
         return None
     for number in range(len(FORMATS)):
-        if all(not _parsed(some, number).null_count() for some in (first, sample, told)):
+        if all(not _parsed(some, number).null_count() for some in (first, sample, present)):
             return number
     return None
 

@@ -64,7 +64,7 @@ class TextColumn:
                 components = TruncatedSVD(N_COMPONENTS, random_state=0).fit(weighted).components_
         unscaled = cls(texts.name, ngrams, idf, np.ascontiguousarray(components), 1.0)
         spread = float(np.sqrt(unscaled.encode(texts).var(axis=0).sum()))
-        scale = spread if spread > 1e-6 else 1.0  # single precision tells no less apart
+        scale = spread if spread > 1e-6 else 1.0  # the resolution of single precision
         return cls(unscaled.name, ngrams, idf, unscaled.components, scale)
 
     @property
