@@ -144,7 +144,6 @@ def test_unknown_rates_are_allowed_until_they_are_needed():
     assert not rates.known
     with pytest.raises(ValueError, match="unknown rate"):
         rates.noisy_posterior(0.5)
-    assert rates.completed_by(NoiseRates(positive=0.3, negative=0.2)) == NoiseRates(0.3, 0.1)
 
 
 def test_rates_that_contradict_the_share_of_positive_labels_are_refused():

@@ -222,7 +222,6 @@ def test_parameters_of_another_kind_are_named(call: Callable[[], Any], message: 
         (lambda: StreamingReweighting({}).fit(ArrayBatches(X, Y)), "expected an estimator"),
         (lambda: ImportanceReweightingClassifier(SVC).fit(X, Y), "expected an estimator"),
         (lambda: UnbiasedLossClassifier(learner=LISTS).fit(X, Y), "learner must be a Linear"),
-        (lambda: RATES.completed_by(TransitionMatrix.uniform(2, 0.1)), "estimated must be Noise"),
         (lambda: StreamingAudit().fit(ArrayBatches(X, Y)).issues(3, n=1), "data must be batches"),
     ],
 )

@@ -220,22 +220,6 @@ class NoiseRates:
         """
         return NoiseRates(positive=self.negative, negative=self.positive)
 
-    def completed_by(self, estimated: "NoiseRates") -> "NoiseRates":
-        """Return these rates with the unknown ones taken from `estimated`, within their bounds.
-
-        Returns
-        -------
-        NoiseRates
-            Both known.
-        """
-        if not isinstance(estimated, NoiseRates):
-            raise TypeError(f"estimated must be NoiseRates, got {estimated!r}.")
-        positive, negative = (
-            float(np.clip(rate, *bounds))
-            for rate, bounds in zip(estimated.both(), self.bounds, strict=True)
-        )
-        return NoiseRates(positive=positive, negative=negative, classes=self.classes)
-
     @property
     def bounds(self) -> tuple[tuple[float, float], tuple[float, float]]:
         """(low, high) of rho_pos and of rho_neg: equal where known, 0 and 1 where not."""
