@@ -46,6 +46,16 @@ def test_estimate_prints_both_and_that_they_contradict_each_other(run, files) ->
     assert "4 of them unsure" in unsure
 
 
+def test_rows_checked_by_hand_are_said_to_count_nothing(run, files, tmp_path) -> None:
+    folder, *_ = files
+    by_hand = tmp_path / "hand.csv"
+    pl.read_csv(folder / "drawn.csv").drop("probability").write_csv(by_hand)
+    arguments = ("estimate", folder / "table.csv", "--label", "y", "--reviewed", by_hand, "--json")
+    found = json.loads(run(*arguments).stdout)
+    assert found["checked"] is None
+    assert any("by hand" in note for note in found["notes"])
+
+
 def test_fit_learns_from_drawn_rows_how_labels_go_wrong(run, files, tmp_path) -> None:
     folder, _, _, true, _ = files
     model, out = tmp_path / "model.skops", tmp_path / "out.csv"

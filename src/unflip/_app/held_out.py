@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unflip._app.reviewed import checked_record
+from unflip._app.reviewed import add_checked
 from unflip._app.table_files import TableError, listed, read_table
 from unflip._app.tables import LabelledTable, check_has_columns
 from unflip._app.workflow import Audited, GivenRates, oriented, rates_by_class
@@ -44,7 +44,7 @@ def audit_probabilities(
     reviewed = CheckedLabels([], []) if reviewed is None else reviewed
     noise = correct(audit.noise_, reviewed)
     if len(reviewed):
-        found["checked"] = checked_record(reviewed, noise)
+        add_checked(found, reviewed, noise)
     return Audited(found, noise, audit, reviewed, None)
 
 

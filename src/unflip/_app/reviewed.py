@@ -83,16 +83,15 @@ def _is_number(value: object, kind: type[int] | type[float]) -> bool:
     return True
 
 
-def checked_record(reviewed: CheckedLabels, noise: NoiseEstimate) -> Record | None:
-    """Return the estimates from checked rows and from the labels alone, ready for JSON.
-
-    None if too few rows were drawn at random.
-    """
-    if noise.checked is None or noise.counted is None:
-        return None
+def add_checked(found: Record, reviewed: CheckedLabels, noise: NoiseEstimate) -> None:
+    """Add to a summary what the checked rows show, or a note that they were chosen by hand."""
+    by_hand = [str(one) for one in noise.findings if one.code == "convenience_sample"]
+    found["notes"] = [*found["notes"], *by_hand]
+    if noise.checked is None or noise.counted is None:  # too few rows were drawn at random
+        return
     before, labels = noise.checked.before, noise.observed
     rates = reviewed.noise_rates(labels, before.label_proba)
-    return {
+    found["checked"] = {
         "n_rows": noise.counted.n_rows,
         "label_error_rate": noise.counted.as_record(),
         "labels_alone": before.error_rate.value,

@@ -24,6 +24,9 @@ else:
 MAX_CLASSES = MANY_VALUES
 """Maximum number of distinct labels; a column with more holds numbers or names."""
 
+MOST_DIFFERENCES = 20
+"""Maximum number of differing columns in a message."""
+
 LONGEST_LABEL = 1000
 """Maximum number of characters of a label. Arrays of labels have a fixed width of 4 bytes per
 character, so that one long label would cost this for every row."""
@@ -184,9 +187,15 @@ def matched(table: "pl.DataFrame", kinds: dict[str, str], ignored: Sequence[str]
             if found != kind and "gaps" not in (found, kind):
                 wrong.append(f"{name!r} holds {found} instead of {kind}")
     if wrong:
+        more = [f"... ({len(wrong)} in all)"] if len(wrong) > MOST_DIFFERENCES else []
         raise TableError(
-            "the columns differ from those the model was trained on:\n"
-            + "\n".join(f"  {line}" for line in wrong)
+            "\n  ".join(
+                [
+                    "the columns differ from those the model was trained on:",
+                    *wrong[:MOST_DIFFERENCES],
+                    *more,
+                ]
+            )
         )
     features = table[list(kinds)]
     check_features(features)

@@ -18,7 +18,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from unflip._app.reviewed import checked_record, class_named
+from unflip._app.reviewed import add_checked, class_named
 from unflip._app.table_files import READ, TableError, listed, read_table
 from unflip._app.tables import LabelledTable
 from unflip._utils.estimators import clone_seeded, fit_soft_labels, weight_parameters
@@ -159,7 +159,7 @@ def learn(
         say("training with the reviewed rows")
         noise = correct(noise, reviewed, X)
         weights = _train_again(classifier, estimator, X, reviewed, noise)
-        found["checked"] = checked_record(reviewed, noise)
+        add_checked(found, reviewed, noise)
     model = Pipeline([("table", vectorizer), ("classifier", classifier)])
     return Learnt(found, noise, classifier, reviewed, X, model, weights, positive_class)
 

@@ -50,9 +50,10 @@ def say_found(shell: Session, found: Record) -> None:
     """Print the verdict, the rates, the warnings and the notes."""
     for sentence in words.verdict(found):
         shell.say(sentence)
-    if not words.is_meaningless(found):
+    rates = [] if words.is_meaningless(found) else words.rate_sentences(found)
+    if rates:
         shell.say()
-        for sentence in words.rate_sentences(found):
+        for sentence in rates:
             shell.say(sentence, item=True)
         for sentence in words.certainty(found):
             shell.say()
