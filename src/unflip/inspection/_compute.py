@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.metrics import check_scoring
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from unflip._utils.docs import documented_like
 from unflip._utils.typing import Array, Floats
 from unflip._utils.validation import (
     check_choice,
@@ -187,6 +188,7 @@ class WeightHistogram:
     effective_sample_size: float
 
 
+@documented_like(posterior_histogram)
 def weight_histogram(
     weights: ArrayLike,
     y: ArrayLike,
@@ -202,16 +204,12 @@ def weight_histogram(
     ----------
     weights : array-like of shape (n_samples,)
         beta, one per sample.
-    y : array-like of shape (n_samples,)
-        Noisy labels.
     rates : NoiseRates, TransitionMatrix or array-like of shape (n_classes, n_classes)
         The rates that the weights were computed with.
     bins : int, default=40
         Number of bins.
     sample_weight : array-like of shape (n_samples,), default=None
         Weight of each sample, as in `fit`.
-    classes : array-like of shape (n_classes,), default=None
-        The classes; needed only if `y` may lack some of them.
 
     Returns
     -------
