@@ -11,7 +11,13 @@ from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
 
 from unflip import NoiseRates, flip_labels
-from unflip.diagnostics import diagnose_classes, diagnose_table, look_alike
+from unflip.diagnostics import diagnose_classes, diagnose_features, look_alike
+
+
+def diagnose_table(X, y):
+    classes, codes = np.unique(np.asarray(y), return_inverse=True)
+    found = diagnose_classes(classes, np.bincount(codes))
+    return [*found, *diagnose_features(X, codes, classes)]
 
 
 def codes(X, y):

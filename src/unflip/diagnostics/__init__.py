@@ -27,7 +27,6 @@ from unflip.diagnostics._labels import diagnose_classes as diagnose_classes
 from unflip.diagnostics._labels import look_alike as look_alike
 from unflip.diagnostics._table import MEANINGLESS as MEANINGLESS
 from unflip.diagnostics._table import diagnose_features as diagnose_features
-from unflip.diagnostics._table import diagnose_table as diagnose_table
 from unflip.diagnostics._verdict import labels_to_verify as labels_to_verify
 from unflip.diagnostics._verdict import verdict_of as verdict_of
 

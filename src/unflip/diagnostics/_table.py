@@ -6,9 +6,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from unflip._utils.typing import Array, Codes
-from unflip._utils.validation import check_labels
 from unflip.diagnostics._catalogue import Diagnostic
-from unflip.diagnostics._labels import diagnose_classes
 from unflip.diagnostics._rows import diagnose_rows
 from unflip.diagnostics._rules import diagnose_rules
 
@@ -26,9 +24,3 @@ def diagnose_features(X: Any, codes: Codes, classes: Array) -> list[Diagnostic]:
         if X.ndim != 2:
             return []
     return [*diagnose_rules(X, codes, classes), *diagnose_rows(X, codes)]
-
-
-def diagnose_table(X: Any, y: Any) -> list[Diagnostic]:
-    """Return the same, and diagnostics of the classes."""
-    classes, codes = check_labels(y, binary=False)
-    return [*diagnose_classes(classes, np.bincount(codes)), *diagnose_features(X, codes, classes)]
