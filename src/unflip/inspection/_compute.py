@@ -510,18 +510,18 @@ def _position(classes: Array, label: Any) -> int:
     return int(found[0])
 
 
-def _ends_of_column(interval: Any, n_classes: int, k: int) -> Floats:
+def _ends_of_column(interval: RatesInterval, n_classes: int, k: int) -> Floats:
     """Return the lower and the upper ends of T[:, k]."""
-    if not isinstance(interval, RatesInterval):
+    try:
+        ends, found = np.array([interval.low, interval.high]), interval.n_classes
+    except AttributeError:
         raise TypeError(
             "interval must be a RatesInterval, such as interval_ of a rate estimator or "
             f"RatesInterval.from_pairs((low, high), (low, high)), got {interval!r}."
-        )
-    if interval.n_classes != n_classes:
-        raise ValueError(
-            f"interval has {interval.n_classes} classes, expected {n_classes}: {interval}."
-        )
-    return np.array([interval.low[:, k], interval.high[:, k]])
+        ) from None
+    if found != n_classes:
+        raise ValueError(f"interval has {found} classes, expected {n_classes}: {interval}.")
+    return ends[:, :, k]
 
 
 def _wilson(share: Floats, n: Array, z: float = 1.96) -> Floats:
