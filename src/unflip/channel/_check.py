@@ -25,7 +25,7 @@ from unflip.channel._temperature import held_out_logits
 
 def check_channel(rows: Floats, fit: ChannelFit, factor: float = 1.0) -> ModelCheck:
     """Return how well the noise model explains labels that it has not seen."""
-    rows = rows[: SETTINGS.checked_samples]
+    rows = rows[: SETTINGS.pilot_samples]
     codes, weight = fit.design.codes[: len(rows)], fit.design.weight[: len(rows)]
     wrong = _disagreement(leave_one_out(fit, len(rows), factor), codes, weight)
     enough = len(rows) >= SETTINGS.fewest_checked
@@ -41,7 +41,7 @@ def check_channel(rows: Floats, fit: ChannelFit, factor: float = 1.0) -> ModelCh
         if weight @ by_tree < SETTINGS.explained_disagreement * weight.sum():
             if by_columns is None:
                 by_columns = _missed_by_columns(rows, codes, weight, fit)
-            if _gain(by_columns, by_tree, weight) > SETTINGS.rule_standard_errors:
+            if _gain(by_columns, by_tree, weight) > SETTINGS.suspect_statistic:
                 verdict = "rule"
     simple = wrong
     if by_columns is not None:
@@ -66,7 +66,7 @@ def held_out_gain(plain: ChannelFit, noisy: ChannelFit) -> tuple[float, float]:
     """Return by how much noise makes the labels likelier, each without its row, and the error."""
     logs = []
     for each in (plain, noisy):
-        held_out = leave_one_out(each, SETTINGS.checked_samples)
+        held_out = leave_one_out(each, SETTINGS.pilot_samples)
         own = np.arange(len(held_out)), each.design.codes[: len(held_out)]
         logs.append(np.log(np.maximum(held_out[own], SETTINGS.smallest_probability)))
     difference, weight = logs[1] - logs[0], plain.design.weight[: len(logs[0])]
@@ -94,7 +94,7 @@ def borne_out_evidence(modes: list[Mode]) -> Floats:
 
 def _hardly_overlap(plain: ChannelFit) -> bool:
     """Return whether nearly all labels are the likeliest of their rows, each held out."""
-    held_out = leave_one_out(plain, SETTINGS.checked_samples)
+    held_out = leave_one_out(plain, SETTINGS.pilot_samples)
     some = slice(len(held_out))
     wrong = _disagreement(held_out, plain.design.codes[some], plain.design.weight[some])
     return wrong < SETTINGS.separated_disagreement

@@ -144,7 +144,7 @@ class Choice:
         design, best = self._design(features), self.exploration.best(columns.maxima)
         before = best.log_likelihood * len(design.codes) / len(best.design.codes)
         at = partial(at_matrix, design, tol=SETTINGS.rough_tolerance)
-        gains = [at(best.T).log_likelihood - before - SETTINGS.rbf_gain]
+        gains = [at(best.T).log_likelihood - before - SETTINGS.rough_tolerance]
         least = self.exploration.least_noise
         if least is not None:
             gains.append(at(least).log_likelihood - before + SETTINGS.explored_drop)

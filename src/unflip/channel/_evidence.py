@@ -319,7 +319,9 @@ class _Search:
         if near is None:
             root = np.sqrt(variance[design.block])
             values, vectors = eigh(design.gram * np.outer(root, root))
-            information = SETTINGS.typical_information * np.maximum(values, 0.0)
+            # the information of a sample about t is p (1 - p), at most 1/4: a guess between sets
+            # the scale of the first steps, and nothing else
+            information = 0.1 * np.maximum(values, 0.0)
             basis = root[:, None] * vectors / np.sqrt(1 + information)
             self.turns, self.directions = basis[None], np.eye(design.n_classes)
         else:

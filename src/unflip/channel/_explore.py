@@ -248,7 +248,7 @@ def _draws(
 ) -> tuple[Floats, Floats]:
     """Return draws of T's entries, and of the share of wrong labels, each sorted."""
     K = modes[0].fit.design.n_classes
-    size = max(200, min(SETTINGS.n_draws, SETTINGS.drawn_values // K**2))
+    size = max(200, min(SETTINGS.n_draws, SETTINGS.block_values // K**2))
     matrices, shares = [], []
     for mode, p in zip(modes, probability, strict=True):
         n = round(p * size)

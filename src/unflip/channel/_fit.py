@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2
+from scipy.stats import chi2, norm
 
 from unflip._utils.typing import Floats
 from unflip.channel._check import check_channel
@@ -176,7 +176,7 @@ def fit_channel(
     smooth = choice.smooth(columns)
     fitted = _checked(finished(smooth))
     check = fitted[0].check
-    if check is not None and check.statistic > SETTINGS.forest_statistic:
+    if check is not None and check.p_value < SETTINGS.forest_p_value:
         trees = choice.trees(columns, random_state)
         n_rows = min(len(sample.rows), SETTINGS.pilot_samples)
         if n_rows * (trees.height - smooth.height) > SETTINGS.forest_evidence:
@@ -214,7 +214,7 @@ def _finished(
     place = fit.structure, fit.theta, found.T
     factor = temperature_scaling(held_out_logits(fit), fit.design, *place).factor
     moderation = None
-    if n_rows <= SETTINGS.moderated_samples and factor == 1:
+    if n_rows <= SETTINGS.pilot_samples and factor == 1:
         root = np.sqrt(fit.variance[fit.design.block])
         moderation = root, fit.directions, fit.covariances
     coef = factor * fit.unscaled_coef
@@ -248,6 +248,6 @@ def _likelier(fitted: FittedRows) -> Noise | None:
     apart = np.abs(np.diag(best.T) - np.diag(given.T)).max()
     if apart < SETTINGS.contradiction_difference:
         return None
-    if chi2.sf(deviance, K) > SETTINGS.contradiction_p_value:
+    if chi2.sf(deviance, K) > norm.sf(SETTINGS.suspect_statistic):
         return None
     return as_rates(best.T)

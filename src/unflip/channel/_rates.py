@@ -56,7 +56,7 @@ class GridSurface:
 
     def __init__(self, pairs: Floats, log_evidence: Floats) -> None:
         top = log_evidence.max()
-        values = np.maximum(log_evidence, top - 5 * SETTINGS.negligible_drop)
+        values = np.maximum(log_evidence, top - 10 * SETTINGS.explored_drop)
         self.spread = np.ptp(pairs, axis=0) > 0
         self.between: Any
         if self.spread.all():
@@ -187,7 +187,7 @@ def narrow(surface: GridSurface, box: Box, margin: float) -> Box:
     axes = [np.linspace(*side, 101) if side[1] > side[0] else np.array(side[:1]) for side in box]
     A, B = np.meshgrid(*axes, indexing="ij")
     values = surface(np.column_stack([A.ravel(), B.ravel()])).reshape(A.shape)
-    near = values > values.max() - SETTINGS.negligible_drop
+    near = values > values.max() - 2 * SETTINGS.explored_drop
     sides = []
     for k, (low, high) in enumerate(box):
         held = axes[k][near.any(axis=1 - k)]

@@ -141,4 +141,4 @@ def reducer(rows: Any, random_state: np.random.RandomState) -> Any:
     if n_columns <= SETTINGS.most_sparse_columns:
         return None
     seed = random_state.randint(np.iinfo(np.int32).max)
-    return TruncatedSVD(min(SETTINGS.n_sparse_components, n_rows - 1), random_state=seed)
+    return TruncatedSVD(min(SETTINGS.most_columns, n_rows - 1), random_state=seed)
