@@ -10,6 +10,9 @@ Then 3, 5 and 10 Gaussian classes under noise of a kind that is drawn too: one r
 target for each class, or rows of T at random. Counted are the entries of T, the classes' flip
 rates, the share of labels that such noise makes wrong on average, which the interval is of, and the
 share that is wrong in the data at hand, which varies less.
+
+Last, the goodness of fit of true models, linear in the columns or in their squares and products:
+5 % of the statistics should be above the limit of 5 %.
 """
 
 import argparse
@@ -20,12 +23,13 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, softmax
 from scipy.stats import norm
 
 from benchmarks.multiclass import NOISES, matrix
-from unflip import NoiseRates, flip_labels
+from unflip import NoiseRates, TransitionMatrix, flip_labels
 from unflip.noise_rates import ChannelRates
+from unflip.posterior import ChannelPosterior
 
 Array = NDArray[Any]
 
@@ -131,11 +135,47 @@ def print_many(seeds: range, jobs: int) -> None:
             print(f"  {NOISES[1 + kind]:20} " + " ".join(f"{share:9.1%}" for share in shares))
 
 
+TRUE_MODELS = tuple(
+    (n_classes, n_rows, curved)
+    for n_classes, n_rows in ((2, 300), (2, 1000), (2, 3000), (3, 300), (3, 1000), (5, 1000))
+    for curved in (False, True)
+)
+"""Number of classes and rows, and whether the classes are curved."""
+
+
+def goodness_of_fit(n_classes: int, n_rows: int, curved: bool, seed: int) -> float:
+    """Return the statistic of the goodness of fit of a true model."""
+    rng = np.random.default_rng([n_classes, n_rows, curved, seed])
+    X = rng.normal(size=(n_rows, 4))
+    if curved:
+        products = X[:, :1] * X[:, 1:]
+        X = np.column_stack([X, X**2, products])
+    t = 3 * (X - X.mean(axis=0)) @ rng.normal(size=(X.shape[1], n_classes)) / X.shape[1] ** 0.5
+    edges = softmax(t, axis=1).cumsum(axis=1)
+    y = np.minimum((rng.random((n_rows, 1)) > edges).sum(axis=1), n_classes - 1)
+    given = flip_labels(y, TransitionMatrix.uniform(n_classes, 0.2), random_state=seed)
+    check = ChannelPosterior(random_state=seed).fit(X, given).check_
+    assert check is not None
+    return check.statistic
+
+
+def print_goodness_of_fit(seeds: range, jobs: int) -> None:
+    print(f"{'goodness of fit':34}  mean   s.d.  above 5 %   of {len(seeds)} data sets")
+    for n_classes, n_rows, curved in TRUE_MODELS:
+        run = Parallel(jobs)(
+            delayed(goodness_of_fit)(n_classes, n_rows, curved, seed) for seed in seeds
+        )
+        name = f"{n_classes} classes, n = {n_rows}, {'curved' if curved else 'linear'}"
+        share = np.mean(np.array(run) > norm.isf(0.05))
+        print(f"{name:34} {np.mean(run):5.2f} {np.std(run):6.2f} {share:10.1%}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=500, help="data sets for the intervals")
     parser.add_argument("--test-draws", type=int, default=100, help="data sets for the tests")
     parser.add_argument("--many-draws", type=int, default=300, help="of more than two classes")
+    parser.add_argument("--fit-draws", type=int, default=500, help="for the goodness of fit")
     parser.add_argument("--first", type=int, default=0, help="first data set")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
@@ -152,6 +192,8 @@ def main() -> None:
             print(f"{setting:22} " + " ".join(f"{share:9.1%}" for share in np.mean(run, axis=0)))
     if options.many_draws:
         print_many(range(options.first, options.first + options.many_draws), options.jobs)
+    if options.fit_draws:
+        print_goodness_of_fit(range(options.first, options.first + options.fit_draws), options.jobs)
 
 
 if __name__ == "__main__":

@@ -16,20 +16,19 @@ from unflip._utils.typing import Bools, Codes, Floats
 from unflip.channel._design import ChannelDesign, softmax_over_classes
 from unflip.channel._evidence import ChannelFit, fit_coefficients, fit_without
 from unflip.channel._features import ChannelFeatures
-from unflip.channel._forest import folds_of, for_trees
+from unflip.channel._forest import centred_logs, class_shares, folds_of, for_trees
 from unflip.channel._maximise import Mode
 from unflip.channel._outcomes import ModelCheck
 from unflip.channel._settings import SETTINGS
 from unflip.channel._temperature import held_out_logits
 
 
-def check_channel(rows: Floats, fit: ChannelFit, factor: float = 1.0) -> ModelCheck:
+def check_channel(rows: Floats, fit: ChannelFit, factor: float, statistic: float) -> ModelCheck:
     """Return how well the noise model explains labels that it has not seen."""
     rows = rows[: SETTINGS.pilot_samples]
     codes, weight = fit.design.codes[: len(rows)], fit.design.weight[: len(rows)]
     wrong = _disagreement(leave_one_out(fit, len(rows), factor), codes, weight)
     enough = len(rows) >= SETTINGS.fewest_checked
-    statistic = residual_statistic(rows, fit, factor) if enough else 0.0
     verdict = "not_rejected"
     if statistic >= SETTINGS.suspect_statistic:
         verdict = "rejected" if statistic >= SETTINGS.rejected_statistic else "suspect"
@@ -100,13 +99,16 @@ def _hardly_overlap(plain: ChannelFit) -> bool:
     return wrong < SETTINGS.separated_disagreement
 
 
-def residual_statistic(rows: Floats, fit: ChannelFit, factor: float = 1.0) -> float:
-    r"""Return the standardised sum of products of residuals with what trees predict of them.
+def held_out_statistics(rows: Floats, fit: ChannelFit, factor: float = 1.0) -> tuple[float, float]:
+    r"""Return the statistics of the goodness of fit, and of a forest's scores as features.
 
-    The trees that predict r_i for one fold are grown on the folds before it, on residuals at w
-    fitted to these folds alone. Given their labels, the sum over the fold of
+    Both are standardised sums of products r_i' e_i of residuals with what trees say of them. Trees
+    that are grown on the folds before a fold predict r_i: their mean residuals at w fitted to these
+    folds alone, or the logarithms of their probabilities of the labels (the score test of the
+    coefficient by which such scores would enter the logits). Given the earlier folds, the sum over
+    a fold, with
 
-        r_i' e_i,    e_i = [label = k] - P(noisy=k | x_i) at w fitted to this fold, too,
+        e_i = [label = k] - P(noisy=k | x_i) at w fitted to this fold, too,
 
     has mean 0 under the model: the sums of the folds are differences of a martingale. (With labels
     of the fold in w, e_i is the generalised least-squares residual, to first order. Without them, w
@@ -115,6 +117,7 @@ def residual_statistic(rows: Floats, fit: ChannelFit, factor: float = 1.0) -> fl
     """
     fold, n, design = folds_of(rows)[0], len(rows), fit.design
     codes, weight = design.codes[:n], design.weight[:n]
+    columns, share = for_trees(rows), class_shares(codes, weight, design.n_classes)
     label = np.eye(design.n_classes)[codes]
 
     def fitted_to(seen: Codes) -> ChannelFit:
@@ -126,48 +129,59 @@ def residual_statistic(rows: Floats, fit: ChannelFit, factor: float = 1.0) -> fl
         logits = factor * design.logits(now.unscaled_coef, slice(n))
         return np.asarray(softmax_over_classes(logits).T)
 
-    columns, total, variance = for_trees(rows), 0.0, 0.0
+    total, variance = np.zeros(2), np.zeros(2)
     seen = np.flatnonzero(fold == 0)
     now = fitted_to(seen)
     for k in range(1, fold.max() + 1):
         left = np.flatnonzero(fold == k)
-        p = clean_by(now) @ fit.T
-        r = _predicted(columns, label - p, weight, seen, left, seed=k)
+        means = _leaf_means(columns, label, label - clean_by(now) @ fit.T, weight, seen, left, k)
+        proba, residual = np.split(means, 2, axis=1)
         seen = np.append(seen, left)
         now = fitted_to(seen)
         clean = clean_by(now)[left]
-        p, weighted = clean @ fit.T, weight[left, None] * r
-        total += float((weighted * (label[left] - p)).sum())
-        mean = (p * r).sum(axis=1, keepdims=True)
-        variance += float((weighted * p * (r - mean)).sum())
-        by_clean = weighted @ fit.T.T
-        by_t = factor * clean * (by_clean - (clean * by_clean).sum(axis=1, keepdims=True))
-        q = (by_t @ now.directions).T @ design.features[left]
-        variance -= float((np.matmul(q[:, None], now.unscaled_roots) ** 2).sum())
-    return total / np.sqrt(variance) if variance > 0 else 0.0
+        p = clean @ fit.T
+        for j, r in enumerate((residual, centred_logs(proba, share, SETTINGS.residual_trees))):
+            weighted = weight[left, None] * r
+            total[j] += (weighted * (label[left] - p)).sum()
+            variance[j] += (weighted * p * (r - (p * r).sum(axis=1, keepdims=True))).sum()
+            by_clean = weighted @ fit.T.T
+            by_t = factor * clean * (by_clean - (clean * by_clean).sum(axis=1, keepdims=True))
+            q = (by_t @ now.directions).T @ design.features[left]
+            variance[j] -= (np.matmul(q[:, None], now.unscaled_roots) ** 2).sum()
+    found = np.divide(
+        total, np.sqrt(np.maximum(variance, 0.0)), where=variance > 0, out=np.zeros(2)
+    )
+    return float(found[0]), float(found[1])
 
 
-def _predicted(
-    columns: Floats, residual: Floats, weight: Floats, others: Codes, left: Codes, seed: int
+def _leaf_means(
+    columns: Floats,
+    label: Floats,
+    residual: Floats,
+    weight: Floats,
+    others: Codes,
+    left: Codes,
+    seed: int,
 ) -> Floats:
-    """Return the residuals of some samples as trees grown on others predict them.
+    """Return the mean labels and residuals in the leaves of trees grown on the labels of others.
 
-    The trees are grown on few random combinations of the classes' residuals, which find about the
+    The trees are grown on few random combinations of the classes' labels, which find about the
     same splits in less time (Joly, Geurts and Wehenkel, 2014); their leaves hold all of them.
     """
-    n_classes, n_trees = residual.shape[1], SETTINGS.residual_trees
-    # the residuals of all classes sum to 0
+    n_classes, n_trees = label.shape[1], SETTINGS.residual_trees
+    # the indicators of all classes sum to 1
     shape = n_classes, min(n_classes - 1, SETTINGS.residual_combinations)
-    mixed = residual[others] @ np.random.RandomState(seed).standard_normal(shape)
+    mixed = label[others] @ np.random.RandomState(seed).standard_normal(shape)
     mixed = mixed[:, 0] if n_classes == 2 else mixed
-    forest = ExtraTreesRegressor(n_trees, min_samples_leaf=SETTINGS.tree_leaf, random_state=seed)
+    n_leaf = SETTINGS.residual_leaf
+    forest = ExtraTreesRegressor(n_trees, min_samples_leaf=n_leaf, random_state=seed)
     with SCIKIT_LEARN:
         leaves = forest.fit(columns[others], mixed, weight[others]).apply(columns)
     leaves += np.cumsum([0, *(tree.tree_.node_count for tree in forest.estimators_)])[:-1]
     ends = np.arange(0, leaves.size + 1, n_trees)
     placed = csr_array((np.ones(leaves.size), leaves.ravel(), ends))
-    grown = placed[others].T
-    sums = grown @ np.column_stack([weight[others, None] * residual[others], weight[others]])
+    own = weight[others, None]
+    sums = placed[others].T @ np.column_stack([own * label[others], own * residual[others], own])
     means = sums[:, :-1] / np.maximum(sums[:, -1:], SETTINGS.smallest_probability)
     return np.asarray(placed[left] @ means) / n_trees
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2, norm
 
 from unflip._utils.typing import Floats
-from unflip.channel._check import check_channel
+from unflip.channel._check import check_channel, held_out_statistics
 from unflip.channel._choose import Candidate, ChannelSample, Choice, Features
 from unflip.channel._copies import distinct_rows
 from unflip.channel._design import softmax_over_classes
@@ -136,9 +136,9 @@ def fit_channel(
 ) -> tuple[FittedChannel, FittedRows]:
     """Fit P(noisy | x) = softmax(t(x)) T, and return it with the rows as it has seen them.
 
-    With "auto", the evidence chooses between the columns and RBF features beside them. If their
-    goodness of fit is in doubt, the scores of a forest are compared with them too, and the goodness
-    of fit is tested again.
+    With "auto", the evidence chooses between the columns and RBF features beside them. If trees
+    that are grown on some samples help to predict others, the scores of a forest are compared with
+    them too. The goodness of fit is tested at the end.
 
     Parameters
     ----------
@@ -174,14 +174,23 @@ def fit_channel(
     if features == "trees":
         return finished(choice.trees(columns, random_state))
     smooth = choice.smooth(columns)
-    fitted = _checked(finished(smooth))
-    check = fitted[0].check
-    if check is not None and check.p_value < SETTINGS.forest_p_value:
+    fitted = finished(smooth)
+    statistics = _statistics(fitted[1])
+    if norm.sf(max(statistics)) < SETTINGS.forest_p_value:
         trees = choice.trees(columns, random_state)
         n_rows = min(len(sample.rows), SETTINGS.pilot_samples)
         if n_rows * (trees.height - smooth.height) > SETTINGS.forest_evidence:
-            fitted = _checked(finished(trees))
-    return fitted
+            fitted = finished(trees)
+            statistics = _statistics(fitted[1])
+    return _checked(fitted, statistics[0])
+
+
+def _statistics(rows: FittedRows) -> tuple[float, float]:
+    """Return the statistics of held-out labels; with few samples, trees hardly learn anything."""
+    head = rows.sample.rows[: SETTINGS.pilot_samples]
+    if len(head) < SETTINGS.fewest_checked:
+        return 0.0, 0.0
+    return held_out_statistics(head, rows.fit, rows.factor)
 
 
 def _exploration(known: Noise | None, n_classes: int, estimate: str) -> Exploration:
@@ -223,10 +232,12 @@ def _finished(
     return channel, rows
 
 
-def _checked(fitted: tuple[FittedChannel, FittedRows]) -> tuple[FittedChannel, FittedRows]:
+def _checked(
+    fitted: tuple[FittedChannel, FittedRows], statistic: float
+) -> tuple[FittedChannel, FittedRows]:
     """Return the same with its goodness of fit."""
     channel, rows = fitted
-    check = check_channel(rows.sample.rows, rows.fit, rows.factor)
+    check = check_channel(rows.sample.rows, rows.fit, rows.factor, statistic)
     if channel.found.distribution.is_known:
         check = replace(check, likelier_rates=_likelier(rows))
     return replace(channel, check=check), rows

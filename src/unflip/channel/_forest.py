@@ -77,7 +77,7 @@ class ForestFeatures:
     ) -> Floats:
         """Grow the forests, and return the held-out scores of the first rows."""
         n = min(len(X), SETTINGS.forest_samples)
-        self.share = _shares(codes, weight, n_classes)
+        self.share = class_shares(codes, weight, n_classes)
         self.seed = random_state
         votes, self.forests = self._grown(X[:n], codes, weight, folds_of(X[:n])[0], random_state)
         logs = self._logs(votes)
@@ -127,12 +127,16 @@ class ForestFeatures:
         return np.column_stack([self.columns.transform(X), np.concatenate([known, scores])])
 
     def _logs(self, votes: Floats) -> Floats:
-        """Return the centred logarithms of the probabilities of all classes."""
-        logs = np.log(SETTINGS.forest_trees * votes + SETTINGS.prior_trees * self.share)
-        return np.asarray(logs - logs.mean(axis=1, keepdims=True))
+        return centred_logs(votes, self.share, SETTINGS.forest_trees)
 
 
-def _shares(codes: Codes, weight: Floats, n_classes: int) -> Floats:
+def centred_logs(proba: Floats, share: Floats, n_trees: int) -> Floats:
+    """Return log-probabilities of trees, the classes' shares counted as some more of them."""
+    logs = np.log(n_trees * proba + SETTINGS.prior_trees * share)
+    return np.asarray(logs - logs.mean(axis=1, keepdims=True))
+
+
+def class_shares(codes: Codes, weight: Floats, n_classes: int) -> Floats:
     """Return the shares of the noisy classes, none of them 0."""
     share = np.bincount(codes, weight, minlength=n_classes) + 1 / n_classes
     return np.asarray(share / share.sum())

@@ -148,9 +148,10 @@ class ChannelSettings:
     # bounds the time of a fit (`TIMES`). With more samples, the coefficients are so certain that
     # the clean posterior is not averaged over them.
     pilot_samples: int = 3000
-    # Maximum p-value of the goodness of fit to grow a forest, the usual level of a test. Whether
-    # the scores of the forest are used is for the evidence to decide. With 0.16, the rates of
-    # curved classes are not better, and a fit takes 16 % more time (`SCENARIOS`).
+    # Maximum p-value of the goodness of fit, or of the score test of a forest's scores, to grow a
+    # forest: the usual level of a test. Whether the scores are used is for the evidence to decide.
+    # With 0.16, the rates of curved classes are not better, and a fit takes 16 % more time
+    # (`SCENARIOS`).
     forest_p_value: float = 0.05
     # Minimum gain of the log-evidence, in nats, to use the scores of a forest. Such a gain is
     # strong evidence, e^3 = 20 to 1 (Kass and Raftery, JASA 1995). It is required because the
@@ -174,10 +175,12 @@ class ChannelSettings:
     # --- Goodness of fit.
     # Minimum number of samples for a check: with fewer samples, trees hardly learn anything.
     fewest_checked: int = 100
-    # Number of trees that predict the residuals. With 15, the statistic of curved classes is larger
-    # by a tenth (`SCENARIOS`). Bounds the time of a fit (`TIMES`).
+    # Number of trees that predict labels and residuals, and minimum number of samples in a leaf.
+    # With 15 trees, the statistic of curved classes is larger by a tenth (`SCENARIOS`). With 2
+    # samples in a leaf, it is the same, and trees take more time.
     residual_trees: int = 10
-    # Number of random combinations of the residuals that trees are grown on (Joly, Geurts and
+    residual_leaf: int = 5
+    # Number of random combinations of the labels that trees are grown on (Joly, Geurts and
     # Wehenkel, ECML 2014). Bounds the time of a fit.
     residual_combinations: int = 3
     # Statistics, in standard errors, from which on the model is suspect (the verdict "suspect") or
