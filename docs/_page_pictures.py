@@ -1,11 +1,10 @@
-"""Take the pictures of command line, report and review: `python docs/_page_pictures.py`.
+"""Take the pictures of report and review page: `python docs/_page_pictures.py`.
 
-A made-up table of support tickets, with text, categories, numbers and gaps, whose label "urgent"
-was put wrongly in 25 % and 8 % of the rows. Needs Chromium and playwright.
+They show a simulated table of support tickets with text, categories, numbers and missing values.
+25 % of the urgent and 8 % of the other tickets are mislabelled. Needs Chromium and playwright.
 """
 
 import contextlib
-import html
 import json
 import shutil
 import subprocess
@@ -69,23 +68,9 @@ def main() -> None:
         table, true = tickets()
         table.write_csv(folder / "tickets.csv")
         with contextlib.chdir(folder):  # pages show the names of files
-            _command(browser, folder)
             _report(browser, folder)
             _review(browser, table, true)
         browser.close()
-
-
-def _command(browser: Browser, folder: Path) -> None:
-    words = ["unflip", "estimate", "tickets.csv", "--label", "status", "--drop", "ticket"]
-    said = subprocess.run(  # noqa: S603
-        [sys.executable, "-m", *words], capture_output=True, check=True, text=True
-    ).stdout
-    page = folder / "terminal.html"
-    style = "position: fixed; inset: 0; margin: 0; padding: 24px; font: 15px/1.5 monospace"
-    style += "; background: #1e1e1e; color: #ddd"
-    shown = html.escape(f"$ {' '.join(words)}\n{said}")
-    page.write_text(f'<pre style="{style}">{shown}</pre>', encoding="utf-8")
-    _shot(browser, page.as_uri(), "estimate", 860, 700)
 
 
 def _report(browser: Browser, folder: Path) -> None:
