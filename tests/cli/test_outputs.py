@@ -135,7 +135,7 @@ def test_what_is_read_is_not_written_over_even_with_force(run, here, command, na
         link(name, out)
     before = content(here)
     for force in ((), ("--force",)):
-        refused(run(command, *CALLS[command], *extra, "--out", out, *force), "is read from")
+        refused(run(command, *CALLS[command], *extra, "--out", out, *force), "is an input")
     assert content(here) == before
 
 
@@ -145,5 +145,5 @@ def test_a_review_does_not_write_over_its_table(run, here, option):
     before = content(here)
     given = "corrected.csv" if option == "--decisions" else "."
     call = ("corrected.csv", *COLUMNS, *RATES, "--export", option, given)
-    refused(run("review", *call), "corrected.csv is read from")
+    refused(run("review", *call), "corrected.csv is an input")
     assert content(here) == before
