@@ -162,10 +162,10 @@ def check_features(features: "pl.DataFrame") -> None:
 
 
 def kind_of(column: "pl.Series") -> str:
-    """Return the kind of a column's values; "gaps" if all are missing."""
+    """Return the kind of a column's values; "missing" if all are missing."""
     kind = column.dtype
     if column.null_count() == len(column):
-        return "gaps"
+        return "missing"
     if kind.is_temporal():
         return "dates"
     if kind == pl.Boolean:
@@ -184,7 +184,7 @@ def matched(table: "pl.DataFrame", kinds: dict[str, str], ignored: Sequence[str]
     for name, kind in kinds.items():
         if name in table.columns:
             found = kind_of(table[name])
-            if found != kind and "gaps" not in (found, kind):
+            if found != kind and "missing" not in (found, kind):
                 wrong.append(f"{name!r} holds {found} instead of {kind}")
     if wrong:
         more = [f"... ({len(wrong)} in all)"] if len(wrong) > MOST_DIFFERENCES else []
@@ -227,9 +227,9 @@ def _series(name: str, values: "Array | pl.Series") -> "pl.Series":
 def _labels(column: "pl.Series") -> Array:
     """Return the labels as numbers, booleans or strings, or raise an error if some are missing."""
     name, column = column.name, unnamed(column)
-    gaps = column.is_null()
-    if gaps.any():
-        rows = gaps.arg_true().to_list()
+    missing = column.is_null()
+    if missing.any():
+        rows = missing.arg_true().to_list()
         raise TableError(
             f"{len(rows)} of {len(column)} rows have no label in column {name!r} (rows "
             f"{listed(rows, 5)}, counted from 0): add labels, or skip these rows with "

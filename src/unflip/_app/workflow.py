@@ -76,7 +76,7 @@ class Audited:
 
 
 @dataclass(frozen=True)
-class Learnt(Audited):
+class Trained(Audited):
     """An estimate and a model trained on a table."""
 
     # From the table's columns to labels; the last step is the classifier.
@@ -102,7 +102,7 @@ def learn(
     reviewed: CheckedLabels | None = None,
     random_state: int = 0,
     say: Callable[[str], None] = lambda step: None,
-) -> Learnt:
+) -> Trained:
     """Estimate the noise rates of a table and train a classifier."""
     classes = data.classes
     known, positive_class = rates_by_class(rates, classes, positive)
@@ -161,7 +161,7 @@ def learn(
         weights = _train_again(classifier, estimator, X, reviewed, noise)
         add_checked(found, reviewed, noise)
     model = Pipeline([("table", vectorizer), ("classifier", classifier)])
-    return Learnt(found, noise, classifier, reviewed, X, model, weights, positive_class)
+    return Trained(found, noise, classifier, reviewed, X, model, weights, positive_class)
 
 
 @contextmanager
@@ -188,9 +188,9 @@ def _train_again(
     )
     truth = reviewed.truth(Labels(noise.classes, noise.codes))
     known = (truth >= 0) & (truth < noise.classes.size)
-    believed = 1 - noise.mislabel_proba
-    believed[reviewed.rows[known]] = 1.0
-    return believed
+    weights = 1 - noise.mislabel_proba
+    weights[reviewed.rows[known]] = 1.0
+    return weights
 
 
 def make_estimator(name: str) -> BaseEstimator:

@@ -70,19 +70,19 @@ def audit(
             _check_free_names(data.whole)
             check_writable(data.for_format(out), out)
         checked = None if reviewed is None else read_reviewed(reviewed, data)
-        learnt = learn(data, reviewed=checked)
+        audited = learn(data, reviewed=checked)
         shell.step("ranking the rows")
-        if top is None and precision is None and not len(learnt.reviewed):
+        if top is None and precision is None and not len(audited.reviewed):
             # with a copy of the label among the columns, no row is suspicious
-            top = 0 if is_meaningless(learnt.found) else round(learnt.found["expected_errors"])
-        chosen, columns = _ranked(learnt.audit(), top, precision, learnt.reviewed.rows)
+            top = 0 if is_meaningless(audited.found) else round(audited.found["expected_errors"])
+        chosen, columns = _ranked(audited.audit(), top, precision, audited.reviewed.rows)
         if out is not None:
             listed = add_columns(data.for_format(out)[chosen], columns)
             write_table(listed[[*columns, *data.whole.columns]], out)
-        shell.result(_as_json(out, columns, data.y[chosen], learnt.found))
-        say_found(shell, learnt.found)
-        say_checked(shell, learnt.found)
-        if chosen.size or not is_meaningless(learnt.found):
+        shell.result(_as_json(out, columns, data.y[chosen], audited.found))
+        say_found(shell, audited.found)
+        say_checked(shell, audited.found)
+        if chosen.size or not is_meaningless(audited.found):
             shell.say()
             shell.say(_to_look_at(chosen.size, columns["p_wrong"].sum()))
         if out is None and chosen.size:

@@ -13,7 +13,7 @@ from unflip._app.persistence import packages_of, save_model, trust_options
 from unflip._app.reviewed import read_reviewed
 from unflip._app.table_files import check_ending, check_writable, write_table
 from unflip._app.tables import LabelledTable, kind_of
-from unflip._app.workflow import Learnt
+from unflip._app.workflow import Trained
 from unflip._utils.files import check_outputs
 from unflip._utils.progress import tick, work
 from unflip._utils.typing import Record
@@ -52,24 +52,26 @@ def fit(
         checked = None if reviewed is None else read_reviewed(reviewed, data)
         page = None
         with work(1 if report is None else 2):
-            learnt = learn(data, reviewed=checked)
+            trained = learn(data, reviewed=checked)
             tick()
             if report is not None:
                 shell.step("writing the report")
-                page = report_on(learnt, data, source, method)
+                page = report_on(trained, data, source, method)
         shell.step("writing")
-        provenance = _provenance(learnt, data, estimator, method.seed)
-        strangers = _save(out, learnt, provenance)
+        provenance = _provenance(trained, data, estimator, method.seed)
+        untrusted = _save(out, trained, provenance)
         if weights is not None:
-            write_table(_weights_table(learnt, data, source.identifier, weights), weights)
+            write_table(_weights_table(trained, data, source.identifier, weights), weights)
         if report is not None and page is not None:
             write_report(page, report)
-        shell.result({**provenance, "model": str(out), "trust": strangers, "summary": learnt.found})
-        say_briefly(shell, learnt.found)
+        shell.result(
+            {**provenance, "model": str(out), "trust": untrusted, "summary": trained.found}
+        )
+        say_briefly(shell, trained.found)
         shell.say("`unflip estimate` shows the error rate of each class, with intervals.")
-        say_checked(shell, learnt.found)
+        say_checked(shell, trained.found)
         shell.say()
-        n_reviewed = len(learnt.reviewed)
+        n_reviewed = len(trained.reviewed)
         joined = f", {n_reviewed:,} of them reviewed" if n_reviewed else ""
         shell.say(f"Trained ({estimator}) on {data.y.size:,} rows{joined}.")
         shell.written(out, weights, report)
@@ -97,43 +99,43 @@ def _check_outputs(
         check_report_ending(report)
 
 
-def _save(out: Path, learnt: Learnt, provenance: Record) -> list[str]:
+def _save(out: Path, trained: Trained, provenance: Record) -> list[str]:
     """Write the model; return, and warn about, the types that must be trusted to load it."""
-    strangers = save_model(out, learnt.model, provenance)
-    if strangers:
+    untrusted = save_model(out, trained.model, provenance)
+    if untrusted:
         warnings.warn(
             f"`unflip predict` loads this model only if you trust its types: "
-            f"{trust_options(packages_of(strangers))}",
+            f"{trust_options(packages_of(untrusted))}",
             stacklevel=1,
         )
-    return strangers
+    return untrusted
 
 
-def _provenance(learnt: Learnt, data: LabelledTable, estimator: str, seed: int) -> Record:
+def _provenance(trained: Trained, data: LabelledTable, estimator: str, seed: int) -> Record:
     """Return where a model comes from, and which columns it expects."""
     return {
         "label": data.label,
         "classes": data.classes.tolist(),
-        "positive": learnt.positive,
+        "positive": trained.positive,
         "columns": {name: kind_of(data.features[name]) for name in data.features.columns},
         "set_aside": list(data.set_aside),
         "estimator": estimator,
-        "noise_rates": rounded(learnt.found["noise_rates"]),
-        "transition_matrix": rounded(learnt.found["transition_matrix"]),
+        "noise_rates": rounded(trained.found["noise_rates"]),
+        "transition_matrix": rounded(trained.found["transition_matrix"]),
         "seed": seed,
         "n_rows": data.y.size,
-        "n_reviewed": len(learnt.reviewed),
+        "n_reviewed": len(trained.reviewed),
         "command": command_line(),
     }
 
 
 def _weights_table(
-    learnt: Learnt, data: LabelledTable, identifier: str | None, path: Path
+    trained: Trained, data: LabelledTable, identifier: str | None, path: Path
 ) -> pl.DataFrame:
     """Return the training weight of each row, with its identifier if there is one."""
     n_rows = data.y.size
     names = {} if identifier is None else {identifier: data.for_format(path)[identifier]}
-    is_reviewed = np.isin(np.arange(n_rows), learnt.reviewed.rows)
+    is_reviewed = np.isin(np.arange(n_rows), trained.reviewed.rows)
     return pl.DataFrame(
-        {**names, "row": range(n_rows), "weight": learnt.weights, "reviewed": is_reviewed}
+        {**names, "row": range(n_rows), "weight": trained.weights, "reviewed": is_reviewed}
     )

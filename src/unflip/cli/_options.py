@@ -12,7 +12,7 @@ import typer
 
 if TYPE_CHECKING:
     from unflip._app.tables import LabelledTable
-    from unflip._app.workflow import Audited, Learnt
+    from unflip._app.workflow import Audited, Trained
 
 TableFile = Annotated[
     Path,
@@ -164,7 +164,7 @@ class Method:
 
     def learner(
         self, source: Source, say: Callable[[str], None], estimator: str = "logistic"
-    ) -> "Callable[..., Learnt]":
+    ) -> "Callable[..., Trained]":
         """Return :func:`~unflip._app.workflow.learn` with these settings."""
         from unflip._app.workflow import learn, make_estimator, parse_posterior, parse_rates
 

@@ -52,20 +52,20 @@ def report(
         by = by or []
         _check_by(by, data, proba)
         with work((1.0, *[0.7] * len(by), 1.0)):
-            learnt = learn(data)
+            audited = learn(data)
             tick()
             slices = []
             for name in by:
                 shell.step(f"comparing the noise by {visible(name)}")
                 slices.append(_noise_by(name, data, method.seed))
                 tick()
-            shell.step(f"{'' if learnt.X is None else 'cross-validating, and '}writing the report")
-            page = report_on(learnt, data, source, method, slices)
+            shell.step(f"{'' if audited.X is None else 'cross-validating, and '}writing the report")
+            page = report_on(audited, data, source, method, slices)
         write_report(page, out)
         shell.result(page.content)
-        for sentence in verdict(learnt.found):
+        for sentence in verdict(audited.found):
             shell.say(sentence)
-        say_findings(shell, learnt.found)
+        say_findings(shell, audited.found)
         for found in slices:
             shell.say()
             shell.say(plain(str(found)))
@@ -98,26 +98,26 @@ def _noise_by(name: str, data: LabelledTable, seed: int) -> NoiseBySlice:
 
 
 def report_on(
-    learnt: Audited,
+    audited: Audited,
     data: LabelledTable,
     source: options.Source,
     method: options.Method,
     slices: Sequence[NoiseBySlice] = (),
 ) -> Report:
-    """Return the report on what was learnt."""
+    """Return the report on an audited table."""
     shown = without(data.whole, [data.label])
     if source.identifier is not None:
         names = [source.identifier, *(n for n in shown.columns if n != source.identifier)]
         shown = shown[names]
     return make_report(
-        learnt.classifier,
-        learnt.X,
+        audited.classifier,
+        audited.X,
         data.y,
-        noise=learnt.noise,
-        found=learnt.found,
+        noise=audited.noise,
+        found=audited.found,
         rows=shown,
         slices=slices,
-        settled=set(learnt.reviewed.rows.tolist()),
+        settled=set(audited.reviewed.rows.tolist()),
         made={
             "table": visible(source.table.name),
             "label": source.label,

@@ -93,22 +93,22 @@ def review(
         # checked before the fit, which takes long
         reviewed = ReviewTable(rows, source.label, id_column=source.identifier)
         check_review(store, folder, table=reviewed, images=images, port=port)
-        learnt = learn(data)
+        audited = learn(data)
         shell.step("ranking the rows")
         serve(
             reviewed,
             source.label,
-            learnt.audit(),
+            audited.audit(),
             store,
             out=folder,
             sample_size=sample,
             goal=goal,
             images=images,
             checker=checker,
-            features=learnt.X,
+            features=audited.X,
             port=port,
             title=source.table.name,
-            verdict=verdict(learnt.found),
+            verdict=verdict(audited.found),
             started=partial(_say_address, shell, open_page, until_stopped),
             # now: other notes are printed at the end, when the page is closed
             note=lambda words: None if quiet else complain(f"note: {words}"),

@@ -158,13 +158,13 @@ def _model(state: Any, archive: Archive, names: set[str], trusted: Sequence[str]
     if not isinstance(state, dict):
         raise BrokenFileError(f"{NOTE} does not describe a model")
     encoder = read_encoder(state.get("columns"), archive, names)
-    gaps = read_imputation(archive, sum(column.width for column in encoder.columns_))
+    imputation = read_imputation(archive, sum(column.width for column in encoder.columns_))
     labels = read_labels(state.get("labels"))
     kind = state.get("classifier")
     if isinstance(kind, dict) and kind.get("kind") == "other":
-        return Model(encoder, gaps, labels, _loaded(kind.get("types"), archive, trusted))
-    classifier = read_classifier(kind, archive, gaps.centre.size, labels.size)
-    return Model(encoder, gaps, labels, classifier)
+        return Model(encoder, imputation, labels, _loaded(kind.get("types"), archive, trusted))
+    classifier = read_classifier(kind, archive, imputation.centre.size, labels.size)
+    return Model(encoder, imputation, labels, classifier)
 
 
 def _dumped(classifier: Any) -> bytes:
@@ -194,12 +194,12 @@ def _loaded(stated: Any, archive: Archive, trusted: Sequence[str]) -> Any:
 
 def _check_trusted(names: Sequence[str], trusted: Sequence[str]) -> None:
     """Reject types that the user does not trust."""
-    strangers = [name for name in names if not _is_trusted(name, trusted)]
-    if strangers:
+    untrusted = [name for name in names if not _is_trusted(name, trusted)]
+    if untrusted:
         raise ModelFileError(
             f"the classifier in {HERE} is an object of another package, and loading it can run "
-            f"code from the file: {_listed(strangers)}. If you trust its source, add "
-            f"{trust_options(strangers)}"
+            f"code from the file: {_listed(untrusted)}. If you trust its source, add "
+            f"{trust_options(untrusted)}"
         )
 
 

@@ -178,8 +178,8 @@ def read_imputation(archive: Archive, n_columns: int) -> Imputation:
     """Return the imputation of this number of columns."""
     mean = archive.array("gaps_mean", np.float64, (n_columns,))
     flagged = archive.array("gaps_flagged", np.int32, (None,))
-    _check(flagged.size <= n_columns, "flags of gaps")
-    _check(bool(((flagged >= 0) & (flagged < n_columns)).all()), "flags of gaps")
+    _check(flagged.size <= n_columns, "flags of missing values")
+    _check(bool(((flagged >= 0) & (flagged < n_columns)).all()), "flags of missing values")
     centre = archive.array("gaps_centre", np.float64, (n_columns + flagged.size,))
     return Imputation(mean, flagged, centre)
 

@@ -300,7 +300,7 @@ def _posterior(content: Record) -> list[Block]:
     if posterior is None:
         return []
     negative, positive = content["summary"]["classes"]
-    low, high = posterior["plateaus"]
+    low, high = posterior["anchor_values"]
     picture = draw_histogram(
         posterior["edges"],
         posterior["counts"],

@@ -314,5 +314,5 @@ def _posterior(noise: NoiseEstimate) -> Record:
     return {
         "edges": found.edges.tolist(),
         "counts": found.counts.tolist(),
-        "plateaus": found.anchor_values.tolist(),
+        "anchor_values": found.anchor_values.tolist(),
     }

@@ -30,7 +30,7 @@ function sortBy(table, rows, column, order) {
   const numeric = values.every((text) => !Number.isNaN(asNumber(text)));
   const compare = (a, b) => {
     const [left, right] = [texts.get(a), texts.get(b)];
-    if (left === "" || right === "") return (left === "") - (right === ""); // gaps come last
+    if (left === "" || right === "") return (left === "") - (right === ""); // missing values come last
     return order * (numeric ? asNumber(left) - asNumber(right) : left.localeCompare(right));
   };
   return [...rows].sort(compare);

@@ -151,7 +151,7 @@ def _decide(session: ReviewSession, body: Record) -> Record:
     if verdict == "change":
         label = _whole(body.get("label"), "label", 0, session.n_classes - 1)
         if label == session.given(row):
-            raise BadRequestError("label is the given label of the row: use keep")
+            raise BadRequestError("the row has this label already: use keep")
     queue = _choice(body.get("queue"), "queue", QUEUES)
     decision = session.decide(row, version, verdict, label, queue)
     return {"row": row, **decision_dict(decision), "tally": session.tally()}

@@ -59,7 +59,7 @@ class Fingerprint:
         }
 
     def given(self, row: int) -> str:
-        """Return the given label of a row, as text."""
+        """Return the observed label of a row as text."""
         return self.classes[self.codes[row]]
 
     def key(self, row: int) -> RowKey:

@@ -41,19 +41,19 @@ class Guard:
         """Answer one request."""
         if scope["type"] != "http":
             return
-        refusal = self._refusal(scope)
-        if refusal:
-            await _refuse(send, *refusal)
+        rejection = self._rejection(scope)
+        if rejection:
+            await _reject(send, *rejection)
             return
         body = await _body(receive)
         if body is None:
-            await _refuse(send, 413, f"a request has at most {MAX_BODY} bytes")
+            await _reject(send, 413, f"a request has at most {MAX_BODY} bytes")
             return
         _, _, path = scope["path"].removeprefix("/").partition("/")
         inner = {**scope, "path": f"/{path}", "raw_path": None, "root_path": ""}
         await self._app(inner, _replay(body, receive), _with_headers(send))
 
-    def _refusal(self, scope: Scope) -> tuple[int, str] | None:
+    def _rejection(self, scope: Scope) -> tuple[int, str] | None:
         """Return the status and reason for rejecting a request, from its headers."""
         if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > MAX_ADDRESS:
             return 414, "the address is too long"
@@ -106,7 +106,7 @@ def _with_headers(send: Send) -> Send:
     return sending
 
 
-async def _refuse(send: Send, status: int, reason: str) -> None:
+async def _reject(send: Send, status: int, reason: str) -> None:
     guarded = _with_headers(send)
     text = reason.encode()
     headers = [

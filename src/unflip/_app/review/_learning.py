@@ -47,7 +47,7 @@ class Known(NamedTuple):
 
 
 class Learning:
-    """Updates P(true | x, given label) with the answers, in a background thread."""
+    """Updates P(true | x, observed label) with the answers, in a background thread."""
 
     def __init__(self, first: Opinion, given: Codes, features: Rows | None) -> None:
         self.now = Known(first, {}, 0)
@@ -58,7 +58,7 @@ class Learning:
         self._thread: threading.Thread | None = None
         self._trouble: str | None = None
 
-    def tell(self, answers: Answers) -> None:
+    def update(self, answers: Answers) -> None:
         """Take the current answers, and start an update if enough of them are new."""
         with self._lock:
             self._wanted = answers

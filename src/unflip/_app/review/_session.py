@@ -77,7 +77,7 @@ class ReviewSession:
         self._counting = Counting(table.codes, opinion.wrong, store, random_state=random_state)
         self._queues = Queues(table, opinion, self._sample)
         self._learning = Learning(opinion, table.codes, features)
-        self._tell()
+        self._update_model()
         self._explainer = Explainer(table)
         self._images = images
         self._pictures = {} if images is None else images.columns
@@ -242,17 +242,17 @@ class ReviewSession:
             suggested=int(opinion.suggested[row]),
             probability=float(opinion.wrong[row]),
         )
-        self._tell()
+        self._update_model()
         return decided
 
     def undo(self, row: int, version: int) -> Decision:
         """Undo the latest decision on a row."""
         undone = self._store.undo(row, version)
-        self._tell()
+        self._update_model()
         return self._store.mine().get(row, undone)
 
     def given(self, row: int) -> int:
-        """Return the class index of a row's given label."""
+        """Return the class index of a row's observed label."""
         return int(self._table.codes[row])
 
     def export(self) -> Record:
@@ -266,14 +266,14 @@ class ReviewSession:
             "unsure": written.n_unsure,
         }
 
-    def _tell(self) -> None:
+    def _update_model(self) -> None:
         """Pass the current decisions to the model."""
         answers = {
             row: decision.label
             for row, decision in self._store.all().items()
             if decision.label is not None
         }
-        self._learning.tell(answers)
+        self._learning.update(answers)
 
     def _head(
         self, row: int, opinion: Opinion, blind: bool, decisions: dict[int, Decision]

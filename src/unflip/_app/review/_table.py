@@ -151,7 +151,7 @@ class ReviewTable:
         )
 
     def given(self, row: int) -> str:
-        """Return the given label of a row, as text.
+        """Return the observed label of a row as text.
 
         Returns
         -------

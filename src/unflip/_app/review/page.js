@@ -318,7 +318,7 @@ function drawAgreement(found) {
     `${found.n_disputed} differently. Krippendorff’s alpha: ${alpha} (1: full agreement, 0: chance).`;
   const named = ([name, position]) => `${name}: ${position === null ? "unsure" : label(position)}`;
   byId("disputed").replaceChildren(...found.disputed.map(({ row, answers }) => {
-    // what others said of a row is told after one's own answer, not before
+    // other people's answers are shown only after one's own
     const told = !about.checker || answers.some(([name]) => name === about.checker);
     const button = make("button", { type: "button" },
       told ? `Row ${row}: ${answers.map(named).join(", ")}` : `Row ${row}`);
@@ -347,9 +347,9 @@ function drawRow() {
   byId("given-label").textContent = label(current.given);
   byId("head-label").textContent = `label: ${label(current.given)}`; // on a phone, beside the row
   const blind = current.suggested === null;
-  const junk = !blind && current.none >= 0.5;
-  const differs = !blind && (junk || current.suggested !== current.given);
-  byId("suggested-label").textContent = blind ? "hidden" : junk ? "none of these" : label(current.suggested);
+  const noClass = !blind && current.none >= 0.5;
+  const differs = !blind && (noClass || current.suggested !== current.given);
+  byId("suggested-label").textContent = blind ? "hidden" : noClass ? "none of these" : label(current.suggested);
   byId("suggestion").classList.toggle("differs", differs);
   byId("chance").textContent = blind ? "hidden" : percent(current.probability, 1);
   byId("chance-bar").style.width = width(current.probability ?? 0);
