@@ -25,7 +25,7 @@ from unflip._utils.frames import (
     split_label_column,
 )
 from unflip._utils.threads import one_blas_thread
-from unflip._utils.typing import Array, Floats
+from unflip._utils.typing import Array, Floats, RandomState
 from unflip._utils.validation import (
     Labels,
     check_class_weights,
@@ -121,7 +121,7 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
         *,
         determined: Determined = "auto",
         cv: Any = 5,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: RandomState = None,
         ignore: Sequence[str] | None = None,
     ) -> None:
         self.posterior = posterior
@@ -372,7 +372,7 @@ def find_label_issues(
     threshold: float | None = None,
     return_frame: bool | None = None,
     cv: Any = 5,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: RandomState = None,
 ) -> Any:
     """Return the samples whose labels are probably wrong, most likely errors first.
 

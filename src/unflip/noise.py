@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 
 from unflip._utils.docs import documented_like
 from unflip._utils.simplex import likeliest_mixture, onto_simplex, scaled_rows
-from unflip._utils.typing import Array, Floats, PlainLabel
+from unflip._utils.typing import Array, Floats, PlainLabel, RandomState
 from unflip._utils.validation import (
     check_classes,
     check_count,
@@ -920,11 +920,7 @@ def is_matrix(rates: object) -> TypeGuard[Array | Sequence[Sequence[float]]]:
 
 
 def flip_labels(
-    y: Any,
-    rates: KnownRates,
-    random_state: int | np.random.RandomState | None = None,
-    *,
-    classes: ArrayLike | None = None,
+    y: Any, rates: KnownRates, random_state: RandomState = None, *, classes: ArrayLike | None = None
 ) -> Any:
     """Return a copy of `y` in which a label i becomes j with probability T[i, j].
 

@@ -28,7 +28,7 @@ from unflip._utils.estimators import (
 from unflip._utils.frames import native_frame, row_index
 from unflip._utils.preprocessing import default_classifier
 from unflip._utils.threads import one_blas_thread
-from unflip._utils.typing import Array, Classifier, Floats
+from unflip._utils.typing import Array, Classifier, Floats, RandomState
 from unflip._utils.validation import (
     check_choice,
     check_class_weights,
@@ -165,7 +165,7 @@ class ImportanceReweightingClassifier(
         noise_rates: RatesLike = "auto",
         weighting: Literal["auto", "rho", "pi", "pi_printed", "relabel"] = "auto",
         cv: Any = None,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: RandomState = None,
         pos_label: Any = None,
         ignore: Sequence[str] | None = None,
     ) -> None:

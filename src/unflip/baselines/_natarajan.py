@@ -237,7 +237,7 @@ class UnbiasedLossClassifier(_RatesClassifier):
         noise_rates: RatesLike = "auto",
         *,
         learner: LossClassifier | None = None,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.loss = loss
         self.noise_rates = noise_rates
@@ -320,7 +320,7 @@ class LabelDependentCostClassifier(_RatesClassifier):
         *,
         cost: str | float = "rates",
         learner: LossClassifier | None = None,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.loss = loss
         self.noise_rates = noise_rates

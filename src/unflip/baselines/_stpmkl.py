@@ -16,7 +16,7 @@ from unflip._utils.docs import documented_like
 from unflip._utils.estimators import optional_generator
 from unflip._utils.gaussian_kernel import DistancesTo, gaussian, row_blocks, squared_distances
 from unflip._utils.threads import one_blas_thread
-from unflip._utils.typing import Array, Floats, Rows
+from unflip._utils.typing import Array, Floats, RandomState, Rows
 from unflip._utils.validation import (
     check_count,
     check_enough_rows,
@@ -150,7 +150,7 @@ class StPMKL(ClassifierMixin, BaseEstimator):
         C: float = 1.0,
         tol: float = 1e-3,
         max_iter: int = 100,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.noise_rates = noise_rates
         self.widths = widths

@@ -15,7 +15,7 @@ from unflip._utils.gaussian_kernel import GaussianDesign
 from unflip._utils.samples import Samples, TwoSamples
 from unflip._utils.sampling import shuffled
 from unflip._utils.threads import by_threads, one_blas_thread
-from unflip._utils.typing import Array, Record, Rows
+from unflip._utils.typing import Array, RandomState, Record, Rows
 from unflip._utils.validation import (
     MAX_SINGLE,
     check_count,
@@ -154,7 +154,7 @@ class KernelDensityRatio(BaseDensityRatio):
     """
 
     n_centers: int
-    random_state: int | np.random.RandomState | None
+    random_state: RandomState
 
     centers_: Array
     coef_: Array

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from unflip._utils.docs import documented_like
 from unflip._utils.gaussian_kernel import GaussianDesign, median_distance, reached
 from unflip._utils.samples import TwoSamples
-from unflip._utils.typing import Array, Record
+from unflip._utils.typing import Array, RandomState, Record
 from unflip._utils.validation import (
     check_choice,
     check_count,
@@ -261,7 +261,7 @@ class BregmanRatio(KernelDensityRatio):
         *,
         regularization: float = 0.0,
         max_iter: int = 200,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.divergence = divergence
         self.bandwidth = bandwidth

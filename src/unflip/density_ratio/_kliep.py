@@ -20,7 +20,7 @@ from unflip._utils.gaussian_kernel import (
 )
 from unflip._utils.samples import Samples, TwoSamples
 from unflip._utils.sampling import shuffled
-from unflip._utils.typing import Array, Record, Rows
+from unflip._utils.typing import Array, RandomState, Record, Rows
 from unflip._utils.validation import (
     check_choice,
     check_count,
@@ -142,7 +142,7 @@ class KLIEP(KernelDensityRatio):
         cv: int = 5,
         tol: float = 1e-6,
         max_iter: int = 100,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.bandwidth = bandwidth
         self.n_centers = n_centers

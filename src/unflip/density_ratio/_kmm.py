@@ -18,7 +18,7 @@ from unflip._utils.gaussian_kernel import (
     weighted_gram,
 )
 from unflip._utils.samples import TwoSamples
-from unflip._utils.typing import Array, Record, Rows
+from unflip._utils.typing import Array, RandomState, Record, Rows
 from unflip._utils.validation import (
     check_choice,
     check_count,
@@ -127,7 +127,7 @@ class KMM(BaseDensityRatio):
         n_landmarks: int | None = 300,
         tol: float = 1e-6,
         max_iter: int = 100,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.bandwidth = bandwidth
         self.upper_bound = upper_bound

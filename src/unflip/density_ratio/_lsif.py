@@ -16,7 +16,7 @@ from unflip._utils.gaussian_kernel import (
     width_grid,
 )
 from unflip._utils.samples import Samples, TwoSamples
-from unflip._utils.typing import Array, Record, Rows
+from unflip._utils.typing import Array, RandomState, Record, Rows
 from unflip._utils.validation import (
     check_choice,
     check_positive,
@@ -99,7 +99,7 @@ class RuLSIF(KernelDensityRatio):
         *,
         bandwidths: ArrayLike | None = None,
         regularizations: ArrayLike | None = None,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.alpha = alpha
         self.bandwidth = bandwidth
@@ -235,7 +235,7 @@ class ULSIF(RuLSIF):
         *,
         bandwidths: ArrayLike | None = None,
         regularizations: ArrayLike | None = None,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.bandwidth = bandwidth
         self.regularization = regularization

@@ -16,7 +16,7 @@ from unflip._utils.compat import validate_data
 from unflip._utils.docs import documented_like
 from unflip._utils.gaussian_kernel import row_blocks
 from unflip._utils.threads import one_blas_thread
-from unflip._utils.typing import Array, Rows
+from unflip._utils.typing import Array, RandomState, Rows
 from unflip._utils.validation import check_choice, check_count, is_number, new_rows
 from unflip._utils.warning import warn
 from unflip.learners._linear import LinearClassifier, LossClassifier
@@ -105,7 +105,7 @@ class KernelClassifier(LossClassifier):
         n_landmarks: int = 500,
         tol: float = 1e-4,
         max_iter: int = 1000,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.loss = loss
         self.kernel = kernel

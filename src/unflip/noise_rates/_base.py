@@ -351,10 +351,7 @@ class PosteriorRates(BaseRates):
 
 
 def count_checked(
-    checked: CountsRates | None,
-    labels: Labels,
-    rates: Noise,
-    noisy_posterior: Floats | None = None,
+    checked: CountsRates | None, labels: Labels, rates: Noise, noisy_posterior: Floats | None = None
 ) -> tuple[Noise, Counted | None]:
     """Return the rates counted in checked samples if enough were drawn, else those estimated."""
     if checked is None:

@@ -2,14 +2,13 @@
 
 from typing import Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import Tags
 
 from unflip._utils.docs import documented_like
 from unflip._utils.estimators import clone_seeded
 from unflip._utils.threads import one_blas_thread
-from unflip._utils.typing import Rows
+from unflip._utils.typing import RandomState, Rows
 from unflip._utils.validation import check_enough_rows, check_labels, check_table
 from unflip.noise import RatesInterval
 from unflip.noise_rates._base import BaseRates, CountsRates, PosteriorRates, count_checked
@@ -65,10 +64,7 @@ class ChannelRates(BaseRates):
     posterior_: JointPosterior
 
     def __init__(
-        self,
-        posterior: JointPosterior | None = None,
-        *,
-        random_state: int | np.random.RandomState | None = None,
+        self, posterior: JointPosterior | None = None, *, random_state: RandomState = None
     ) -> None:
         self.posterior = posterior
         self.random_state = random_state

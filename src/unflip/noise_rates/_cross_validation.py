@@ -15,7 +15,7 @@ from unflip._utils.estimators import clone_seeded, optional_generator
 from unflip._utils.folds import check_splits, stratified_folds
 from unflip._utils.row_weights import relative_weights
 from unflip._utils.threads import one_blas_thread
-from unflip._utils.typing import Array, Classifier, CrossValidation, Floats, Rows
+from unflip._utils.typing import Array, Classifier, CrossValidation, Floats, RandomState, Rows
 from unflip._utils.validation import (
     MIN_SAMPLES,
     check_choice,
@@ -129,7 +129,7 @@ class CrossValidatedRates(BaseRates):
         *,
         scoring: str = "forward_loglik",
         cv: CrossValidation = 3,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.estimator = estimator
         self.grid = grid

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_array, get_tags
 
-from unflip._utils.typing import Classifier, Rows
+from unflip._utils.typing import Classifier, RandomState, Rows
 from unflip._utils.validation import Labels, check_labels
 from unflip.noise import KnownRates, Noise, NoiseRates, as_noise, known_size
 from unflip.noise_rates._base import BaseRates, PosteriorRates
@@ -22,7 +22,7 @@ def estimate_rates(
     X: Rows,
     y: ArrayLike,
     sample_weight: ArrayLike | None = None,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: RandomState = None,
     *,
     noisy_posterior: ArrayLike | None = None,
     classifier: Classifier | None = None,
@@ -69,7 +69,7 @@ def fit_rates(
     X: Rows,
     labels: Labels,
     sample_weight: ArrayLike | None = None,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: RandomState = None,
     *,
     noisy_posterior: ArrayLike | None = None,
     classifier: Classifier | None = None,
@@ -137,7 +137,7 @@ def _takes_rows(noise_rates: RatesLike, X: Rows) -> bool:
 
 
 def _unfitted_estimator(
-    noise_rates: RatesLike, random_state: int | np.random.RandomState | None, n_classes: int
+    noise_rates: RatesLike, random_state: RandomState, n_classes: int
 ) -> BaseRates:
     """Return the estimator that `noise_rates` asks for."""
     if known_size(noise_rates) is not None:  # in part: a bound, or one of two rates

@@ -7,10 +7,8 @@ A new estimator joins the imports, `__all__`, and, where it has a name of its ow
 from collections.abc import Callable
 from typing import Literal
 
-import numpy as np
-
 from unflip._utils.estimators import clone_seeded
-from unflip._utils.typing import RateEstimator
+from unflip._utils.typing import RandomState, RateEstimator
 from unflip._utils.validation import check_choice
 from unflip.noise import KnownRates, hint_on_rates
 from unflip.noise_rates._base import BaseRates, PosteriorRates
@@ -66,9 +64,7 @@ ALIASES: dict[str, Callable[[], BaseRates]] = {
 }
 
 
-def make_rates(
-    noise_rates: RatesLike | str, random_state: int | np.random.RandomState | None = None
-) -> BaseRates:
+def make_rates(noise_rates: RatesLike | str, random_state: RandomState = None) -> BaseRates:
     """Return an unfitted rate estimator for an alias or an estimator.
 
     Parameters

@@ -21,7 +21,7 @@ from sklearn.utils import check_array, check_random_state
 
 from unflip._utils.docs import documented_like
 from unflip._utils.threads import one_blas_thread
-from unflip._utils.typing import Floats
+from unflip._utils.typing import Floats, RandomState
 from unflip._utils.validation import (
     MAX_VALUE,
     check_count,
@@ -421,7 +421,7 @@ def linear_rademacher(
     *,
     lipschitz: float = 1.0,
     n_draws: int = 1000,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: RandomState = None,
 ) -> RademacherEstimate:
     r"""2 L radius E|sum_i sigma_i x_i| / n: the empirical complexity of {x -> w.x: |w| <= radius}.
 
@@ -468,7 +468,7 @@ def kernel_rademacher(
     *,
     lipschitz: float = 1.0,
     n_draws: int = 1000,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: RandomState = None,
 ) -> RademacherEstimate:
     r"""2 L radius E sqrt(sigma' K sigma) / n: the empirical complexity of a kernel's norm ball.
 
@@ -513,7 +513,7 @@ def _mean_over_signs(
     n_samples: int,
     scale: float,
     n_draws: int,
-    random_state: int | np.random.RandomState | None,
+    random_state: RandomState,
 ) -> RademacherEstimate:
     """Return (2 scale / n) E norm(sigma), with the standard error of the mean over the draws."""
     check_count(n_draws, "n_draws", least=2)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_consistent_length
 from unflip._utils.folds import check_splits, stratified_folds
 from unflip._utils.progress import tick, work
 from unflip._utils.row_weights import relative_weights
-from unflip._utils.typing import Array, CrossValidation, Rows
+from unflip._utils.typing import Array, CrossValidation, RandomState, Rows
 from unflip._utils.validation import Labels, check_labels, check_rows_of, training_rows
 
 ASSUMED_FOLDS = 5
@@ -170,7 +170,7 @@ def fit_posterior(
     sample_weight: ArrayLike | None = None,
     *,
     cv: CrossValidation = None,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: RandomState = None,
 ) -> tuple[BasePosterior, NDArray[np.float64]]:
     """Fit `posterior` (in place) and return it with P(observed y | x) of the training samples.
 
@@ -216,7 +216,7 @@ def cross_fit(
     sample_weight: ArrayLike | None = None,
     *,
     cv: CrossValidation = None,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: RandomState = None,
 ) -> tuple[BasePosterior, NDArray[np.float64]]:
     """Do what :func:`fit_posterior` does, with labels that have been checked."""
     classes, codes = labels

@@ -19,7 +19,7 @@ from unflip._utils.gaussian_kernel import (
     smooth,
 )
 from unflip._utils.threads import one_blas_thread
-from unflip._utils.typing import Array, Rows
+from unflip._utils.typing import Array, RandomState, Rows
 from unflip._utils.validation import check_choice, check_count, check_width, check_widths, new_rows
 from unflip.posterior._base import BasePosterior, check_rows
 from unflip.posterior._kde_grid import MAX_GRID_POINTS, KernelGrid, grid_shape
@@ -94,7 +94,7 @@ class KernelDensityPosterior(BasePosterior):
         *,
         bandwidths: ArrayLike | None = None,
         exact_rows: int | None = 20_000,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.bandwidth = bandwidth
         self.bandwidths = bandwidths

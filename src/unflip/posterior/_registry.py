@@ -7,10 +7,8 @@ and `ALIASES`; the reference page, the common tests and the type checker read it
 from collections.abc import Callable
 from typing import Literal
 
-import numpy as np
-
 from unflip._utils.estimators import clone_seeded
-from unflip._utils.typing import ProbabilisticClassifier
+from unflip._utils.typing import ProbabilisticClassifier, RandomState
 from unflip._utils.validation import check_choice
 from unflip.channel import EvidenceTest
 from unflip.density_ratio import KLIEP, KMM, ULSIF, RuLSIF
@@ -54,8 +52,7 @@ ALIASES: dict[str, Callable[[], BasePosterior]] = {
 
 
 def make_posterior(
-    posterior: PosteriorLike | str,
-    random_state: int | np.random.RandomState | None = None,
+    posterior: PosteriorLike | str, random_state: RandomState = None
 ) -> BasePosterior:
     """Return an unfitted posterior for an alias, a posterior or a classifier.
 

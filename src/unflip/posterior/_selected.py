@@ -17,7 +17,14 @@ from unflip._utils.estimators import clone_seeded
 from unflip._utils.folds import check_splits, folds_within_classes, stratified_folds
 from unflip._utils.row_weights import relative_weights
 from unflip._utils.threads import SCIKIT_LEARN, threads_for
-from unflip._utils.typing import Array, CrossValidation, Floats, ProbabilisticClassifier, Rows
+from unflip._utils.typing import (
+    Array,
+    CrossValidation,
+    Floats,
+    ProbabilisticClassifier,
+    RandomState,
+    Rows,
+)
 from unflip._utils.validation import (
     check_count,
     check_labels,
@@ -80,7 +87,7 @@ class SelectedPosterior(BasePosterior):
         *,
         cv: CrossValidation = 3,
         max_rows: int = 10_000,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.candidates = candidates
         self.cv = cv

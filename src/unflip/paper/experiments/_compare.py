@@ -293,19 +293,14 @@ def summarise(outcomes: Mapping[Run, Outcome], repeats: int) -> Results:
             groups[key][run.repeat] = outcome
     measurements = []
     for key in sorted(groups, key=_paper_order):
-        experiment, learner, dataset, rho_pos, rho_neg, method = key
+        experiment, _, dataset, rho_pos, rho_neg, method = key
         done = [outcome for _, outcome in sorted(groups[key].items())]
         measured = QUANTITIES[1:] if EXPERIMENTS[experiment].measures_rates else QUANTITIES[:1]
         for quantity in measured:
             cell = (experiment, dataset, rho_pos, rho_neg, method)
             measurements.append(
                 Measurement(
-                    experiment,
-                    learner,
-                    dataset,
-                    rho_pos,
-                    rho_neg,
-                    method,
+                    *key,
                     quantity,
                     values=tuple(vars(outcome)[quantity] for outcome in done),
                     seconds=float(np.mean([outcome.seconds for outcome in done])),
