@@ -1,12 +1,16 @@
 """Size and language of the pages: `python -m benchmarks.prose [folder ...]`.
 
-Counts the pages and words of the user guide, the lines of the README, and the occurrences of
-patterns that the project avoids, outside code and quotes. With the folders of two checkouts it
-shows both. `--where` lists the lines.
+Counts the pages and words of the user guide, the lines of the README, the occurrences of patterns
+that the project avoids in pages (outside code and quotes) and in the comments and texts of the
+source, and numpydoc sections of private names. With the folders of two checkouts it shows both.
+`--where` lists the lines.
 """
 
 import argparse
+import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,17 +22,18 @@ METAPHORS = (
 PATTERNS = {
     "so many, so often as a placeholder": r"\bso (many|often|few)\b",
     "'Of more ...' as a condition": r"(?:^|[.:;]\s+)(?-i:Of) (more|many|few|a|two|columns|rows)\b",
-    "agentless 'is said', 'is told'": r"\b(is|are|was|were|be) (said|told|doubted)\b",
+    "agentless 'is said', 'is told'": r"\b(is|are|was|were|be) (said|told|doubted)\b(?! apart)",
     "message without a next step": r"\bwould tell\b",
     "metaphors": rf"\b({METAPHORS.replace(' ', '|')})\b",
     "wrong share, given label, gaps": r"\b(wrong shares?|given labels?|gaps)\b",
-    "sure rows, made-up, beside others": r"\b(sure rows|surely|made-up|beside others|by lot)\b",
+    "sure rows, made-up, beside others": r"\b(sure rows|made-up|beside others|by lot)\b",
 }
 UNREAD = re.compile(
     r"```+.*?^ *```+|\$\$.*?\$\$|\$[^$\n]+\$|`[^`\n]*`|\]\([^)]*\)|\"[^\"\n]{1,80}\"|<!--.*?-->",
     re.DOTALL | re.MULTILINE,
 )
 """Code, formulas, targets of links, and quotes."""
+SECTION = re.compile(r"(?m)^(Parameters|Returns|Attributes|Raises)\n-{3,}$")
 
 
 def pages(root: Path) -> list[Path]:
@@ -36,6 +41,29 @@ def pages(root: Path) -> list[Path]:
     made = ("_build", "auto_examples", "reference", "reproduction")
     found = [*root.glob("*.md"), *(root / "docs").rglob("*.md")]
     return sorted(path for path in found if not set(made) & set(path.parts))
+
+
+def words_of(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the comments and strings of a module, each with its line."""
+    texts = (tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", None))
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type in texts and re.search(r"\s", token.string):
+            yield token.start[0], re.sub(r"`[^`\n]*`|(?m:^ *(>>>|\.\.\.).*$)", " x ", token.string)
+
+
+def source_occurrences(path: Path) -> Iterator[tuple[str, int, str]]:
+    """Yield each pattern in the comments and strings of a module, its line and the words."""
+    for line, text in words_of(path.read_text("utf-8")):
+        for name, pattern in PATTERNS.items():
+            for found in re.finditer(pattern, text, re.IGNORECASE | re.MULTILINE):
+                yield name, line + text.count("\n", 0, found.start()), found[0].strip()
+
+
+def private_docstrings(path: Path) -> Iterator[str]:
+    """Yield the docstrings of functions and classes whose names begin with an underscore."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and re.match(r"_[^_]", node.name):
+            yield ast.get_docstring(node) or ""
 
 
 def occurrences(path: Path) -> Iterator[tuple[str, int, str]]:
@@ -59,6 +87,11 @@ def measure(root: Path) -> dict[str, int]:
     for path in pages(root):
         for name, _, _ in occurrences(path):
             counts[name] += 1
+    source = sorted((root / "src").rglob("*.py"))
+    counts["patterns in the source"] = sum(1 for path in source for _ in source_occurrences(path))
+    counts["numpydoc sections of private names"] = sum(
+        bool(SECTION.search(text)) for path in source for text in private_docstrings(path)
+    )
     return counts
 
 
@@ -73,6 +106,9 @@ def main() -> None:
     if options.where:
         for path in pages(options.folders[-1]):
             for _, line, words in occurrences(path):
+                print(f"{path}:{line}: {words}")
+        for path in sorted((options.folders[-1] / "src").rglob("*.py")):
+            for _, line, words in source_occurrences(path):
                 print(f"{path}:{line}: {words}")
 
 
