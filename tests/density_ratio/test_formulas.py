@@ -1,11 +1,10 @@
-"""Sums over blocks, Newton's method on them, what single precision leaves of the optimum;
-projections; leave-one-out."""
+"""Sums over blocks, Newton's method on them, single precision, and leave-one-out."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import linprog, nnls
+from scipy.optimize import nnls
 
 from tests.density_ratio.test_kliep import PROBLEMS, kkt_gap, two_samples
 from tests.density_ratio.test_lsif import brute_force_leave_one_out
@@ -15,7 +14,6 @@ from unflip._utils.gaussian_kernel import (
     width_grid,
 )
 from unflip.density_ratio import KLIEP
-from unflip.density_ratio._kmm import _dual_gap, _project
 from unflip.density_ratio._likelihood import RelativeBlock, sums_over
 from unflip.density_ratio._lsif import leave_one_out_losses
 from unflip.density_ratio._newton import nonnegative_newton_target
@@ -101,36 +99,6 @@ def test_the_newton_target_is_non_negative_least_squares(seed, p):
     root = np.linalg.cholesky(hessian).T
     expected, _ = nnls(root, np.linalg.solve(root.T, hessian @ point - gradient))
     np.testing.assert_allclose(target, expected, rtol=1e-6, atol=1e-8)
-
-
-# --- kmm
-
-
-def test_projection_is_the_nearest_feasible_point():
-    rng = np.random.default_rng(0)
-    for low, high in [(0.9, 1.1), (1.0, 1.0), (3.0, 4.0), (0.0, 0.2)]:
-        z, ceiling = rng.normal(size=8), rng.uniform(0.3, 1.0, size=8)
-        g = _project(z, ceiling, low, high)
-        assert low - 1e-12 <= g.sum() <= high + 1e-12
-        assert ((g >= 0) & (g <= ceiling)).all()
-        # variational inequality: no feasible direction points towards z
-        assert _dual_gap(g, g - z, ceiling, low, high) <= 1e-9
-
-
-def test_the_dual_gap_is_a_linear_programme():
-    rng = np.random.default_rng(1)
-    for low, high in [(0.9, 1.1), (2.0, 2.5), (0.0, 0.4)]:
-        gradient, ceiling = rng.normal(size=7), rng.uniform(0.2, 1.0, size=7)
-        g = _project(rng.normal(size=7), ceiling, low, high)
-        solved = linprog(
-            gradient,
-            A_ub=[np.ones(7), -np.ones(7)],
-            b_ub=[high, -low],
-            bounds=list(zip(np.zeros(7), ceiling, strict=True)),
-        )
-        assert _dual_gap(g, gradient, ceiling, low, high) == pytest.approx(
-            gradient @ g - solved.fun, abs=1e-9
-        )
 
 
 # --- lsif
