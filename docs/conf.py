@@ -45,7 +45,8 @@ myst_enable_extensions = ["colon_fence", "dollarmath"]
 html_math_renderer = "mathml"  # below
 
 autosummary_generate = True
-autodoc_typehints = "none"  # the numpydoc sections say it shorter
+autodoc_typehints = "none"  # the numpydoc sections have the types
+autodoc_docstring_signature = False  # only those of numpy's ufuncs begin with a signature
 autodoc_member_order = "bysource"
 autodoc_default_options = {
     "members": True,
