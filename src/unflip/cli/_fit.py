@@ -44,7 +44,9 @@ def fit(
 ) -> None:
     """Train a model on noisy labels, corrected for the noise, and save it."""
     with session(as_json=as_json, quiet=quiet) as shell:
-        _check_outputs(out, weights, report, inputs=(source.table, reviewed), force=force)
+        outputs = {"--out": out, "--weights": weights, "--report": report}
+        check_outputs(outputs, (source.table, reviewed), force=force)
+        _check_names(out, weights, report)
         learn = method.learner(source, shell.step, estimator)
         data = source.read()
         if weights is not None and source.identifier is not None:
@@ -77,22 +79,13 @@ def fit(
         shell.written(out, weights, report)
 
 
-def _check_outputs(
-    out: Path,
-    weights: Path | None,
-    report: Path | None,
-    *,
-    inputs: tuple[Path | None, ...],
-    force: bool,
-) -> None:
-    """Raise an error, before the long work, if an output cannot be written."""
+def _check_names(out: Path, weights: Path | None, report: Path | None) -> None:
+    """Raise an error, before the long work, if an output has the wrong extension."""
     if out.suffix.lower() in PICKLES:
         raise ValueError(
             f"--out {out}: model files of unflip are not pickles. Name the file "
             f"{out.with_suffix('.unflip')}."
         )
-    outputs = {"--out": out, "--weights": weights, "--report": report}
-    check_outputs(outputs, inputs, force=force)
     if weights is not None:
         check_ending(weights)
     if report is not None:

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from unflip._app.review import (
+    EXPORTED_FILES,
     ReviewTable,
     RowsOfFile,
     check_name,
@@ -27,9 +28,6 @@ from unflip._utils.validation import check_choice
 from unflip.checked.internals import GOALS
 from unflip.cli import _options as options
 from unflip.cli._session import Session, complain, session
-
-EXPORTED = ("corrected", "reviewed", "log")
-"""Names of the exported files."""
 
 
 def review(
@@ -119,7 +117,7 @@ def _paths(table: Path, decisions: Path | None, out: Path | None) -> tuple[Path,
     """Return the file of decisions and the export folder; neither overwrites the table."""
     store = table.with_suffix(".review.sqlite") if decisions is None else decisions
     folder = store.with_name(f"{store.stem}-export") if out is None else out
-    for path in (store, *(folder / f"{name}.csv" for name in EXPORTED)):
+    for path in (store, *(folder / f"{name}.csv" for name in EXPORTED_FILES)):
         check_no_input(path, [table])
     return store, folder
 

@@ -30,7 +30,7 @@ from unflip._app.persistence._archive import (
     as_npy,
     pack,
 )
-from unflip._app.persistence._predictors import Model
+from unflip._app.persistence._predictors import Model as Model
 from unflip._app.persistence._state import (
     classifier_state,
     encoder_state,
@@ -42,17 +42,6 @@ from unflip._app.persistence._state import (
 )
 from unflip._utils.files import write_whole
 from unflip._utils.typing import Record
-
-__all__ = [
-    "Model",
-    "ModelFileError",
-    "changed_versions",
-    "load_model",
-    "packages_of",
-    "save_model",
-    "trust_options",
-    "versions",
-]
 
 FORMAT = 2
 

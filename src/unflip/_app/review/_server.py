@@ -1,12 +1,14 @@
 """The local server of the review page."""
 
+import os
 import secrets
 import socket
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from unflip._app import words
 from unflip._app.markup import unmarked
@@ -25,6 +27,17 @@ from unflip.inspection import summary
 
 ADDRESS = "127.0.0.1"
 """Loopback: other machines cannot reach the page."""
+
+
+PAGE = """<!doctype html>
+<meta charset="utf-8">
+<meta http-equiv="content-security-policy" content="default-src 'none'">
+<meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0; url={address}">
+<title>unflip review</title>
+<a href="{address}">Open the review</a>
+"""
+"""A page that redirects to another address without a script."""
 
 
 def serve(
@@ -194,3 +207,15 @@ def check_review(
 def _export_folder(decisions: str | Path, out: str | Path | None) -> Path:
     path = Path(decisions)
     return path.with_name(f"{path.stem}-export") if out is None else Path(out)
+
+
+@contextmanager
+def leading_page(address: str) -> Iterator[str]:
+    """Yield the address of a file that redirects to `address` and only this user can read."""
+    # mode 700; on Windows, the temporary folder is the user's own
+    with TemporaryDirectory(prefix="unflip-") as folder:
+        page = Path(folder) / "review.html"
+        handle = os.open(page, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(PAGE.format(address=address))
+        yield page.as_uri()
