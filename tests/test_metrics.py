@@ -496,6 +496,8 @@ def test_rates_may_be_called_noise_rates_as_in_the_classifiers(name):
     assert score == function(y, prediction[kind], RATES)
     with pytest.raises(TypeError, match="rates"):
         function(y, prediction[kind], rates=RATES, noise_rates=RATES)
+    scorer = make_clean_scorer(name, noise_rates=RATES)
+    assert scorer.rates == RATES
     parameters = ["rates : NoiseRates", "sample_weight :", "CleanScore"]
     assert all(text in function.__doc__ for text in parameters)
 

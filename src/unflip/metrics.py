@@ -63,18 +63,18 @@ MAX_CONDITION = 1e3
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _clean_score(function: F) -> F:
+def _takes_noise_rates(function: F) -> F:
     """Accept `noise_rates` as another name of `rates`."""
 
     @wraps(function)
-    def score(*args: Any, **options: Any) -> Any:
+    def renamed(*args: Any, **options: Any) -> Any:
         if "noise_rates" in options:
             if "rates" in options:
                 raise TypeError("rates and noise_rates are the same parameter: give one of them.")
             options["rates"] = options.pop("noise_rates")
         return function(*args, **options)
 
-    return cast("F", score)
+    return cast("F", renamed)
 
 
 class CleanScore(float):
@@ -112,7 +112,7 @@ class CleanScore(float):
         return float(self), self.standard_error
 
 
-@_clean_score
+@_takes_noise_rates
 def clean_accuracy_score(
     y_noisy: ArrayLike,
     y_pred: ArrayLike,
@@ -165,7 +165,7 @@ def clean_accuracy_score(
 
 
 @documented_like(clean_accuracy_score)
-@_clean_score
+@_takes_noise_rates
 def clean_balanced_accuracy_score(
     y_noisy: ArrayLike,
     y_pred: ArrayLike,
@@ -190,7 +190,7 @@ def clean_balanced_accuracy_score(
 
 
 @documented_like(clean_accuracy_score)
-@_clean_score
+@_takes_noise_rates
 def clean_confusion_matrix(
     y_noisy: ArrayLike,
     y_pred: ArrayLike,
@@ -238,7 +238,7 @@ def clean_confusion_matrix(
 
 
 @documented_like(clean_accuracy_score)
-@_clean_score
+@_takes_noise_rates
 def clean_precision_score(
     y_noisy: ArrayLike,
     y_pred: ArrayLike,
@@ -270,7 +270,7 @@ def clean_precision_score(
 
 
 @documented_like(clean_accuracy_score)
-@_clean_score
+@_takes_noise_rates
 def clean_recall_score(
     y_noisy: ArrayLike,
     y_pred: ArrayLike,
@@ -290,7 +290,7 @@ def clean_recall_score(
 
 
 @documented_like(clean_accuracy_score)
-@_clean_score
+@_takes_noise_rates
 def clean_f1_score(
     y_noisy: ArrayLike,
     y_pred: ArrayLike,
@@ -319,7 +319,7 @@ def clean_f1_score(
 
 
 @documented_like(clean_accuracy_score)
-@_clean_score
+@_takes_noise_rates
 def clean_roc_auc_score(
     y_noisy: ArrayLike,
     y_score: ArrayLike,
@@ -370,7 +370,7 @@ def clean_roc_auc_score(
 
 
 @documented_like(clean_accuracy_score)
-@_clean_score
+@_takes_noise_rates
 def clean_log_loss(
     y_noisy: ArrayLike,
     y_proba: ArrayLike,
@@ -398,7 +398,7 @@ def clean_log_loss(
 
 
 @documented_like(clean_log_loss, clean_accuracy_score)
-@_clean_score
+@_takes_noise_rates
 def clean_brier_score_loss(
     y_noisy: ArrayLike,
     y_proba: ArrayLike,
@@ -421,6 +421,7 @@ def clean_brier_score_loss(
 
 
 @documented_like(clean_accuracy_score)
+@_takes_noise_rates
 def make_clean_scorer(
     metric: str | Callable[..., CleanScore],
     rates: KnownRates,
