@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.errors import ExtensionError
@@ -46,7 +47,6 @@ html_math_renderer = "mathml"  # below
 
 autosummary_generate = True
 autodoc_typehints = "none"  # the numpydoc sections have the types
-autodoc_docstring_signature = False  # only those of numpy's ufuncs begin with a signature
 autodoc_member_order = "bysource"
 autodoc_default_options = {
     "members": True,
@@ -123,6 +123,11 @@ def say_returns(app: Any, what: str, name: str, obj: Any, options: Any, lines: l
         lines[:] = with_returns(name, "\n".join(lines)).split("\n")
 
 
+def skip_ufuncs(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out methods that are ufuncs of numpy or scipy: they have their own documentation."""
+    return True if isinstance(obj, np.ufunc) else None
+
+
 def trim_code(app: Any, doctree: nodes.document) -> None:
     """Drop the blank line that ends the output of a doctest before the closing fence."""
     for block in doctree.findall(nodes.literal_block):
@@ -149,5 +154,6 @@ def setup(app: Any) -> None:
     """Register the hooks."""
     app.add_html_math_renderer("mathml", (visit_inline_math, None), (visit_display_math, None))
     app.connect("doctree-read", trim_code)
+    app.connect("autodoc-skip-member", skip_ufuncs)
     app.connect("autodoc-process-docstring", say_returns, priority=400)  # before numpydoc
     app.connect("autodoc-process-docstring", escape_bars)
