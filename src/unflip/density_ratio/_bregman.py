@@ -109,19 +109,19 @@ class SquaredDivergence(BregmanDivergence):
     """
 
     def value(self, r: Array) -> Array:
-        """(r - 1)^2 / 2."""
+        """f(r) = (r - 1)^2 / 2."""
         return (r - 1) ** 2 / 2
 
     def derivative(self, r: Array) -> Array:
-        """R - 1."""
+        """f'(r) = r - 1."""
         return r - 1
 
     def second(self, r: Array) -> Array:
-        """1."""
+        """f''(r) = 1."""
         return np.ones_like(r)
 
     def third(self, r: Array) -> Array:
-        """0."""
+        """f'''(r) = 0."""
         return np.zeros_like(r)
 
 
@@ -137,19 +137,19 @@ class KullbackLeiblerDivergence(BregmanDivergence):
     """
 
     def value(self, r: Array) -> Array:
-        """R log r - r."""
+        """f(r) = r log r - r."""
         return r * np.log(r) - r
 
     def derivative(self, r: Array) -> Array:
-        """Log r."""
+        """f'(r) = log r."""
         return np.log(r)
 
     def second(self, r: Array) -> Array:
-        """1 / r."""
+        """f''(r) = 1 / r."""
         return 1 / r
 
     def third(self, r: Array) -> Array:
-        """-1 / r^2."""
+        """f'''(r) = -1 / r^2."""
         return -1 / r**2
 
 
@@ -176,19 +176,19 @@ class BasuDivergence(BregmanDivergence):
         self.power = power
 
     def value(self, r: Array) -> Array:
-        """(r^(1+power) - r) / power."""
+        """f(r) = (r^(1+power) - r) / power."""
         return (r ** (1 + self.power) - r) / self.power
 
     def derivative(self, r: Array) -> Array:
-        """((1 + power) r^power - 1) / power."""
+        """f'(r) = ((1 + power) r^power - 1) / power."""
         return ((1 + self.power) * r**self.power - 1) / self.power
 
     def second(self, r: Array) -> Array:
-        """(1 + power) r^(power-1)."""
+        """f''(r) = (1 + power) r^(power-1)."""
         return (1 + self.power) * r ** (self.power - 1)
 
     def third(self, r: Array) -> Array:
-        """(1 + power) (power - 1) r^(power-2)."""
+        """f'''(r) = (1 + power) (power - 1) r^(power-2)."""
         return (1 + self.power) * (self.power - 1) * r ** (self.power - 2)
 
 
