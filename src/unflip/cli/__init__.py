@@ -72,7 +72,7 @@ def load_command(name: str) -> Any:
     command: Any = typer.main.get_command(single)
     for option in command.params:
         if option.param_type_name == "option":
-            option.rich_help_panel = panel_of(option.name)
+            option.rich_help_panel = panel_of(function, option.name)
     return command
 
 

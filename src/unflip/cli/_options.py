@@ -232,9 +232,10 @@ def with_single_options(function: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def panel_of(option: str) -> str | None:
+def panel_of(function: Callable[..., None], option: str) -> str | None:
     """Return the heading under which `--help` shows an option; None: that of the command's own."""
-    for group, panel in PANELS.items():
-        if option in {field.name for field in fields(group)}:
-            return panel
+    for parameter in signature(function).parameters.values():
+        group = parameter.annotation
+        if group in PANELS and option in {field.name for field in fields(group)}:
+            return PANELS[group]
     return None
