@@ -37,8 +37,8 @@ Array = NDArray[Any]
 SCORES = ("self_confidence", "normalized_margin", "confidence_weighted_entropy")
 
 
-HEAD = ["labels", "model", "unflip", *(name.replace("_", " ") for name in SCORES), "errors said"]
-HEAD += ["calibration error", "ahead of the best"]
+HEAD = ["labels", "model", "unflip", *(name.replace("_", " ") for name in SCORES)]
+HEAD += ["estimated to true errors", "calibration error", "ahead of the best"]
 
 DETERMINED = {"auto": "auto", "True": True, "False": False}
 """Values of `LabelAudit(determined=)`, as written on the command line."""
