@@ -99,7 +99,7 @@ def test_the_estimate_does_not_depend_on_the_year(sample):
     assert late == pytest.approx(early, abs=0.005)
 
 
-GAPS = [None] * 20
+MISSING = [None] * 20
 
 
 @pytest.mark.parametrize(
@@ -117,11 +117,11 @@ GAPS = [None] * 20
     ids=repr,
 )
 @pytest.mark.parametrize("kind", [pl.Null, pl.String])
-def test_new_rows_may_hold_nothing_but_gaps_in_a_column(values, kind):
+def test_new_rows_may_lack_all_values_of_a_column(values, kind):
     table = with_text(pl.DataFrame({"a": values * 4, "b": range(20)}, strict=False))
     fitted = vectorizer(table)
     assert np.isfinite(fitted.transform(table)).all()
-    new = table.with_columns(pl.Series("a", GAPS, dtype=kind))
+    new = table.with_columns(pl.Series("a", MISSING, dtype=kind))
     assert np.isfinite(fitted.transform(new)).all()
 
 
@@ -143,11 +143,11 @@ def test_spaces_around_values_do_not_matter(values, kind):
     assert np.array_equal(fitted.transform(plain), expected)
 
 
-def test_a_column_of_gaps_is_left_out_and_nothing_but_gaps_refused():
-    table = pl.DataFrame({"a": GAPS, "b": range(20), "c": ["N/A"] * 20})
+def test_a_column_without_values_is_left_out_and_a_table_of_them_refused():
+    table = pl.DataFrame({"a": MISSING, "b": range(20), "c": ["N/A"] * 20})
     assert encoder(table).transform(table).shape == (20, 1)
     with pytest.raises(ValueError, match="missing"):
-        encoder(pl.DataFrame({"a": GAPS, "c": ["N/A"] * 20}))
+        encoder(pl.DataFrame({"a": MISSING, "c": ["N/A"] * 20}))
 
 
 def test_categories_that_were_not_seen_are_named_with_their_column():

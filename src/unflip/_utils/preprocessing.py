@@ -13,12 +13,12 @@ from sklearn.preprocessing import StandardScaler
 
 from unflip._utils.typing import Array
 
-GAPS, MIXED = "gaps", "mixed"
+MISSING, MIXED = "missing", "mixed"
 """Contents other than numbers: missing values; text, categories and dates."""
 
 
 def holds(X: Any) -> str | None:
-    """Return what rows hold besides numbers: "gaps", "mixed", or None."""
+    """Return what rows hold besides numbers: "missing", "mixed", or None."""
     if sparse.issparse(X):
         return None
     frame = nw.from_native(X, allow_series=True, pass_through=True)
@@ -28,7 +28,9 @@ def holds(X: Any) -> str | None:
             return MIXED
         # by position: the name of a column may be a number
         return (
-            GAPS if any(_has_gaps(column.to_numpy()) for column in frame.iter_columns()) else None
+            MISSING
+            if any(_has_missing(column.to_numpy()) for column in frame.iter_columns())
+            else None
         )
     try:
         if isinstance(frame, nw.Series):
@@ -50,10 +52,10 @@ def holds(X: Any) -> str | None:
             return None
     if values.dtype.kind == "U":
         return MIXED
-    return GAPS if _has_gaps(values) else None
+    return MISSING if _has_missing(values) else None
 
 
-def _has_gaps(values: Array) -> bool:
+def _has_missing(values: Array) -> bool:
     return values.dtype.kind in "fO" and bool(values.size) and bool(np.isnan(_least(values)))
 
 
@@ -75,7 +77,7 @@ def default_classifier(X: Any) -> BaseEstimator:
     kind = holds(X)
     if kind is None:
         return classifier
-    table = Pipeline(_without_gaps()) if kind == GAPS else make_vectorizer()
+    table = Pipeline(_imputation()) if kind == MISSING else make_vectorizer()
     return Pipeline([*table.steps, ("classifier", classifier)])
 
 
@@ -92,7 +94,7 @@ def fit_preprocessing(X: Any, estimator: Any) -> tuple[Any, Pipeline | None]:
     rows, fitted = _by_own_steps(X, estimator)
     if fitted and holds(rows) is None:
         return rows, Pipeline(fitted)
-    general = Pipeline(_without_gaps()) if kind == GAPS else make_vectorizer()
+    general = Pipeline(_imputation()) if kind == MISSING else make_vectorizer()
     return general.fit_transform(X), general
 
 
@@ -127,8 +129,11 @@ def make_vectorizer() -> Pipeline:
             "columns of text, categories or dates need polars: pip install 'unflip[cli]'"
         ) from error
 
-    return Pipeline([("columns", ColumnEncoder()), *_without_gaps()])
+    return Pipeline([("columns", ColumnEncoder()), *_imputation()])
 
 
-def _without_gaps() -> list[tuple[str, Any]]:
-    return [("gaps", SimpleImputer(add_indicator=True)), ("centre", StandardScaler(with_std=False))]
+def _imputation() -> list[tuple[str, Any]]:
+    return [
+        ("impute", SimpleImputer(add_indicator=True)),
+        ("centre", StandardScaler(with_std=False)),
+    ]

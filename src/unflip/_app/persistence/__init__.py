@@ -84,8 +84,8 @@ def save_model(path: Path, model: Pipeline, provenance: Record) -> list[str]:
     """
     table, classifier = model["table"], model["classifier"].estimator_
     columns, arrays = encoder_state(table["columns"])
-    arrays["gaps_mean"] = table["gaps"].statistics_
-    arrays["gaps_flagged"] = table["gaps"].indicator_.features_.astype(np.int32)
+    arrays["gaps_mean"] = table["impute"].statistics_
+    arrays["gaps_flagged"] = table["impute"].indicator_.features_.astype(np.int32)
     arrays["gaps_centre"] = table["centre"].mean_
     own, others, needed = classifier_state(classifier), {}, []
     if own is None:
