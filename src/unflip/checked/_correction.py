@@ -35,7 +35,6 @@ MIN_SCALE = 1e-6
 MANY_BY_HAND = 20
 """Minimum number of rows picked by hand to ask whether they are a random sample."""
 
-
 MAX_AVERAGED = 2000
 """Maximum number of samples over which the error rate is averaged while a model is fitted to picked
 rows. If there are more, a random subset of this size is used: a mean of probabilities then has a
@@ -61,9 +60,9 @@ def correct(
     held_out = scaled_rows(noise.noisy_proba if held_out is None else held_out)
     truth, draws = checked.truth(labels), checked.draws(labels)
     features = Features.of(X, checked.rows, held_out)
-    seen = Evidence(own, held_out, features.transform(X), codes)
-    found = fit_checked(checked, truth, draws, seen.take(checked.rows))
-    proba = found.predict(seen)
+    evidence = Evidence(own, held_out, features.transform(X), codes)
+    found = fit_checked(checked, truth, draws, evidence.take(checked.rows))
+    proba = found.predict(evidence)
     known, none = (truth >= 0) & (truth < classes.size), truth == classes.size
     proba[checked.rows[known]] = np.eye(classes.size)[truth[known]]
     nowhere = checked.rows[none]
@@ -121,7 +120,7 @@ def recalibrate(
     known = np.flatnonzero((truth >= 0) & (truth < labels.classes.size))
     rows = checked.rows[known]
     features = Features.of(X, rows, held_out)
-    seen = Evidence(scaled_rows(own), held_out, features.transform(X), labels.codes)
+    evidence = Evidence(scaled_rows(own), held_out, features.transform(X), labels.codes)
     some = np.arange(len(own))
     if some.size > MAX_AVERAGED:
         some = np.sort(np.random.default_rng(0).choice(some.size, MAX_AVERAGED, replace=False))
@@ -129,10 +128,10 @@ def recalibrate(
     z = norm.ppf((1 + LEVEL) / 2)
     bounds = (error_rate.interval, error_rate.range)
     before = PriorEstimate(
-        seen.take(some), *(max(np.ptp(each) / (2 * z), 1 / len(own)) for each in bounds)
+        evidence.take(some), *(max(np.ptp(each) / (2 * z), 1 / len(own)) for each in bounds)
     )
-    answers = seen.take(rows)
-    return fit_hypotheses(answers, truth[known], np.ones(known.size), before).predict(seen)
+    answers = evidence.take(rows)
+    return fit_hypotheses(answers, truth[known], np.ones(known.size), before).predict(evidence)
 
 
 def fit_checked(

@@ -66,7 +66,7 @@ MIN_PROBA = 1e-4
 
 
 class Evidence(NamedTuple):
-    """What is known about rows that were not checked."""
+    """What is known about rows without their true labels."""
 
     # P(true = k | x, observed label) by the noisy labels alone.
     own: Floats
