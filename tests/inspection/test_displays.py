@@ -70,7 +70,7 @@ def test_the_values_at_anchor_points_are_drawn(plt, clf, data):
     expected = posterior_histogram(clf.posterior_.predict_proba(X), y, RATES, bins=10)
     assert_allclose(heights, expected.counts)
     assert_allclose([bar.get_y() for bar in display.bars_[1]], expected.counts[0])  # stacked
-    assert display.ax_.get_xlabel() == "P(noisy = 1 | x)"
+    assert display.ax_.get_xlabel() == "P(observed = 1 | x)"
     legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert legend[:4] == ["labelled 0", "labelled 1", "rho_neg = 0.100", "1 - rho_pos = 0.700"]
 
@@ -86,7 +86,12 @@ def test_many_classes_share_one_legend_entry(plt):
     noise = TransitionMatrix.uniform(6, 0.5)
     display = NoiseRatesDisplay.from_predictions([0.2] * 6, range(6), noise, pos_label=0)
     legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert legend == ["labelled not 0", "labelled 0", "surely 0: 0.500", "surely another class"]
+    assert legend == [
+        "labelled not 0",
+        "labelled 0",
+        "anchor points of 0: 0.500",
+        "anchor points of other classes",
+    ]
     assert len(display.lines_) == 6
 
 

@@ -202,7 +202,7 @@ class NoiseRatesDisplay(Display):
         if self.spans_:
             self.spans_[0].set_label("interval")
             named.append(self.spans_[0])
-        self.ax_.set(xlim=(0, 1), xlabel=f"P(noisy = {label} | x)", ylabel="rows")
+        self.ax_.set(xlim=(0, 1), xlabel=f"P(observed = {label} | x)", ylabel="samples")
         handles = [artist for artist in named if not artist.get_label().startswith("_")]
         # above the axes, so that it hides nothing
         where = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 3}
@@ -228,10 +228,10 @@ class NoiseRatesDisplay(Display):
         if len(classes) == 2 and k == 1 and not has_names(self.histogram.classes):
             return f"{('rho_neg', '1 - rho_pos')[i]} = {level:.3f}"
         if i == k or len(classes) <= 4:
-            return f"surely {classes[i]}: {level:.3f}"
+            return f"anchor points of {classes[i]}: {level:.3f}"
         # one legend entry for all other classes
         first = 0 if k else 1
-        return "surely another class" if i == first else None
+        return "anchor points of other classes" if i == first else None
 
 
 class WeightsDisplay(Display):
