@@ -91,10 +91,8 @@ class Choice:
         return self._explored("linear", self._smooth(None))
 
     def with_rbf(self, columns: Candidate) -> Candidate:
-        """Return the columns and RBF features, of the width of the highest evidence."""
-        found = [self._smooth(width) for width in SETTINGS.rbf_widths]
-        widest = max(found, key=lambda features: self._gain(features, columns))
-        return self._explored("nystroem", widest, columns)
+        """Return the columns and RBF features."""
+        return self._explored("nystroem", self._smooth(SETTINGS.rbf_width), columns)
 
     def smooth(self, columns: Candidate) -> Candidate:
         """Return the columns, or RBF features beside them if these have more evidence.
@@ -102,11 +100,10 @@ class Choice:
         RBF features are compared with the columns where these explain most, and without noise,
         before T is explored with them.
         """
-        candidates = [self._smooth(width) for width in SETTINGS.rbf_widths]
-        gains = {self._gain(features, columns): features for features in candidates}
-        if max(gains) <= 0:
+        features = self._smooth(SETTINGS.rbf_width)
+        if self._gain(features, columns) <= 0:
             return columns
-        rbf = self._explored("nystroem", gains[max(gains)], columns)
+        rbf = self._explored("nystroem", features, columns)
         return rbf if rbf.height > columns.height else columns
 
     def trees(self, columns: Candidate, random_state: np.random.RandomState) -> Candidate:

@@ -133,9 +133,8 @@ class ChannelSettings:
     n_draws: int = 2000
 
     # --- Choice of features.
-    # Widths of the RBF features that are compared, in median distances between two samples. The
-    # median distance is the usual choice; half of it follows a more curved boundary (`SCENARIOS`).
-    rbf_widths: tuple[float, ...] = (1.0, 0.5)
+    # Width of the RBF features in median distances between two samples, which is the usual choice.
+    rbf_width: float = 1.0
     # Number of samples whose distances give the median. Bounds the time of a fit.
     distance_samples: int = 300
     # Minimum eigenvalue of the kernel matrix, relative to the largest one. Smaller ones are
