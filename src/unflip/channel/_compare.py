@@ -83,8 +83,7 @@ def first_modes(
         return found
     near = starts
     if not starts:
-        top = _height(found[one.name])
-        pilot = maximise_targets(design, False, found[one.name], top=top)
+        pilot = maximise_targets(design, False, found[one.name])
         near = found = found | {pilot.structure.name: pilot}
     # with even targets noise may seem absent, or be hidden by overlap: its counts say little then
     missed = found[one.name].fit.T[0, 0] > SETTINGS.missed_noise_diagonal
@@ -149,15 +148,15 @@ def _again(
 
     No noise keeps its own where it is far below the best.
     """
-    structure, top = mode.structure, -np.inf if first is None else _height(first)
+    structure = mode.structure
     held = first is not None and structure.n_parameters * first.structure.n_parameters > 0
     variance = first.fit.variance if first is not None and held else mode.fit.variance
     held = held or far
     if structure.targets is None:
         start = mode.fit.theta, variance, mode.fit.unscaled_coef
-        return maximise(design, structure, *start, held=held, tol=tol, top=top)
+        return maximise(design, structure, *start, held=held, tol=tol)
     chosen, shared = np.array(structure.targets), variance if held else None
-    return maximise_targets(design, bool(structure.per_class), mode, chosen, shared, tol, top)
+    return maximise_targets(design, bool(structure.per_class), mode, chosen, shared, tol)
 
 
 def _height(mode: Mode) -> float:
@@ -182,9 +181,8 @@ def _maximised(found: dict[str, Mode], structure: NoiseStructure, design: Channe
         start = found[FEW_TARGETS]
     theta = structure.matched(start.structure, start.fit.theta)
     place = theta, start.fit.variance, start.fit.unscaled_coef
-    top = max(_height(mode) for mode in found.values() if mode.fit.design is design)
     # structures with noise are compared at the same variances
-    return maximise(design, structure, *place, held=structure.n_parameters > 0, top=top)
+    return maximise(design, structure, *place, held=structure.n_parameters > 0)
 
 
 def probabilities(modes: list[Mode]) -> Floats:

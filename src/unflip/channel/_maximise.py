@@ -73,7 +73,6 @@ def maximise(
     near: ChannelFit | None = None,
     held: bool = False,
     tol: float = SETTINGS.tolerance,
-    top: float = -np.inf,
 ) -> Mode:
     """Maximise the evidence over theta and the variances.
 
@@ -81,11 +80,10 @@ def maximise(
     which has a small share in the evidence's own.
     """
     fit = fit_coefficients(design, structure, theta, variance, coef, T=T, near=near, tol=5 * tol)
-    least = tol * max(1.0, fit.unscaled_coef.size / SETTINGS.smooth_coefficients)
+    tol *= max(1.0, fit.unscaled_coef.size / SETTINGS.smooth_coefficients)
     reach, most_shorter = SETTINGS.longest_step, SETTINGS.max_shorter_steps
     for _ in range(SETTINGS.max_steps if fit.theta.size or not held else 0):
         tick()
-        tol = max(least, SETTINGS.relative_gain * (top - fit.log_evidence))
         change = np.zeros(variance.size) if held else fit.variance_step()
         settled = np.abs(change).max() < SETTINGS.settled_log_variance
         slope = None
@@ -116,7 +114,6 @@ def at_matrix(
     start: ChannelFit | None = None,
     *,
     tol: float = SETTINGS.tolerance,
-    top: float = -np.inf,
 ) -> ChannelFit:
     """Return the maximum over the coefficients and their variances at one T."""
     none = structures(design.n_classes, free=False)[0]
@@ -124,7 +121,7 @@ def at_matrix(
         return maximise(design, none, none.start(), design.first_variance(), T=T, tol=tol).fit
     place = none.start(), start.variance, start.unscaled_coef
     near = start if start.design is design else None
-    return maximise(design, none, *place, T=T, near=near, tol=tol, top=top).fit
+    return maximise(design, none, *place, T=T, near=near, tol=tol).fit
 
 
 def _moved(

@@ -65,9 +65,6 @@ class ChannelSettings:
     # Number of coefficients from which on the tolerance grows in proportion: the block-diagonal
     # approximation of the determinant makes the evidence less smooth.
     smooth_coefficients: float = 300.0
-    # A search also ends if a step gains less than this share of the difference from the best
-    # log-evidence so far. Bounds the time of a fit.
-    relative_gain: float = 0.1
     # Maximum number of steps of a search, and of attempts to shorten a step, which bound the time
     # of a fit. Maximum change of a parameter (a logit or a log-ratio) in one step, within which the
     # slope of the determinant is taken as constant.

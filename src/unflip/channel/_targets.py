@@ -68,14 +68,13 @@ def maximise_targets(
     targets: Codes | None = None,
     variance: Floats | None = None,
     tol: float = SETTINGS.tolerance,
-    top: float = -np.inf,
 ) -> TargetMode:
     """Return the maximum over rates and targets, from the maximum of another structure."""
     if targets is None:
         targets = _likeliest_targets(start)
     best: TargetMode | None = None
     for _ in range(SETTINGS.target_rounds):
-        mode = _maximised(design, per_class, best or start, targets, variance, tol, top)
+        mode = _maximised(design, per_class, best or start, targets, variance, tol)
         if best is not None and mode.log_evidence <= best.log_evidence:
             break
         best = mode
@@ -99,13 +98,13 @@ def one_target_modes(
     top = max(mode.log_evidence for mode in found.values())
     by_targets = {tuple(_likeliest_targets(start)): start for start in starts}
     modes += [
-        maximise_targets(design, False, start, np.array(targets), top=top)
+        maximise_targets(design, False, start, np.array(targets))
         for targets, start in by_targets.items()
     ]
     best = max(modes, key=lambda mode: mode.log_evidence)
     if best.log_evidence < top - SETTINGS.target_early_stop:
         return [best]
-    return [best, maximise_targets(design, True, best, variance=best.fit.variance, top=top)]
+    return [best, maximise_targets(design, True, best, variance=best.fit.variance)]
 
 
 def _likeliest_targets(mode: Mode) -> Codes:
@@ -121,7 +120,6 @@ def _maximised(
     targets: Codes,
     variance: Floats | None,
     tol: float,
-    top: float,
 ) -> TargetMode:
     structure = NoiseStructure(
         "one rate per class, one target" if per_class else ONE_TARGET,
@@ -132,7 +130,7 @@ def _maximised(
     theta = structure.matched(start.structure, start.fit.theta)
     held = variance is not None
     place = theta, start.fit.variance if variance is None else variance, start.fit.unscaled_coef
-    fit = maximise(design, structure, *place, held=held, tol=tol, top=top).fit
+    fit = maximise(design, structure, *place, held=held, tol=tol).fit
     logs = _log_likelihoods(Mode(fit), structure.parts(fit.theta)[0])
     total = logsumexp(logs, axis=1, keepdims=True)
     now = logs[np.arange(len(logs)), targets]

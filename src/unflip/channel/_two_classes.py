@@ -30,14 +30,10 @@ def rates_at(fit: ChannelFit) -> Floats:
 
 
 def fit_at(
-    design: ChannelDesign,
-    rates: Sequence[float] | Floats,
-    start: ChannelFit | None = None,
-    *,
-    top: float = -np.inf,
+    design: ChannelDesign, rates: Sequence[float] | Floats, start: ChannelFit | None = None
 ) -> ChannelFit:
     """Return the maximum over the coefficients and variances at one pair of rates."""
-    return at_matrix(design, two_rates(rates), start, top=top)
+    return at_matrix(design, two_rates(rates), start)
 
 
 @dataclass(frozen=True)
@@ -100,11 +96,11 @@ def explored(design: ChannelDesign, region: Box, starts: list[ChannelFit]) -> li
     places = np.argwhere(np.add.outer(*axes) <= MAX_TOTAL_RATE + 1e-9)
     rates = {(i, j): np.array([axes[0][i], axes[1][j]]) for i, j in places.tolist()}
     found: dict[tuple[int, int], ChannelFit] = {}
-    best, top = rates_at(max(starts, key=_height)), -np.inf
+    best = rates_at(max(starts, key=_height))
     here = min(rates, key=lambda place: _distance(rates[place], best))
     while True:
         near = nearest([*found.values(), *starts], rates[here])
-        found[here] = fit_at(design, rates[here], near, top=top)
+        found[here] = fit_at(design, rates[here], near)
         top = max(map(_height, found.values()))
         steps = [
             (_height(fit), place)
