@@ -89,8 +89,8 @@ def test_many_classes_share_one_legend_entry(plt):
     assert legend == [
         "labelled not 0",
         "labelled 0",
-        "anchor points of 0: 0.500",
-        "anchor points of other classes",
+        "certainly 0: 0.500",
+        "certainly another class",
     ]
     assert len(display.lines_) == 6
 

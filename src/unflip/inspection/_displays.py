@@ -228,10 +228,10 @@ class NoiseRatesDisplay(Display):
         if len(classes) == 2 and k == 1 and not has_names(self.histogram.classes):
             return f"{('rho_neg', '1 - rho_pos')[i]} = {level:.3f}"
         if i == k or len(classes) <= 4:
-            return f"anchor points of {classes[i]}: {level:.3f}"
+            return f"certainly {classes[i]}: {level:.3f}"
         # one legend entry for all other classes
         first = 0 if k else 1
-        return "anchor points of other classes" if i == first else None
+        return "certainly another class" if i == first else None
 
 
 class WeightsDisplay(Display):
