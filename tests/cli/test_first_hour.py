@@ -347,7 +347,7 @@ def test_predictions_by_blocks_are_those_of_all_rows_and_warn_once(
     monkeypatch.setattr("unflip._app.persistence._predictors.BLOCK_BYTES", 4000)
     found = run("predict", model, path, "--out", parts)
     assert found.exit_code == 0, found.output
-    assert found.stderr.count("column 'plan' holds what was not seen") == 1
+    assert found.stderr.count("column 'plan'") == 1
     expected, told = pl.read_csv(whole), pl.read_csv(parts)
     assert told["predicted"].equals(expected["predicted"])
     difference = told["probability_yes"] - expected["probability_yes"]
