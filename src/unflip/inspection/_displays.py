@@ -205,7 +205,7 @@ class NoiseRatesDisplay(Display):
         self.ax_.set(xlim=(0, 1), xlabel=f"P(observed = {label} | x)", ylabel="samples")
         handles = [artist for artist in named if not artist.get_label().startswith("_")]
         # above the axes, so that it hides nothing
-        where = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 3}
+        where = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 2}
         self.ax_.legend(handles=handles, frameon=False, **where)
 
     def _draw_bars(self, labels: list[str], kw: dict[str, Any]) -> None:
