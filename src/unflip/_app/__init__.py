@@ -1,1 +1,1 @@
-"""What the commands are made of: tables, workflow, model files, report, review and demo."""
+"""What the commands are made of: tables, workflow, model files, report and review."""
