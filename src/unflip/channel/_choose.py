@@ -11,7 +11,7 @@ from unflip._utils.typing import Codes, Floats
 from unflip.channel._copies import starts_of_equal
 from unflip.channel._design import ChannelDesign, affordable_rows
 from unflip.channel._explore import Exploration
-from unflip.channel._features import ChannelFeatures
+from unflip.channel._features import ChannelFeatures, LogitFeatures
 from unflip.channel._forest import ForestFeatures
 from unflip.channel._maximise import at_matrix
 from unflip.channel._settings import SETTINGS
@@ -60,6 +60,7 @@ class ChannelSample:
             self.codes[some],
             self.weight[some],
             self.n_classes,
+            features.offset(rows),
         )
 
 
@@ -67,7 +68,7 @@ class ChannelSample:
 class Candidate:
     """Features, with the maxima of the evidence on some rows."""
 
-    # "linear", "nystroem" or "trees".
+    # "linear", "nystroem", "trees" or "logits".
     name: str
     features: Features
     # The scores that a forest has for the rows of its fit.
@@ -85,6 +86,10 @@ class Choice:
     sample: ChannelSample
     exploration: Exploration
     n_centers: int
+
+    def of_logits(self, features: LogitFeatures) -> Candidate:
+        """Return rows that are logits themselves, with the columns or without."""
+        return self._explored("logits", features.fit(*head_of(self.sample)))
 
     def columns(self) -> Candidate:
         """Return the columns."""

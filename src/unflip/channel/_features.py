@@ -65,6 +65,10 @@ class ChannelFeatures:
             np.matmul(self._kernel(Z) - self.shift, self.root, out=F[:, 1 + n_columns :])
         return F
 
+    def offset(self, X: Floats) -> Floats | None:
+        """Return logits that are added to t; None: there are none."""
+        return None
+
     def _standardised(self, X: Floats) -> Floats:
         return (X - self.mean) / self.scale
 
@@ -72,6 +76,40 @@ class ChannelFeatures:
         kernel = _squared_distances(Z, self.centers)
         kernel *= -self.gamma
         return np.exp(kernel, out=kernel)
+
+
+class LogitFeatures(ChannelFeatures):
+    r"""x -> (1, z / sqrt(d)), for rows x that are logits themselves: a x is added to t = F w.
+
+    So the prior mean of t are the given logits, times a factor; without `columns`, F is (1).
+
+    Parameters
+    ----------
+    factor : float, default=1.0
+        a: above 1 if the logits are underconfident.
+    columns : bool, default=True
+        Whether t also has terms that are linear in all logits.
+    """
+
+    def __init__(self, factor: float = 1.0, *, columns: bool = True) -> None:
+        super().__init__(None, 0, one_scale=True)
+        self.factor = factor
+        self.columns = columns
+
+    def fit(self, X: Floats, weight: Floats, order: Array) -> "LogitFeatures":
+        """Fit the scale of the columns."""
+        super().fit(X, weight, order)
+        if not self.columns:
+            self.block = self.block[:1]
+        return self
+
+    def transform(self, X: Floats) -> Floats:
+        """Return the features, one row per row of X."""
+        return super().transform(X) if self.columns else np.ones((len(X), 1))
+
+    def offset(self, X: Floats) -> Floats:
+        """Return the logits that are added to t."""
+        return self.factor * X
 
 
 def row_keys(X: Floats) -> NDArray[np.uint64]:

@@ -38,11 +38,12 @@ class FittedChannel:
 
     # T with its distribution.
     found: Found
-    # "linear", "nystroem" or "trees".
+    # "linear", "nystroem", "trees" or "logits".
     features_name: str
     features: Features
-    # w, times the factor of temperature scaling.
     coef: Floats
+    # The factor of temperature scaling.
+    factor: float
     # What is known of the uncertainty of w.
     moderation: Moderation | None
     # Goodness of fit, where that was asked.
@@ -64,8 +65,10 @@ class FittedChannel:
 
     def clean_posterior(self, rows: Floats) -> Floats:
         """Return P(true | x) of new rows."""
-        F = self.features.transform(rows)
-        return _clean(F @ self.coef, F, self.moderation)
+        F, offset = self.features.transform(rows), self.features.offset(rows)
+        t = F @ self.coef
+        t = self.factor * (t if offset is None else t + offset)
+        return _clean(t, F, self.moderation)
 
 
 def as_rates(T: Floats) -> Noise:
@@ -165,7 +168,7 @@ def fit_channel(
     columns = choice.columns()
 
     def finished(chosen: Candidate) -> tuple[FittedChannel, FittedRows]:
-        return _finished(sample, found.position, exploration, chosen, random_state)
+        return final_fit(sample, found.position, exploration, chosen, random_state)
 
     if features == "linear":
         return finished(columns)
@@ -205,7 +208,7 @@ def _exploration(known: Noise | None, n_classes: int, estimate: str) -> Explorat
     return OverStructures(estimate)
 
 
-def _finished(
+def final_fit(
     sample: ChannelSample,
     position: NDArray[np.intp],
     exploration: Exploration,
@@ -226,8 +229,8 @@ def _finished(
     if n_rows <= SETTINGS.pilot_samples and factor == 1:
         root = np.sqrt(fit.variance[fit.design.block])
         moderation = root, fit.directions, fit.covariances
-    coef = factor * fit.unscaled_coef
-    channel = FittedChannel(found, chosen.name, chosen.features, coef, moderation)
+    coef = fit.unscaled_coef
+    channel = FittedChannel(found, chosen.name, chosen.features, coef, factor, moderation)
     rows = FittedRows(fit, factor, moderation, position, sample, chosen.features, chosen.held_out)
     return channel, rows
 

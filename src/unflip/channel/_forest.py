@@ -126,6 +126,10 @@ class ForestFeatures:
         scores = self._logs(votes) / self.scale
         return np.column_stack([self.columns.transform(X), np.concatenate([known, scores])])
 
+    def offset(self, X: Floats) -> Floats | None:
+        """Return logits that are added to t: there are none."""
+        return None
+
     def _logs(self, votes: Floats) -> Floats:
         return centred_logs(votes, self.share, SETTINGS.forest_trees)
 

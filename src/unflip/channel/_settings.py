@@ -5,6 +5,7 @@ from dataclasses import dataclass
 COVERAGE = "python -m benchmarks.coverage"
 SCENARIOS = "python -m benchmarks.worlds"
 MANY_CLASSES = "python -m benchmarks.multiclass_worlds"
+PROBABILITIES = "python -m benchmarks.probability_worlds"
 TIMES = "python -m benchmarks.times"
 
 
@@ -213,6 +214,29 @@ class ChannelSettings:
     largest_log_factor_deviation: float = 0.5
     # Maximum leverage of a sample that is left out: one Newton step divides by 1 - leverage.
     largest_leverage: float = 0.9
+
+    # --- Held-out probabilities.
+    # Probabilities below are taken as this: single and half precision have zeros.
+    smallest_held_out: float = 1e-9
+    # Prior standard deviation of log a in a log p: a factor of 1.6 either way. The likeliest factor
+    # is sought again until it changes by less than a tenth. Bounds the time of a fit.
+    log_factor_deviation: float = 0.5
+    settled_log_factor: float = 0.1
+    factor_rounds: int = 4
+    # EM steps by which T is removed from p, and the smallest probability they start from.
+    inversion_steps: int = 3
+    inversion_start: float = 1e-3
+    # Quantile of flatness up to which samples belong to some class: at most a quarter of a dataset
+    # is out of distribution. Maximum of e, which tells how unusually flat a sample is.
+    usual_quantile: float = 0.75
+    largest_excess: float = 0.99
+    # Nats per sample by which out-of-distribution samples are found in data that have none, because
+    # no model is quite calibrated: the largest value in `PROBABILITIES`.
+    miscalibration: float = 0.007
+    # Number of probabilities that the model is fitted to (if there are more, a random subset of the
+    # samples is used), and minimum number of samples. Bounds the time of a fit.
+    probability_values: int = 80_000
+    fewest_probability_samples: int = 2000
 
     # --- Wide data.
     # Dense data with more columns than the first number are reduced to scores and `n_components`
