@@ -12,12 +12,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from unflip._probabilities.mixture import HypothesisMixture, fit_hypotheses
 from unflip._utils.folds import folds_within_classes
 from unflip._utils.preprocessing import fit_preprocessing
 from unflip._utils.simplex import of_another_class, scaled_rows
 from unflip._utils.typing import Array, Codes, Floats
 from unflip._utils.validation import Labels
+from unflip.channel import FittedProbabilities, fit_probabilities
 from unflip.checked import CheckedLabels
 from unflip.checked.internals import correct, has_checked
 from unflip.diagnostics import (
@@ -66,7 +66,7 @@ class UncertainNoise:
 
     mean_rates: Noise
     linear: BasePosterior
-    mixture: HypothesisMixture
+    of_linear: FittedProbabilities
     # factor of P(mislabelled)
     scale: float = 1.0
 
@@ -79,7 +79,9 @@ class UncertainNoise:
         folds = folds_within_classes(N_FOLDS, labels.codes)
         linear, held_out = cross_fit(unfitted, X, labels, sample_weight, cv=folds, random_state=0)
         return cls(
-            mean_rates, linear, fit_hypotheses(held_out, labels.codes, sample_weight)
+            mean_rates,
+            linear,
+            fit_probabilities(held_out, labels.codes, sample_weight, np.random.RandomState(0)),
         ), held_out
 
     def label_proba(
@@ -89,7 +91,7 @@ class UncertainNoise:
         # without noise P(observed | x) is P(true | x)
         noisy = noisy_proba @ as_transition_matrix(self.mean_rates).matrix
         first = LabelPosterior(noisy, codes, self.mean_rates, classes).proba
-        second = self.mixture.predict(held_out, codes, determined=False).label
+        second = self.of_linear.predict(held_out, codes).label
         both = scaled_rows(np.sqrt(np.maximum(first, SMALLEST) * np.maximum(second, SMALLEST)))
         own = np.eye(classes.size)[codes]
         return self.scale * both + (1 - self.scale) * own

@@ -10,6 +10,8 @@ from unflip.channel._fit import FittedChannel as FittedChannel
 from unflip.channel._fit import fit_channel as fit_channel
 from unflip.channel._outcomes import EvidenceTest as EvidenceTest
 from unflip.channel._outcomes import ModelCheck as ModelCheck
+from unflip.channel._probabilities import FittedProbabilities as FittedProbabilities
+from unflip.channel._probabilities import fit_probabilities as fit_probabilities
 from unflip.channel._rates import box_of as box_of
 from unflip.channel._settings import SETTINGS as SETTINGS
 from unflip.channel._settings import ChannelSettings as ChannelSettings

@@ -34,30 +34,55 @@ from unflip.channel._settings import SETTINGS
 
 
 @dataclass(frozen=True)
+class ScaledLogits:
+    """The fit of t = a log p + b."""
+
+    features: LogitFeatures
+    shift: Floats
+    T: Floats
+
+    def logits(self, logs: Floats) -> Floats:
+        """Return a log p + b, centred."""
+        t = self.features.factor * logs + self.shift
+        return np.asarray(t - t.mean(axis=1, keepdims=True))
+
+    def observed(self, sample: ChannelSample) -> Floats:
+        """Return P(label | x) of samples that belong to some class."""
+        g = softmax_over_classes(np.ascontiguousarray(self.logits(sample.rows).T))
+        given = (g * self.T[:, sample.codes]).sum(axis=0)
+        return np.maximum(given, SETTINGS.smallest_probability)
+
+
+@dataclass(frozen=True)
 class NoClass:
     """P(no class | x), whose odds are c e / (1 - e): e tells how unusually flat a sample is."""
 
     # Softmax(a log p + b) tells how flat a sample is.
-    tied: "_Tied"
-    # Mean logarithm of the shares of the labels.
-    log_share: float
+    scaled: ScaledLogits
+    # Shares of the labels, by which labels of samples of no class are drawn.
+    shares: Floats
     # The flatness up to which samples belong to some class.
-    usual: float
+    usual: float = 0.0
+    # Log c.
     log_odds: float = -np.inf
 
     def flatness(self, logs: Floats) -> Floats:
-        """Return the geometric mean over the classes of P(true | x) / share: 1 if they are equal."""
+        """Return the geometric mean over the classes of P(true | x) / share: 1 where equal."""
         # the logits are centred: their mean is 0
-        return np.asarray(np.exp(-logsumexp(self.tied.logits(logs), axis=1) - self.log_share))
+        total = logsumexp(self.scaled.logits(logs), axis=1)
+        return np.asarray(np.exp(-total - np.log(self.shares).mean()))
 
-    def log_odds_of(self, logs: Floats) -> Floats:
-        """Return the logarithm of e / (1 - e) of samples; without an end where e is 0."""
+    def excess_odds(self, logs: Floats) -> Floats:
+        """Return log e / (1 - e), which is -inf where a sample is as flat as most."""
         excess = (self.flatness(logs) - self.usual) / (1 - self.usual)
-        return logit(np.clip(excess, 0.0, SETTINGS.largest_excess))
+        return np.asarray(logit(np.clip(excess, 0.0, SETTINGS.largest_excess)))
 
-    def proba(self, logs: Floats) -> Floats:
-        """Return P(no class | x)."""
-        return expit(self.log_odds + self.log_odds_of(logs))
+    def mixed(self, logs: Floats, codes: Codes, by_class: Floats) -> tuple[Floats, Floats]:
+        """Return P(label | x) and P(some class | x, label), from P(label | x) of some class."""
+        none = expit(self.log_odds + self.excess_odds(logs))
+        some = (1 - none) * by_class
+        observed = some + none * self.shares[codes]
+        return observed, some / observed
 
 
 @dataclass(frozen=True)
@@ -80,11 +105,11 @@ class FittedProbabilities:
 
     channel: FittedChannel
     # What calibrates the probabilities for the observed labels.
-    calibration: "_Tied"
+    calibration: ScaledLogits
     # The T that is removed from the probabilities first; None: they are used as they are.
     removed: Floats | None
+    # None: all samples belong to some class.
     none: NoClass | None
-    shares: Floats
 
     def predict(self, noisy_proba: Floats, codes: Codes) -> LabelProbabilities:
         """Return what the model implies for samples and their observed labels."""
@@ -95,21 +120,19 @@ class FittedProbabilities:
         label /= observed[:, None]
         some = np.ones(codes.size)
         if self.none is not None:
-            none = self.none.proba(logs)
-            of_some = (1 - none) * observed
-            observed = of_some + none * self.shares[codes]
-            some = of_some / observed
+            observed, some = self.none.mixed(logs, codes, observed)
         return LabelProbabilities(clean, label, some, observed)
 
 
 def fit_probabilities(
     noisy_proba: Floats,
     codes: NDArray[np.intp],
-    weight: Floats,
+    weight: Floats | None,
     random_state: np.random.RandomState,
 ) -> FittedProbabilities:
     """Fit the noise model to held-out probabilities of the observed labels."""
     K = noisy_proba.shape[1]
+    weight = np.ones(codes.size) if weight is None else weight
     most = max(SETTINGS.probability_values // K, SETTINGS.fewest_probability_samples)
     if codes.size > most:
         drawn = np.sort(random_state.choice(codes.size, most, replace=False))
@@ -118,26 +141,21 @@ def fit_probabilities(
     found = distinct_rows(p, codes, weight, random_state)
     p = p[found.first]
     sample = ChannelSample(centred_logs(p), codes[found.first], found.weight, K)
-    seen = _tied(sample, AtOneMatrix(np.eye(K)), 1.0, random_state)
+    seen = _scaled(sample, AtOneMatrix(np.eye(K)), 1.0, random_state)
     sample = replace(sample, rows=seen.logits(sample.rows))
-    counts = np.bincount(sample.codes, sample.weight, minlength=K) + 1
-    shares = counts / counts.sum()
-    exploration = _exploration(K)
-    removed = none = None
-    features = LogitFeatures()
-    if K > 2:
-        tied = _tied(sample, exploration, 1.0, random_state)
-        found_none = _with_none(sample, tied, shares, exploration, random_state)
-        if found_none is not None:
-            tied, none = found_none
-            sample = replace(sample, weight=sample.weight * _some_class(sample, tied, none, shares))
-        features = tied.features
-        if K <= SETTINGS.most_target_classes:
-            removed, features = tied.T, LogitFeatures()
+    exploration, features, removed, none = _exploration(K), LogitFeatures(), None, None
+    if K > 2:  # for two classes W is a, and samples between the classes are like those of none
+        scaled = _scaled(sample, exploration, 1.0, random_state)
+        scaled, none = _with_none(sample, scaled, exploration, random_state)
+        if none is not None:
+            sample = _of_some_class(sample, none)
+        features = scaled.features
+        if SETTINGS.most_target_classes >= K:
+            features, removed = LogitFeatures(), scaled.T
             sample = replace(sample, rows=_without_noise(sample.rows, removed))
     chosen = Choice(sample, exploration, 0).of_logits(features)
     channel, _ = final_fit(sample, found.position, exploration, chosen, random_state)
-    return FittedProbabilities(channel, seen, removed, none, shares)
+    return FittedProbabilities(channel, seen, removed, none)
 
 
 def _exploration(n_classes: int) -> Exploration:
@@ -146,32 +164,12 @@ def _exploration(n_classes: int) -> Exploration:
     return OverTwoRates(box_of(None), "mean") if n_classes == 2 else OverStructures("mean")
 
 
-@dataclass(frozen=True)
-class _Tied:
-    """The fit of t = a log p + b."""
-
-    features: LogitFeatures
-    shift: Floats
-    T: Floats
-
-    def logits(self, logs: Floats) -> Floats:
-        """Return a log p + b, centred."""
-        t = self.features.factor * logs + self.shift
-        return np.asarray(t - t.mean(axis=1, keepdims=True))
-
-    def observed(self, sample: ChannelSample) -> Floats:
-        """Return P(label | x) of samples that belong to some class."""
-        g = softmax_over_classes(np.ascontiguousarray(self.logits(sample.rows).T))
-        given = (g * self.T[:, sample.codes]).sum(axis=0)
-        return np.maximum(given, SETTINGS.smallest_probability)
-
-
-def _tied(
+def _scaled(
     sample: ChannelSample,
     exploration: Exploration,
     factor: float,
     random_state: np.random.RandomState,
-) -> _Tied:
+) -> ScaledLogits:
     """Return the fit of t = a log p + b, with the likeliest a."""
     for _ in range(SETTINGS.factor_rounds):
         features = LogitFeatures(factor, columns=False)
@@ -184,7 +182,7 @@ def _tied(
     fit, found = exploration.finished(
         choice.maxima, lambda n: sample.design(features, n), n_pilot, random_state
     )
-    return _Tied(features, fit.unscaled_coef[0], found.mean_matrix)
+    return ScaledLogits(features, fit.unscaled_coef[0], found.mean_matrix)
 
 
 def _likeliest_factor(fit: ChannelFit) -> float:
@@ -204,51 +202,50 @@ def _likeliest_factor(fit: ChannelFit) -> float:
 
 def _with_none(
     sample: ChannelSample,
-    tied: _Tied,
-    shares: Floats,
+    plain: ScaledLogits,
     exploration: Exploration,
     random_state: np.random.RandomState,
-) -> tuple[_Tied, NoClass] | None:
-    """Return the fit with samples that belong to no class; None without evidence of any."""
-    plain = float(sample.weight @ np.log(tied.observed(sample)))
-    none, height = _no_class(sample, tied, shares)
-    for _ in range(2):  # flatness is that of the fit before
-        if height <= plain:
-            return None
-        weight = sample.weight * _some_class(sample, tied, none, shares)
-        tied = _tied(replace(sample, weight=weight), exploration, tied.features.factor, random_state)
-        none, height = _no_class(sample, tied, shares)
+) -> tuple[ScaledLogits, NoClass | None]:
+    """Return the fit with samples that belong to no class, if labels give evidence of any."""
+    before = float(sample.weight @ np.log(plain.observed(sample)))
+    none, height = _likeliest_odds(sample, plain)
+    for _ in range(2):  # samples of no class have spoilt the fit before
+        if height <= before:
+            return plain, None
+        factor = none.scaled.features.factor
+        scaled = _scaled(_of_some_class(sample, none), exploration, factor, random_state)
+        none, height = _likeliest_odds(sample, scaled)
     total = float(sample.weight.sum())
     # BIC's price of two more parameters, the odds and the usual flatness, and what a model that is
     # not quite calibrated gains; it gains more where all samples are flat
     price = np.log(total) + SETTINGS.miscalibration * total / (1 - none.usual) ** 2
-    return (tied, none) if height - plain > price else None
+    return (scaled, none) if height - before > price else (plain, None)
 
 
-def _no_class(sample: ChannelSample, tied: _Tied, shares: Floats) -> tuple[NoClass, float]:
+def _likeliest_odds(sample: ChannelSample, scaled: ScaledLogits) -> tuple[NoClass, float]:
     """Return the likeliest odds of belonging to no class, and the log-likelihood."""
-    blank = NoClass(tied, float(np.log(shares).mean()), 0.0)
-    flat = blank.flatness(sample.rows)
-    usual = float(
-        np.quantile(flat, SETTINGS.usual_quantile, weights=sample.weight, method="inverted_cdf")
-    )
+    counts = np.bincount(sample.codes, sample.weight, minlength=sample.n_classes) + 1
+    blank = NoClass(scaled, counts / counts.sum())
+    flat, share = blank.flatness(sample.rows), SETTINGS.usual_quantile
+    usual = float(np.quantile(flat, share, weights=sample.weight, method="inverted_cdf"))
     blank = replace(blank, usual=min(usual, SETTINGS.largest_excess))
-    by_class, odds = tied.observed(sample), blank.log_odds_of(sample.rows)
-    at_random = shares[sample.codes]
+    by_class = scaled.observed(sample)
 
     def loss(log_odds: float) -> float:
-        none = expit(log_odds + odds)
-        return -float(sample.weight @ np.log((1 - none) * by_class + none * at_random))
+        none = replace(blank, log_odds=log_odds)
+        observed, _ = none.mixed(sample.rows, sample.codes, by_class)
+        return -float(sample.weight @ np.log(observed))
 
-    found = minimize_scalar(loss, bounds=(-10.0, 10.0), method="bounded")
+    most = SETTINGS.largest_logit
+    found = minimize_scalar(loss, bounds=(-most, most), method="bounded")
     return replace(blank, log_odds=float(found.x)), -float(found.fun)
 
 
-def _some_class(sample: ChannelSample, tied: _Tied, none: NoClass, shares: Floats) -> Floats:
-    """Return P(some class | x, label)."""
-    proba = none.proba(sample.rows)
-    some = (1 - proba) * tied.observed(sample)
-    return np.asarray(some / (some + proba * shares[sample.codes]))
+def _of_some_class(sample: ChannelSample, none: NoClass) -> ChannelSample:
+    """Return the sample, weighted by P(some class | x, label)."""
+    by_class = none.scaled.observed(sample)
+    _, some = none.mixed(sample.rows, sample.codes, by_class)
+    return replace(sample, weight=sample.weight * some)
 
 
 def centred_logs(p: Floats) -> Floats:
