@@ -40,6 +40,13 @@ class ScaledLogits:
     features: LogitFeatures
     shift: Floats
     T: Floats
+    # Log-evidence of the labels at T, and how many samples it rests on.
+    log_evidence: float = 0.0
+    n_samples: int = 1
+
+    def proba(self, logs: Floats) -> Floats:
+        """Return P(true | x) of samples that belong to some class."""
+        return softmax_over_classes(np.ascontiguousarray(self.logits(logs).T)).T
 
     def logits(self, logs: Floats) -> Floats:
         """Return a log p + b, centred."""
@@ -48,8 +55,7 @@ class ScaledLogits:
 
     def observed(self, sample: ChannelSample) -> Floats:
         """Return P(label | x) of samples that belong to some class."""
-        g = softmax_over_classes(np.ascontiguousarray(self.logits(sample.rows).T))
-        given = (g * self.T[:, sample.codes]).sum(axis=0)
+        given = (self.proba(sample.rows).T * self.T[:, sample.codes]).sum(axis=0)
         return np.maximum(given, SETTINGS.smallest_probability)
 
 
@@ -114,7 +120,7 @@ class FittedProbabilities:
     def predict(self, noisy_proba: Floats, codes: Codes) -> LabelProbabilities:
         """Return what the model implies for samples and their observed labels."""
         logs = self.calibration.logits(centred_logs(np.asarray(noisy_proba, dtype=np.float64)))
-        clean = self.channel.clean_posterior(_without_noise(logs, self.removed))
+        clean = self.channel.clean_posterior(without_noise(logs, self.removed))
         label = clean * self.channel.found.mean_matrix.T[codes]
         observed = label.sum(axis=1)
         label /= observed[:, None]
@@ -143,16 +149,18 @@ def fit_probabilities(
     sample = ChannelSample(centred_logs(p), codes[found.first], found.weight, K)
     seen = _scaled(sample, AtOneMatrix(np.eye(K)), 1.0, random_state)
     sample = replace(sample, rows=seen.logits(sample.rows))
-    exploration, features, removed, none = _exploration(K), LogitFeatures(), None, None
-    if K > 2:  # for two classes W is a, and samples between the classes are like those of none
-        scaled = _scaled(sample, exploration, 1.0, random_state)
+    exploration, features = _exploration(K), LogitFeatures()
+    scaled, none, removed = _scaled(sample, exploration, 1.0, random_state), None, None
+    if K > 2:  # of two classes, samples between the classes look like samples of no class
         scaled, none = _with_none(sample, scaled, exploration, random_state)
         if none is not None:
             sample = _of_some_class(sample, none)
-        features = scaled.features
-        if SETTINGS.most_target_classes >= K:
-            features, removed = LogitFeatures(), scaled.T
-            sample = replace(sample, rows=_without_noise(sample.rows, removed))
+        removed = scaled.T  # for two classes W is a, so that one fit is enough
+    removed = _with_anchors(sample, scaled, removed, exploration, random_state)
+    if removed is not None:
+        sample = replace(sample, rows=without_noise(sample.rows, removed))
+    if SETTINGS.most_target_classes < K:
+        features = _scaled(sample, exploration, 1.0, random_state).features
     chosen = Choice(sample, exploration, 0).of_logits(features)
     channel, _ = final_fit(sample, found.position, exploration, chosen, random_state)
     return FittedProbabilities(channel, seen, removed, none)
@@ -182,7 +190,8 @@ def _scaled(
     fit, found = exploration.finished(
         choice.maxima, lambda n: sample.design(features, n), n_pilot, random_state
     )
-    return ScaledLogits(features, fit.unscaled_coef[0], found.mean_matrix)
+    height, shift = fit.log_likelihood, fit.unscaled_coef[0]
+    return ScaledLogits(features, shift, found.mean_matrix, height, n_pilot)
 
 
 def _likeliest_factor(fit: ChannelFit) -> float:
@@ -198,6 +207,51 @@ def _likeliest_factor(fit: ChannelFit) -> float:
     widest = float(np.log(SETTINGS.largest_factor))
     found = minimize_scalar(loss, bounds=(-widest, widest), method="bounded")
     return float(np.exp(found.x))
+
+
+def _with_anchors(
+    sample: ChannelSample,
+    scaled: ScaledLogits,
+    removed: Floats | None,
+    exploration: Exploration,
+    random_state: np.random.RandomState,
+) -> Floats | None:
+    """Return the T to remove from p: `removed`, or that of the anchor points of all classes.
+
+    A calibrated model has learnt P(observed | x) with the noise, and explains the labels without
+    any. But then it is never sure of a class whose labels are flipped, and nearly all classes have
+    anchor points, of which a model is sure.
+    """
+    without = _share_without_anchors(sample, scaled.proba(sample.rows))
+    if not without:
+        return removed
+    matrix = _anchor_matrix(sample)
+    some = replace(sample, rows=without_noise(sample.rows, matrix))
+    found = _scaled(some, exploration, 1.0, random_state)
+    gain = found.log_evidence - scaled.log_evidence
+    gain *= min(1.0, SETTINGS.coarse_samples / found.n_samples)
+    gain -= SETTINGS.no_anchors * _share_without_anchors(some, found.proba(some.rows))
+    return matrix if gain > -SETTINGS.no_anchors * without else removed
+
+
+def _share_without_anchors(sample: ChannelSample, clean: Floats) -> float:
+    """Return the share of the classes that next to no sample surely belongs to."""
+    guess, sure = clean.argmax(axis=1), clean.max(axis=1) >= SETTINGS.sure
+    samples = np.bincount(guess, sample.weight, minlength=sample.n_classes)
+    anchors = np.bincount(guess[sure], sample.weight[sure], minlength=sample.n_classes)
+    return float(np.mean((samples > 0) & (anchors < SETTINGS.anchor_share * samples)))
+
+
+def _anchor_matrix(sample: ChannelSample) -> Floats:
+    """Return T with P(observed | x) of the samples that the model is surest of, for each class."""
+    p = softmax_over_classes(np.ascontiguousarray(sample.rows.T)).T
+    guess, T = p.argmax(axis=1), np.eye(sample.n_classes)
+    for k in range(sample.n_classes):
+        own = p[guess == k]
+        if len(own):
+            n_anchors = int(np.ceil(SETTINGS.anchor_share * len(own)))
+            T[k] = own[np.argsort(own[:, k])[-n_anchors:]].mean(axis=0)
+    return T
 
 
 def _with_none(
@@ -255,7 +309,7 @@ def centred_logs(p: Floats) -> Floats:
     return np.asarray(logs)
 
 
-def _without_noise(logs: Floats, T: Floats | None) -> Floats:
+def without_noise(logs: Floats, T: Floats | None) -> Floats:
     """Return log q of p = q T, approximately, by a few EM steps towards the likeliest mixture.
 
     W absorbs the error that they leave.

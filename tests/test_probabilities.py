@@ -1,27 +1,18 @@
-"""Noise hypotheses about the labels of held-out probabilities, and the estimate they give."""
+"""The noise model fitted to held-out probabilities, and the estimate it gives."""
 
 import copy
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from benchmarks import probability_worlds
-from scipy.optimize import check_grad
 from scipy.special import softmax
 from sklearn.metrics import roc_auc_score
 
 from unflip import LabelAudit, TransitionMatrix, find_label_issues, flip_labels
-from unflip._probabilities import hypotheses, mixture
-from unflip._probabilities.hypotheses import (
-    FittedSamples,
-    NoiseHypothesis,
-    centred_logs,
-    fit_alike,
-    fit_by_class,
-)
-from unflip._probabilities.mixture import agreed_posterior, fit_hypotheses, hypothesis_weights
-from unflip._probabilities.settings import SETTINGS
+from unflip._probabilities.estimate import agreed_posterior
 from unflip._utils.simplex import likeliest_mixture
+from unflip.channel import _probabilities as channel
+from unflip.channel._features import LogitFeatures
 
 SPARSE = TransitionMatrix(
     [[0.6, 0.4, 0.0, 0.0], [0.0, 0.9, 0.1, 0.0], [0.0, 0.0, 1.0, 0.0], [0.3, 0.0, 0.0, 0.7]]
@@ -44,6 +35,11 @@ def flipped(n_samples, noise, seed, sharp=0.1):
     return noise.noisy_posterior(clean), given, true
 
 
+def removed(proba, matrix):
+    """Return q of p = q T, as the features of the noise model have it."""
+    return softmax(channel.without_noise(channel.centred_logs(proba), matrix), axis=1)
+
+
 def audited(proba, given, determined="auto", **named):
     return LabelAudit(determined=determined).fit_posterior(proba, given, **named)
 
@@ -56,16 +52,11 @@ def test_random_flips_are_found_and_their_number(noise):
     audit = audited(noisy, given)
     wrong = given != true
     assert np.abs(audit.transition_matrix_ - noise.matrix).sum(axis=1).mean() / 2 < 0.08
-    if noise is SPARSE:  # clean labels of a calibrated model explain these as well: a wide interval
-        low, high = audit.label_error_interval_
-        assert low <= wrong.mean() <= high
-        assert audit.n_errors_ <= wrong.sum()
-    else:
-        assert audit.n_errors_ == pytest.approx(wrong.sum(), rel=0.25)
+    assert audit.n_errors_ == pytest.approx(wrong.sum(), rel=0.1)
     # nearly as well as Bayes' rule with all that is known
     rows = np.arange(4000), given
     exact = 1 - (clean * noise.matrix.T[given])[rows] / noisy[rows]
-    assert roc_auc_score(wrong, audit.mislabel_proba_) > roc_auc_score(wrong, exact) - 0.02
+    assert roc_auc_score(wrong, audit.mislabel_proba_) > roc_auc_score(wrong, exact) - 0.01
 
 
 @pytest.mark.parametrize("determined", VALUES)
@@ -121,13 +112,6 @@ def test_auto_counts_as_false_does_and_notes_both_error_rates_where_they_differ(
         assert not any(one.code == "determined_or_not" for one in audit.noise_.findings)
     separated, given, _ = flipped(2000, TransitionMatrix.uniform(4, 0.2), seed=15, sharp=0.01)
     assert not audited(separated, given).diagnostics_
-
-
-def test_labels_cannot_tell_whether_samples_determine_their_true_label():
-    proba, given, _ = flipped(500, SPARSE, seed=5)
-    found = fit_hypotheses(proba, given)
-    of_true, of_false = (found.predict(proba, given, value).observed for value in (True, False))
-    np.testing.assert_array_equal(of_true, of_false)
 
 
 def test_a_determined_label_is_what_two_readings_agree_on_with_the_fewest_errors():
@@ -191,27 +175,6 @@ def test_find_label_issues_takes_determined():
         np.testing.assert_array_equal(issues, audited(proba, given, value).issues())
 
 
-def test_hypotheses_are_weighted_by_tempered_evidence_and_no_class_by_its_own_odds():
-    found = hypothesis_weights(
-        np.array([-500.0, -530.0, -499.0]),
-        np.array([0.5, 0.0, 0.0]),
-        np.array([False, False, True]),
-        1000.0,
-    )
-    none = 1 / (1 + np.exp(-1.0))
-    first = 1 / (1 + np.exp(-(30 / 10 - SETTINGS.no_anchors / 2)))
-    np.testing.assert_allclose(found, [(1 - none) * first, (1 - none) * (1 - first), none])
-
-
-def test_noise_of_one_rate_is_told_from_noise_by_class():
-    for noise, n_rates in ((TransitionMatrix.uniform(4, 0.2), 1), (SPARSE, 12)):
-        noisy, given, _ = flipped(3000, noise, seed=1)
-        found = fit_hypotheses(noisy, given)
-        best = found.hypotheses[int(np.argmax(found.weights))]
-        off = best.matrix[~np.eye(4, dtype=bool)].reshape(4, 3).sum(axis=1)
-        assert (np.ptp(off) < 1e-9) == (n_rates == 1)
-
-
 @pytest.mark.filterwarnings("ignore::unflip.LabelNoiseWarning")
 @pytest.mark.parametrize("sharp", [0.2, 0.5])
 def test_clean_labels_of_overlapping_classes_are_hardly_ever_called_wrong(sharp):
@@ -220,16 +183,6 @@ def test_clean_labels_of_overlapping_classes_are_hardly_ever_called_wrong(sharp)
     assert np.mean(audit.mislabel_proba_ > 0.9) < 0.005
     assert audit.label_error_rate_ < 0.05
     assert audit.label_error_interval_[0] == pytest.approx(0, abs=0.005)
-
-
-def test_probabilities_are_recalibrated():
-    noise = TransitionMatrix.uniform(4, 0.1)
-    noisy, given, _ = flipped(4000, noise, seed=3)
-    timid = noisy**0.4
-    timid /= timid.sum(axis=1, keepdims=True)
-    before = np.log(timid[np.arange(4000), given]).mean()
-    after = np.log(fit_hypotheses(timid, given).predict(timid, given, False).observed).mean()
-    assert after > before + 0.05
 
 
 def test_weights_are_repetitions():
@@ -242,76 +195,6 @@ def test_weights_are_repetitions():
     np.testing.assert_allclose(
         by_weight.transition_matrix_, by_copies.transition_matrix_, atol=5e-3
     )
-
-
-def test_of_many_samples_some_are_drawn_and_of_many_classes_no_full_matrix_is_fitted(monkeypatch):
-    noisy, given, _ = flipped(3000, TransitionMatrix.uniform(4, 0.2), seed=5)
-    whole = audited(noisy, given).mislabel_proba_
-    monkeypatch.setattr(
-        mixture, "SETTINGS", replace(SETTINGS, fitted_values=4000, fewest_fitted=1000)
-    )
-    some = audited(noisy, given).mislabel_proba_
-    assert not np.array_equal(whole, some)
-    assert np.corrcoef(whole, some)[0, 1] > 0.95
-    monkeypatch.setattr(
-        mixture, "SETTINGS", replace(SETTINGS, most_classes=3, fewest_classes_with_none=9)
-    )
-    assert len(fit_hypotheses(noisy, given).hypotheses) == 1
-
-
-def test_the_posteriors_of_a_hypothesis_follow_its_formulas():
-    rng = np.random.default_rng(0)
-    p, matrix = rng.dirichlet(np.ones(3), 50), rng.dirichlet(np.ones(3), 3)
-    codes, shift = rng.integers(0, 3, 50), np.array([0.4, 0.0, -0.4])
-    one = NoiseHypothesis(matrix, 1.5, shift)
-    clean, _ = one.clean_posterior(one.logs(p), np.full(3, 1 / 3))
-    np.testing.assert_allclose(clean, softmax(1.5 * np.log(p) + shift, axis=1))
-    found, observed = one.label_posterior(clean, codes)
-    for i, y in enumerate(codes):
-        joint = clean[i] * matrix[:, y]
-        np.testing.assert_allclose(found[i], joint / joint.sum())
-        assert observed[i] == pytest.approx(joint.sum())
-
-
-@pytest.mark.parametrize("with_none", [False, True])
-@pytest.mark.parametrize("fit", ["alike", "by_class"])
-def test_gradients_are_those_of_the_likelihood(monkeypatch, fit, with_none):
-    clean, true, rng = drawn(60, 3, seed=6, sharp=0.7)
-    sample = FittedSamples(centred_logs(clean), true, rng.uniform(0.5, 2, 60))
-    seen = []
-
-    def check(loss, start):
-        at = start + rng.normal(0, 0.3, start.size)
-        seen.append(check_grad(lambda x: loss(x)[0], lambda x: loss(x)[1], at))
-        return start
-
-    monkeypatch.setattr(hypotheses, "_minimum", check)
-    start = NoiseHypothesis(sample.noise(0.2), 1.5, np.zeros(3))
-    if fit == "alike":
-        fit_alike(sample, start, with_none=with_none)
-    else:
-        fit_by_class(sample, 0.1, start, with_none=with_none)
-    assert max(seen) < 1e-5
-
-
-def test_evidence_of_certain_samples_is_that_of_counts(monkeypatch):
-    # where P(true | x) is certain, labels are draws from rows of T, whose evidence is a closed form
-    rng = np.random.default_rng(0)
-    true = rng.integers(0, 3, 600)
-    given = np.asarray(flip_labels(true, TransitionMatrix.uniform(3, 0.3), random_state=0))
-    certain = np.full((600, 3), 1e-12)
-    certain[np.arange(600), true] = 1.0
-    monkeypatch.setattr(hypotheses, "SETTINGS", replace(SETTINGS, floor=1e-12))
-    sample = FittedSamples(centred_logs(certain), given, np.ones(600))
-    found = fit_by_class(sample, 0.3, NoiseHypothesis(sample.noise(0.3), 1.0, np.zeros(3)))
-    prior = 2 * sample.noise(0.3)
-    expected = 0.0
-    for k in range(3):
-        seen = np.zeros(3)  # Polya's urn, label by label
-        for label in given[true == k]:
-            expected += np.log((prior[k, label] + seen[label]) / (prior[k].sum() + seen.sum()))
-            seen[label] += 1
-    assert found.evidence == pytest.approx(expected, abs=0.5)
 
 
 def out_of_distribution(n_samples, n_classes, seed, share=0.15):
@@ -358,14 +241,16 @@ def test_intervals_hold_the_rates_and_narrow_with_more_samples():
 
 
 def test_two_classes_have_rates_with_intervals():
-    noise = TransitionMatrix([[0.9, 0.1], [0.3, 0.7]])
-    noisy, given, _ = flipped(4000, noise, seed=11)
-    audit = audited(noisy, given)
-    assert audit.rate_estimator_ is None
-    (p_low, p_high), (n_low, n_high) = audit.noise_.transition_interval.both()
-    assert p_low <= 0.3 <= p_high
-    assert n_low <= 0.1 <= n_high
-    assert not audit.none_proba_.any()
+    noise, held = TransitionMatrix([[0.9, 0.1], [0.3, 0.7]]), []
+    for seed in range(6):
+        noisy, given, _ = flipped(2000, noise, seed=seed)
+        audit = audited(noisy, given)
+        assert audit.rate_estimator_ is None
+        assert not audit.none_proba_.any()
+        (p_low, p_high), (n_low, n_high) = audit.noise_.transition_interval.both()
+        held += [p_low <= 0.3 <= p_high, n_low <= 0.1 <= n_high]
+        assert max(p_high - p_low, n_high - n_low) < 0.15
+    assert sum(held) >= 10
 
 
 def test_no_interval_has_zero_width_even_where_every_label_is_certain():
@@ -391,9 +276,9 @@ def test_the_order_of_samples_does_not_matter_nor_does_copying():
 def test_noise_is_removed_exactly_where_it_can_be_and_by_likelihood_elsewhere():
     rng = np.random.default_rng(0)
     clean, matrix = rng.dirichlet(np.full(4, 2.0), 200) * 0.9 + 0.025, SPARSE.matrix
-    np.testing.assert_allclose(hypotheses.inverted(clean @ matrix, matrix), clean, atol=1e-9)
+    np.testing.assert_allclose(removed(clean @ matrix, matrix), clean, atol=1e-9)
     outside = rng.dirichlet(np.full(4, 0.3), 200)
-    found = hypotheses.inverted(outside, matrix)
+    found = removed(outside, matrix)
     np.testing.assert_allclose(found.sum(axis=1), 1)
     best = likeliest_mixture(outside, matrix)
 
@@ -407,15 +292,40 @@ def test_noise_is_removed_exactly_where_it_can_be_and_by_likelihood_elsewhere():
 def test_a_label_that_neither_noise_nor_model_can_give_stays_ruled_out():
     matrix = np.array([[0.9, 0.1, 0.0], [0.1, 0.9, 0.0], [0.0, 0.0, 1.0]])
     clean = np.array([[0.7, 0.3, 0.0], [0.2, 0.8, 0.0]])
-    np.testing.assert_allclose(hypotheses.inverted(clean @ matrix, matrix), clean, atol=1e-3)
+    np.testing.assert_allclose(removed(clean @ matrix, matrix), clean, atol=1e-3)
 
 
-def test_odds_of_no_class_rise_with_how_unusually_flat_a_sample_is():
-    shares, usual = np.full(4, 0.25), 0.2
-    p = np.array([[0.97, 0.01, 0.01, 0.01], [0.7, 0.1, 0.1, 0.1], [0.4, 0.2, 0.2, 0.2]])
-    one = NoiseHypothesis(np.eye(4), 1.0, np.zeros(4), none_odds=3.0, usual_flatness=usual)
-    _, none = one.clean_posterior(one.logs(p), shares)
-    flat = np.exp(np.log(p / shares).mean(axis=1))
-    unusual = (flat - usual) / (1 - usual)
-    assert none[0] == 0
-    np.testing.assert_allclose((none / (1 - none))[1:], (3 * unusual / (1 - unusual))[1:])
+def test_samples_of_no_class_have_labels_drawn_by_their_shares():
+    rng = np.random.default_rng(0)
+    p, shares, shift = rng.dirichlet(np.ones(4), 50), rng.dirichlet(np.full(4, 9.0)), np.arange(4)
+    codes, by_class, usual = rng.integers(0, 4, 50), rng.uniform(0.1, 0.9, 50), 0.2
+    logs = channel.centred_logs(p)
+    scaled = channel.ScaledLogits(LogitFeatures(1.5, columns=False), shift, np.eye(4))
+    none = channel.NoClass(scaled, shares, usual, np.log(3.0))
+    clean = softmax(1.5 * np.log(p) + shift, axis=1)
+    flat = np.exp(np.log(clean / shares).mean(axis=1))
+    excess = np.clip((flat - usual) / (1 - usual), 0, 0.99)
+    proba = 3 * excess / (1 - excess + 3 * excess)
+    observed = (1 - proba) * by_class + proba * shares[codes]
+    found, some = none.mixed(logs, codes, by_class)
+    np.testing.assert_allclose(found, observed)
+    np.testing.assert_allclose(some, (1 - proba) * by_class / observed)
+
+
+@pytest.mark.parametrize("temperature", [0.5, 2.0])
+def test_the_temperature_of_a_model_does_not_matter(temperature):
+    noisy, given, true = flipped(3000, TransitionMatrix.uniform(4, 0.15), seed=3)
+    scaled = softmax(np.log(noisy) / temperature, axis=1)
+    as_it_is, other = audited(noisy, given), audited(scaled, given)
+    assert other.label_error_rate_ == pytest.approx(as_it_is.label_error_rate_, abs=0.01)
+    assert other.label_error_rate_ == pytest.approx(np.mean(given != true), abs=0.05)
+
+
+def test_the_model_predicts_the_observed_labels():
+    noisy, given, _ = flipped(4000, TransitionMatrix.uniform(4, 0.1), seed=3)
+    timid = noisy**0.4 / (noisy**0.4).sum(axis=1, keepdims=True)
+    fitted = channel.fit_probabilities(timid, given, None, np.random.RandomState(0))
+    own = np.arange(4000), given
+    exact, found = np.log(noisy[own]).mean(), np.log(fitted.predict(timid, given).observed).mean()
+    assert exact - 0.01 < found < exact + 0.02
+    assert found > np.log(timid[own]).mean() + 0.05
