@@ -13,6 +13,7 @@ from unflip._utils.typing import Array
 Hashes = NDArray[np.uint64]
 
 KINDS = ("whole", "fraction", "missing", "text")
+WHOLE, FRACTION, MISSING, TEXT = range(len(KINDS))
 """Kinds of cells; the same bits of different kinds are different cells."""
 
 
@@ -75,12 +76,12 @@ def _cells(values: Any) -> tuple[Hashes, NDArray[np.intp]]:
     digests = b"".join(hashlib.blake2b(_bytes(text), digest_size=16).digest() for text in texts)
     # a missing cell, code -1, finds the last entry
     bits = np.frombuffer(digests + bytes(16), dtype="<u8").reshape(-1, 2)
-    return bits[codes].astype(np.uint64), np.where(codes < 0, _place("missing"), _place("text"))
+    return bits[codes].astype(np.uint64), np.where(codes < 0, MISSING, TEXT)
 
 
 def _whole(numbers: Array, missing: NDArray[np.bool_]) -> tuple[Hashes, NDArray[np.intp]]:
     bits = np.where(missing, 0, numbers).astype(np.int64).view(np.uint64)
-    return _twice(bits), np.where(missing, _place("missing"), _place("whole"))
+    return _twice(bits), np.where(missing, MISSING, WHOLE)
 
 
 def _fractions(numbers: NDArray[np.float64]) -> tuple[Hashes, NDArray[np.intp]]:
@@ -89,16 +90,12 @@ def _fractions(numbers: NDArray[np.float64]) -> tuple[Hashes, NDArray[np.intp]]:
     bits = np.ascontiguousarray(numbers).view(np.uint64).copy()
     bits[whole] = numbers[whole].astype(np.int64).view(np.uint64)
     bits[missing] = 0  # there are many NaN
-    kinds = np.where(whole, _place("whole"), _place("fraction"))
-    return _twice(bits), np.where(missing, _place("missing"), kinds)
+    kinds = np.where(whole, WHOLE, FRACTION)
+    return _twice(bits), np.where(missing, MISSING, kinds)
 
 
 def _twice(bits: Hashes) -> Hashes:
     return np.stack([bits, bits], axis=1)
-
-
-def _place(kind: str) -> int:
-    return KINDS.index(kind)
 
 
 def _key(name: str, half: int) -> int:

@@ -1,7 +1,8 @@
-"""`unflip reproduce`: the paper's experiments, and ours beside its figures."""
+"""`unflip reproduce`: the paper's experiments, with its results beside ours."""
 
 from collections.abc import Sequence
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from typing import Annotated
 
@@ -36,8 +37,8 @@ def reproduce(
     what: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Any of table1 to table6, figure1 and levels, or all, which is the default. "
-            "table1 and figure1 need no data.",
+            help="table1 to table6, figure1, levels, or all (default). table1 and figure1 need no "
+            "data.",
             autocompletion=lambda: [*EXPERIMENTS, "all"],
             show_default=False,
         ),
@@ -51,14 +52,13 @@ def reproduce(
     peers: Annotated[
         bool, typer.Option("--peers", help="Also run cleanlab in tables 4 and 6.")
     ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Discard the runs that the folder holds.")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Discard the runs in the folder.")] = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Run the paper's experiments again, and set ours beside its figures.
+    """Run the paper's experiments and compare the results.
 
-    Finished runs are kept in the folder: interrupted, the same command goes on where it was.
+    Finished runs are stored in the folder, so that the same command continues after an
+    interruption.
     """
     asked, repeats = what or ["all"], REPEATS if repeats is None else repeats
     names = [name for name in EXPERIMENTS if name in asked or "all" in asked]
@@ -92,7 +92,7 @@ def reproduce(
 def _run_with_progress(
     runs: Sequence[Run], journal: Journal, jobs: int, title: str, console: Console
 ) -> None:
-    """Perform the runs that the journal does not hold yet."""
+    """Perform the runs that are not in the journal."""
     done = sum(run in journal.outcomes for run in runs)
     columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
     try:
@@ -103,14 +103,14 @@ def _run_with_progress(
     except KeyboardInterrupt:
         kept = sum(run in journal.outcomes for run in runs)
         complain(
-            f"interrupted: {kept} of {len(runs)} runs are kept in {journal.path.parent}. The same "
-            "command goes on."
+            f"interrupted: {journal.path.parent} holds {kept} of {len(runs)} runs. Run the same "
+            "command to continue."
         )
         raise typer.Exit(130) from None
 
 
 def _check_parts(names: list[str], peers: bool) -> None:
-    """Raise before any work is done where data or a library is missing."""
+    """Raise an error, before any work, if data or a library is missing."""
     tables = {
         d for name in names if EXPERIMENTS[name].needs_data() for d in EXPERIMENTS[name].datasets
     }
@@ -123,7 +123,7 @@ def _check_parts(names: list[str], peers: bool) -> None:
 
 
 def _print_reproduction(console: Console, results: Results) -> None:
-    """Print ours, and the paper's in brackets."""
+    """Print our results, with the paper's in brackets."""
     for name in results.experiments:
         if name == "levels":
             continue
@@ -131,41 +131,31 @@ def _print_reproduction(console: Console, results: Results) -> None:
         table = Table(title=experiment.title, title_justify="left")
         for heading in ("data", "noise", *(METHOD_NAMES[method] for method in methods)):
             table.add_column(heading, justify="left" if heading in ("data", "noise") else "right")
-        for learner in experiment.learners:
-            for dataset in experiment.datasets:
-                for pair in experiment.pairs:
-                    cells = []
-                    for method in methods:
-                        found = results.of(
-                            name,
-                            learner=learner,
-                            dataset=dataset,
-                            rho_pos=pair[0],
-                            rho_neg=pair[1],
-                            method=method,
-                        )
-                        cells.append(_beside_the_paper(found))
-                    label = learner if len(experiment.learners) > 1 else dataset
-                    table.add_row(label, f"{pair[0]:g}, {pair[1]:g}", *cells)
+        for learner, dataset, pair in product(
+            experiment.learners, experiment.datasets, experiment.pairs
+        ):
+            run = {"learner": learner, "dataset": dataset, "rho_pos": pair[0], "rho_neg": pair[1]}
+            cells = [_beside_the_paper(results.of(name, **run, method=each)) for each in methods]
+            label = learner if len(experiment.learners) > 1 else dataset
+            table.add_row(label, f"{pair[0]:g}, {pair[1]:g}", *cells)
         console.print(table)
         if results.compares_methods(name):
-            summaries = results.compare_methods(name)
-            console.print(
-                "  average rank: "
-                + ", ".join(f"{METHOD_NAMES[s.method]} {s.rank:.2f}" for s in summaries)
-                + "\n  Wilcoxon p against plain: "
-                + ", ".join(
-                    f"{METHOD_NAMES[s.method]} {s.p_value:.3f}"
-                    for s in summaries
-                    if s.p_value is not None
-                )
-                + "\n  seconds per fit: "
-                + ", ".join(f"{METHOD_NAMES[s.method]} {s.seconds:.2f}" for s in summaries)
-            )
+            found = {METHOD_NAMES[one.method]: one for one in results.compare_methods(name)}
+            lines = {
+                "average rank": [f"{each} {one.rank:.2f}" for each, one in found.items()],
+                "Wilcoxon p against plain": [
+                    f"{each} {one.p_value:.3f}"
+                    for each, one in found.items()
+                    if one.p_value is not None
+                ],
+                "seconds per fit": [f"{each} {one.seconds:.2f}" for each, one in found.items()],
+            }
+            for title, figures in lines.items():
+                console.print(f"  {title}: {', '.join(figures)}")
 
 
 def _beside_the_paper(measurements: list[Measurement]) -> str:
-    """Return one or two means, and the paper's in brackets."""
+    """Return one or two means, with the paper's in brackets."""
     digits = 3 if len(measurements) == 2 else 1
     ours = ", ".join(f"{entry.mean:.{digits}f}" for entry in measurements)
     papers = ", ".join(
