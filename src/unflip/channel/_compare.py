@@ -46,7 +46,7 @@ def may_be_better(others: list[NoiseStructure], than: Mode) -> list[NoiseStructu
         T /= T.sum(axis=1, keepdims=True)
         gamma = g * T[:, design.codes]
         counts = design.counts((gamma / gamma.sum(axis=0)).T)
-    least = counted_evidence(than.structure, counts) - SETTINGS.counts_gap
+    least = counted_evidence(than.structure, counts) - SETTINGS.structure_gap
     return [
         each
         for each in others
@@ -95,7 +95,7 @@ def first_modes(
 
 def _is_near(modes: dict[str, Mode], names: Sequence[str]) -> bool:
     """Return whether one of some structures is near the best."""
-    least = max(map(_height, modes.values())) - SETTINGS.counts_gap
+    least = max(map(_height, modes.values())) - SETTINGS.structure_gap
     return any(name in modes and _height(modes[name]) > least for name in names)
 
 
@@ -114,8 +114,7 @@ def refined(modes: list[Mode], design: ChannelDesign) -> list[Mode]:
     """Return the maxima on more rows, of the structures that may be the best there."""
     few = modes[0].fit.design
     ordered = sorted(modes, key=_height, reverse=True)
-    gap = max(SETTINGS.smallest_pilot_gap, SETTINGS.pilot_gap_per_sample * len(few.codes))
-    least = _height(ordered[0]) - gap
+    least = _height(ordered[0]) - SETTINGS.structure_gap
     near = [mode for mode in ordered if _height(mode) > least]
     tried = {structure.name for structure in _possible(few)}
     later = [structure for structure in _possible(design) if structure.name not in tried]

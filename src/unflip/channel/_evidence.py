@@ -80,7 +80,7 @@ class ChannelFit:
     @cached_property
     def directions(self) -> Floats:
         """u_c, in columns: eigenvectors of the mean information about t, but for (1, ..., 1)."""
-        some, weight = self.design.some(SETTINGS.direction_samples)
+        some, weight = self.design.some(SETTINGS.information_samples)
         g, T = singles(self.clean[some]), self.T
         over = singles(weight[:, None] / self.noisy[some])
         information = -(g * weight[:, None]).T @ g

@@ -103,7 +103,6 @@ def maximise(
             fit = trial
         if gained < tol / 2:
             break
-        held = held or gained < SETTINGS.variance_gain * design.weight.sum()
         reach = SETTINGS.longest_step if not shorter else max(0.1, 1.5 * float(np.abs(step).max()))
     return Mode(fit)
 

@@ -75,13 +75,9 @@ class ChannelSettings:
     # The variances have converged if their logarithms change by less than this: near the maximum,
     # the evidence hardly depends on a tenth of a variance. Bounds the time of a fit.
     settled_log_variance: float = 0.1
-    # A search keeps the variances after a step that gains less than this, in nats per sample.
-    # Bounds the time of a fit (`TIMES`).
-    variance_gain: float = 1e-4
-    # Numbers of samples that stand for all in the information about T, and in the mean information
+    # Number of samples that stand for all in the information about T, and in the mean information
     # about t. Bounds the time of a fit.
     information_samples: int = 2000
-    direction_samples: int = 1000
 
     # --- Exploration of T: quadrature for two classes.
     # Number of values of each rate on the coarse grid, and on the fine one; its square if one rate
@@ -106,22 +102,16 @@ class ChannelSettings:
     # Minimum number of samples per free target for structures in which every class has targets and
     # a rate of its own (`MANY_CLASSES`).
     samples_per_target: int = 5
-    # A structure is not fitted to all samples if its log-evidence on the pilot sample is below the
-    # best one by more than 0.01 nats per sample and 7 nats, whichever is larger. e^-7 is a
-    # negligible probability.
-    pilot_gap_per_sample: float = 0.01
-    smallest_pilot_gap: float = 7.0
-    # A structure is not fitted if the log-evidence of the expected counts is below that of another
-    # structure by more than this, in nats. Counts ignore x, so that the margin is wide.
-    counts_gap: float = 30.0
+    # A structure is not fitted, or not fitted to all samples, if by a cheaper fit its log-evidence
+    # is below that of another structure by more than this, in nats: by the expected counts, which
+    # ignore x, by the pilot sample, or with one rate where it has several. The margin is wide, as
+    # e^-7 would be negligible.
+    structure_gap: float = 30.0
     # Number of EM steps that free the expected counts from the structure they were found with.
     counts_steps: int = 5
     # If the fit with one rate leaves more than this share of the labels unchanged, it may have
     # missed noise with few targets, which is then fitted whatever the counts say (`MANY_CLASSES`).
     missed_noise_diagonal: float = 0.85
-    # If one target with a single rate is further below the best structure than this, in nats, one
-    # target with a rate per class is not fitted: more rates can't make up for that much.
-    target_early_stop: float = 100.0
     # Maximum number of times that the targets are chosen anew. Bounds the time of a fit.
     target_rounds: int = 4
     # Structures with a smaller probability are left out of the distribution of T, which they would

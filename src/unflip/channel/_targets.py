@@ -102,7 +102,7 @@ def one_target_modes(
         for targets, start in by_targets.items()
     ]
     best = max(modes, key=lambda mode: mode.log_evidence)
-    if best.log_evidence < top - SETTINGS.target_early_stop:
+    if best.log_evidence < top - SETTINGS.structure_gap:
         return [best]
     return [best, maximise_targets(design, True, best, variance=best.fit.variance)]
 
