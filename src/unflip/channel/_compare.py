@@ -41,11 +41,11 @@ def may_be_better(others: list[NoiseStructure], than: Mode) -> list[NoiseStructu
     if not than.structure.n_parameters or than.structure.targets is not None:
         return others
     counts, design, g = than.fit.counts, than.fit.design, than.fit.clean.T
-    for _ in range(SETTINGS.counts_steps):
-        T = counts + SETTINGS.prior_flips / design.n_classes
-        T /= T.sum(axis=1, keepdims=True)
-        gamma = g * T[:, design.codes]
-        counts = design.counts((gamma / gamma.sum(axis=0)).T)
+    # a step of EM frees the counts from the structure with which they were found
+    T = counts + SETTINGS.prior_flips / design.n_classes
+    T /= T.sum(axis=1, keepdims=True)
+    gamma = g * T[:, design.codes]
+    counts = design.counts((gamma / gamma.sum(axis=0)).T)
     least = counted_evidence(than.structure, counts) - SETTINGS.structure_gap
     return [
         each
@@ -85,10 +85,8 @@ def first_modes(
     if not starts:
         pilot = maximise_targets(design, False, found[one.name])
         near = found = found | {pilot.structure.name: pilot}
-    # with even targets noise may seem absent, or be hidden by overlap: its counts say little then
-    missed = found[one.name].fit.T[0, 0] > SETTINGS.missed_noise_diagonal
-    open_to = missed or _is_near(near, (ONE_TARGET, FEW_TARGETS))
-    if open_to or may_be_better(targeted, found[one.name]):
+    # with even targets noise may be hidden by overlap: its counts say little then
+    if _is_near(near, (ONE_TARGET, FEW_TARGETS)) or may_be_better(targeted, found[one.name]):
         found[targeted[0].name] = maximised(targeted[0])
     return found
 

@@ -81,7 +81,7 @@ def maximise(
     """
     fit = fit_coefficients(design, structure, theta, variance, coef, T=T, near=near, tol=5 * tol)
     tol *= max(1.0, fit.unscaled_coef.size / SETTINGS.smooth_coefficients)
-    reach, most_shorter = SETTINGS.longest_step, SETTINGS.max_shorter_steps
+    reach = SETTINGS.longest_step
     for _ in range(SETTINGS.max_steps if fit.theta.size or not held else 0):
         tick()
         change = np.zeros(variance.size) if held else fit.variance_step()
@@ -93,10 +93,10 @@ def maximise(
         step, rise = trial.theta - fit.theta, 2 * trial.gain
         if settled and rise < tol:
             break
-        gained, shorter = trial.log_evidence - fit.log_evidence, 0
-        while gained < -tol / 5 and rise > tol and step.any() and shorter < most_shorter:
-            share = np.clip(rise / (2 * (rise - gained)), 0.1, 0.5)  # of a parabola
-            step, rise, shorter = share * step, share * rise, shorter + 1
+        gained = trial.log_evidence - fit.log_evidence
+        shorter = gained < -tol / 5 and rise > tol and step.any()
+        if shorter:
+            step = np.clip(rise / (2 * (rise - gained)), 0.1, 0.5) * step  # of a parabola
             trial = _moved(fit, change, step, tol=tol / 5)
             gained = trial.log_evidence - fit.log_evidence
         if gained > 0:

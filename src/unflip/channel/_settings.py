@@ -58,7 +58,6 @@ class ChannelSettings:
     # for the first time. Numerical necessity: at rate 0, the likelihood does not depend on the
     # targets.
     starting_rate: float = 0.1
-    starting_target_rate: float = 0.2
     # Tolerance of a search, in nats of the log-evidence: 0.1 changes the odds of two structures by
     # about a tenth. 1.0 is enough where no structures are compared.
     tolerance: float = 0.1
@@ -66,11 +65,10 @@ class ChannelSettings:
     # Number of coefficients from which on the tolerance grows in proportion: the block-diagonal
     # approximation of the determinant makes the evidence less smooth.
     smooth_coefficients: float = 300.0
-    # Maximum number of steps of a search, and of attempts to shorten a step, which bound the time
-    # of a fit. Maximum change of a parameter (a logit or a log-ratio) in one step, within which the
-    # slope of the determinant is taken as constant.
+    # Maximum number of steps of a search, which bounds the time of a fit. Maximum change of a
+    # parameter (a logit or a log-ratio) in one step, within which the slope of the determinant is
+    # taken as constant.
     max_steps: int = 15
-    max_shorter_steps: int = 4
     longest_step: float = 2.0
     # The variances have converged if their logarithms change by less than this: near the maximum,
     # the evidence hardly depends on a tenth of a variance. Bounds the time of a fit.
@@ -107,11 +105,6 @@ class ChannelSettings:
     # ignore x, by the pilot sample, or with one rate where it has several. The margin is wide, as
     # e^-7 would be negligible.
     structure_gap: float = 30.0
-    # Number of EM steps that free the expected counts from the structure they were found with.
-    counts_steps: int = 5
-    # If the fit with one rate leaves more than this share of the labels unchanged, it may have
-    # missed noise with few targets, which is then fitted whatever the counts say (`MANY_CLASSES`).
-    missed_noise_diagonal: float = 0.85
     # Maximum number of times that the targets are chosen anew. Bounds the time of a fit.
     target_rounds: int = 4
     # Structures with a smaller probability are left out of the distribution of T, which they would

@@ -109,7 +109,7 @@ def one_target_modes(
 
 def _likeliest_targets(mode: Mode) -> Codes:
     rates, _ = mode.structure.parts(mode.fit.theta)
-    rates = np.maximum(rates, SETTINGS.starting_target_rate)
+    rates = np.maximum(rates, SETTINGS.starting_rate)
     return np.asarray(_log_likelihoods(mode, rates).argmax(axis=1))
 
 
