@@ -106,7 +106,7 @@ def _decide(browser: Browser, address: str, is_right: list[bool]) -> None:
             "row => document.getElementById('saved').textContent.startsWith(`Saved: row ${row} `)"
         )
         tab.wait_for_function(saved, arg=row)
-    tab.wait_for_timeout(2000)  # the model learns
+    tab.wait_for_timeout(5000)  # the model learns
     tab.close()
 
 
