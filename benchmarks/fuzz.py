@@ -61,7 +61,7 @@ ELSEWHERE = {
 }
 """Modules that take no arrays or parameters of users, and why."""
 
-ALSO = ("_app.review.clopper_pearson", "review.sample_estimate", "datasets.make_separable")
+ALSO = ("checked.internals.clopper_pearson", "review.sample_estimate", "datasets.make_separable")
 """Functions of those modules that do."""
 
 NOT_CALLED = {

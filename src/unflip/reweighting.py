@@ -145,7 +145,7 @@ class ImportanceReweightingClassifier(
     >>> clf.score(X, y)
     0.98...
     >>> print(clf.noise_rates_)
-    NoiseRates(positive=0.415, negative=0.083)
+    NoiseRates(positive=0.414, negative=0.0831)
     """
 
     sample_weight_: Floats

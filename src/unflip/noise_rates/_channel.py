@@ -54,7 +54,7 @@ class ChannelRates(BaseRates):
     >>> y = flip_labels(X.sum(axis=1) > 1, NoiseRates(positive=0.3, negative=0.1), random_state=0)
     >>> channel = ChannelRates(random_state=0).fit(X, y)
     >>> print(channel.rates_)
-    NoiseRates(positive=0.313, negative=0.0735)
+    NoiseRates(positive=0.313, negative=0.0736)
     >>> print(channel.interval_)
     RatesInterval(positive=(0.286, 0.341), negative=(0.0578, 0.0875), level=0.95...)
     >>> channel.noise_test_.p_value < 0.001, channel.symmetry_test_.p_value < 0.001

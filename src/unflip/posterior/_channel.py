@@ -164,7 +164,7 @@ class ChannelPosterior(JointPosterior):
     >>> y = flip_labels(X.sum(axis=1) > 1, NoiseRates(positive=0.3, negative=0.1), random_state=0)
     >>> channel = ChannelPosterior(random_state=0).fit(X, y)
     >>> print(channel.rates_)
-    NoiseRates(positive=0.313, negative=0.0735)
+    NoiseRates(positive=0.313, negative=0.0736)
     >>> channel.predict_proba([[0.9, 0.9], [0.1, 0.1]]).round(2)
     array([[0.31, 0.69],
            [0.93, 0.07]])
