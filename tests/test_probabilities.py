@@ -12,7 +12,7 @@ from unflip import LabelAudit, TransitionMatrix, find_label_issues, flip_labels
 from unflip._probabilities.estimate import agreed_posterior
 from unflip._utils.simplex import likeliest_mixture
 from unflip.channel import _probabilities as channel
-from unflip.channel._features import LogitFeatures
+from unflip.channel._features import LogitFeatures, centred_logs, without_noise
 
 SPARSE = TransitionMatrix(
     [[0.6, 0.4, 0.0, 0.0], [0.0, 0.9, 0.1, 0.0], [0.0, 0.0, 1.0, 0.0], [0.3, 0.0, 0.0, 0.7]]
@@ -37,7 +37,7 @@ def flipped(n_samples, noise, seed, sharp=0.1):
 
 def removed(proba, matrix):
     """Return q of p = q T, as the features of the noise model have it."""
-    return softmax(channel.without_noise(channel.centred_logs(proba), matrix), axis=1)
+    return softmax(without_noise(centred_logs(proba), matrix), axis=1)
 
 
 def audited(proba, given, determined="auto", **named):
@@ -299,7 +299,7 @@ def test_samples_of_no_class_have_labels_drawn_by_their_shares():
     rng = np.random.default_rng(0)
     p, shares, shift = rng.dirichlet(np.ones(4), 50), rng.dirichlet(np.full(4, 9.0)), np.arange(4)
     codes, by_class, usual = rng.integers(0, 4, 50), rng.uniform(0.1, 0.9, 50), 0.2
-    logs = channel.centred_logs(p)
+    logs = centred_logs(p)
     scaled = channel.ScaledLogits(LogitFeatures(1.5, columns=False), shift, np.eye(4))
     none = channel.NoClass(scaled, shares, usual, np.log(3.0))
     clean = softmax(1.5 * np.log(p) + shift, axis=1)

@@ -1,5 +1,6 @@
 """Evidence from held-out probabilities: the noise estimate."""
 
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -88,7 +89,6 @@ def estimate_from_probabilities(
     findings.append(assumed(error_range))
     true_shares = np.average(label_proba, axis=0, weights=sample_weight)
     true_shares = true_shares / true_shares.sum()
-    interval = _interval(fitted, noise.matrix, true_shares, totals.error_rate)
     return NoiseEstimate(
         classes=classes,
         codes=codes,
@@ -100,7 +100,7 @@ def estimate_from_probabilities(
         findings=tuple(findings),
         sample_weight=sample_weight,
         instance_dependent=max(if_determined - by_class, 0.0) if is_determined else 0.0,
-        interval=lambda: interval,
+        interval=partial(_interval, fitted, noise.matrix, true_shares, totals.error_rate),
     )
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from unflip._utils.typing import Array, Floats
 from unflip.channel._settings import SETTINGS
@@ -79,9 +80,10 @@ class ChannelFeatures:
 
 
 class LogitFeatures(ChannelFeatures):
-    r"""x -> (1, z / sqrt(d)), for rows x that are logits themselves: a x is added to t = F w.
+    r"""x -> (1, z / sqrt(d)), for rows x that are centred logits themselves.
 
-    So the prior mean of t are the given logits, times a factor; without `columns`, F is (1).
+    A factor a times log q is added to t = F w, with q T = softmax(x): the prior mean of t are the
+    given logits without the noise T that a model has learnt. Without `columns`, F is (1).
 
     Parameters
     ----------
@@ -89,12 +91,17 @@ class LogitFeatures(ChannelFeatures):
         a: above 1 if the logits are underconfident.
     columns : bool, default=True
         Whether t also has terms that are linear in all logits.
+    removed : ndarray of shape (n_classes, n_classes), default=None
+        T; None: the logits are added as they are.
     """
 
-    def __init__(self, factor: float = 1.0, *, columns: bool = True) -> None:
+    def __init__(
+        self, factor: float = 1.0, *, columns: bool = True, removed: Floats | None = None
+    ) -> None:
         super().__init__(None, 0, one_scale=True)
         self.factor = factor
         self.columns = columns
+        self.removed = removed
 
     def fit(self, X: Floats, weight: Floats, order: Array) -> "LogitFeatures":
         """Fit the scale of the columns."""
@@ -109,7 +116,28 @@ class LogitFeatures(ChannelFeatures):
 
     def offset(self, X: Floats) -> Floats:
         """Return the logits that are added to t."""
-        return self.factor * X
+        return self.factor * (X if self.removed is None else without_noise(X, self.removed))
+
+
+def without_noise(logits: Floats, T: Floats) -> Floats:
+    """Return log q of softmax(logits) = q T, centred, by a few EM steps towards the likeliest q.
+
+    What they leave is small beside what is not known of p.
+    """
+    p = softmax(logits, axis=1)
+    q = np.maximum(p @ np.linalg.inv(T), SETTINGS.inversion_start)
+    q /= q.sum(axis=1, keepdims=True)
+    for _ in range(SETTINGS.inversion_steps):
+        # T may rule a label out
+        q *= (p / np.maximum(q @ T, SETTINGS.smallest_held_out)) @ T.T
+    return centred_logs(q)
+
+
+def centred_logs(p: Floats) -> Floats:
+    """Return log p less its mean over the classes."""
+    logs = np.log(np.maximum(p, SETTINGS.smallest_held_out))
+    logs -= logs.mean(axis=1, keepdims=True)
+    return np.asarray(logs)
 
 
 def row_keys(X: Floats) -> NDArray[np.uint64]:

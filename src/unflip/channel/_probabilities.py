@@ -20,14 +20,13 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, logit, logsumexp
 
-from unflip._utils.simplex import scaled_rows
 from unflip._utils.typing import Codes, Floats
 from unflip.channel._choose import ChannelSample, Choice
 from unflip.channel._copies import distinct_rows
 from unflip.channel._design import softmax_over_classes
 from unflip.channel._evidence import ChannelFit
 from unflip.channel._explore import AtOneMatrix, Exploration, OverStructures, OverTwoRates
-from unflip.channel._features import LogitFeatures
+from unflip.channel._features import LogitFeatures, centred_logs
 from unflip.channel._fit import FittedChannel, final_fit
 from unflip.channel._rates import box_of
 from unflip.channel._settings import SETTINGS
@@ -40,9 +39,6 @@ class ScaledLogits:
     features: LogitFeatures
     shift: Floats
     T: Floats
-    # Log-evidence of the labels at T, and how many samples it rests on.
-    log_evidence: float = 0.0
-    n_samples: int = 1
 
     def proba(self, logs: Floats) -> Floats:
         """Return P(true | x) of samples that belong to some class."""
@@ -50,7 +46,7 @@ class ScaledLogits:
 
     def logits(self, logs: Floats) -> Floats:
         """Return a log p + b, centred."""
-        t = self.features.factor * logs + self.shift
+        t = self.features.offset(logs) + self.shift
         return np.asarray(t - t.mean(axis=1, keepdims=True))
 
     def observed(self, sample: ChannelSample) -> Floats:
@@ -112,16 +108,27 @@ class FittedProbabilities:
     channel: FittedChannel
     # What calibrates the probabilities for the observed labels.
     calibration: ScaledLogits
-    # The T that is removed from the probabilities first; None: they are used as they are.
-    removed: Floats | None
     # None: all samples belong to some class.
     none: NoClass | None
+
+    @property
+    def transition(self) -> Floats:
+        """T as it is believed of single labels.
+
+        Where no noise is the most probable, labels hardly tell where flips would go to: into all
+        other classes alike, at the mean rate. So wrong labels can always be ranked.
+        """
+        T, K = self.channel.found.mean_matrix, len(self.channel.found.T)
+        if self.channel.found.structure_probability["none"] <= 0.5:
+            return T
+        rate = max(1 - float(np.diag(T).mean()), SETTINGS.smallest_held_out)
+        return np.asarray((1 - rate) * np.eye(K) + rate * (1 - np.eye(K)) / (K - 1))
 
     def predict(self, noisy_proba: Floats, codes: Codes) -> LabelProbabilities:
         """Return what the model implies for samples and their observed labels."""
         logs = self.calibration.logits(centred_logs(np.asarray(noisy_proba, dtype=np.float64)))
-        clean = self.channel.clean_posterior(without_noise(logs, self.removed))
-        label = clean * self.channel.found.mean_matrix.T[codes]
+        clean = self.channel.clean_posterior(logs)
+        label = clean * self.transition.T[codes]
         observed = label.sum(axis=1)
         label /= observed[:, None]
         some = np.ones(codes.size)
@@ -147,23 +154,35 @@ def fit_probabilities(
     found = distinct_rows(p, codes, weight, random_state)
     p = p[found.first]
     sample = ChannelSample(centred_logs(p), codes[found.first], found.weight, K)
-    seen = _scaled(sample, AtOneMatrix(np.eye(K)), 1.0, random_state)
+    seen = _scaled(sample, AtOneMatrix(np.eye(K)), random_state)
     sample = replace(sample, rows=seen.logits(sample.rows))
-    exploration, features = _exploration(K), LogitFeatures()
-    scaled, none, removed = _scaled(sample, exploration, 1.0, random_state), None, None
-    if K > 2:  # of two classes, samples between the classes look like samples of no class
-        scaled, none = _with_none(sample, scaled, exploration, random_state)
+    exploration, none, removed = _exploration(K), None, None
+    if K > 2:  # of two classes, W is a, and samples between them look like samples of no class
+        scaled, none = _with_none(
+            sample, _scaled(sample, exploration, random_state), exploration, random_state
+        )
         if none is not None:
             sample = _of_some_class(sample, none)
-        removed = scaled.T  # for two classes W is a, so that one fit is enough
-    removed = _with_anchors(sample, scaled, removed, exploration, random_state)
-    if removed is not None:
-        sample = replace(sample, rows=without_noise(sample.rows, removed))
-    if SETTINGS.most_target_classes < K:
-        features = _scaled(sample, exploration, 1.0, random_state).features
-    chosen = Choice(sample, exploration, 0).of_logits(features)
-    channel, _ = final_fit(sample, found.position, exploration, chosen, random_state)
-    return FittedProbabilities(channel, seen, removed, none)
+        removed = scaled.T
+
+    def fit_without(noise: Floats | None) -> tuple[FittedChannel, float, float]:
+        """Return the fit, its log-evidence, and the share of the classes without anchor points."""
+        features = LogitFeatures(removed=noise)
+        if SETTINGS.most_target_classes < K:
+            features = _scaled(sample, exploration, random_state, removed=noise).features
+        chosen = Choice(sample, exploration, 0).of_logits(features)
+        channel, rows = final_fit(sample, found.position, exploration, chosen, random_state)
+        return channel, rows.fit.log_likelihood, _share_without_anchors(sample, rows.fit.clean)
+
+    channel, height, without = fit_without(removed)
+    if without:
+        # A calibrated model has learnt P(observed | x) with the noise, and explains the labels
+        # without any. But then it is never sure of a class whose labels are flipped, and nearly all
+        # classes have anchor points.
+        other, its_height, its_without = fit_without(_anchor_matrix(sample))
+        if its_height - height > SETTINGS.no_anchors * (its_without - without):
+            channel = other
+    return FittedProbabilities(channel, seen, none)
 
 
 def _exploration(n_classes: int) -> Exploration:
@@ -175,12 +194,13 @@ def _exploration(n_classes: int) -> Exploration:
 def _scaled(
     sample: ChannelSample,
     exploration: Exploration,
-    factor: float,
     random_state: np.random.RandomState,
+    factor: float = 1.0,
+    removed: Floats | None = None,
 ) -> ScaledLogits:
     """Return the fit of t = a log p + b, with the likeliest a."""
     for _ in range(SETTINGS.factor_rounds):
-        features = LogitFeatures(factor, columns=False)
+        features = LogitFeatures(factor, columns=False, removed=removed)
         choice = Choice(sample, exploration, 0).of_logits(features)
         change = _likeliest_factor(exploration.best(choice.maxima))
         if abs(np.log(change)) < SETTINGS.settled_log_factor:
@@ -190,8 +210,7 @@ def _scaled(
     fit, found = exploration.finished(
         choice.maxima, lambda n: sample.design(features, n), n_pilot, random_state
     )
-    height, shift = fit.log_likelihood, fit.unscaled_coef[0]
-    return ScaledLogits(features, shift, found.mean_matrix, height, n_pilot)
+    return ScaledLogits(features, fit.unscaled_coef[0], found.mean_matrix)
 
 
 def _likeliest_factor(fit: ChannelFit) -> float:
@@ -207,31 +226,6 @@ def _likeliest_factor(fit: ChannelFit) -> float:
     widest = float(np.log(SETTINGS.largest_factor))
     found = minimize_scalar(loss, bounds=(-widest, widest), method="bounded")
     return float(np.exp(found.x))
-
-
-def _with_anchors(
-    sample: ChannelSample,
-    scaled: ScaledLogits,
-    removed: Floats | None,
-    exploration: Exploration,
-    random_state: np.random.RandomState,
-) -> Floats | None:
-    """Return the T to remove from p: `removed`, or that of the anchor points of all classes.
-
-    A calibrated model has learnt P(observed | x) with the noise, and explains the labels without
-    any. But then it is never sure of a class whose labels are flipped, and nearly all classes have
-    anchor points, of which a model is sure.
-    """
-    without = _share_without_anchors(sample, scaled.proba(sample.rows))
-    if not without:
-        return removed
-    matrix = _anchor_matrix(sample)
-    some = replace(sample, rows=without_noise(sample.rows, matrix))
-    found = _scaled(some, exploration, 1.0, random_state)
-    gain = found.log_evidence - scaled.log_evidence
-    gain *= min(1.0, SETTINGS.coarse_samples / found.n_samples)
-    gain -= SETTINGS.no_anchors * _share_without_anchors(some, found.proba(some.rows))
-    return matrix if gain > -SETTINGS.no_anchors * without else removed
 
 
 def _share_without_anchors(sample: ChannelSample, clean: Floats) -> float:
@@ -267,7 +261,7 @@ def _with_none(
         if height <= before:
             return plain, None
         factor = none.scaled.features.factor
-        scaled = _scaled(_of_some_class(sample, none), exploration, factor, random_state)
+        scaled = _scaled(_of_some_class(sample, none), exploration, random_state, factor)
         none, height = _likeliest_odds(sample, scaled)
     total = float(sample.weight.sum())
     # BIC's price of two more parameters, the odds and the usual flatness, and what a model that is
@@ -300,25 +294,3 @@ def _of_some_class(sample: ChannelSample, none: NoClass) -> ChannelSample:
     by_class = none.scaled.observed(sample)
     _, some = none.mixed(sample.rows, sample.codes, by_class)
     return replace(sample, weight=sample.weight * some)
-
-
-def centred_logs(p: Floats) -> Floats:
-    """Return log p less its mean over the classes."""
-    logs = np.log(np.maximum(p, SETTINGS.smallest_held_out))
-    logs -= logs.mean(axis=1, keepdims=True)
-    return np.asarray(logs)
-
-
-def without_noise(logs: Floats, T: Floats | None) -> Floats:
-    """Return log q of p = q T, approximately, by a few EM steps towards the likeliest mixture.
-
-    W absorbs the error that they leave.
-    """
-    if T is None:
-        return logs
-    p = softmax_over_classes(np.ascontiguousarray(logs.T)).T
-    q = scaled_rows(np.maximum(p @ np.linalg.inv(T), SETTINGS.inversion_start))
-    for _ in range(SETTINGS.inversion_steps):
-        # T may rule a label out
-        q *= (p / np.maximum(q @ T, SETTINGS.smallest_held_out)) @ T.T
-    return centred_logs(q)

@@ -210,14 +210,13 @@ class ChannelSettings:
     inversion_steps: int = 3
     inversion_start: float = 1e-3
     # A model is sure of a class from this probability on, and a class has anchor points if it is
-    # sure of this share of the samples that it takes for the class.
-    sure: float = 0.99
+    # sure of this share of the samples that it takes for the class. Rates below 1 - `sure` cannot
+    # be told from a model that is a little underconfident (`PROBABILITIES`).
+    sure: float = 0.95
     anchor_share: float = 0.01
     # Nats of prior odds against T under which no class has anchor points: nearly all datasets have
-    # some. The evidence counts as that of at most this many samples (coarsened posterior, Miller
-    # and Dunson, JASA 2019), because no model is exactly calibrated (`PROBABILITIES`).
+    # some (`PROBABILITIES`).
     no_anchors: float = 4.0
-    coarse_samples: int = 100
     # Quantile of flatness up to which samples belong to some class: at most a quarter of a dataset
     # is out of distribution. Maximum of e, which tells how unusually flat a sample is.
     usual_quantile: float = 0.75
