@@ -47,7 +47,7 @@ from unflip.weights import LabelPosterior, Totals
 N_FOLDS = 5
 """Number of folds where P(observed | x) must be held out: scikit-learn's default."""
 
-SMALLEST = 1e-12
+SMALLEST = 1e-30
 """Probabilities below are taken as this: neither of two models rules out what the other says."""
 
 

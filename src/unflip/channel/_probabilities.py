@@ -110,18 +110,20 @@ class FittedProbabilities:
     calibration: ScaledLogits
     # None: all samples belong to some class.
     none: NoClass | None
+    # Number of samples that the model was fitted to, by weight.
+    n_samples: float
 
     @property
     def transition(self) -> Floats:
         """T as it is believed of single labels.
 
         Where no noise is the most probable, labels hardly tell where flips would go to: into all
-        other classes alike, at the mean rate. So wrong labels can always be ranked.
+        other classes alike, at the mean rate, of one label at least. So wrong labels can be ranked.
         """
         T, K = self.channel.found.mean_matrix, len(self.channel.found.T)
         if self.channel.found.structure_probability["none"] <= 0.5:
             return T
-        rate = max(1 - float(np.diag(T).mean()), SETTINGS.smallest_held_out)
+        rate = max(1 - float(np.diag(T).mean()), 1 / self.n_samples)
         return np.asarray((1 - rate) * np.eye(K) + rate * (1 - np.eye(K)) / (K - 1))
 
     def predict(self, noisy_proba: Floats, codes: Codes) -> LabelProbabilities:
@@ -182,7 +184,7 @@ def fit_probabilities(
         other, its_height, its_without = fit_without(_anchor_matrix(sample))
         if its_height - height > SETTINGS.no_anchors * (its_without - without):
             channel = other
-    return FittedProbabilities(channel, seen, none)
+    return FittedProbabilities(channel, seen, none, max(2.0, float(sample.weight.sum())))
 
 
 def _exploration(n_classes: int) -> Exploration:
@@ -202,7 +204,7 @@ def _scaled(
     for _ in range(SETTINGS.factor_rounds):
         features = LogitFeatures(factor, columns=False, removed=removed)
         choice = Choice(sample, exploration, 0).of_logits(features)
-        change = _likeliest_factor(exploration.best(choice.maxima))
+        change = _likeliest_factor(exploration.best(choice.maxima), factor)
         if abs(np.log(change)) < SETTINGS.settled_log_factor:
             break
         factor *= change
@@ -213,14 +215,14 @@ def _scaled(
     return ScaledLogits(features, fit.unscaled_coef[0], found.mean_matrix)
 
 
-def _likeliest_factor(fit: ChannelFit) -> float:
+def _likeliest_factor(fit: ChannelFit, present: float) -> float:
     """Return the factor of t at which the labels are likeliest at the same T."""
     t, given = fit.design.logits(fit.unscaled_coef), fit.T[:, fit.design.codes]
 
     def loss(log_factor: float) -> float:
         g = softmax_over_classes(np.exp(log_factor) * t)
         p = np.maximum((g * given).sum(axis=0), SETTINGS.smallest_probability)
-        prior = (log_factor / SETTINGS.log_factor_deviation) ** 2 / 2
+        prior = ((log_factor + np.log(present)) / SETTINGS.log_factor_deviation) ** 2 / 2
         return prior - float(fit.design.weight @ np.log(p))
 
     widest = float(np.log(SETTINGS.largest_factor))
