@@ -1,25 +1,17 @@
-"""Noise by slice: likelihoods against brute force, intervals and tests against simulation."""
+"""Noise by slice: what the public result says, and its intervals and tests by simulation."""
 
-from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose
-from scipy.optimize import minimize
 from scipy.special import expit, logit
-from scipy.stats import chi2, norm
 
 from unflip import NoiseRates, noise_by_slice
-from unflip.inspection._slice_likelihood import (
-    Region,
-    SliceCounts,
-    likelihood_region,
-    profile_of_all,
-    spread_of_posterior,
-)
-from unflip.inspection._slices import _cut
+from unflip.channel import GroupNoise
+from unflip.inspection._slices import _cut, _spread_of_posterior, _widened
 from unflip.noise import RatesInterval
 
 
@@ -31,116 +23,42 @@ def simulated(n, rates, seed=0, shift=0.0):
     return clean, true ^ (rng.random(n) < np.where(true, *rates))
 
 
-def log_likelihood(clean, positive, rho_pos, rho_neg, shift):
-    true = expit(shift + logit(np.clip(clean, 1e-4, 1 - 1e-4)))
-    noisy = rho_neg + (1 - rho_pos - rho_neg) * true
-    # with the log density of a normal shift, but for its constant
-    prior = norm.logpdf(shift) - norm.logpdf(0)
-    return np.log(np.where(positive, noisy, 1 - noisy)).sum() + prior
+def group_noise(rates, intervals, shares, share_interval):
+    """What the labels say of a group; of two classes, the negative one comes first."""
+    T = np.diag(1 - np.array(rates))
+    ends, share = np.array(intervals), float(np.dot(rates, shares))
+    return GroupNoise(0.0, T, np.array(shares), ends, share, share_interval)
 
 
-def brute_profile(clean, positive, rho_pos, rho_neg):
-    def negative(p):
-        return -log_likelihood(clean, positive, rho_pos, rho_neg, *p)
-
-    return -min(minimize(negative, [start], method="Nelder-Mead").fun for start in (-1, 0, 1, 2))
-
-
-@pytest.mark.parametrize("shift", [0.0, 1.5])
-def test_the_profile_likelihood_is_what_brute_force_finds(shift):
-    clean, positive = simulated(60, (0.2, 0.1), shift=shift)  # a bin for each row
-    pairs = np.array([(0.0, 0.05), (0.2, 0.1), (0.4, 0.3), (0.05, 0.6)])
-    found = SliceCounts.of(clean, positive).profile(*pairs.T)
-    expected = [brute_profile(clean, positive, *pair) for pair in pairs]
-    assert_allclose(found.likelihood, expected, atol=1e-3)
+def test_the_spread_of_the_posterior_is_what_the_channel_knows_beyond_the_evidence():
+    common = group_noise((0.1, 0.2), [(0.06, 0.14), (0.17, 0.23)], (0.5, 0.5), (0.12, 0.18))
+    interval = RatesInterval.from_pairs((0.15, 0.24), (0.07, 0.15))
+    T = NoiseRates(0.2, 0.1).transition_matrix
+    noise = SimpleNamespace(transition=T, transition_interval=interval)
+    spread = _spread_of_posterior(noise, common)
+    assert_allclose(spread, [[0, 0.03], [0.04, np.sqrt(0.04**2 - 0.03**2)]], atol=1e-12)
+    wider = _widened(common, spread)
+    assert_allclose(wider.rates_interval, [(0.06, 0.15), (0.15, 0.24)])
+    assert_allclose(wider.label_error_rate_interval[0], 0.15 - np.hypot(0.03, 0.5 * 0.04))
+    noise = SimpleNamespace(transition=T, transition_interval=None)
+    assert_allclose(_spread_of_posterior(noise, common), 0)
 
 
-def test_bins_of_rows_change_the_likelihood_next_to_nothing():
-    clean, positive = simulated(3000, (0.2, 0.1))
-    pairs = np.array([(0.1, 0.1), (0.2, 0.1), (0.3, 0.2)])
-    found = SliceCounts.of(clean, positive).profile(*pairs.T).likelihood
-    expected = np.array([brute_profile(clean, positive, *pair) for pair in pairs])
-    assert_allclose(np.diff(found), np.diff(expected), rtol=0.03)
+def test_the_share_of_more_classes_gets_the_interval_of_the_channel():
+    ends = [(0.2, 0.3), (0.16, 0.24), (0.12, 0.18)]
+    common = group_noise((0.25, 0.2, 0.15), ends, (1 / 3, 1 / 3, 1 / 3), (0.17, 0.23))
 
+    def spread_of(share):
+        interval = SimpleNamespace(label_error_rate=share)
+        noise = SimpleNamespace(transition=np.eye(3), transition_interval=interval)
+        return _spread_of_posterior(noise, common)
 
-def test_the_greatest_likelihood_and_the_ends_of_the_intervals_are_scipys():
-    clean, positive = simulated(60, (0.2, 0.1), seed=1)
-    region = likelihood_region(SliceCounts.of(clean, positive).profile)
-
-    def negative(p):
-        return -log_likelihood(clean, positive, *p)
-
-    bounds = [(0, 0.45), (0, 0.45), (-4, 4)]
-    best = min(
-        (minimize(negative, start, bounds=bounds) for start in ([0.1, 0.1, 0], [0.3, 0.05, 0])),
-        key=lambda found: found.fun,
-    )
-    assert region.likelihood == pytest.approx(-best.fun, abs=0.01)
-    assert_allclose(region.rates, best.x[:2], atol=0.02)
-    drop = chi2.ppf(0.95, 1) / 2
-    for end, which in ((region.positive[1], 0), (region.negative[1], 1)):
-        fixed = [b if k != which else (end, end) for k, b in enumerate(bounds)]
-        at_end = minimize(negative, np.insert([0.1, 0.0], which, end), bounds=fixed)
-        assert at_end.fun - best.fun == pytest.approx(drop, abs=0.25)
-
-
-def test_the_share_of_wrong_labels_is_that_of_the_rates():
-    clean, positive = simulated(2000, (0.3, 0.1))
-    region = likelihood_region(SliceCounts.of(clean, positive).profile)
-    rho_pos, rho_neg = region.rates
-    assert region.share == pytest.approx(region.prior * rho_pos + (1 - region.prior) * rho_neg)
-    assert region.shares[0] < 0.2 < region.shares[1]
-    # narrower than its parts, whose errors are of opposite sign
-    assert np.ptp(region.shares) < np.ptp(region.positive)
-
-
-@pytest.mark.parametrize("rates", [(0.2, 0.1), (0.0, 0.0), (0.0, 0.3)])
-def test_with_a_known_posterior_intervals_hold_as_often_as_they_say(rates):
-    held = []
-    for seed in range(30):
-        region = likelihood_region(SliceCounts.of(*simulated(300, rates, seed)).profile)
-        held += [region.positive[0] <= rates[0] <= region.positive[1]]
-        held += [region.negative[0] <= rates[1] <= region.negative[1]]
-    assert np.mean(held) > 0.95 - 3 * np.sqrt(0.05 * 0.95 / len(held))
-
-
-def p_value(parts):
-    regions = [likelihood_region(part.profile) for part in parts]
-    together = likelihood_region(partial(profile_of_all, parts))
-    statistic = 2 * (sum(r.likelihood for r in regions) - together.likelihood)
-    return chi2.sf(statistic, 2 * (len(parts) - 1))
-
-
-def test_a_slice_with_more_of_a_class_is_not_taken_for_noise():
-    rejected = [
-        p_value(
-            [
-                SliceCounts.of(*simulated(1000, (0.2, 0.1), seed=2 * k)),
-                SliceCounts.of(*simulated(1000, (0.2, 0.1), seed=2 * k + 1, shift=1.5)),
-            ]
-        )
-        < 0.05
-        for k in range(15)
-    ]
-    assert np.mean(rejected) < 0.05 + 3 * np.sqrt(0.05 * 0.95 / len(rejected))
-
-
-def test_rates_that_differ_are_told_apart():
-    parts = [SliceCounts.of(*simulated(1000, (0.1, 0.1), seed=0))]
-    parts.append(SliceCounts.of(*simulated(1000, (0.3, 0.1), seed=1)))
-    assert p_value(parts) < 1e-4
-
-
-def test_the_spread_of_the_posterior_is_what_the_channel_knows_beyond_the_likelihood():
-    together = Region(0.0, (0.2, 0.1), 0.5, 0.15, (0.17, 0.23), (0.06, 0.14), (0.12, 0.18))
-    rates, interval = NoiseRates(0.2, 0.1), RatesInterval.from_pairs((0.15, 0.24), (0.07, 0.15))
-    spread = spread_of_posterior(rates, interval, together)
-    assert_allclose(spread, [[0.04, np.sqrt(0.04**2 - 0.03**2)], [0, 0.03]], atol=1e-12)
-    wider = together.widened(spread)
-    assert_allclose(wider.positive, (0.15, 0.24))
-    assert_allclose(wider.negative, (0.06, 0.15))
-    assert_allclose(wider.shares[0], 0.15 - np.hypot(0.03, 0.5 * 0.04))
-    assert_allclose(spread_of_posterior(rates, None, together), 0)
+    for share in ((0.15, 0.25), (0.16, 0.3)):
+        assert_allclose(_widened(common, spread_of(share)).label_error_rate_interval, share)
+    assert_allclose(spread_of((0.16, 0.3)), np.sqrt([0.04**2 - 0.03**2, 0.1**2 - 0.03**2]))
+    assert_allclose(spread_of((0.19, 0.21)), 0.0)  # never narrower
+    assert_allclose(spread_of(None), 0.0)
+    assert_allclose(_widened(common, np.zeros(2)).rates_interval, common.rates_interval)
 
 
 @pytest.fixture(scope="module")

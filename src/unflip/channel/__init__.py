@@ -8,6 +8,9 @@ from unflip.channel._choose import ChannelSample as ChannelSample
 from unflip.channel._distribution import shortest_ranges as shortest_ranges
 from unflip.channel._fit import FittedChannel as FittedChannel
 from unflip.channel._fit import fit_channel as fit_channel
+from unflip.channel._groups import FittedGroups as FittedGroups
+from unflip.channel._groups import GroupNoise as GroupNoise
+from unflip.channel._groups import fit_groups as fit_groups
 from unflip.channel._outcomes import EvidenceTest as EvidenceTest
 from unflip.channel._outcomes import ModelCheck as ModelCheck
 from unflip.channel._probabilities import FittedProbabilities as FittedProbabilities

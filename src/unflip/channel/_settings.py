@@ -229,6 +229,24 @@ class ChannelSettings:
     probability_values: int = 80_000
     fewest_probability_samples: int = 2000
 
+    # --- Groups of samples.
+    # Prior standard deviation of the shift of the log odds of the classes in a group, beyond what
+    # the clean posterior says: a factor of e either way. The shift stays finite if a group has one
+    # class.
+    group_shift_deviation: float = 1.0
+    # Minimum of the clean posterior, so that no single label rules out all T.
+    smallest_clean_probability: float = 1e-4
+    # Maximum number of bins of the clean posterior of two classes in which samples are counted.
+    # Samples of a bin differ so little that the evidence hardly changes. Bounds the time.
+    group_bins: int = 64
+    # Number of values of one free parameter of T, and of each of two, on grids that are narrowed to
+    # the maximum of the evidence, and maximum number of grids.
+    group_values: tuple[int, int] = (16, 8)
+    group_grids: int = 6
+    # Tolerance of the maximum over the shift, in nats: far below the difference of 1.92 that ends
+    # an interval.
+    group_tolerance: float = 1e-3
+
     # --- Wide data.
     # Dense data with more columns than the first number are reduced to scores and `n_components`
     # principal components, sparse data with more columns than the last number to as many components

@@ -1,15 +1,12 @@
 """Whether noise differs between the parts of a table: sources, months, annotators."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import chi2
 
 from unflip._features import choose_posterior, encode, estimate_from_features
 from unflip._utils.estimators import stage_generator
@@ -18,23 +15,9 @@ from unflip._utils.frames import column_values
 from unflip._utils.threads import one_blas_thread
 from unflip._utils.typing import Array, Codes, Floats, Record
 from unflip._utils.validation import check_choice, check_count, check_enough_rows, check_labels
+from unflip.channel import GroupNoise, fit_groups
 from unflip.diagnostics import LEVEL, raise_or_warn
 from unflip.estimate import NoiseEstimate
-from unflip.inspection._slice_likelihood import (
-    Region,
-    SliceCounts,
-    likelihood_region,
-    profile_of_all,
-    spread_of_posterior,
-)
-from unflip.inspection._slice_scale import (
-    ScaleRegion,
-    SliceRows,
-    direction_of,
-    scale_of_all,
-    scale_region,
-    spread_of_share,
-)
 from unflip.noise import as_transition_matrix
 
 OTHER, MISSING = "(other)", "(missing)"
@@ -192,10 +175,11 @@ def noise_by_slice(
 
     g comes from the channel, fitted to all rows and cross-fitted; within a slice its log odds may
     be shifted, since a source or a month may have more of a class. The rates of a slice maximise
-    the likelihood of its labels, and their intervals are those of the profile likelihood, widened
-    by how far g itself is uncertain. One pair of rates for all slices is tested against them by
-    the likelihood ratio. Of more classes a slice has a matrix T_s = I + s (T - I), with the T of
-    all rows: classes are confused alike in all slices, and more or less often.
+    the evidence of its labels, the shift integrated out, and their intervals are all rates whose
+    evidence is near the maximum, widened by how far g itself is uncertain. One pair of rates for
+    all slices is tested against them by the likelihood ratio. With more classes, a slice has a
+    matrix T_s = I + s (T - I), with the T of all rows: classes are confused alike in all slices,
+    and more or less often.
 
     Parameters
     ----------
@@ -257,8 +241,7 @@ def noise_by_slice(
         model, "auto", numbers, labels, cv=folds_within_classes(cv, codes), random_state=random
     ).noise
     diagnostics = raise_or_warn(noise.findings)
-    compare = _compared_pairs if classes.size == 2 else _compared_scales
-    found = compare(noise, places, len(names))
+    found = _compared(noise, places)
     return NoiseBySlice(
         by=name,
         slices=names,
@@ -270,60 +253,76 @@ def noise_by_slice(
     )
 
 
-def _compared_pairs(noise: NoiseEstimate, places: Codes, n_slices: int) -> Record:
-    """Return the pair of rates of every slice, and how likely one pair is."""
-    codes, interval = noise.codes, noise.transition_interval
-    clean = noise.noise_rates.clean_posterior(noise.noisy_proba[:, 1])
-    parts = [SliceCounts.of(clean[places == k], codes[places == k] == 1) for k in range(n_slices)]
-    regions = [likelihood_region(part.profile) for part in parts]
-    together = likelihood_region(partial(profile_of_all, parts))
-    spread = spread_of_posterior(as_transition_matrix(noise.noise_rates).rates, interval, together)
-    widened = [region.widened(spread) for region in regions]
+def _compared(noise: NoiseEstimate, places: Codes) -> Record:
+    """Return the noise of every slice, and how likely it is the same."""
+    clean = as_transition_matrix(noise.noise_rates).clean_posterior(noise.noisy_proba)
+    fitted = fit_groups(clean, noise.codes, None, places, noise.transition)
+    spread = _spread_of_posterior(noise, fitted.common)
+    slices = [_widened(each, spread) for each in fitted.groups]
+    common = _widened(fitted.common, spread)
+    order = slice(None, None, -1 if clean.shape[1] == 2 else 1)  # of two, the positive one first
     return {
-        "rates": np.array([region.rates for region in regions]),
-        "rates_interval": np.array([[region.positive, region.negative] for region in widened]),
-        **_shares(regions, widened, together, together.widened(spread), n_rates=2),
+        "rates": np.array([each.rates[order] for each in slices]),
+        "rates_interval": np.array([each.rates_interval[order] for each in slices]),
+        "label_error_rate": np.array([each.label_error_rate for each in slices]),
+        "label_error_rate_interval": np.array([each.label_error_rate_interval for each in slices]),
+        "overall": common.label_error_rate,
+        "overall_interval": common.label_error_rate_interval,
+        "statistic": fitted.statistic,
+        "degrees_of_freedom": fitted.degrees_of_freedom,
+        "p_value": fitted.p_value,
     }
 
 
-def _compared_scales(noise: NoiseEstimate, places: Codes, n_slices: int) -> Record:
-    """Return how much noise every slice has beside the others, and how likely it is the same."""
-    codes, interval = noise.codes, noise.transition_interval
-    clean = noise.noise_rates.clean_posterior(noise.noisy_proba)
-    direction = direction_of(noise.transition)
-    parts = [
-        SliceRows.of(clean[places == k], codes[places == k], direction) for k in range(n_slices)
-    ]
-    regions = [scale_region(part.profile) for part in parts]
-    together = scale_region(partial(scale_of_all, parts))
-    spread = spread_of_share(None if interval is None else interval.label_error_rate, together)
-    widened, flips = [region.widened(spread) for region in regions], -np.diag(direction)
-    return {
-        "rates": np.array([region.scale * flips for region in regions]),
-        "rates_interval": np.array([np.outer(flips, region.scales) for region in widened]),
-        **_shares(regions, widened, together, together.widened(spread), n_rates=1),
-    }
+def _spread_of_posterior(noise: NoiseEstimate, common: GroupNoise) -> Floats:
+    """Return by how much both rates of two classes, else the share, are uncertain because g is.
+
+    Down and up. The interval of the noise model knows of both uncertainties, the evidence given g
+    of one. With more classes, a difference between the two shares is due to g too.
+    """
+    interval, share = noise.transition_interval, common.label_error_rate
+    if len(noise.transition) == 2:
+        if interval is None:
+            return np.zeros((2, 2))
+        of_both = np.abs(interval.flip_rates - (1 - np.diag(noise.transition))[:, None])
+        of_one = np.abs(common.rates_interval - common.rates[:, None])
+    else:
+        if interval is None or interval.label_error_rate is None:
+            return np.zeros(2)
+        low, high = interval.label_error_rate
+        of_both = np.maximum([share - low, high - share], 0.0)
+        of_one = np.abs(np.array(common.label_error_rate_interval) - share)
+    return np.asarray(np.sqrt(np.maximum(of_both**2 - of_one**2, 0.0)))
 
 
-def _shares(
-    regions: Sequence[Region] | Sequence[ScaleRegion],
-    widened: Sequence[Region] | Sequence[ScaleRegion],
-    together: Region | ScaleRegion,
-    overall: Region | ScaleRegion,
-    n_rates: int,
-) -> Record:
-    """Return the shares of wrong labels, and the test of the same rates for all slices."""
-    statistic = max(2 * (sum(r.likelihood for r in regions) - together.likelihood), 0.0)
-    degrees = n_rates * (len(regions) - 1)
-    return {
-        "label_error_rate": np.array([region.share for region in regions]),
-        "label_error_rate_interval": np.array([region.shares for region in widened]),
-        "overall": overall.share,
-        "overall_interval": overall.shares,
-        "statistic": statistic,
-        "degrees_of_freedom": degrees,
-        "p_value": float(chi2.sf(statistic, degrees)),
-    }
+def _widened(noise: GroupNoise, spread: Floats) -> GroupNoise:
+    """Return intervals with more spread of both rates, or of the share, added in squares."""
+    if spread.ndim == 2:
+        of_rates = spread
+        of_share = np.sqrt(((noise.class_shares[:, None] * spread) ** 2).sum(axis=0))
+    else:  # there is one free number: the rates are in proportion to the share
+        share = noise.label_error_rate
+        of_rates = np.outer(noise.rates / share if share > 0 else np.ones(len(noise.T)), spread)
+        of_share = spread
+    return replace(
+        noise,
+        rates_interval=np.array(
+            [
+                _wider(*each)
+                for each in zip(noise.rates, noise.rates_interval, of_rates, strict=True)
+            ]
+        ),
+        label_error_rate_interval=_wider(
+            noise.label_error_rate, noise.label_error_rate_interval, of_share
+        ),
+    )
+
+
+def _wider(centre: float, interval: Any, spread: Floats) -> tuple[float, float]:
+    """Return an interval about `centre` with more spread, down and up, added in squares."""
+    down = np.hypot(centre - interval[0], spread[0])
+    up = np.hypot(interval[1] - centre, spread[1])
+    return float(max(centre - down, 0.0)), float(min(centre + up, 1.0))
 
 
 def _taken_out(X: Any, by: Any, n_rows: int) -> tuple[Any, Array, str, str | None]:
