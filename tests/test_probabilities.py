@@ -329,3 +329,13 @@ def test_the_model_predicts_the_observed_labels():
     exact, found = np.log(noisy[own]).mean(), np.log(fitted.predict(timid, given).observed).mean()
     assert exact - 0.01 < found < exact + 0.02
     assert found > np.log(timid[own]).mean() + 0.05
+
+
+def test_very_many_classes_have_one_rate():
+    noise = TransitionMatrix.uniform(120, 0.2)
+    noisy, given, true = flipped(3000, noise, seed=4, sharp=0.0003)
+    audit = audited(noisy, given)
+    wrong = given != true
+    assert audit.label_error_rate_ == pytest.approx(wrong.mean(), abs=0.04)
+    assert np.ptp(audit.noise_.transition_interval.high.diagonal()) < 1e-12
+    assert roc_auc_score(wrong, audit.mislabel_proba_) > 0.9

@@ -195,10 +195,10 @@ class LabelAudit(HasNoiseEstimate, DiagramMixin, BaseEstimator):
         """Estimate how likely each sample's label is wrong from any model's P(observed y | x).
 
         The probabilities must be held out: from models that did not see the sample's label. With
-        noise_rates="auto" they are recalibrated on the labels, and noise hypotheses are fitted: one
-        rate for all labels, a rate for every pair of classes, the same noise learnt by the model,
-        and samples that belong to no class. They are averaged by their evidence. `determined`
-        decides how the remaining uncertainty is interpreted.
+        noise_rates="auto" the noise model is fitted with their logarithms as features: they are
+        calibrated for the observed labels, the noise that the model has learnt is removed, and
+        samples may belong to no class. `determined` decides how the remaining uncertainty is
+        interpreted.
 
         Parameters
         ----------

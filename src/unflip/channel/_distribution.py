@@ -59,14 +59,14 @@ class DrawnMatrices:
         if self.is_known:
             return RatesInterval(low, high, level, ends)
         # a flip may happen this often though it has not happened once in so many rows
-        unseen = _largest_unseen(self.label_counts, level)
+        unseen = largest_unseen(self.label_counts, level)
         high = np.maximum(high, unseen[:, None])
         np.fill_diagonal(low, np.minimum(np.diag(low), 1 - unseen))
-        most = _largest_unseen(self.label_counts.sum(), level)
+        most = largest_unseen(self.label_counts.sum(), level)
         return RatesInterval(low, high, level, (ends[0], max(ends[1], float(most))))
 
 
-def _largest_unseen(counts: Any, level: float) -> Any:
+def largest_unseen(counts: Any, level: float) -> Any:
     """Return the largest rate at which none of so many rows is flipped with chance 1 - `level`."""
     return -np.expm1(np.log1p(-level) / (counts + 1))
 

@@ -28,6 +28,7 @@ from unflip.channel._evidence import ChannelFit
 from unflip.channel._explore import AtOneMatrix, Exploration, OverStructures, OverTwoRates
 from unflip.channel._features import LogitFeatures, centred_logs
 from unflip.channel._fit import FittedChannel, final_fit
+from unflip.channel._one_rate import fit_one_rate, one_rate_matrix
 from unflip.channel._rates import box_of
 from unflip.channel._settings import SETTINGS
 
@@ -156,25 +157,32 @@ def fit_probabilities(
     found = distinct_rows(p, codes, weight, random_state)
     p = p[found.first]
     sample = ChannelSample(centred_logs(p), codes[found.first], found.weight, K)
-    seen = _scaled(sample, AtOneMatrix(np.eye(K)), random_state)
-    sample = replace(sample, rows=seen.logits(sample.rows))
     exploration, none, removed = _exploration(K), None, None
+    many = SETTINGS.most_target_classes < K
+    seen = ScaledLogits(LogitFeatures(columns=False), np.zeros(K), np.eye(K))
+    if not many:  # otherwise the factor of the one fit is enough
+        seen = _scaled(sample, AtOneMatrix(np.eye(K)), random_state)
+    sample = replace(sample, rows=seen.logits(sample.rows))
     if K > 2:  # of two classes, W is a, and samples between them look like samples of no class
-        scaled, none = _with_none(
-            sample, _scaled(sample, exploration, random_state), exploration, random_state
-        )
+        scaled = _scaled(sample, exploration, random_state)
+        scaled, none = _with_none(sample, scaled, exploration, random_state)
         if none is not None:
             sample = _of_some_class(sample, none)
-        removed = scaled.T
+        removed = None if many else scaled.T
 
     def fit_without(noise: Floats | None) -> tuple[FittedChannel, float, float]:
         """Return the fit, its log-evidence, and the share of the classes without anchor points."""
-        features = LogitFeatures(removed=noise)
-        if SETTINGS.most_target_classes < K:
-            features = _scaled(sample, exploration, random_state, removed=noise).features
-        chosen = Choice(sample, exploration, 0).of_logits(features)
-        channel, rows = final_fit(sample, found.position, exploration, chosen, random_state)
-        return channel, rows.fit.log_likelihood, _share_without_anchors(sample, rows.fit.clean)
+        if many:
+            features = LogitFeatures(columns=False, removed=noise)
+            cleared = replace(sample, rows=features.offset(sample.rows))
+            features.factor, rate, height = fit_one_rate(cleared, random_state)
+            channel = FittedChannel(rate, "logits", features, np.zeros((1, K)), 1.0, None)
+            clean = channel.clean_posterior(sample.rows)
+        else:
+            chosen = Choice(sample, exploration, 0).of_logits(LogitFeatures(removed=noise))
+            channel, rows = final_fit(sample, found.position, exploration, chosen, random_state)
+            height, clean = rows.fit.log_likelihood, rows.fit.clean
+        return channel, height, _share_without_anchors(sample, clean)
 
     channel, height, without = fit_without(removed)
     if without:
@@ -201,6 +209,8 @@ def _scaled(
     removed: Floats | None = None,
 ) -> ScaledLogits:
     """Return the fit of t = a log p + b, with the likeliest a."""
+    if sample.n_classes > SETTINGS.most_target_classes:
+        return _one_rate(sample, random_state)
     for _ in range(SETTINGS.factor_rounds):
         features = LogitFeatures(factor, columns=False, removed=removed)
         choice = Choice(sample, exploration, 0).of_logits(features)
@@ -213,6 +223,13 @@ def _scaled(
         choice.maxima, lambda n: sample.design(features, n), n_pilot, random_state
     )
     return ScaledLogits(features, fit.unscaled_coef[0], found.mean_matrix)
+
+
+def _one_rate(sample: ChannelSample, random_state: np.random.RandomState) -> ScaledLogits:
+    """Return the fit of t = a log p with one rate for all classes."""
+    factor, found, _ = fit_one_rate(sample, random_state)
+    features = LogitFeatures(factor, columns=False)
+    return ScaledLogits(features, np.zeros(sample.n_classes), found.mean_matrix)
 
 
 def _likeliest_factor(fit: ChannelFit, present: float) -> float:
@@ -247,6 +264,8 @@ def _anchor_matrix(sample: ChannelSample) -> Floats:
         if len(own):
             n_anchors = int(np.ceil(SETTINGS.anchor_share * len(own)))
             T[k] = own[np.argsort(own[:, k])[-n_anchors:]].mean(axis=0)
+    if sample.n_classes > SETTINGS.most_target_classes:
+        return one_rate_matrix(1 - float(np.diag(T).mean()), sample.n_classes)
     return T
 
 

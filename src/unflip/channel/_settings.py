@@ -221,9 +221,9 @@ class ChannelSettings:
     # is out of distribution. Maximum of e, which tells how unusually flat a sample is.
     usual_quantile: float = 0.75
     largest_excess: float = 0.99
-    # Nats per sample by which out-of-distribution samples are found in data that have none, because
-    # no model is quite calibrated: the largest value in `PROBABILITIES`.
-    miscalibration: float = 0.007
+    # Nats per sample by which out-of-distribution samples may be found in data that have none,
+    # because no model is quite calibrated: one in 45 such datasets of `PROBABILITIES` has more.
+    miscalibration: float = 0.0065
     # Number of probabilities that the model is fitted to (if there are more, a random subset of the
     # samples is used), and minimum number of samples. Bounds the time of a fit.
     probability_values: int = 80_000
