@@ -74,7 +74,9 @@ def diagnose_rates(
     found = []
     if estimated:
         flipped = 1 - np.diag(as_transition_matrix(rates, classes.size).matrix)
-        lacking = (totals.anchor_share < MIN_ANCHOR_SHARE) & (flipped > MIN_RATE)
+        # the minimum is that of one of two classes: one of K has 2 / K as many samples
+        least = MIN_ANCHOR_SHARE * 2 / classes.size
+        lacking = (totals.anchor_share < least) & (flipped > MIN_RATE)
         if lacking.all():
             found.append(Diagnostic("overlap"))
         # the clean posteriors of other estimators are too rough to count anchor points
