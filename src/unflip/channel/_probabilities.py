@@ -1,12 +1,11 @@
 r"""The noise model with somebody's held-out probabilities p of the observed labels as features.
 
-Their centred logarithms are logits: t = a log p + b is what a model says that is over- or
-underconfident, and W log p beside it, with a prior around zero, what it confuses,
+    P(observed | x) = softmax(log q + W log p + b) T,    q T_0 = softmax(a log p + c).
 
-    P(observed | x) = softmax(a log p + W log p + b) T.
-
-A model that was trained on noisy labels has learnt the noise with them: p = q T is then flat where
-T is. So the noise is found twice: by one factor a, and with q, from which the first T is removed.
+a and c calibrate p for the observed labels. T_0 is the noise that the model has learnt with the
+labels and repeats, so that p is never sure of a class whose labels are flipped; it is the T of a
+fit in which W is one factor of the logits. W, with a prior around zero, says what the model
+confuses.
 
 A sample may belong to no class. Its label is drawn by the shares of the labels, and it is told by
 how flat softmax(a log p + b) is: a sample between two classes rules out the other classes, and a
@@ -116,10 +115,11 @@ class FittedProbabilities:
 
     @property
     def transition(self) -> Floats:
-        """T as it is believed of single labels.
+        """T from which P(true | x, label) follows.
 
-        Where no noise is the most probable, labels hardly tell where flips would go to: into all
-        other classes alike, at the mean rate, of one label at least. So wrong labels can be ranked.
+        If no noise is the most probable hypothesis, labels hardly tell which classes flips would go
+        to: they go to all others alike, at the mean rate, and one label is flipped at least. So
+        labels can always be ranked.
         """
         T, K = self.channel.found.mean_matrix, len(self.channel.found.T)
         if self.channel.found.structure_probability["none"] <= 0.5:
@@ -159,10 +159,10 @@ def fit_probabilities(
     sample = ChannelSample(centred_logs(p), codes[found.first], found.weight, K)
     exploration, none, removed = _exploration(K), None, None
     many = SETTINGS.most_target_classes < K
-    seen = ScaledLogits(LogitFeatures(columns=False), np.zeros(K), np.eye(K))
+    calibration = ScaledLogits(LogitFeatures(columns=False), np.zeros(K), np.eye(K))
     if not many:  # otherwise the factor of the one fit is enough
-        seen = _scaled(sample, AtOneMatrix(np.eye(K)), random_state)
-    sample = replace(sample, rows=seen.logits(sample.rows))
+        calibration = _scaled(sample, AtOneMatrix(np.eye(K)), random_state)
+    sample = replace(sample, rows=calibration.logits(sample.rows))
     if K > 2:  # of two classes, W is a, and samples between them look like samples of no class
         scaled = _scaled(sample, exploration, random_state)
         scaled, none = _with_none(sample, scaled, exploration, random_state)
@@ -192,7 +192,8 @@ def fit_probabilities(
         other, its_height, its_without = fit_without(_anchor_matrix(sample))
         if its_height - height > SETTINGS.no_anchors * (its_without - without):
             channel = other
-    return FittedProbabilities(channel, seen, none, max(2.0, float(sample.weight.sum())))
+    n_samples = max(2.0, float(sample.weight.sum()))
+    return FittedProbabilities(channel, calibration, none, n_samples)
 
 
 def _exploration(n_classes: int) -> Exploration:
@@ -206,13 +207,12 @@ def _scaled(
     exploration: Exploration,
     random_state: np.random.RandomState,
     factor: float = 1.0,
-    removed: Floats | None = None,
 ) -> ScaledLogits:
     """Return the fit of t = a log p + b, with the likeliest a."""
     if sample.n_classes > SETTINGS.most_target_classes:
         return _one_rate(sample, random_state)
     for _ in range(SETTINGS.factor_rounds):
-        features = LogitFeatures(factor, columns=False, removed=removed)
+        features = LogitFeatures(factor, columns=False)
         choice = Choice(sample, exploration, 0).of_logits(features)
         change = _likeliest_factor(exploration.best(choice.maxima), factor)
         if abs(np.log(change)) < SETTINGS.settled_log_factor:
