@@ -233,7 +233,7 @@ class DaskReweighting(BlockwiseReweighting):
     >>> X, y = da.from_array(X, chunks=(5000, 2)), da.from_array(y, chunks=5000)
     >>> model = DaskReweighting(random_state=0).fit(X, y)
     >>> print(model.noise_rates_)
-    NoiseRates(positive=0.403, negative=0.103)
+    NoiseRates(positive=0.40..., negative=0.10...)
     >>> model.sample_weight(X, y)
     dask.array<concatenate, shape=(30000,), dtype=float64, chunksize=(5000,), ...>
     """

@@ -56,7 +56,7 @@ class ChannelRates(BaseRates):
     >>> print(channel.rates_)
     NoiseRates(positive=0.313, negative=0.0736)
     >>> print(channel.interval_)
-    RatesInterval(positive=(0.286, 0.341), negative=(0.0578, 0.0875), level=0.95...)
+    RatesInterval(positive=(0.28..., 0.34...), negative=(0.05..., 0.08...), level=0.95...)
     >>> channel.noise_test_.p_value < 0.001, channel.symmetry_test_.p_value < 0.001
     (True, True)
     """

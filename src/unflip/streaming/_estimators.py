@@ -79,7 +79,7 @@ class StreamingReweighting(BlockwiseReweighting):
     >>> data = ArrayBatches(X, y_noisy, batch_rows=5000)
     >>> model = StreamingReweighting(SGDClassifier(loss="log_loss"), random_state=0).fit(data)
     >>> print(model.noise_rates_)
-    NoiseRates(positive=0.403, negative=0.103)
+    NoiseRates(positive=0.40..., negative=0.10...)
     >>> float(np.mean(np.concatenate(list(model.predict(data))) == y))
     0.9...
     """
