@@ -10,7 +10,7 @@ from unflip._utils.typing import Floats
 from unflip.channel._check import check_channel, held_out_statistics
 from unflip.channel._choose import Candidate, ChannelSample, Choice, Features
 from unflip.channel._copies import distinct_rows
-from unflip.channel._design import softmax_over_classes
+from unflip.channel._design import softmax_of_rows
 from unflip.channel._evidence import ChannelFit, mean_softmax
 from unflip.channel._explore import (
     AtOneMatrix,
@@ -80,7 +80,7 @@ def as_rates(T: Floats) -> Noise:
 def _clean(logits: Floats, F: Floats, moderation: Moderation | None) -> Floats:
     """Return P(true | x), averaged over w where its uncertainty is known."""
     if moderation is None:
-        return softmax_over_classes(np.ascontiguousarray(logits.T)).T
+        return softmax_of_rows(logits)
     root, directions, covariances = moderation
     return mean_softmax(logits, F * root, directions, covariances)
 

@@ -22,7 +22,7 @@ from scipy.special import expit, logit, logsumexp
 from unflip._utils.typing import Codes, Floats
 from unflip.channel._choose import ChannelSample, Choice
 from unflip.channel._copies import distinct_rows
-from unflip.channel._design import softmax_over_classes
+from unflip.channel._design import softmax_of_rows, softmax_over_classes
 from unflip.channel._evidence import ChannelFit
 from unflip.channel._explore import AtOneMatrix, Exploration, OverStructures, OverTwoRates
 from unflip.channel._features import LogitFeatures, centred_logs
@@ -42,7 +42,7 @@ class ScaledLogits:
 
     def proba(self, logs: Floats) -> Floats:
         """Return P(true | x) of samples that belong to some class."""
-        return softmax_over_classes(np.ascontiguousarray(self.logits(logs).T)).T
+        return softmax_of_rows(self.logits(logs))
 
     def logits(self, logs: Floats) -> Floats:
         """Return a log p + b, centred."""
@@ -125,7 +125,7 @@ class FittedProbabilities:
         if self.channel.found.structure_probability["none"] <= 0.5:
             return T
         rate = max(1 - float(np.diag(T).mean()), 1 / self.n_samples)
-        return np.asarray((1 - rate) * np.eye(K) + rate * (1 - np.eye(K)) / (K - 1))
+        return one_rate_matrix(rate, K)
 
     def predict(self, noisy_proba: Floats, codes: Codes) -> LabelProbabilities:
         """Return what the model implies for samples and their observed labels."""
@@ -257,7 +257,7 @@ def _share_without_anchors(sample: ChannelSample, clean: Floats) -> float:
 
 def _anchor_matrix(sample: ChannelSample) -> Floats:
     """Return T with P(observed | x) of the samples that the model is surest of, for each class."""
-    p = softmax_over_classes(np.ascontiguousarray(sample.rows.T)).T
+    p = softmax_of_rows(sample.rows)
     guess, T = p.argmax(axis=1), np.eye(sample.n_classes)
     for k in range(sample.n_classes):
         own = p[guess == k]
